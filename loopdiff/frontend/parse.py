@@ -98,7 +98,7 @@ def indices_apart(ls: ir.LoopSet) -> ir.LoopSet:
     names = NameSupply({*ls.params, *(a.name for a in ls.arrays), *indices})
     new: dict[ir.Expr, ir.Expr] = {ir.Index(i): ir.Index(names.fresh(i)) for i in indices if i in with_axes}
     arrays = tuple(replace(a, values=tuple(substitute(v, new) for v in a.values)) for a in ls.arrays)
-    return replace(ls, arrays=arrays, body=tuple(renamed(s, new) for s in ls.body)) if new else ls
+    return replace(ls, arrays=arrays, body=placed_block(tuple(renamed(s, new) for s in ls.body))) if new else ls
 
 
 def is_as_supposed(whole: Whole, ls: ir.LoopSet) -> bool:

@@ -94,8 +94,8 @@ def only_checks(body: tuple[ir.Stmt, ...]) -> bool:
 def lazily(
     state: State, op: Op, nodes: Sequence[ast.expr], parse: Parse, joined: Callable[[Op, list[ir.Expr], Span], ir.Expr]
 ) -> list[ir.Expr]:
-    """Operands of `and` / `or`, each evaluated only if those before it leave the result open. None follows a known truth
-    value that decides, and those that do not are left out.
+    """Operands of `and` / `or`, each evaluated only if those before it leave the result open. None follows a truth
+    value that is known and decides; known ones that do not are left out.
 
     `joined` gives the value of operands. Where one takes statements, it and those before it come as one operand.
     """
