@@ -34,7 +34,7 @@ def diag(v, k=0):
     if v.ndim == 2:
         return diagonal(v, k)
     n = v.shape[0]
-    out = np.zeros((n + abs(k), n + abs(k)))
+    out = np.zeros((n + abs(k), n + abs(k)), dtype=v.dtype)
     for i in range(n):
         out[i + max(-k, 0), i + max(k, 0)] = v[i]
     return out
@@ -42,7 +42,7 @@ def diag(v, k=0):
 
 def diagonal(a, offset=0):
     n = max(min(a.shape[0] + min(offset, 0), a.shape[1] - max(offset, 0)), 0)
-    out = np.empty(n)
+    out = np.empty(n, dtype=a.dtype)
     for i in range(n):
         out[i] = a[i + max(-offset, 0), i + max(offset, 0)]
     return out
@@ -92,11 +92,11 @@ def repeat(a, repeats, axis=None):
 def repeated(a, repeats):
     n = a.shape[0]
     if a.ndim == 1:
-        out = np.empty((n, repeats))
+        out = np.empty((n, repeats), dtype=a.dtype)
         out[:] = a[:, None]
         return out.reshape(n * repeats)
     assert a.ndim == 2, "np.repeat of more than two axes"
-    each = np.empty((n, repeats, a.shape[1]))
+    each = np.empty((n, repeats, a.shape[1]), dtype=a.dtype)
     each[:] = a[:, None, :]
     return each.reshape(n * repeats, a.shape[1])
 
@@ -104,7 +104,7 @@ def repeated(a, repeats):
 def tile(A, reps):
     """A vector `reps` times, one after the other."""
     assert A.ndim == 1, "np.tile takes a vector"
-    out = np.empty((reps, A.shape[0]))
+    out = np.empty((reps, A.shape[0]), dtype=A.dtype)
     out[:] = A
     return out.reshape(reps * A.shape[0])
 

@@ -54,7 +54,8 @@ def product_up_to_each(a, axis):
 def convolve(a, v, mode="full"):
     assert min(a.shape[0], v.shape[0]) > 0, "np.convolve of an array without elements"
     n, m = a.shape[0], v.shape[0]
-    whole = np.zeros(n + m - 1)
+    whole = np.concatenate((a, v))[1:]  # of the type of both
+    whole[:] = 0
     for i in range(n):
         for j in range(m):
             whole[i + j] += a[i] * v[j]
@@ -69,7 +70,7 @@ def convolve(a, v, mode="full"):
 def gradient(f, dx=1.0):
     """Central differences, one-sided at both ends, of values that are `dx` apart along the only axis."""
     assert f.shape[0] > 1, "np.gradient of fewer than two values"
-    out = np.empty(f.shape[0])
+    out = f / 2.0
     out[1:-1] = (f[2:] - f[:-2]) / (2.0 * dx)
     out[0] = (f[1] - f[0]) / dx
     out[-1] = (f[-1] - f[-2]) / dx

@@ -21,7 +21,7 @@ def interp(x, xp, fp):
     k = min(max(searchsorted(xp, x, "right") - 1, 0), n - 2)
     slope = (fp[k + 1] - fp[k]) / (xp[k + 1] - xp[k])
     if x < xp[0]:
-        return fp[0]
+        return np.float64(fp[0])
     if x >= xp[n - 1]:
-        return fp[n - 1]
-    return slope * (x - xp[k]) + fp[k]
+        return np.float64(fp[n - 1])
+    return np.float64(slope * (x - xp[k]) + fp[k])

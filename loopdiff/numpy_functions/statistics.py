@@ -27,4 +27,4 @@ def nansum(a, axis=None):
 
 
 def nanmean(a, axis=None):
-    return np.where(np.isnan(a), 0.0, a).sum(axis=axis) / np.where(np.isnan(a), 0.0, 1.0).sum(axis=axis)
+    return np.where(np.isnan(a), 0.0, a).sum(axis=axis) / np.where(np.isnan(a), 0.0, np.ones_like(a)).sum(axis=axis)

@@ -25,7 +25,7 @@ def cross(a, b):
     """The vector that is at right angles to two vectors of three numbers."""
     assert a.shape[-1] == 3, "np.cross takes vectors of three numbers"
     assert b.shape[-1] == 3, "np.cross takes vectors of three numbers"
-    out = np.empty((a + b).shape)
+    out = a + b
     left, right, lines = np.swapaxes(a, 0, -1), np.swapaxes(b, 0, -1), np.swapaxes(out, 0, -1)
     lines[0] = left[1] * right[2] - left[2] * right[1]
     lines[1] = left[2] * right[0] - left[0] * right[2]
@@ -54,7 +54,7 @@ def polyval(p, x):
 def vander(x, N=None, increasing=False):
     """A row of powers for each element."""
     n = x.shape[0] if N is None else N
-    out = np.ones((x.shape[0], n))
+    out = np.ones((x.shape[0], n), dtype=x.dtype)
     for k in range(1, n):
         if increasing:
             out[:, k] = out[:, k - 1] * x

@@ -21,7 +21,7 @@ from tests.api.programs import grow, halves_and_count, total
 from tests.corpus import ENTRIES, Entry
 
 # No complex arguments, and few enough numbers for a dense Jacobian.
-CHOSEN = [e for e in ENTRIES[4::19] if 0 < sum(np.size(v) for v in e.args(3).values()) < 500]
+CHOSEN = [e for e in ENTRIES[4::37] if 0 < sum(np.size(v) for v in e.args(3).values()) < 500]
 
 
 @vectorize_grad(wrt=("u",))

@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 
 from loopdiff import UnsupportedLoopError, vectorize_grad
+from loopdiff.frontend.binding.bind import bind
+from loopdiff.frontend.capture import argument_types
+from loopdiff.frontend.parse import parse_function
 from loopdiff.numpy_functions import WRITTEN
+from loopdiff.source.functions import source_of
+from tests.frontend.test_accepted import run_bound
 from tests.texts import registered
 
 RNG = np.random.default_rng(7)
@@ -70,6 +75,7 @@ CASES: list[tuple[str, tuple[Any, ...]]] = [
     ("np.heaviside(a - 1.0, 0.5) * a", V), ("np.nan_to_num(a)", V),
     ("np.where(np.isclose(a, 1.0, 0.5), a, 0.0)", V),
 ]  # fmt: skip
+IDS = [f"{e} {np.shape(a[0])}" for e, a in CASES]
 
 
 def weighted(expression: str, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
@@ -87,20 +93,32 @@ def difference(f: Any, args: tuple[Any, ...], k: int, way: np.ndarray) -> float:
     return (f(*moved[0]) - f(*moved[1])) / 2e-6
 
 
-@pytest.mark.parametrize(("expression", "args"), CASES, ids=[f"{e} {np.shape(a[0])}" for e, a in CASES])
-def test_values_and_gradients(expression: str, args: tuple[Any, ...]) -> None:
+@pytest.mark.parametrize(("expression", "args"), CASES, ids=IDS)
+def test_values_and_types(expression: str, args: tuple[Any, ...]) -> None:
+    """Of double precision, of single precision, and of integers."""
+    names = "ab"[: len(args)]
+    text = f"def f({', '.join(names)}):\n    return 1 * ({expression})\n"
+    plain = registered(text, f"<values of {expression} {[np.shape(v) for v in args]}>", np=np)
+    for kind, tolerance in ((np.float64, 1e-13), (np.float32, 1e-5), (np.int64, 1e-13)):
+        given = [(4 * v).astype(kind) for v in args]
+        types = argument_types(dict(zip(names, given, strict=True)))
+        (found,) = run_bound(bind(parse_function(source_of(plain), types), types), dict(zip(names, given, strict=True)))
+        expected = plain(*given)
+        assert np.asarray(found).dtype == np.asarray(expected).dtype
+        np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize(("expression", "args"), CASES[::5], ids=IDS[::5])
+def test_gradients(expression: str, args: tuple[Any, ...]) -> None:
     plain, given = weighted(expression, args)
-    f = vectorize_grad(plain)
-    value, gradients = f.value_and_grad(*given)
+    value, gradients = vectorize_grad(plain).value_and_grad(*given)
     assert value == pytest.approx(plain(*given), rel=1e-13)
     rng = np.random.default_rng(2)
     for k, name in enumerate("ab"[: len(args)]):
         way = rng.uniform(-1.0, 1.0, np.shape(args[k]))
         if args[k] is not GRID:  # the points of an interpolation are not moved past each other
-            assert np.sum(getattr(gradients, name) * way) == pytest.approx(
-                difference(plain, given, k, way), rel=1e-6, abs=1e-7
-            )
-    assert f(*(v.astype(np.float32) if np.ndim(v) else v for v in given)) == pytest.approx(value, rel=2e-5)
+            expected = difference(plain, given, k, way)
+            assert np.sum(getattr(gradients, name) * way) == pytest.approx(expected, rel=1e-6, abs=1e-7)
 
 
 def test_every_function_is_tried() -> None:
