@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 
 def searchsorted(a, v, side="left"):
     """How many elements of the ascending `a` are less than `v`, or not greater (`side="right"`)."""

@@ -23,7 +23,7 @@ def average(a, axis=None, weights=None):
 
 
 def nansum(a, axis=None):
-    return np.where(np.isnan(a), 0.0, a).sum(axis=axis)
+    return np.where(np.isnan(a), 0, a).sum(axis=axis)
 
 
 def nanmean(a, axis=None):

@@ -11,9 +11,9 @@ def norm(x, ord=None, axis=None, keepdims=False):
         return np.sqrt((np.abs(x) ** 2).sum(axis=axis, keepdims=keepdims))
     assert x.ndim == 1 or axis is not None, "np.linalg.norm of a matrix is Frobenius'"
     if ord == 1:
-        return np.abs(x).sum(axis=axis, keepdims=keepdims)
+        return (1.0 * np.abs(x)).sum(axis=axis, keepdims=keepdims)
     if ord == np.inf:
-        return np.abs(x).max(axis=axis, keepdims=keepdims)
+        return (1.0 * np.abs(x)).max(axis=axis, keepdims=keepdims)
     return ((np.abs(x) ** ord).sum(axis=axis, keepdims=keepdims)) ** (1.0 / ord)
 
 
@@ -45,7 +45,7 @@ def kron(a, b):
 
 def polyval(p, x):
     """The polynomial with the coefficients `p`, of the highest power first, by Horner's rule."""
-    y = 0.0 * x
+    y = 0 * x
     for k in range(p.shape[0]):
         y = y * x + p[k]
     return y

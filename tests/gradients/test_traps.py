@@ -228,26 +228,6 @@ def test_slice_assignment_in_a_time_loop() -> None:
     assert (g.a.tolist(), g.c) == ([22.5, 64.5, 75.5, 34.75, 5.75], 171.0)
 
 
-def test_arrays_called_as_indices_are() -> None:
-    @vectorize_grad
-    def gates(x, c):
-        for t in range(x.shape[0]):
-            i = x[t] * c
-            d = np.exp(i)
-            c = c + i
-        return (c * d).sum()
-
-    x, c = np.array([0.5, -2.0]), np.array([0.25, 3.0])
-    value, g = gates.value_and_grad(x, c)
-    once, twice = c * (1.0 + x[0]), c * (1.0 + x[0]) * (1.0 + x[1])
-    d = np.exp(x[1] * once)
-    assert value == pytest.approx((twice * d).sum())
-    by_c = (1.0 + x[0]) * (1.0 + x[1]) * d + twice * d * x[1] * (1.0 + x[0])
-    np.testing.assert_allclose(g.c, by_c)
-    by_x = [c * (1.0 + x[1]) * d + twice * d * x[1] * c, once * d + twice * d * once]
-    np.testing.assert_allclose(g.x, np.sum(by_x, axis=1))
-
-
 def test_array_changed_between_the_sweeps() -> None:
     x, y = np.array([0.5, -1.5]), np.zeros(2)
     _, pullback = decorated("buffer_not_differentiated").vjp(x, np.zeros(2), y)

@@ -276,6 +276,8 @@ def element_type(state: State, node: ast.expr) -> ElementType | None:
     match node:
         case ast.Attribute(value=base, attr="dtype") if (array := array_of(state, base)) is not None:
             return ElementType(of_array=array)
+        case ast.Attribute(value=ast.Name(id=name), attr="dtype") if isinstance(view := state.binding(name), View):
+            return ElementType(of_array=view.array)
         case ast.Constant(value=str() as text):
             value: Any = text
         case _:

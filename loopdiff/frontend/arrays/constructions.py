@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial, reduce
 
 import numpy as np
@@ -27,6 +28,7 @@ from loopdiff.frontend.parsing.order import in_order
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
+from loopdiff.ir.types import F64
 
 
 def linspace(state: State, node: ast.Call) -> Quantity:
@@ -43,6 +45,8 @@ def linspace(state: State, node: ast.Call) -> Quantity:
         return state.reject("LD110", message, node, "compute the value from the loop index")
     start, stop, count = in_order(state, [nodes[k] for k in ("start", "stop", "num")], State.number)
     count = state.known(count)
+    if isinstance(start, ir.Const) and isinstance(stop, ir.Const):
+        start = ir.Const(float(start.value), F64, loc=span)
     first, last = held_once(state, start, span), held_once(state, stop, span)
     steps = maximum(minus(count, ir.Const(1)) if end.value else count, ir.Const(1))
     step = state.temporary("step", span)
@@ -150,7 +154,7 @@ def literal(state: State, node: ast.Call) -> Quantity:
         return state.reject("LD110", f"`{ast.unparse(node.func)}` takes lists and a dtype here", node)
     if leaves is None or 0 in shape:
         return state.reject("LD110", f"`{ast.unparse(node)}` has lists that differ in length, or are empty", node)
-    parts = [as_array(v) for v in in_order(state, leaves, State.quantity)]
+    parts = [as_array(of_double(v)) for v in in_order(state, leaves, State.quantity)]
     first = parts[0]
     if any(p.rank != first.rank for p in parts):
         return state.reject("LD110", f"`{ast.unparse(node)}` joins arrays with as many axes", node)
@@ -162,6 +166,12 @@ def literal(state: State, node: ast.Call) -> Quantity:
     for part, place in zip(parts, np.ndindex(*shape), strict=True):
         put(state, view, part, [*map(ir.Const, place), *[ZERO] * first.rank], span)
     return view
+
+
+def of_double(value: Quantity) -> Quantity:
+    """`value`; a number written out is no weak one in a list, but one of double precision."""
+    is_weak = isinstance(value, ir.Const) and isinstance(value.value, float) and value.dtype is None
+    return replace(value, dtype=F64) if is_weak and isinstance(value, ir.Const) else value
 
 
 def is_truth(state: State, parts: Sequence[Array]) -> bool:
