@@ -24,7 +24,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import compare, conjuncts, is_constant, is_zero, nested
+from loopdiff.ir.build import compare, conjuncts, is_constant, is_from_zero, is_zero, nested
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import FUNCTIONS, Op
 from loopdiff.ir.types import BOOL, INT
@@ -127,17 +127,13 @@ class Counting:
 
 def counting_nest(stmt: ir.Stmt, types: TypeEnv) -> Counting | None:
     """The nest that `stmt` is, if it counts the iterations that a condition chooses."""
-    loops: list[ir.Loop] = []
-    lets: dict[ir.Expr, ir.Expr] = {}
-    while isinstance(stmt, ir.Loop):
-        lower, upper = substitute(stmt.lower, lets), substitute(stmt.upper, lets)
-        loops.append(replace(stmt, lower=lower, upper=upper, body=()))
-        for made in (s for s in stmt.body if isinstance(s, ir.Let)):
-            lets[ir.Var(made.name)] = substitute(made.value, lets)
-        rest = [s for s in stmt.body if not isinstance(s, ir.Let)]
-        if len(rest) != 1:
-            return None
-        (stmt,) = rest
+    parts = nest_with_lets(stmt)
+    if parts is None:
+        return None
+    around, lets, stmt = parts
+    loops = [
+        replace(p, lower=substitute(p.lower, lets), upper=substitute(p.upper, lets), body=()) for p in around
+    ]  # fmt: skip
     match stmt:
         case ir.If(cond=cond, then=(*body, ir.Accumulate(op="add", target=counter, value=value)), orelse=()):
             is_count = is_constant(value, 1)
@@ -150,6 +146,22 @@ def counting_nest(stmt: ir.Stmt, types: TypeEnv) -> Counting | None:
         return None
     inside = tuple(map_stmt_exprs(lambda e: substitute(e, lets), s) for s in body)
     return Counting(tuple(loops), substitute(cond, lets), inside, ir.Load(counter, loc=counter.loc))
+
+
+def nest_with_lets(stmt: ir.Stmt) -> tuple[list[ir.Loop], dict[ir.Expr, ir.Expr], ir.Stmt] | None:
+    """The loops of the nest that `stmt` is, from outside in, what Lets beside these stand for, and the statement inside
+    of all; None if there are more."""
+    loops: list[ir.Loop] = []
+    lets: dict[ir.Expr, ir.Expr] = {}
+    while isinstance(stmt, ir.Loop):
+        loops.append(stmt)
+        for let in (s for s in stmt.body if isinstance(s, ir.Let)):
+            lets[ir.Var(let.name)] = substitute(let.value, lets)
+        rest = [s for s in stmt.body if not isinstance(s, ir.Let)]
+        if len(rest) != 1:
+            return None
+        (stmt,) = rest
+    return loops, lets, stmt
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,10 +191,6 @@ def packed_at(stmt: ir.Stmt, place: ir.Expr) -> Packed | None:
             return Packed(array, tuple(loops), value) if first == place and is_all else None
         case _:
             return None
-
-
-def is_from_zero(loop: ir.Loop) -> bool:
-    return is_zero(loop.lower) and is_constant(loop.step, 1)
 
 
 def is_read(array: str, *exprs: ir.Expr) -> bool:

@@ -15,8 +15,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from loopdiff.canonical.compaction import is_from_zero, unseen_arrays, without_stores
+from loopdiff.canonical.compaction import nest_with_lets, unseen_arrays, without_stores
 from loopdiff.ir import nodes as ir
+from loopdiff.ir.build import is_from_zero
 from loopdiff.ir.ops import FUNCTIONS
 from loopdiff.ir.types import BOOL
 from loopdiff.ir.walk import (
@@ -87,16 +88,10 @@ def block(ls: ir.LoopSet, held: frozenset[str], body: Block, known: tuple[Condit
 
 def condition(ls: ir.LoopSet, stmt: ir.Stmt) -> Condition | None:
     """What the nest `stmt` makes all elements of an array, if that is a condition worth asking again."""
-    loops: list[ir.Loop] = []
-    lets: dict[ir.Expr, ir.Expr] = {}
-    while isinstance(stmt, ir.Loop):
-        loops.append(stmt)
-        for let in (s for s in stmt.body if isinstance(s, ir.Let)):
-            lets[ir.Var(let.name)] = substitute(let.value, lets)
-        rest = [s for s in stmt.body if not isinstance(s, ir.Let)]
-        if len(rest) != 1:
-            return None
-        (stmt,) = rest
+    parts = nest_with_lets(stmt)
+    if parts is None:
+        return None
+    loops, lets, stmt = parts
     indices = tuple(ir.Index(p.index) for p in loops)
     if not isinstance(stmt, ir.Assign) or not indices or stmt.target.subscripts != indices:
         return None

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import is_constant, is_zero
+from loopdiff.ir.build import is_from_zero
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT
 from loopdiff.ir.walk import (
@@ -80,7 +80,7 @@ class Walk:
             new = map_own_exprs(lambda e, equal=equal: substitute(e, equal), stmt) if equal else stmt
             new = map_own_exprs(lambda e: map_expr(lambda x: digit(x, ranges), e), new)
             inside = ranges
-            if isinstance(new, ir.Loop) and is_zero(new.lower) and is_constant(new.step, 1):
+            if isinstance(new, ir.Loop) and is_from_zero(new):
                 inside = {**ranges, new.index: new.upper}
             out.append(map_blocks(lambda b, equal=equal, inside=inside: self.block(b, equal, inside), new))
         return tuple(out)

@@ -251,5 +251,10 @@ def is_unit_step(loop: ir.Loop) -> bool:
     return isinstance(loop.step, ir.Const) and abs(loop.step.value) == 1
 
 
+def is_from_zero(loop: ir.Loop) -> bool:
+    """Whether `loop` counts up by one from zero."""
+    return is_zero(loop.lower) and is_constant(loop.step, 1)
+
+
 def is_descending(stmt: ir.Stmt) -> bool:
     return isinstance(stmt, ir.Loop) and isinstance(stmt.step, ir.Const) and stmt.step.value == -1
