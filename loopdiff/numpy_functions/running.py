@@ -24,30 +24,25 @@ def ediff1d(ary):
 def cumsum(a, axis=None):
     """The sum of all elements up to each one, in their order where there is no axis."""
     if axis is None:
-        return up_to_each(a.ravel(), 0)
-    return up_to_each(a, axis)
-
-
-def up_to_each(a, axis):
-    out = a + 0
-    lines = np.swapaxes(out, 0, axis)
-    for i in range(1, lines.shape[0]):
-        lines[i] += lines[i - 1]
-    return out
+        return up_to_each(a.ravel(), 0, False)
+    return up_to_each(a, axis, False)
 
 
 def cumprod(a, axis=None):
     """The product of all elements up to each one, in their order where there is no axis."""
     if axis is None:
-        return product_up_to_each(a.ravel(), 0)
-    return product_up_to_each(a, axis)
+        return up_to_each(a.ravel(), 0, True)
+    return up_to_each(a, axis, True)
 
 
-def product_up_to_each(a, axis):
+def up_to_each(a, axis, is_product):
     out = a + 0
     lines = np.swapaxes(out, 0, axis)
     for i in range(1, lines.shape[0]):
-        lines[i] *= lines[i - 1]
+        if is_product:
+            lines[i] *= lines[i - 1]
+        else:
+            lines[i] += lines[i - 1]
     return out
 
 
