@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
+from loopdiff.ad.ruled import given
 from loopdiff.canonical.simplify import simplify
 from loopdiff.canonical.single_assignment import normalize
 from loopdiff.errors import DifferentiationError
@@ -98,14 +99,10 @@ def flows(expr: ir.Expr, carriers: frozenset[str]) -> bool:
             return any(flows(e, carriers) for e in operands(expr))
 
 
-def given(call: ir.Call) -> dict[str, ir.Expr | None]:
-    return dict(zip(call.rule.names(call.form), call.args, strict=True))
-
-
 def directions_of(call: ir.Call) -> list[ir.Expr]:
     """The tangents that `call` takes."""
     values = set(call.rule.params)
-    return [arg for name, arg in given(call).items() if name not in values and arg is not None]
+    return [arg for name, arg in given(call).items() if name not in values]
 
 
 def slopes_of(call: ir.Call) -> tuple[ir.Access, ...]:

@@ -128,11 +128,11 @@ def derive_tangent(normal: ir.LoopSet, wrt: tuple[str, ...], stages: Stages) -> 
     return stages.run("tangent", build_tangent, normal, wrt)
 
 
-def derive_sparsity(normal: ir.LoopSet, wrt: tuple[str, ...], stages: Stages) -> ir.LoopSet:
-    """What the outputs depend on, as sets of inputs in integers. Raises DifferentiationError (LD4xx)."""
+def derive_sparsity(normal: ir.LoopSet, tangent: ir.LoopSet, stages: Stages) -> ir.LoopSet:
+    """What the outputs depend on, as sets of inputs, found by the tangent. Raises DifferentiationError (LD4xx)."""
     from loopdiff.ad.sparsity import build_sparsity
 
-    return stages.run("sparsity", build_sparsity, normal, derive_tangent(normal, wrt, stages))
+    return stages.run("sparsity", build_sparsity, normal, tangent)
 
 
 def plain_buffers(ls: ir.LoopSet) -> ir.LoopSet:

@@ -379,7 +379,7 @@ class Specialization:
 
     @property
     def one_pass_label(self) -> str:
-        return f"one-pass-{digest_of(list(self.wrt))[:12]}"
+        return self.of_wrt("one-pass")
 
     @property
     def one_pass_loops(self) -> ir.LoopSet | None:
@@ -429,10 +429,12 @@ class Specialization:
         return self.once("tangent", self.make_tangent)
 
     def make_tangent(self) -> Unit:
-        wrt = self.wrt
-        label = f"tangent-{digest_of(list(wrt))[:12]}"
-        ls = self.kept(label, lambda: derive_tangent(self.normal, wrt, self.stages))
-        return self.unit(f"{label}-code", plain_buffers(ls), self.requests("tangent"))
+        return self.unit(f"{self.of_wrt('tangent')}-code", plain_buffers(self.tangent_loops), self.requests("tangent"))
+
+    @property
+    def tangent_loops(self) -> ir.LoopSet:
+        """The LoopSet that `tangent` is made from."""
+        return self.kept(self.of_wrt("tangent"), lambda: derive_tangent(self.normal, self.wrt, self.stages))
 
     @property
     def sparsity(self) -> Unit:
@@ -440,10 +442,13 @@ class Specialization:
         return self.once("sparsity", self.make_sparsity)
 
     def make_sparsity(self) -> Unit:
-        wrt = self.wrt
-        label = f"sparsity-{digest_of(list(wrt))[:12]}"
-        ls = self.kept(label, lambda: derive_sparsity(self.normal, wrt, self.stages))
+        label = self.of_wrt("sparsity")
+        ls = self.kept(label, lambda: derive_sparsity(self.normal, self.tangent_loops, self.stages))
         return self.unit(f"{label}-code", plain_buffers(ls))
+
+    def of_wrt(self, name: str) -> str:
+        """The label of a part that depends on what is differentiated."""
+        return f"{name}-{digest_of(list(self.wrt))[:12]}"
 
     def unit(self, label: str, ls: ir.LoopSet, requests: Requests = NOTHING, reader: ir.LoopSet | None = None) -> Unit:
         """`ls` with its function; the generated text is found again on disk without emitting it.
