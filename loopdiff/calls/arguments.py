@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from loopdiff.calls.buffers import ALIGNED, WRITEABLE
-from loopdiff.calls.runs import ReverseRun, sweeps_of
+from loopdiff.calls.runs import ReverseRun, sweeps_of, with_spare
 from loopdiff.calls.sweep_entry_points import gradient_entry, one_pass_entry, vjp_entry
 from loopdiff.calls.tangents import tangent_run
 from loopdiff.errors import NOWHERE, ArgumentError, Diagnostic
@@ -161,7 +161,7 @@ def totals_of(specialization: Specialization, args: Arguments) -> tuple[int, ...
     assert specialization.inner is not None
     sweeps = sweeps_of(specialization.inner, "sums")
     found = sweeps.counts(args)
-    return tuple(n + n // SPARE + SPARE for n in found) if sweeps.units.plan.count_tapes else found
+    return with_spare(found, SPARE) if sweeps.units.plan.count_tapes else found
 
 
 class Checked:

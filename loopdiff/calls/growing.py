@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from loopdiff.calls.runs import Arguments, ReverseRun
-from loopdiff.ir.walk import written_arrays
+from loopdiff.calls.runs import Arguments, ReverseRun, with_spare
 from loopdiff.memory.arena import Workspace
 
 SPARE = 16  # iterations, and one in as many, that a tape has room for beyond what was asked for
@@ -29,13 +28,9 @@ class GrowingTapes:
     """
 
     def __init__(self, run: ReverseRun) -> None:
-        self.run, self.call, plan = run, run.units.forward.call, run.units.plan
-        forward = plan.forward
-        touched = written_arrays(forward.body)
-        self.touched = tuple(k for k, p in enumerate(run.ls.params) if p in touched)
-        names = forward.params[run.count_args :]
-        self.counters = tuple(names.index(tape) for tape in plan.count_tapes)
-        self.state: tuple[Counts, Counts] = (SPARE,) * len(plan.count_names), ()
+        self.run, self.call = run, run.units.forward.call
+        self.touched = tuple(k for k, is_touched in enumerate(run.touched) if is_touched)
+        self.state: tuple[Counts, Counts] = (SPARE,) * len(run.counters), ()
 
     def forward(self, *args: Any) -> tuple[Any, Workspace]:
         """The result, and the workspace with all that the reverse sweep needs.
@@ -57,30 +52,20 @@ class GrowingTapes:
                 if isinstance(error, ValueError):
                     raise run.units.forward.refuse(error) from None
                 raise
-            asked = tuple([arrays[k].item(0) for k in self.counters])
+            asked = tuple([arrays[k].item(0) for k in run.counters])
             if asked == usual:
                 return value, workspace
             if all(map(le, asked, room)):
-                self.state = (with_spare(asked) if any(map(is_too_much, room, asked)) else room), asked
+                self.state = (with_spare(asked, SPARE) if any(map(is_too_much, room, asked)) else room), asked
                 return value, workspace
             arena.give(workspace)
             restore(args, saved)
-            room, usual = self.state = with_spare(asked), asked
+            room, usual = self.state = with_spare(asked, SPARE), asked
 
 
 def restore(args: Arguments, saved: Sequence[tuple[int, np.ndarray]]) -> None:
     for k, value in saved:
         np.copyto(args[k], value)
-
-
-def is_growing(run: ReverseRun) -> bool:
-    """Whether tapes grow: where the forward sweep counts, in memory that nobody has limited, on the CPU."""
-    options = run.spec.options
-    return bool(run.units.plan.count_tapes) and options.is_for_cpu and options.memory_limit is None
-
-
-def with_spare(counts: Counts) -> Counts:
-    return tuple(n + n // SPARE + SPARE for n in counts)
 
 
 def is_too_much(room: int, asked: int) -> bool:

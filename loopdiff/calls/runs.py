@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -105,6 +105,7 @@ class ReverseRun:
         self.measured = tuple(i for i, p in enumerate(self.ls.params) if p in measured)
         counting = written_arrays((units.plan.counts or forward).body)
         self.touched = tuple(p in counting for p in self.ls.params)
+        self.counters = tuple(forward.params.index(n) - self.count_args for n in units.plan.count_tapes)
         parameters = (*self.ls.params, *units.plan.count_names)
         self.arena = make_arena(self.ls, parameters, decls, scratch, self.scratch)
         self.arena.make = self.memory.allocate
@@ -146,8 +147,7 @@ class ReverseRun:
         sizes = self.arena.sizes((*self.readable(args), *(0 for _ in plan.count_names)))[:count]
         workspace = self.memory.allocate(sizes, self.arena.dtypes[:count], self.arena.orders[:count])
         unit.run(*copies, *workspace)
-        names = unit.ls.params[self.count_args :]
-        found = self.memory.readable(tuple(workspace[names.index(tape)] for tape in plan.count_tapes))
+        found = self.memory.readable(tuple(workspace[k] for k in self.counters))
         return tuple(int(tape[0]) for tape in found)
 
     def readable(self, args: Arguments) -> Arguments:
@@ -163,6 +163,11 @@ class ReverseRun:
 
     def take(self, args: Arguments) -> Workspace:
         return self.arena.take(self.sizes(args))
+
+
+def with_spare(counts: Iterable[int], part: int) -> tuple[int, ...]:
+    """`counts` with some room: `part` more, and one in `part`."""
+    return tuple(n + n // part + part for n in counts)
 
 
 def on_device(count: int, sizes: Sizes, dtypes: Sequence[Any], orders: Sequence[Order]) -> tuple[np.ndarray, ...]:

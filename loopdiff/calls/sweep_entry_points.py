@@ -120,8 +120,10 @@ def workspace_names(run: ReverseRun) -> list[str]:
 def add_forward(script: Script, run: ReverseRun) -> None:
     """Run the forward sweep: `value` and, if there is one, `workspace`."""
     unit, names = run.units.forward, workspace_names(run)
-    if run.units.plan.count_tapes and (forward := growing(run)) is not None:
-        script.names |= {"grow": forward, "give": run.arena.give}
+    if may_grow(run):
+        from loopdiff.calls.growing import GrowingTapes
+
+        script.names |= {"grow": GrowingTapes(run).forward, "give": run.arena.give}
         script.add(f"value, workspace = grow({script.args})")
         script.unpack(names, "workspace.arrays")
         return
@@ -131,11 +133,10 @@ def add_forward(script: Script, run: ReverseRun) -> None:
     script.call("value", unit.call, passed, unit.refuse, given_back(run))
 
 
-def growing(run: ReverseRun) -> Callable[..., Any] | None:
-    """The forward sweep on tapes that grow, and its workspace, where tapes may."""
-    from loopdiff.calls.growing import GrowingTapes, is_growing
-
-    return GrowingTapes(run).forward if is_growing(run) else None
+def may_grow(run: ReverseRun) -> bool:
+    """Whether tapes grow: where the forward sweep counts, in memory that nobody has limited, on the CPU."""
+    options = run.spec.options
+    return bool(run.units.plan.count_tapes) and options.is_for_cpu and options.memory_limit is None
 
 
 def given_back(run: ReverseRun) -> str:

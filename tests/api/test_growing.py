@@ -10,6 +10,7 @@ import pytest
 
 from loopdiff import ArgumentError, vectorize_grad
 from loopdiff.calls import growing
+from loopdiff.calls.runs import with_spare
 
 
 @vectorize_grad(wrt=("x",))
@@ -79,8 +80,8 @@ def test_one_forward_sweep_where_there_is_room(monkeypatch: pytest.MonkeyPatch) 
         value, gradients = f.value_and_grad(1.0, 0.5**trips)
         assert value == pytest.approx((1.0 - 0.25**trips) / 3.0, rel=1e-14)
         assert gradients.x == pytest.approx(2.0 * value, rel=1e-14)
-    few, many = growing.with_spare((0,))[0], growing.with_spare((900,))[0]
-    assert found == [few] * 4 + [many] * 4 + [growing.with_spare((3,))[0]]
+    few, many = with_spare((0,), growing.SPARE)[0], with_spare((900,), growing.SPARE)[0]
+    assert found == [few] * 4 + [many] * 4 + [with_spare((3,), growing.SPARE)[0]]
 
 
 def test_arguments_are_restored_where_it_fails() -> None:
