@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import permutations
 from typing import Any, Literal
 
 from loopdiff.analysis.overflow import without_overflow
@@ -271,18 +272,17 @@ def known_parameters(model: Model, where: Any) -> Any:
 def strongest(model: Model, found: Sequence[Limit]) -> list[Limit]:
     """Limits of `found` without those that others of the same side of the same axis make unnecessary; the first of
     equal ones stays."""
-    groups: dict[tuple[str, int, Side, bool], list[Limit]] = {}
-    for limit in found:
+    groups: dict[tuple[str, int, Side, bool], list[int]] = {}
+    for number, limit in enumerate(found):
         place = (limit.event.access.array, limit.axis, limit.side, limit.where is None)
-        groups.setdefault(place, []).append(limit)
+        groups.setdefault(place, []).append(number)
     weaker = {
-        id(weak)
+        k
         for group in groups.values()
-        for k, weak in enumerate(group)
-        for j, strong in enumerate(group)
-        if j != k and implies(model, strong, weak) and (j < k or not implies(model, weak, strong))
+        for k, j in permutations(group, 2)
+        if implies(model, found[j], found[k]) and (j < k or not implies(model, found[k], found[j]))
     }
-    return [limit for limit in found if id(limit) not in weaker]
+    return [limit for k, limit in enumerate(found) if k not in weaker]
 
 
 def implies(model: Model, strong: Limit, weak: Limit) -> bool:
