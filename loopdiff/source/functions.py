@@ -106,10 +106,10 @@ def plain_function(func: Callable[..., Any]) -> FunctionType:
 def python_function(value: Any) -> FunctionType | None:
     """The Python function that a call of `value` runs, or that says what it computes; None for other objects, functions
     of libraries among them."""
-    from loopdiff.numpy_functions import written
+    if str(getattr(value, "__module__", "")).split(".")[0] == "numpy":
+        from loopdiff.numpy_functions import written
 
-    if (found := written(value)) is not None:
-        return found
+        return written(value)
     if not callable(value) or isinstance(value, type):
         return None
     found = value if isinstance(value, FunctionType) else getattr(value, "py_func", None)
