@@ -127,13 +127,8 @@ def joined(state: State, arrays: Sequence[Array], axis: int, node: ast.Call) -> 
     if any(a.rank != rank for a in arrays) or not -rank <= axis < rank:
         return state.reject("LD110", f"`{ast.unparse(node.func)}` joins arrays with as many axes", node)
     axis %= rank
-    for array in arrays:
-        require_elements(state, array, node)
-        require_shape(state, array, arrays[0], (axis,), span)
     total = reduce(plus, (a.extents[axis] for a in arrays))
-    extents = (*arrays[0].extents[:axis], total, *arrays[0].extents[axis + 1 :])
-    view = new_array(state, "joined", extents, span, is_truth(state, arrays))
-    made_of(state, view.array, *(a.element for a in arrays))
+    view = room_for(state, arrays, (*arrays[0].extents[:axis], total, *arrays[0].extents[axis + 1 :]), (axis,), node)
     offset: ir.Expr = ZERO
     for array in arrays:
         put(state, view, array, [ZERO] * axis + [offset] + [ZERO] * (rank - axis - 1), span)
@@ -158,11 +153,7 @@ def literal(state: State, node: ast.Call) -> Quantity:
     first = parts[0]
     if any(p.rank != first.rank for p in parts):
         return state.reject("LD110", f"`{ast.unparse(node)}` joins arrays with as many axes", node)
-    for part in parts:
-        require_elements(state, part, node)
-        require_shape(state, part, first, (), span)
-    view = new_array(state, "joined", (*map(ir.Const, shape), *first.extents), span, is_truth(state, parts))
-    made_of(state, view.array, *(p.element for p in parts))
+    view = room_for(state, parts, (*map(ir.Const, shape), *first.extents), (), node)
     for part, place in zip(parts, np.ndindex(*shape), strict=True):
         put(state, view, part, [*map(ir.Const, place), *[ZERO] * first.rank], span)
     return view
@@ -174,16 +165,20 @@ def of_double(value: Quantity) -> Quantity:
     return replace(value, dtype=F64) if is_weak and isinstance(value, ir.Const) else value
 
 
-def is_truth(state: State, parts: Sequence[Array]) -> bool:
-    return all(is_truth_value(state, p.element) for p in parts)
-
-
-def require_shape(state: State, part: Array, first: Array, but: Sequence[int], span: Span) -> None:
-    """Require that `part` has the extents of `first`, `but` along some axes."""
-    message = f"the shapes {shape_text(part.extents)} and {shape_text(first.extents)} do not fit together"
-    for k, (size, wanted) in enumerate(zip(part.extents, first.extents, strict=True)):
-        if k not in but:
-            require_equal(state, size, wanted, message, span)
+def room_for(
+    state: State, parts: Sequence[Array], extents: Sequence[ir.Expr], but: Sequence[int], node: ast.AST
+) -> View:  # fmt: skip
+    """A new array of the `extents` for elements of all `parts`, which must have one shape, `but` along some axes."""
+    span, first = state.source.span(node), parts[0]
+    for part in parts:
+        require_elements(state, part, node)
+        message = f"the shapes {shape_text(part.extents)} and {shape_text(first.extents)} do not fit together"
+        for k, (size, wanted) in enumerate(zip(part.extents, first.extents, strict=True)):
+            if k not in but:
+                require_equal(state, size, wanted, message, span)
+    view = new_array(state, "joined", extents, span, all(is_truth_value(state, p.element) for p in parts))
+    made_of(state, view.array, *(p.element for p in parts))
+    return view
 
 
 def put(state: State, view: View, part: Array, offsets: Sequence[ir.Expr], span: Span) -> None:

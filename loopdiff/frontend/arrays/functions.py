@@ -25,7 +25,7 @@ from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, a
 from loopdiff.frontend.arrays.views import is_contiguous, reshaped, taken, transposed, with_new_axes
 from loopdiff.frontend.functions import ScalarFunction, clip, scalar_function
 from loopdiff.frontend.parsing.order import in_order
-from loopdiff.frontend.parsing.outside import root_is_local
+from loopdiff.frontend.parsing.outside import is_none, root_is_local
 from loopdiff.frontend.parsing.placing import with_place
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
@@ -167,17 +167,6 @@ def axes_of(state: State, node: ast.expr | None, array: Array, at: ast.AST) -> t
         state.reject("LD110", f"`{ast.unparse(at)}` names an axis twice", at)
         return None
     return tuple(found)
-
-
-def is_none(state: State, node: ast.expr) -> bool:
-    """Whether `node` is None, or a name from outside for it."""
-    match node:
-        case ast.Constant(value=value):
-            return value is None
-        case ast.Name(id=name):
-            return not state.is_local(name) and state.outside(node) is None
-        case _:
-            return False
 
 
 def product_of(function: Callable[..., Quantity], state: State, call: Call) -> Quantity:

@@ -19,7 +19,7 @@ from loopdiff.frontend.parsing.bindings import ArrayName, Cell, Given, LocalFunc
 from loopdiff.frontend.parsing.calls import parse_call
 from loopdiff.frontend.parsing.folding import binary
 from loopdiff.frontend.parsing.order import boolean, chain, either, in_order, lazily, truth_value
-from loopdiff.frontend.parsing.outside import outside_constant, outside_value, root_is_local
+from loopdiff.frontend.parsing.outside import is_none, outside_constant, outside_value, root_is_local
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
@@ -137,6 +137,8 @@ def comparison(state: State, node: ast.Compare) -> Quantity:
     """`a < b <= c` is `a < b and b <= c`."""
     match node:
         case ast.Compare(left=ast.Name() as name, ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(None)]):
+            if state.is_local(name.id):
+                state.settle(name.id, name)
             return ir.Const(is_none(state, name) == isinstance(op, ast.Is), loc=state.source.span(node))
         case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq() as op], comparators=[right]) if (
             first := text_of(state, left)
@@ -171,14 +173,6 @@ def text_of(state: State, node: ast.expr) -> str | None:
         case _:
             return None
     return value if isinstance(value, str) else None
-
-
-def is_none(state: State, node: ast.Name) -> bool:
-    """Whether `node` is None, which only a name from outside or a parameter of a helper can be."""
-    if not state.is_local(node.id):
-        return state.outside(node) is None
-    state.settle(node.id, node)
-    return False
 
 
 def condition(state: State, node: ast.expr) -> ir.Expr:

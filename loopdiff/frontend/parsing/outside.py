@@ -125,6 +125,17 @@ def root_is_local(state: State, node: ast.expr) -> bool:
     return not isinstance(node, ast.Name) or state.is_local(node.id)
 
 
+def is_none(state: State, node: ast.expr) -> bool:
+    """Whether `node` is None: written out, a name from outside, or a parameter of a helper."""
+    match node:
+        case ast.Constant(value=value):
+            return value is None
+        case ast.Name(id=name):
+            return not state.is_local(name) and state.outside(node) is None
+        case _:
+            return False
+
+
 def array_of(state: State, node: ast.expr) -> str | None:
     """The array that the local name `node` stands for; None if `node` is something else."""
     if not isinstance(node, ast.Name):
