@@ -50,7 +50,7 @@ Handler = Callable[[State, Call], Quantity]
 
 @dataclass(frozen=True, slots=True)
 class ArrayFunction:
-    """`places` and `names`: parameters after the array, by position or name, and by name only.
+    """`places` and `names`: parameters after the array, which is called `first`, by position or name, and by name only.
 
     `needed`: how many of `places` must be given. `takes_more`: as a method, any number of positional arguments.
     """
@@ -61,6 +61,7 @@ class ArrayFunction:
     names: tuple[str, ...] = ()
     needed: int = 0
     takes_more: bool = False
+    first: str = "a"
 
 
 def array_call(state: State, node: ast.Call, callee: Any) -> Quantity | None:
@@ -86,7 +87,7 @@ def array_call(state: State, node: ast.Call, callee: Any) -> Quantity | None:
     state.need_types()
     rest: list[ast.expr] = list(node.args)
     named = {k.arg: k.value for k in node.keywords}
-    first = rest.pop(0) if rest else named.pop("a", named.pop("m", None))
+    first = rest.pop(0) if rest else named.pop(function.first, None)
     if first is None or any(isinstance(a, ast.Starred) for a in node.args):
         return state.reject("LD110", f"`np.{function.name}` is called without an array", node)
     return handled(state, function, state.quantity(first), rest, named, node)
@@ -369,9 +370,9 @@ FUNCTIONS: dict[Any, ArrayFunction] = {
     np.outer: ArrayFunction("outer", outer_product, ("b",), needed=1),
     np.asarray: ArrayFunction("asarray", as_given, ("dtype",)),
     np.array: ArrayFunction("array", copied, ("dtype",)),
-    np.flip: ArrayFunction("flip", flip, ("axis",)),
-    np.triu: ArrayFunction("triu", partial(triangle_of, True), ("k",)),
-    np.tril: ArrayFunction("tril", partial(triangle_of, False), ("k",)),
+    np.flip: ArrayFunction("flip", flip, ("axis",), first="m"),
+    np.triu: ArrayFunction("triu", partial(triangle_of, True), ("k",), first="m"),
+    np.tril: ArrayFunction("tril", partial(triangle_of, False), ("k",), first="m"),
     np.expand_dims: ArrayFunction("expand_dims", expand_dims, ("axis",), needed=1),
 }  # fmt: skip
 
