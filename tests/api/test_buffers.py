@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import pickle
-import timeit
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -283,16 +283,26 @@ def eight(a, b, c, d, e, f, g, h):
     return total
 
 
-def test_checks_of_sixteen_arrays_take_less_than_a_microsecond():
+def calls(f, args):
+    """What is called by one call of `f`, functions in C among them."""
+    names = []
+    sys.setprofile(lambda frame, event, arg: names.append(frame.f_code.co_name) if "call" in event else None)
+    try:
+        f(*args)
+    finally:
+        sys.setprofile(None)
+    return names
+
+
+def test_checks_of_sixteen_arrays_are_one_call():
+    """They are recognised by C, all at once: about 0.5 us, where one call of Python for each would take 2."""
     arrays = tuple(np.full(4, 0.5) for _ in range(8))
     k = eight.compile(*arrays)
     args = (*arrays, 1.0, *(np.zeros(4) for _ in range(8)))
     assert k.signature("reverse") == (*"abcdefgh", "result_adj", *(f"{n}_adj" for n in "abcdefgh"))
     k.reverse(*args)
-    rounds, plain = 2000, k.unit("reverse").call
-    checked = min(timeit.repeat(lambda: k.reverse(*args), number=rounds, repeat=20)) / rounds
-    without = min(timeit.repeat(lambda: plain(*args), number=rounds, repeat=20)) / rounds
-    assert checked - without < 1e-6
+    checked, plain = calls(k.reverse, args), calls(k.unit("reverse").call, args)
+    assert len(checked) - len(plain) == 2, checked
 
 
 def test_shapes_that_alternate_are_recognised():

@@ -62,10 +62,8 @@ def test_exponents_are_those_of_the_largest_programs() -> None:
 
 def test_a_limit_ends_a_program_and_what_was_found_before_is_kept() -> None:
     limited = importlib.import_module("limited")
-    task = {"section": "growth_point", "family": "numbers", "n": 1000}
-    row = limited.run(task, 2.0, 4096)
-    assert row["error"].endswith("more than 2 s")
-    assert "base" in row
+    row = limited.run({"section": "tests.examples.endless"}, 1.0, 4096)
+    assert row == {"base": 1.0, "error": "value: more than 1 s"}
 
 
 @pytest.mark.parametrize(
