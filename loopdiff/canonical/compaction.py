@@ -23,6 +23,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from loopdiff.canonical.put_in_place import nest_with_lets, unseen_arrays, without_arrays
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import compare, conjuncts, is_constant, is_from_zero, is_zero, nested
 from loopdiff.ir.names import NameSupply, supply
@@ -41,8 +42,6 @@ from loopdiff.ir.walk import (
     map_own_exprs,
     map_stmt_exprs,
     nodes_in,
-    read_arrays,
-    result_arrays,
     subexprs,
     substitute,
     without,
@@ -62,32 +61,7 @@ def without_compactions(ls: ir.LoopSet) -> ir.LoopSet:
     chosen = unseen_arrays(ls)
     walk = Walk(ls, types, chosen, supply(ls))
     walk.rewritten()
-    while chosen := chosen & walk.replaced:
-        walk = Walk(ls, types, chosen, supply(ls))
-        found = walk.rewritten()
-        left = without_stores(found.body, chosen)
-        kept = read_arrays(left) | {e.array for e in nodes_in(left) if isinstance(e, ir.Dim)}
-        if not chosen & kept:
-            return replace(found, arrays=tuple(a for a in ls.arrays if a.name not in chosen), body=left)
-        chosen -= kept
-    return ls
-
-
-def unseen_arrays(ls: ir.LoopSet) -> Names:
-    """Arrays with elements that nobody else sees."""
-    calls = (s for s in all_statements(ls.body) if isinstance(s, ir.Call))
-    passed = {e.access.array for s in calls for a in s.args if a is not None for e in loads(a)}
-    local = (a.name for a in ls.arrays if a.role == "local" and a.extents)
-    return frozenset(local) - result_arrays(ls) - passed
-
-
-def without_stores(body: Block, arrays: Names) -> Block:
-    def is_store(stmt: ir.Stmt) -> bool:
-        target = written_access(stmt)
-        is_made = isinstance(stmt, ir.Allocate) and stmt.array in arrays
-        return is_made or (target is not None and target.array in arrays)
-
-    return without(body, is_store)
+    return without_arrays(ls, chosen & walk.replaced, lambda rest: Walk(ls, types, rest, supply(ls)).rewritten())
 
 
 # -- nests that count --------------------------------------------------------------------------------------------
@@ -146,22 +120,6 @@ def counting_nest(stmt: ir.Stmt, types: TypeEnv) -> Counting | None:
         return None
     inside = tuple(map_stmt_exprs(lambda e: substitute(e, lets), s) for s in body)
     return Counting(tuple(loops), substitute(cond, lets), inside, ir.Load(counter, loc=counter.loc))
-
-
-def nest_with_lets(stmt: ir.Stmt) -> tuple[list[ir.Loop], dict[ir.Expr, ir.Expr], ir.Stmt] | None:
-    """The loops of the nest that `stmt` is, from outside in, what Lets beside these stand for, and the statement inside
-    of all; None if there are more."""
-    loops: list[ir.Loop] = []
-    lets: dict[ir.Expr, ir.Expr] = {}
-    while isinstance(stmt, ir.Loop):
-        loops.append(stmt)
-        for let in (s for s in stmt.body if isinstance(s, ir.Let)):
-            lets[ir.Var(let.name)] = substitute(let.value, lets)
-        rest = [s for s in stmt.body if not isinstance(s, ir.Let)]
-        if len(rest) != 1:
-            return None
-        (stmt,) = rest
-    return loops, lets, stmt
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,8 +194,11 @@ class Known:
         """`body` with what packed elements are made of in the iteration `indices` in their place."""
 
         def read(expr: ir.Expr) -> ir.Expr:
-            is_packed = isinstance(expr, ir.Load) and expr.access.array in self.packed
-            return self.value(expr.access, indices) if is_packed else expr  # type: ignore[union-attr]
+            match expr:
+                case ir.Load(access=access) if access.array in self.packed:
+                    return self.value(access, indices)
+                case _:
+                    return expr
 
         return tuple(map_stmt_exprs(lambda e: map_expr(read, e), s) for s in body)
 

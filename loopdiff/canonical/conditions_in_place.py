@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from loopdiff.canonical.compaction import nest_with_lets, unseen_arrays, without_stores
+from loopdiff.canonical.put_in_place import nest_with_lets, unseen_arrays, without_arrays
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_from_zero
 from loopdiff.ir.ops import FUNCTIONS
@@ -25,8 +25,6 @@ from loopdiff.ir.walk import (
     map_blocks,
     map_expr,
     map_own_exprs,
-    nodes_in,
-    read_arrays,
     subexprs,
     substitute,
     written_arrays,
@@ -56,13 +54,7 @@ def with_conditions_in_place(ls: ir.LoopSet) -> ir.LoopSet:
     """`ls`, normal and strict where it decides, without arrays of truth values that can be asked for again instead."""
     truths = {a.name for a in ls.arrays if a.type is not None and a.type.element == BOOL}
     held = unseen_arrays(ls) & truths
-    while held:
-        body = without_stores(block(ls, held, ls.body, ()), held)
-        kept = read_arrays(body) | {e.array for e in nodes_in(body) if isinstance(e, ir.Dim)}
-        if not held & kept:
-            return replace(ls, arrays=tuple(a for a in ls.arrays if a.name not in held), body=body)
-        held -= kept
-    return ls
+    return without_arrays(ls, held, lambda rest: replace(ls, body=block(ls, rest, ls.body, ())))
 
 
 def block(ls: ir.LoopSet, held: frozenset[str], body: Block, known: tuple[Condition, ...]) -> Block:
@@ -74,8 +66,11 @@ def block(ls: ir.LoopSet, held: frozenset[str], body: Block, known: tuple[Condit
         found = {c.array: c for c in known}
 
         def asked(expr: ir.Expr, found: Mapping[str, Condition] = found) -> ir.Expr:
-            is_known = isinstance(expr, ir.Load) and expr.access.array in found
-            return found[expr.access.array].at(expr.access.subscripts) if is_known else expr  # type: ignore[union-attr]
+            match expr:
+                case ir.Load(access=access) if access.array in found:
+                    return found[access.array].at(access.subscripts)
+                case _:
+                    return expr
 
         new = map_own_exprs(lambda e, asked=asked: map_expr(asked, e), stmt)
         new = map_blocks(lambda inner, known=known: block(ls, held, inner, known), new)
