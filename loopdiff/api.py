@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from threading import RLock
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 from loopdiff.calls.arguments import Arguments, Checked, Key, arguments_in_order, call_key, positional_count
 from loopdiff.calls.compiled import CompiledGradient
@@ -48,17 +48,19 @@ if TYPE_CHECKING:
     EntryPoints = Checked | DeviceCalls | SentCalls
 
 Names = str | tuple[str, ...] | list[str] | None
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
-class Differentiable:
+class Differentiable(Generic[P, R]):
     """A compiled loop nest with its derivatives: what `vectorize_grad` makes of a function.
 
     Calling it runs the function on the caller's own arrays, in place, as Python would. `__wrapped__` is the
-    function as it was written.
+    function as it was written. `P` are its parameters and `R` its result, for type checkers.
     """
 
     def __init__(
-        self, plain: Callable[..., Any], program: AnyProgram, wrt: tuple[str, ...] | None, options: Options
+        self, plain: Callable[P, R], program: AnyProgram, wrt: tuple[str, ...] | None, options: Options
     ) -> None:
         self.plain, self.program, self.requested, self.options = plain, program, wrt, options
         functools.update_wrapper(self, plain)
@@ -174,7 +176,7 @@ class Differentiable:
         return run
 
     # -- running ---------------------------------------------------------------------------------------------
-    def __call__(self, /, *args: Any, **named: Any) -> Any:
+    def __call__(self, /, *args: P.args, **named: P.kwargs) -> R:
         """Run the compiled function on the caller's arrays, in place."""
         if named or len(args) != self.arity:
             args = self.arranged(args, named)
@@ -183,7 +185,7 @@ class Differentiable:
             checked = self.recognise(args)
         return checked.primal(*args)
 
-    def value_and_grad(self, /, *args: Any, **named: Any) -> tuple[Any, Any]:
+    def value_and_grad(self, /, *args: P.args, **named: P.kwargs) -> tuple[R, Any]:
         """The result and its gradients, a named tuple in `wrt` order.
 
         Raises DifferentiationError (LD404) unless the result is a floating-point number.
@@ -198,11 +200,11 @@ class Differentiable:
         require_scalar_result(checked.specialization)
         return checked.launcher(self.reverse_run(checked.specialization, "gradient", checked.prepare(*args)))(*args)
 
-    def grad(self, /, *args: Any, **named: Any) -> Any:
+    def grad(self, /, *args: P.args, **named: P.kwargs) -> Any:
         """The gradients alone, a named tuple in `wrt` order."""
         return self.value_and_grad(*args, **named)[1]
 
-    def vjp(self, /, *args: Any, **named: Any) -> tuple[Any, Pullback]:
+    def vjp(self, /, *args: P.args, **named: P.kwargs) -> tuple[R, Pullback]:
         """The result, and the pullback `pullback(seed=1.0, **cotangents) -> gradients` of this point."""
         if named or len(args) != self.arity:
             args = self.arranged(args, named)

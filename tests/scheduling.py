@@ -1,4 +1,4 @@
-"""Which tests share a worker: those of one corpus entry, so that one process compiles it once.
+"""Which tests share a worker: those of one corpus entry, so that one process compiles it once, and of a few files.
 
 The groups of `--dist loadgroup` would say the same, but pytest 9.2 took away the attribute that xdist marks them with.
 """
@@ -19,8 +19,14 @@ class ByEntry(LoadScopeScheduling):
         return group_of(nodeid)
 
 
+# Files whose tests share what takes long to make.
+TOGETHER = ("tests/examples/test_npbench.py", "tests/examples/test_board.py", "tests/test_layers.py")
+
+
 def group_of(nodeid: str) -> str:
-    """The entry that a test is about, else the test."""
+    """The entry that a test is about, the file if its tests share much, else the test."""
+    if (file := nodeid.partition("::")[0]) in TOGETHER:
+        return file
     found = re.search(r"\[(.*)\]", nodeid)
     names = [] if found is None else [p for p in found[1].split("-") if p in BY_NAME]
     return names[0] if names else nodeid

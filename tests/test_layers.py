@@ -87,14 +87,23 @@ def modules() -> dict[str, Path]:
     return found
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(parsed(path)))
+
+
 def imports(module: str, path: Path) -> Iterator[tuple[str, bool]]:
     """The loopdiff modules that a file imports, those for types alone included, and whether in a function."""
     known = modules()
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    functions = [n for n in nodes(path) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
     inside = {id(n) for f in functions for n in ast.walk(f)}
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    for node in ast.walk(tree):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from ((a.name, id(node) in inside) for a in node.names if a.name in known)
         elif isinstance(node, ast.ImportFrom):
@@ -165,12 +174,12 @@ def test_rooms_can_be_looked_over() -> None:
 def helpers() -> dict[str, set[str]]:
     """Names of functions and classes that other modules import, with the modules that define them."""
     defined = {
-        m: {n.name for n in ast.parse(p.read_text()).body if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+        m: {n.name for n in parsed(p).body if isinstance(n, ast.FunctionDef | ast.ClassDef)}
         for m, p in modules().items()
     }
     found: dict[str, set[str]] = defaultdict(set)
     for path in modules().values():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path):
             if isinstance(node, ast.ImportFrom) and node.module in defined and not node.level:
                 for alias in node.names:
                     if alias.name in defined[node.module]:

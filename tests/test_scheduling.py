@@ -18,7 +18,8 @@ BATTERY = "tests/gradients/test_battery.py"
             "tests/ir/test_interpret.py::test_loops[softmax_like-3]",
             "tests/ir/test_interpret.py::test_loops[softmax_like-3]",
         ),
-        ("tests/test_layers.py::test_no_cycles", "tests/test_layers.py::test_no_cycles"),
+        ("tests/test_layers.py::test_no_cycles", "tests/test_layers.py"),
+        ("tests/test_main.py::test_version", "tests/test_main.py::test_version"),
     ],
 )
 def test_groups(nodeid: str, group: str) -> None:

@@ -13,7 +13,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from loopdiff.ad.reverse import Sweeps
+from loopdiff.ad.reverse import Sweeps, build_sweeps
 from loopdiff.backends.load import CompiledFunction
 from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.capture import argument_types
@@ -22,6 +22,7 @@ from loopdiff.ir.interpret import compile_loopset, run
 from loopdiff.ir.types import INT
 from loopdiff.pipeline import derive
 from loopdiff.pipeline.stages import Stages
+from loopdiff.settings.options import TapePolicy
 from loopdiff.source.functions import source_of
 from loopdiff.specialize.interface import as_pairs
 from loopdiff.specialize.specialization import Specialization
@@ -55,6 +56,12 @@ def lowered(entry: Entry) -> ir.LoopSet:
 def lowered_by_name(name: str) -> ir.LoopSet:
     entry = BY_NAME[name]
     return normal_form(entry.function, entry.args(0))
+
+
+@cache
+def sweeps_of(name: str, policy: TapePolicy = "auto") -> Sweeps:
+    """The sweeps of an entry, in real numbers."""
+    return build_sweeps(lowered_by_name(name), in_real_parts(BY_NAME[name]).wrt, policy)
 
 
 def normal_form(function: Any, args: Arguments) -> ir.LoopSet:

@@ -11,13 +11,15 @@ from .found import found
 from .idioms import idioms
 
 TAPES = ("auto", "store", "recompute")
+REPORTED = 40  # programs, the first ones, were wrong or refused when they were written
 GRADIENT = frozenset({"grad"})
 
 
-@pytest.mark.parametrize("program", programs(), ids=lambda program: program.name)
-def test_bound_arrays(program: Program) -> None:
+@pytest.mark.parametrize(("number", "program"), enumerate(programs()), ids=lambda p: getattr(p, "name", None))
+def test_bound_arrays(number: int, program: Program) -> None:
+    """Those that were reported under every tape, the others each under one."""
     wants = cases_of(program)
-    for tape in TAPES:
+    for tape in TAPES if number < REPORTED else TAPES[number % 3 :][:1]:
         outcome = try_setting(wants, tape, GRADIENT)
         assert outcome.kind == "ok", f"{tape}: {outcome.message}\n{program.runnable()}"
 

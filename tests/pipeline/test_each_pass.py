@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loopdiff.ad.reverse import Sweeps, build_sweeps
 from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.capture import argument_types
 from loopdiff.ir import nodes as ir
@@ -44,7 +43,7 @@ from loopdiff.source.functions import source_of
 from loopdiff.specialize.interface import in_parts, interface_of
 from tests.corpus import BY_NAME, ENTRIES, Entry
 from tests.gradients import harness
-from tests.gradients.interpreted import in_real_parts, lowered
+from tests.gradients.interpreted import in_real_parts, lowered, sweeps_of
 from tests.gradients.test_battery import assert_close
 from tests.gradients.test_tape_plans import forward_and_reverse
 
@@ -66,12 +65,6 @@ def outcome(first: ir.LoopSet, ls: ir.LoopSet, args: dict[str, Any]) -> dict[str
         results = outcome_after(first, ls, given)
     arrays = {old: given[new] for new, old in counterparts(first, ls).items() if isinstance(given[new], np.ndarray)}
     return {f"result {k}": v for k, v in enumerate(results)} | arrays
-
-
-@cache
-def sweeps_of(name: str) -> Sweeps:
-    entry = BY_NAME[name]
-    return build_sweeps(lowered(entry), in_real_parts(entry).wrt)
 
 
 @cache
@@ -104,8 +97,17 @@ def check(ls: ir.LoopSet, entry: Entry, target: str) -> None:
                 )
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.name)
+def targets() -> list[Any]:
+    """Each entry for the CPU and for GPUs, and by turns for one of the others."""
+    others = ("cpu in order", "one pass")
+    return [
+        pytest.param(entry, target, id=f"{entry.name}-{target}")
+        for number, entry in enumerate(ENTRIES)
+        for target in ("cpu", "cuda", others[number % 2])
+    ]
+
+
+@pytest.mark.parametrize(("entry", "target"), targets())
 def test_each_pass_leaves_what_a_program_computes(entry: Entry, target: str) -> None:
     if target != "one pass":
         check(lowered(entry), entry, target)
