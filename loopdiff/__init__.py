@@ -40,3 +40,7 @@ __all__ = [
     "GradientCheckError",
     "LoopdiffWarning",
 ]
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
 from loopdiff.calls.arguments import Arguments, Checked, Key, arguments_in_order, call_key, positional_count
 from loopdiff.calls.compiled import CompiledGradient
@@ -28,6 +28,7 @@ from loopdiff.errors import (
 )
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.capture import ArgumentType
+from loopdiff.report.text import Text
 from loopdiff.settings.options import Accuracy, Check, Options, Shown, TapePolicy, Target
 from loopdiff.settings.requests import requests_of
 from loopdiff.source.functions import SourceFunction, plain_function, source_of
@@ -178,27 +179,25 @@ class Differentiable(Generic[P, R]):
     # -- running ---------------------------------------------------------------------------------------------
     def __call__(self, /, *args: P.args, **named: P.kwargs) -> R:
         """Run the compiled function on the caller's arrays, in place."""
-        if named or len(args) != self.arity:
-            args = self.arranged(args, named)
+        given = self.arranged(args, named) if named or len(args) != self.arity else args
         checked = self.latest
-        if checked is None or not checked.guard(*args):
-            checked = self.recognise(args)
-        return checked.primal(*args)
+        if checked is None or not checked.guard(*given):
+            checked = self.recognise(given)
+        return checked.primal(*given)
 
     def value_and_grad(self, /, *args: P.args, **named: P.kwargs) -> tuple[R, Any]:
         """The result and its gradients, a named tuple in `wrt` order.
 
         Raises DifferentiationError (LD404) unless the result is a floating-point number.
         """
-        if named or len(args) != self.arity:
-            args = self.arranged(args, named)
+        given = self.arranged(args, named) if named or len(args) != self.arity else args
         checked = self.latest
-        if checked is None or not checked.guard(*args):
-            checked = self.recognise(args)
+        if checked is None or not checked.guard(*given):
+            checked = self.recognise(given)
         if not self.depends_on_values:
-            return checked.value_and_grad(*args)
+            return checked.value_and_grad(*given)
         require_scalar_result(checked.specialization)
-        return checked.launcher(self.reverse_run(checked.specialization, "gradient", checked.prepare(*args)))(*args)
+        return checked.launcher(self.reverse_run(checked.specialization, "gradient", checked.prepare(*given)))(*given)
 
     def grad(self, /, *args: P.args, **named: P.kwargs) -> Any:
         """The gradients alone, a named tuple in `wrt` order."""
@@ -206,14 +205,13 @@ class Differentiable(Generic[P, R]):
 
     def vjp(self, /, *args: P.args, **named: P.kwargs) -> tuple[R, Pullback]:
         """The result, and the pullback `pullback(seed=1.0, **cotangents) -> gradients` of this point."""
-        if named or len(args) != self.arity:
-            args = self.arranged(args, named)
+        given = self.arranged(args, named) if named or len(args) != self.arity else args
         checked = self.latest
-        if checked is None or not checked.guard(*args):
-            checked = self.recognise(args)
+        if checked is None or not checked.guard(*given):
+            checked = self.recognise(given)
         if not self.depends_on_values:
-            return checked.vjp(*args)
-        prepared = checked.prepare(*args)
+            return checked.vjp(*given)
+        prepared = checked.prepare(*given)
         return vjp(self.reverse_run(checked.specialization, "pullback", prepared), prepared)
 
     def jvp(self, args: tuple[Any, ...], tangents: Mapping[str, Any]) -> tuple[Any, Any]:
@@ -292,12 +290,12 @@ class Differentiable(Generic[P, R]):
             return self.checked(args).specialization
         return self.specialize({n: declared_type(n, a) for n, a in zip(self.signature.parameters, args, strict=True)})
 
-    def explain(self, /, *args: Any, **named: Any) -> str:
+    def explain(self, /, *args: Any, **named: Any) -> Text:
         """What was decided for these arguments (or types) and why, loop by loop and array by array: of the sweeps
         that `vjp` runs."""
         return self.compiled(self.arranged(args, named), "pullback").explain()
 
-    def on(self, target: Target) -> Differentiable:
+    def on(self, target: Target) -> Differentiable[P, R]:
         """The same function for another target: `cpu`, `cuda` or `cuda-emulated`.
 
         Raises ArgumentError (LD309) for anything else, and where a setting is for the CPU alone.
@@ -305,7 +303,7 @@ class Differentiable(Generic[P, R]):
         options = replace(self.options, target=target)
         return self if options == self.options else self.under(options)
 
-    def under(self, options: Options) -> Differentiable:
+    def under(self, options: Options) -> Differentiable[P, R]:
         """The same function under other options."""
         owner = getattr(self.plain, "__self__", None)
         if isinstance(owner, Differentiable) and self.plain == owner.value_and_grad:
@@ -318,7 +316,7 @@ class Differentiable(Generic[P, R]):
         """The function as it was written; other decorated functions that call this one write it out."""
         return self.plain
 
-    def __get__(self, instance: Any, owner: type | None = None) -> Differentiable:
+    def __get__(self, instance: Any, owner: type | None = None) -> Differentiable[P, R]:
         """Class bodies may hold decorated functions; an instance is not an argument of a loop nest."""
         return self
 
@@ -384,15 +382,21 @@ def check_wrt(source: SourceFunction, wrt: tuple[str, ...] | None) -> None:
         raise DifferentiationError(*found)
 
 
+class Decorator(Protocol):
+    """What `vectorize_grad` with settings is applied to a function as."""
+
+    def __call__(self, function: Callable[P, R], /) -> Differentiable[P, R]: ...
+
+
 @overload
-def vectorize_grad(function: Callable[..., Any], /) -> Differentiable: ...
+def vectorize_grad(function: Callable[P, R], /) -> Differentiable[P, R]: ...
 @overload
 def vectorize_grad(
     *, wrt: Names = None, tape: TapePolicy = "auto", fastmath: bool = True, parallel: bool = False,
     cache: bool = True, accuracy: Accuracy = "default", memory_limit: int | None = None, check: Check = "cheap",
     schedule: Mapping[str, Mapping[str, str]] | None = None, autotune: bool = False, target: Target = "cpu",
     progress: Shown = "auto",
-) -> Callable[[Callable[..., Any]], Differentiable]: ...  # fmt: skip
+) -> Decorator: ...  # fmt: skip
 def vectorize_grad(
     function: Callable[..., Any] | None = None, /, *, wrt: Names = None, tape: TapePolicy = "auto",
     fastmath: bool = True, parallel: bool = False, cache: bool = True, accuracy: Accuracy = "default",

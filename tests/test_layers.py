@@ -215,6 +215,7 @@ def test_public_names_are_documented() -> None:
     missing = [name for name in loopdiff.__all__ if f"loopdiff.{name}" not in text and f"`{name}`" not in text]
     assert missing == []
     assert all(hasattr(loopdiff, name) for name in loopdiff.__all__)
+    assert sorted(dir(loopdiff)) == sorted([*loopdiff.__all__, "__version__"])
 
 
 def test_files_stay_readable() -> None:

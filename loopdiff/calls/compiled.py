@@ -21,8 +21,9 @@ from loopdiff.memory.arena import allocate, size_in_bytes
 from loopdiff.memory.host import layout_preserving_copy
 from loopdiff.pipeline.code import arrange_for_target, explain_loops
 from loopdiff.pipeline.derive import bind_types, derive_checks
+from loopdiff.report.text import Text
 from loopdiff.settings.requests import NOTHING
-from loopdiff.specialize.explain import Sweep, explain
+from loopdiff.specialize.explain import Sweep, explain, header
 from loopdiff.specialize.specialization import Specialization
 from loopdiff.specialize.units import Temporary, Unit
 
@@ -44,6 +45,9 @@ class CompiledGradient:
     def __init__(self, spec: Specialization, run: ReverseRun, args: tuple[Any, ...] | None) -> None:
         self.spec, self.run, self.args = spec, run, args
         self.made: dict[str, Generated] = {}
+
+    def __repr__(self) -> str:
+        return f"<generated functions of {header(self.spec)}: {', '.join(self.functions)}>"
 
     def unit(self, name: str) -> Unit:
         """The function `name` with its LoopSet. Raises ValueError for a name that is none of `functions`."""
@@ -163,27 +167,28 @@ class CompiledGradient:
             replace(t, bytes=size_in_bytes(shapes[t.name], np.dtype(t.dtype))) if t.name in shapes else t for t in found
         )
 
-    def source(self, name: str) -> str:
+    def source(self, name: str) -> Text:
         """The generated Python source of a function."""
-        return self.unit(name).function.source
+        return Text(self.unit(name).function.source)
 
     def path(self, name: str) -> Path:
         """The file of a generated function."""
         return self.unit(name).function.path
 
-    def ir(self, stage: str) -> str:
+    def ir(self, stage: str) -> Text:
         """The LoopSet of a stage as text: `surface`, `bound`, `normal` or one of the functions."""
         match stage:
             case "surface":
-                return print_loopset(self.spec.surface.ls)
+                ls = self.spec.surface.ls
             case "bound":
-                return print_loopset(bind_types(self.spec.surface.ls, self.spec.types, self.spec.stages))
+                ls = bind_types(self.spec.surface.ls, self.spec.types, self.spec.stages)
             case "normal":
-                return print_loopset(self.spec.normal)
+                ls = self.spec.normal
             case _:
-                return print_loopset(self.unit(stage).ls)
+                ls = self.unit(stage).ls
+        return Text(print_loopset(ls))
 
-    def asm(self, name: str) -> str:
+    def asm(self, name: str) -> Text:
         """The machine code of a function, as assembly text."""
         from loopdiff.backends.cpu.direct import Direct
 
@@ -193,14 +198,14 @@ class CompiledGradient:
         fresh: Any = numba.njit(pipeline_class=Direct, **options)(dispatcher.py_func)
         for signature in dispatcher.signatures:
             fresh.compile(signature)
-        return "\n".join(fresh.inspect_asm(signature) for signature in fresh.signatures)
+        return Text("\n".join(fresh.inspect_asm(signature) for signature in fresh.signatures))
 
     @property
     def timings(self) -> dict[str, float]:
         """Seconds that each stage took in this process, in order; stages loaded from disk are absent."""
         return {**self.spec.program.stages.seconds, **self.spec.stages.seconds}
 
-    def explain(self, measure: bool | None = None) -> str:
+    def explain(self, measure: bool | None = None) -> Text:
         """What was decided and why: loops, temporaries, values without derivative.
 
         With arguments, not just their types, also the time that the cost model predicts for the sweeps, and the time

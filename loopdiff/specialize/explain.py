@@ -10,6 +10,7 @@ from loopdiff.ir.ops import INFO, Op
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import nodes_of, statements
+from loopdiff.report.text import Text
 from loopdiff.source.words import in_units, in_user_words
 from loopdiff.specialize.specialization import Specialization
 from loopdiff.specialize.units import Temporary
@@ -31,7 +32,7 @@ class Sweep:
         return f"{self.name} sweep{predicted}{measured}:"
 
 
-def explain(spec: Specialization, sweeps: Sequence[Sweep], one_pass: str, temporaries: Sequence[Temporary]) -> str:
+def explain(spec: Specialization, sweeps: Sequence[Sweep], one_pass: str, temporaries: Sequence[Temporary]) -> Text:
     """The report of `f.explain(*args)`; `one_pass` is how both sweeps are scheduled as one, if they ever are."""
     lines = [header(spec)]
     for sweep in sweeps:
@@ -46,7 +47,7 @@ def explain(spec: Specialization, sweeps: Sequence[Sweep], one_pass: str, tempor
     if flat:
         lines.append("values with no derivative:")
         lines += [f"  {text}" for text in flat]
-    return "\n".join(lines)
+    return Text("\n".join(lines))
 
 
 def total_bytes(temporaries: Sequence[Temporary]) -> str:

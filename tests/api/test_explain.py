@@ -126,3 +126,13 @@ def test_arguments_that_would_be_refused_are_measured_only_if_that_is_asked_for(
 def test_long_runs_are_not_measured_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiled, "QUICK", 0.0)
     assert ", measured " not in weighted_square.explain(X, W, np.zeros(4), 2.0)
+
+
+def test_texts_are_shown_as_they_are_printed() -> None:
+    """At the prompt and in notebooks, which show what `repr` gives."""
+    k = recurrence.compile(X, W)
+    for text in (recurrence.explain(X, W), k.source("primal"), k.ir("normal")):
+        assert "\n" in repr(text)
+        assert repr(text) == str(text)
+    assert repr(k).startswith("<generated functions of recurrence(")
+    assert "forward, reverse" in repr(k)

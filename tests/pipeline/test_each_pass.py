@@ -116,6 +116,14 @@ def test_each_pass_leaves_what_a_program_computes(entry: Entry, target: str) -> 
         check(gradient, entry, target)
 
 
+@cache
+def surface_and_bound(name: str) -> tuple[ir.LoopSet, ir.LoopSet]:
+    entry = BY_NAME[name]
+    types, stages = argument_types(entry.args(0)), Stages(name)
+    surface = read(source_of(entry.function), Sources(), types, stages).ls
+    return surface, bind_types(surface, types, stages)
+
+
 @pytest.mark.parametrize("fastmath", [True, False])
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.name)
 def test_lowering_leaves_what_python_computes(entry: Entry, fastmath: bool) -> None:
@@ -123,9 +131,7 @@ def test_lowering_leaves_what_python_computes(entry: Entry, fastmath: bool) -> N
 
     Complex numbers are given to it in parts, and put together again.
     """
-    types, stages = argument_types(entry.args(0)), Stages(entry.name)
-    surface = read(source_of(entry.function), Sources(), types, stages).ls
-    bound = bind_types(surface, types, stages)
+    surface, bound = surface_and_bound(entry.name)
     words = frozenset(d.name for d in (*surface.arrays, *surface.scalars))
     context = Context(fastmath=fastmath, words=words)
     to_real, *others = LOWERING
