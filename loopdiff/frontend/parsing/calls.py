@@ -155,6 +155,9 @@ def is_users_class(value: type) -> bool:
     return getattr(builtins, value.__name__, None) is not value and value.__module__.split(".")[0] not in LIBRARIES
 
 
+DERIVATIVES = ("grad", "value_and_grad", "vjp", "jvp", "hvp", "jacobian")  # of a differentiable function
+
+
 def unknown_call(state: State, node: ast.Call, text: str) -> ir.Expr:
     """The precise reason why `node` cannot be called."""
     match node.func:
@@ -169,6 +172,9 @@ def unknown_call(state: State, node: ast.Call, text: str) -> ir.Expr:
         return state.reject("LD109", f"`{text}` cannot be called", node)
     value = state.outside(node.func)
     owner = state.outside(node.func.value) if isinstance(node.func, ast.Attribute) else MISSING
+    if getattr(owner, "py_func", None) is not None and text.rpartition(".")[2] in DERIVATIVES:
+        hint = "write what it computes as a function, and call that"
+        return state.reject("LD109", f"`{text}` is a derivative, inside a program", node, hint)
     if value is MISSING and callable(getattr(owner, text.split(".")[-1], None)):
         hint = "write it as a function, and pass what it reads of the object as arguments"
         return state.reject("LD109", f"`{text}` is a method", node, hint)

@@ -7,7 +7,7 @@ the array (see `joins`); else the arrays are numbered (see `varying`).
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from loopdiff.errors import Span
@@ -106,14 +106,20 @@ def completed(
 
 
 def losing(plan: Plan, given: Bindings, loop: LoopState) -> Iterator[str]:
-    """Names for which nothing is planned, and which an iteration leaves for something else than it found."""
+    """Names for which nothing is planned, and which an iteration leaves for something else than it found, unless that
+    was rejected: all has been said of it then."""
     planned = {*plan.memory, *plan.numbered, *plan.lost}
     for name, binding in given.items():
         ends = [way[name] for way in loop.ways if name in way]
-        if name not in planned and not isinstance(binding, Mixed | Rejected) and any(e != binding for e in ends):
-            is_number = all(isinstance(meaning_of(b), Cell | Given | Rejected) for b in (binding, *ends))
+        is_said = isinstance(binding, Mixed) or has_rejected((binding, *ends))
+        if name not in planned and not is_said and any(e != binding for e in ends):
+            is_number = all(isinstance(meaning_of(b), Cell | Given) for b in (binding, *ends))
             if not is_number:
                 yield name
+
+
+def has_rejected(bindings: Iterable[Binding]) -> bool:
+    return any(isinstance(b, Rejected) for b in bindings)
 
 
 def meaning_of(binding: Binding) -> Binding:
@@ -131,7 +137,8 @@ def unsettled(plan: Plan, given: Bindings, earlier: frozenset[str], loop: LoopSt
         bound = [way[name] for way in loop.ways if name in way]
         is_memory = any(arrays_of(b) & set(loop.memory.values()) for b in bound)
         is_kept = any(is_from_before(b) and arrays_of(b) - earlier for b in bound)
-        if (is_memory or is_kept or any(b != bound[0] for b in bound)) and any(map(arrays_of, bound)):
+        is_other = is_memory or is_kept or any(b != bound[0] for b in bound)
+        if is_other and any(map(arrays_of, bound)) and not has_rejected(bound):
             yield name
 
 
