@@ -29,18 +29,7 @@ from loopdiff.analysis.privatization import Privates, find_privates, moved, span
 from loopdiff.analysis.strides import direction
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import folded
-from loopdiff.ir.build import (
-    at_least_one,
-    floordiv,
-    integer,
-    mul,
-    natural,
-    nested,
-    over_elements,
-    shifted,
-    sub,
-    zero,
-)
+from loopdiff.ir.build import at_least_one, floordiv, integer, mul, natural, nested, over_elements, shifted, sub, zero
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import PRODUCTS, SUMS, Op
 from loopdiff.ir.renaming import renamed_block
@@ -50,6 +39,7 @@ from loopdiff.ir.walk import (
     Path,
     indices_in,
     loops_in,
+    map_blocks,
     map_body,
     mentioned,
     statements,
@@ -83,8 +73,8 @@ class Fitting:
         return ir.Apply(Op.MAX, (integer(self.least), ir.Apply(Op.MIN, (integer(self.most), fitting))))
 
 
-# Rows whose buffers are for kernels: as many as keep a GPU busy, and its memory holds.
 SHIFTS = (Op.ADD, Op.SUB)
+# Rows whose buffers are for kernels: as many as keep a GPU busy, and its memory holds.
 FOR_THREADS = Fitting(elements=1 << 22, least=1 << 10, most=1 << 16)
 
 
@@ -133,10 +123,12 @@ def with_fills_apart(ls: ir.LoopSet, made: Names, names: NameSupply) -> ir.LoopS
         elements = (ir.Assign(ir.Access(stmt.array, place), stmt.fill, loc=stmt.loc),)
         return (replace(stmt, fill=None), *nested(loops, elements))
 
-    def in_loop(stmt: ir.Stmt) -> ir.Stmt:
-        return replace(stmt, body=map_body(stmt.body, apart)) if is_promising(stmt, made) else stmt
+    def in_loops(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
+        return tuple(
+            replace(s, body=map_body(s.body, apart)) if is_promising(s, made) else map_blocks(in_loops, s) for s in body
+        )
 
-    return replace(ls, body=tuple(map(in_loop, ls.body)))
+    return replace(ls, body=in_loops(ls.body))
 
 
 def is_promising(stmt: ir.Stmt, made: Names) -> TypeGuard[ir.Loop]:
@@ -145,9 +137,7 @@ def is_promising(stmt: ir.Stmt, made: Names) -> TypeGuard[ir.Loop]:
     if not isinstance(stmt, ir.Loop) or not (isinstance(stmt.step, ir.Const) and abs(stmt.step.value) == 1):
         return False
     sites = list(statements(stmt.body))
-    if any(isinstance(s.stmt, ir.Exit | ir.Require | ir.Call) for s in sites):
-        return False
-    if not made >= allocated(stmt):
+    if any(isinstance(s.stmt, ir.Exit | ir.Require | ir.Call) for s in sites) or not made >= allocated(stmt):
         return False
     return any(is_deep_sum(s.stmt, s.loops) and not s.is_conditional for s in sites)
 
@@ -301,8 +291,10 @@ class Blocker:
             return False
         own = {*row.lets, *row.repeated}
         value = row.inlined(leaf.stmt.value)
-        inner = {self.model.loop(p).index for p in leaf.loops}
-        shifts = [{ir.Index(k): ir.Apply(op, (ir.Index(k), ir.Index(row.loop.index)))} for k in inner for op in SHIFTS]
+        index, loops = ir.Index(row.loop.index), [self.model.loop(p) for p in leaf.loops]
+        inner = {p.index for p in loops}
+        moving = [ir.Index(p.index) for p in loops if row.loop.index in indices_in(p.lower, p.upper)]
+        shifts = [{k: ir.Apply(op, (k, index))} for k in moving for op in SHIFTS]
 
         def is_same(access: ir.Access) -> bool:
             if access.array in row.own.names or not access.subscripts:
