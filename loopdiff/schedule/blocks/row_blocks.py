@@ -294,7 +294,7 @@ class Blocker:
         index, loops = ir.Index(row.loop.index), [self.model.loop(p) for p in leaf.loops]
         inner = {p.index for p in loops}
         moving = [ir.Index(p.index) for p in loops if row.loop.index in indices_in(p.lower, p.upper)]
-        shifts = [{k: ir.Apply(op, (k, index))} for k in moving for op in SHIFTS]
+        shifts: list[dict[ir.Expr, ir.Expr]] = [{k: ir.Apply(op, (k, index))} for k in moving for op in SHIFTS]
 
         def is_same(access: ir.Access) -> bool:
             if access.array in row.own.names or not access.subscripts:
