@@ -45,6 +45,12 @@ def contraction(stmt: ir.Stmt) -> Contraction | None:
 
 def accumulation(stmt: ir.Stmt) -> Contraction | None:
     """The contraction that `stmt` is, or the sum into a cell which it is otherwise like; None if it is neither."""
+    found = nest_of_update(stmt)
+    return found if found is not None and found.sums else None
+
+
+def nest_of_update(stmt: ir.Stmt) -> Contraction | None:
+    """The loops around a single update and its start that `stmt` is, summed over or not; None if it is no such nest."""
     loops: list[ir.Loop] = []
     lets: list[ir.Let] = []
     start: ir.Assign | None = None
@@ -64,7 +70,7 @@ def accumulation(stmt: ir.Stmt) -> Contraction | None:
     value, *subscripts = inlined(tuple(lets), (stmt.value, *stmt.target.subscripts))
     update = replace(stmt, target=replace(stmt.target, subscripts=tuple(subscripts)))
     found = Contraction(tuple(loops), update, value, start)
-    if not found.sums or (start is not None and not is_start(start, update.target, found.kept, found.loops[:started])):
+    if start is not None and not is_start(start, update.target, found.kept, found.loops[:started]):
         return None
     return found
 

@@ -37,6 +37,22 @@ def coefficient(expr: ir.Expr, index: str) -> int | None:
             return None if index in indices_in(expr) else 0
 
 
+def direction(bound: ir.Expr, index: str) -> int | None:
+    """1 for a bound that grows with the index, -1 for one that falls, 0 if it stays; None if that is not plain."""
+    match bound:
+        case ir.Index(name=name):
+            return int(name == index)
+        case ir.Apply(op=Op.ADD | Op.MIN | Op.MAX, args=args):
+            found = [direction(a, index) for a in args]
+        case ir.Apply(op=Op.SUB, args=(a, b)):
+            right = direction(b, index)
+            found = [direction(a, index), None if right is None else -right]
+        case _:
+            return None if index in indices_in(bound) else 0
+    ways = set(found) - {0}
+    return None if len(ways) > 1 or None in ways else next(iter(ways), 0)
+
+
 def lane_axis(access: ir.Access, index: str, varying: frozenset[str]) -> tuple[int, int] | None:
     """(axis, step) of an access that moves along one axis only; None if it is uniform or moves otherwise."""
     moving: list[tuple[int, int]] = []

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from loopdiff.errors import Span
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
+from loopdiff.ir.types import ScalarType
 
 Sum = dict[ir.Expr, int]
 
@@ -36,3 +38,27 @@ def added(left: Sum, right: Sum, factor: int) -> Sum:
     for term, count in right.items():
         result[term] = result.get(term, 0) + factor * count
     return {t: n for t, n in result.items() if n}
+
+
+def from_linear(terms: Sum, constant: int, loc: Span, dtype: ScalarType | None = None) -> ir.Expr:
+    """The sum as an expression: what is added, what is subtracted, the constant; literals are of type `dtype`."""
+    result: ir.Expr | None = None
+    for term, count in sorted(terms.items(), key=lambda item: item[1] < 0):
+        part = term if abs(count) == 1 else ir.Apply(Op.MUL, (ir.Const(abs(count), dtype, loc=loc), term), loc=loc)
+        if result is None and count < 0:
+            result, constant = (ir.Const(constant, dtype, loc=loc), 0) if constant > 0 else (None, constant)
+        if result is None:
+            result = part if count > 0 else ir.Apply(Op.NEG, (part,), loc=loc)
+        else:
+            result = ir.Apply(Op.ADD if count > 0 else Op.SUB, (result, part), loc=loc)
+    if result is None:
+        return ir.Const(constant, dtype, loc=loc)
+    if constant:
+        op = Op.ADD if constant > 0 else Op.SUB
+        return ir.Apply(op, (result, ir.Const(abs(constant), dtype, loc=loc)), loc=loc)
+    return result
+
+
+def folded(expr: ir.Expr, dtype: ScalarType | None = None) -> ir.Expr:
+    """`expr` with its sums folded, their literals of type `dtype`."""
+    return from_linear(*linear(expr), expr.loc, dtype)

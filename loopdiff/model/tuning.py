@@ -11,6 +11,7 @@ LANES_GAIN = 2.5  # times as fast as in order that lanes around nests have to be
 ROW_REGISTERS = 4  # registers for the elements of a row that iterations hand on
 JAMMED_ROWS = (4, 2)  # rows that go together, the largest number first that has registers (stencils of 3 to 5 points)
 JAM_SHARES = 0.25  # of what rows read and add to, that several of them have in common at least
+TRIANGLE_ROWS = 32  # rows of a triangle that are products of matrices together, but for a small triangle
 JAM_RESERVED = 4  # registers for constants and what is used at once
 
 # -- Rows in blocks, fused rows, and where arrays lie -----------------------------------------------------------

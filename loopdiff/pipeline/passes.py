@@ -35,6 +35,7 @@ from loopdiff.passes.loops.fusion import fuse
 from loopdiff.passes.loops.owner_computes import gather_sums, gather_with_zeros
 from loopdiff.passes.loops.sum_registers import hold_sums
 from loopdiff.passes.loops.sum_shapes import tidy_sums
+from loopdiff.passes.loops.triangle_blocks import block_triangles
 from loopdiff.passes.storage.copy_propagation import without_copies, without_whole_copies
 from loopdiff.passes.storage.first_writes import drop_zeros
 from loopdiff.passes.storage.sum_initialisation import start_sums
@@ -174,6 +175,7 @@ CPU_LOOPS: Passes = (
     Pass("sums", tidy_sums, exact=False),
     Pass("gather", gather_with_zeros, lambda c: {"machine": c.machine}, exact=False),
     Pass("restructure", restructure, exact=False),
+    Pass("triangles", block_triangles, exact=False),
     Pass("ascend", ascend, lambda _: {"is_strict": True}, when=lambda c: not c.fastmath),
 )
 CPU_FUSION: Passes = (

@@ -170,3 +170,21 @@ def test_subscripts_count_from_the_end_once(function: Any) -> None:
         function(u, v)
     with pytest.raises(ArgumentError, match="LD311"):
         run(normal_form(function, {"u": u, "v": v}), {"u": u, "v": v})
+
+
+def ends_of_rows(x, n):
+    t = 0.0
+    for i in range(n):
+        t += (i + 1.0) * x[i:n].sum()
+        for j in range(n - 1, i, -1):
+            t += x[: n - i].sum() * j
+    return t
+
+
+@pytest.mark.parametrize("n", [-3, -1, 0, 1, 2, 4, 6])
+def test_where_a_loop_runs_its_end_counts_from_the_start(n: int) -> None:
+    x = np.array([1.0, 3.0, -2.0, 5.0])
+    ls = normal_form(ends_of_rows, {"x": x, "n": n})
+    assert " if " not in print_loopset(ls)
+    (found,) = run(ls, {"x": x, "n": n})
+    assert found == ends_of_rows(x, n)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.accumulations import store
@@ -22,7 +21,7 @@ from loopdiff.frontend.arrays.nests import (
     with_held_elements,
     without_leading_units,
 )
-from loopdiff.frontend.arrays.ranges import is_nonnegative_here
+from loopdiff.frontend.arrays.ranges import tests_of_slices
 from loopdiff.frontend.arrays.slicing import Slice, slice_part
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, fill, has_holes, hole
 from loopdiff.frontend.arrays.views import (
@@ -68,7 +67,7 @@ def gathered(state: State, array: Array, subscripts: Sequence[Subscript], node: 
             case NewAxis():
                 extents.append(ir.Const(1))
             case Slice():
-                part = slice_part(source.extents[axis], subscript, partial(is_nonnegative_here, state))
+                part = slice_part(source.extents[axis], subscript, *tests_of_slices(state))
                 positions.append(part.subscript(hole(len(extents))))
                 extents.append(part.count)
             case _:

@@ -4,36 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from loopdiff.errors import Span
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.affine import Sum, linear
+from loopdiff.ir.affine import folded, from_linear, linear
 from loopdiff.ir.ops import Op
 
 Test = Callable[[ir.Expr], bool]
 ZERO, ONE = ir.Const(0), ir.Const(1)
-
-
-def from_linear(terms: Sum, constant: int, loc: Span) -> ir.Expr:
-    """The sum as an expression: what is added, what is subtracted, the constant."""
-    result: ir.Expr | None = None
-    for term, count in sorted(terms.items(), key=lambda item: item[1] < 0):
-        part = term if abs(count) == 1 else ir.Apply(Op.MUL, (ir.Const(abs(count), loc=loc), term), loc=loc)
-        if result is None and count < 0:
-            result, constant = (ir.Const(constant, loc=loc), 0) if constant > 0 else (None, constant)
-        if result is None:
-            result = part if count > 0 else ir.Apply(Op.NEG, (part,), loc=loc)
-        else:
-            result = ir.Apply(Op.ADD if count > 0 else Op.SUB, (result, part), loc=loc)
-    if result is None:
-        return ir.Const(constant, loc=loc)
-    if constant:
-        op = Op.ADD if constant > 0 else Op.SUB
-        return ir.Apply(op, (result, ir.Const(abs(constant), loc=loc)), loc=loc)
-    return result
-
-
-def folded(expr: ir.Expr) -> ir.Expr:
-    return from_linear(*linear(expr), expr.loc)
 
 
 def plus(a: ir.Expr, b: ir.Expr) -> ir.Expr:

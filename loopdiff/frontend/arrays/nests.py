@@ -23,7 +23,6 @@ from loopdiff.frontend.arrays.integers import (
     count_of,
     distance,
     divided,
-    from_linear,
     maximum,
     minus,
     plus,
@@ -34,7 +33,7 @@ from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, a
 from loopdiff.frontend.parsing.sites import Copy, choice_site
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.affine import linear
+from loopdiff.ir.affine import from_linear, linear
 from loopdiff.ir.build import nested
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType

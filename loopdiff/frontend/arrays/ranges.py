@@ -6,12 +6,13 @@ Whoever asks stands in those loops, where their variables are between the first 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TypeGuard
 
-from loopdiff.frontend.arrays.integers import ONE, ZERO, from_linear, is_nonnegative, minus, plus
+from loopdiff.frontend.arrays.integers import ONE, ZERO, Test, is_nonnegative, minus, plus
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.affine import Sum, added, linear
+from loopdiff.ir.affine import Sum, added, from_linear, linear
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads
 
@@ -20,6 +21,21 @@ def is_nonnegative_here(state: State, expr: ir.Expr) -> bool:
     """Whether `expr` is certainly not negative here."""
     sums = alternatives(*linear(state.known(expr)))
     return is_nonnegative(expr) or all(is_nonnegative(from_linear(*least_sum(state, *s), expr.loc)) for s in sums)
+
+
+def is_nonnegative_in_loops(state: State, expr: ir.Expr) -> bool:
+    """Whether `expr` is certainly not negative in iterations of the loops around: `N` in `for i in range(N)`.
+
+    Not of use for the extents of arrays, which are made where no loop may run.
+    """
+    return is_nonnegative_here(state, expr) or any(
+        is_nonnegative_here(state, minus(expr, least)) for least in state.whole.entered
+    )
+
+
+def tests_of_slices(state: State) -> tuple[Test, Test]:
+    """What `slice_part` asks of lengths, and of bounds."""
+    return partial(is_nonnegative_here, state), partial(is_nonnegative_in_loops, state)
 
 
 def alternatives(terms: Sum, constant: int) -> Iterator[tuple[Sum, int]]:

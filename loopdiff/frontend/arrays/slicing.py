@@ -47,16 +47,22 @@ class Part:
         return plus(self.start, times(ir.Const(self.step), position))
 
 
-def slice_part(size: ir.Expr, bounds: Slice, is_certain: Test = is_nonnegative) -> Part:
-    """What `bounds` take from an axis of `size` elements. `is_certain` tells what is not negative where they stand."""
+def slice_part(
+    size: ir.Expr, bounds: Slice, is_certain: Test = is_nonnegative, is_from_start: Test | None = None
+) -> Part:
+    """What `bounds` take from an axis of `size` elements. `is_certain` tells what is not negative where they stand,
+    `is_from_start` of bounds, where these are evaluated.
+    """
+    is_from_start = is_from_start or is_certain
     step = bounds.step
     if step > 0:
-        start = ZERO if bounds.lower is None else counted(bounds.lower, size, is_certain)
-        stop = size if bounds.upper is None else least_of(from_end(bounds.upper, size, is_certain), size, is_certain)
+        start = ZERO if bounds.lower is None else at_least_zero(from_end(bounds.lower, size, is_from_start), is_certain)
+        stop = size if bounds.upper is None else least_of(from_end(bounds.upper, size, is_from_start), size, is_certain)
         length = length_from(start, stop)
     else:
         last = minus(size, ONE)
-        lower, upper = (None if b is None else from_end(b, size, is_certain, -1) for b in (bounds.lower, bounds.upper))
+        ends = (bounds.lower, bounds.upper)
+        lower, upper = (None if b is None else from_end(b, size, is_from_start, -1) for b in ends)
         start = last if lower is None else least_of(lower, last, is_certain)
         stop = ir.Const(-1) if upper is None else maximum(upper, ir.Const(-1))
         length = minus(start, stop)
@@ -88,8 +94,3 @@ def from_end(bound: ir.Expr, size: ir.Expr, is_certain: Test, safe: int = -2) ->
     if is_certain(bound) or (gap is not None and gap >= safe):
         return bound
     return ir.Select(ir.Apply(Op.LT, (bound, ZERO)), plus(bound, size), bound)
-
-
-def counted(bound: ir.Expr, size: ir.Expr, is_certain: Test) -> ir.Expr:
-    """`from_end`, and not before the start."""
-    return at_least_zero(from_end(bound, size, is_certain), is_certain)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.evaluated import require_in_axis
 from loopdiff.frontend.arrays.integers import ONE, ZERO, distance, folded, minus, plus, times
-from loopdiff.frontend.arrays.ranges import is_nonnegative_here, keep_range
+from loopdiff.frontend.arrays.ranges import is_nonnegative_here, keep_range, tests_of_slices
 from loopdiff.frontend.arrays.slicing import Slice, slice_part
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, fill, has_holes, hole, is_hole
 from loopdiff.frontend.parsing.bindings import ArrayName
@@ -52,7 +51,7 @@ def basic(state: State, array: Array, subscripts: Sequence[Subscript], node: ast
             case NewAxis():
                 extents.append(ir.Const(1))
             case Slice():
-                part = slice_part(array.extents[axis], subscript, partial(is_nonnegative_here, state))
+                part = slice_part(array.extents[axis], subscript, *tests_of_slices(state))
                 positions.append(part.subscript(hole(len(extents))))
                 extents.append(part.count)
             case _:

@@ -69,7 +69,8 @@ class Whole:
     `active` are the states of the functions being parsed. `heads` are those of loops around whose iterations start
     with different arrays; `catching` cells for each of whose values a statement around can be written, `versions` how
     many statements around are. `site` numbers the places where arrays are made, `ranges` are the first value and the
-    end of what cells of loop variables hold where they are known. `boxed` are the numbers that `np.where` gives,
+    end of what cells of loop variables hold where they are known; nothing that loops around have `entered` is negative
+    as they run. `boxed` are the numbers that `np.where` gives,
     `changed` the names behind cells that augmented assignments change (see `boxes`). `flags` are cells that say whether
     loops ran; few of them are ever read. `diagnostics` are rejections, `following` those that follow from another.
 
@@ -95,6 +96,7 @@ class Whole:
     versions: int = 0
     site: int = 0
     ranges: dict[str, tuple[ir.Expr, ir.Expr]] = field(default_factory=dict)
+    entered: list[ir.Expr] = field(default_factory=list)
     boxed: set[ir.Expr] = field(default_factory=set)
     changed: dict[str, tuple[str, Span]] = field(default_factory=dict)
     arrays: dict[str, ir.ArrayDecl] = field(default_factory=dict)

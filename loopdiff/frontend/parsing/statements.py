@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.functions import array_statement
-from loopdiff.frontend.arrays.integers import ONE, plus
+from loopdiff.frontend.arrays.integers import ONE, minus, plus
 from loopdiff.frontend.arrays.values import ArrayValue, View
 from loopdiff.frontend.functions import scalar_function
 from loopdiff.frontend.language import REFUSED_METHODS, REFUSED_STATEMENTS
@@ -324,8 +324,11 @@ def known_range(state: State, node: ast.For, iteration: Iteration) -> Iterator[N
     if cell is None or not (iteration.is_range and step and is_kept and stays(state, lower, upper)):
         yield
         return
-    state.whole.ranges[cell] = (lower, upper) if step > 0 else (plus(upper, ONE), plus(lower, ONE))
+    first, stop = (lower, upper) if step > 0 else (plus(upper, ONE), plus(lower, ONE))
+    state.whole.ranges[cell] = first, stop
+    state.whole.entered.append(minus(minus(stop, ONE), first))
     yield
+    state.whole.entered.pop()
     state.whole.ranges.pop(cell, None)
 
 

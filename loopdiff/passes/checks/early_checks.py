@@ -1,4 +1,5 @@
-"""Checks of the parser that may be asked ahead: of subscripts of whole arrays, which Python evaluates once.
+"""Checks of the parser that may be asked ahead: of subscripts of whole arrays, which Python evaluates once, and of
+extents that meet in loops.
 
 One that follows from shapes and integer arguments becomes a condition of the call, as exact as those of accesses. The
 others are taken out, to be placed together with the checks of elements.
@@ -20,7 +21,9 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import any_of
 from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_expr
-from loopdiff.ir.walk import Path, all_statements, exchanged, without
+from loopdiff.ir.walk import Path, Site, all_statements, exchanged, indices_in, subexprs, without
+
+SHAPES = "LD320"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +40,19 @@ UNKNOWN = Found(None, NEVER, False)
 
 
 def with_early_conditions(model: Model) -> tuple[ir.LoopSet, tuple[ir.Require, ...]]:
-    """The program with those of its early checks that shapes and integer arguments decide as conditions of the call,
+    """The program with those of these checks that shapes and integer arguments decide as conditions of the call,
     ahead of everything but such; and these."""
     conditions: list[ir.Require] = []
     settled: dict[Path, tuple[ir.Stmt, ...]] = {}
     seen: Any = None
     for path, site in model.sites.items():
-        if not (isinstance(site.stmt, ir.Require) and site.stmt.is_early):
+        if not isinstance(site.stmt, ir.Require) or not (site.stmt.is_early or is_of_shapes(site)):
             continue
-        found = model.bounded(partial(failing, model, path, site.stmt), UNKNOWN)
+        cond = asked(site.stmt) if site.stmt.is_early else site.stmt.cond
+        found = model.bounded(partial(failing, model, path, cond), UNKNOWN)
         if not found.is_exact:
-            settled[path] = (left(site.stmt, found.cond, bool(site.loops)),)
+            if site.stmt.is_early:
+                settled[path] = (left(site.stmt, found.cond, bool(site.loops)),)
             continue
         settled[path] = ()
         if found.cond != ALWAYS and not (
@@ -91,10 +96,18 @@ def is_early(stmt: ir.Stmt) -> bool:
     return isinstance(stmt, ir.Require) and stmt.is_early
 
 
-def failing(model: Model, path: Path, stmt: ir.Require) -> Found:
-    """For which shapes and integer arguments the check at `path` fails somewhere."""
+def is_of_shapes(site: Site) -> bool:
+    """Whether a check in loops compares extents that depend on nothing but shapes, integer arguments and indices."""
+    stmt = site.stmt
+    if not (isinstance(stmt, ir.Require) and stmt.code == SHAPES and indices_in(stmt.cond)):
+        return False
+    return bool(site.loops) and not any(isinstance(e, ir.Load | ir.Var) for e in subexprs(stmt.cond))
+
+
+def failing(model: Model, path: Path, cond: ir.Expr) -> Found:
+    """For which shapes and integer arguments the condition of the check at `path` fails somewhere."""
     frame = model.frames[path]
-    term = model.terms.condition(asked(stmt), path, depth(frame))
+    term = model.terms.condition(cond, path, depth(frame))
     if has_opaque(term):
         return UNKNOWN
     wrong = extend(model.terms, frame, (ir.Apply(Op.NOT, (term,)),))

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from typing import TypeGuard
 
 from loopdiff.analysis.contractions import factors, terms
 from loopdiff.analysis.exposure import depth_of
@@ -25,18 +26,32 @@ from loopdiff.analysis.legality import Distribution, is_legal, within
 from loopdiff.analysis.polyhedral.events import Event
 from loopdiff.analysis.polyhedral.model import Model, build_model
 from loopdiff.analysis.privatization import Privates, find_privates, moved, span
+from loopdiff.analysis.strides import direction
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import at_least_one, floordiv, integer, mul, natural, nested, over_elements, sub, zero
+from loopdiff.ir.affine import folded
+from loopdiff.ir.build import at_least_one, floordiv, integer, mul, natural, nested, over_elements, shifted, sub, zero
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import PRODUCTS, SUMS, Op
 from loopdiff.ir.renaming import renamed_block
-from loopdiff.ir.types import ArrayType
+from loopdiff.ir.types import INT, ArrayType
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
-from loopdiff.ir.walk import Path, mentioned, statements, subexprs, substitute, written_arrays
+from loopdiff.ir.walk import (
+    Path,
+    indices_in,
+    loops_in,
+    map_blocks,
+    map_body,
+    mentioned,
+    statements,
+    subexprs,
+    substitute,
+    written_arrays,
+)
 from loopdiff.mapping.lane_blocks import block_loop
 from loopdiff.model import tuning
 from loopdiff.passes.loops.distribution import ascend
 from loopdiff.passes.loops.sum_shapes import tidy_sums
+from loopdiff.passes.storage.workspace import is_sized_outside
 from loopdiff.settings.requests import NOTHING, Requests
 
 ONE = integer(1)
@@ -58,6 +73,7 @@ class Fitting:
         return ir.Apply(Op.MAX, (integer(self.least), ir.Apply(Op.MIN, (integer(self.most), fitting))))
 
 
+SHIFTS = (Op.ADD, Op.SUB)
 # Rows whose buffers are for kernels: as many as keep a GPU busy, and its memory holds.
 FOR_THREADS = Fitting(elements=1 << 22, least=1 << 10, most=1 << 16)
 
@@ -80,10 +96,11 @@ def block_rows(
     `dead` are the arrays whose contents nobody looks at after the function. New local arrays, the last of the result's
     and allocated where it begins, hold the rows of a block.
     """
-    if not any(is_promising(s.stmt) for s in statements(ls.body)):
+    made = frozenset(a.name for a in ls.arrays if a.name in dead and is_sized_outside(a))
+    if not any(is_promising(s.stmt, made) for s in statements(ls.body)):
         return ls
-    tidy = ascend(tidy_sums(ls))
-    blocker = Blocker(build_model(tidy), type_env(tidy), dead, names, rows, requests, [])
+    tidy = ascend(tidy_sums(with_fills_apart(ls, made, names)))
+    blocker = Blocker(build_model(tidy), type_env(tidy), dead, made, names, rows, requests, [])
     body = blocker.block(tidy.body, ())
     if not blocker.buffers:
         return ls
@@ -96,14 +113,37 @@ def block_for_threads(ls: ir.LoopSet, dead: Names, requests: Requests) -> ir.Loo
     return block_rows(ls, dead, supply(ls), FOR_THREADS, requests)
 
 
-def is_promising(stmt: ir.Stmt) -> bool:
-    """Whether `stmt` is a loop with a sum below two loops of its own, and something beside it."""
+def with_fills_apart(ls: ir.LoopSet, made: Names, names: NameSupply) -> ir.LoopSet:
+    """`ls` with arrays that are `made` in loops set to what they are filled with by loops after that."""
+
+    def apart(stmt: ir.Stmt) -> tuple[ir.Stmt, ...]:
+        if not isinstance(stmt, ir.Allocate) or stmt.fill is None or stmt.array not in made:
+            return (stmt,)
+        loops, place = over_elements(ls.array(stmt.array).extents or (), names, loc=stmt.loc)
+        elements = (ir.Assign(ir.Access(stmt.array, place), stmt.fill, loc=stmt.loc),)
+        return (replace(stmt, fill=None), *nested(loops, elements))
+
+    def in_loops(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
+        return tuple(
+            replace(s, body=map_body(s.body, apart)) if is_promising(s, made) else map_blocks(in_loops, s) for s in body
+        )
+
+    return replace(ls, body=in_loops(ls.body))
+
+
+def is_promising(stmt: ir.Stmt, made: Names) -> TypeGuard[ir.Loop]:
+    """Whether `stmt` is a loop with a sum below two loops of its own, and something beside it; the arrays `made` may be
+    allocated in it."""
     if not isinstance(stmt, ir.Loop) or not (isinstance(stmt.step, ir.Const) and abs(stmt.step.value) == 1):
         return False
     sites = list(statements(stmt.body))
-    if any(isinstance(s.stmt, ir.Exit | ir.Require | ir.Allocate | ir.Call) for s in sites):
+    if any(isinstance(s.stmt, ir.Exit | ir.Require | ir.Call) for s in sites) or not made >= allocated(stmt):
         return False
     return any(is_deep_sum(s.stmt, s.loops) and not s.is_conditional for s in sites)
+
+
+def allocated(loop: ir.Loop) -> Names:
+    return frozenset(s.stmt.array for s in statements(loop.body) if isinstance(s.stmt, ir.Allocate))
 
 
 def is_deep_sum(stmt: ir.Stmt, loops: tuple[ir.Loop, ...]) -> bool:
@@ -170,6 +210,7 @@ class Blocker:
     model: Model
     types: TypeEnv
     dead: Names
+    made: Names
     names: NameSupply
     rows: int | Fitting
     requests: Requests
@@ -196,10 +237,13 @@ class Blocker:
         size = self.requests.rows(loop.index, loop.loc.line, self.rows)
         if isinstance(self.rows, Fitting) and isinstance(size, int) and size:
             size = Fitting(size, size, size)
-        if not size or not is_promising(loop) or not all(is_rectangular(s.stmt) for s in statements(loop.body)):
+        rows = loop if isinstance(size, int) and is_rectangular(loop) else None
+        if not size or not is_promising(loop, self.made) or not all(is_plain(p, rows) for p in loops_in(loop.body)):
             return loop
         own = find_privates(self.model, self.dead, loop, path)
-        if own is None or not own.names:
+        if own is None or not own.arrays >= allocated(loop):
+            return loop
+        if not own.names and all(map(is_rectangular, loops_in(loop.body))):  # distribution alone is enough
             return loop
         row = row_of(loop, path, own)
         pieces = self.distributed(row)
@@ -247,7 +291,10 @@ class Blocker:
             return False
         own = {*row.lets, *row.repeated}
         value = row.inlined(leaf.stmt.value)
-        inner = {self.model.loop(p).index for p in leaf.loops}
+        index, loops = ir.Index(row.loop.index), [self.model.loop(p) for p in leaf.loops]
+        inner = {p.index for p in loops}
+        moving = [ir.Index(p.index) for p in loops if row.loop.index in indices_in(p.lower, p.upper)]
+        shifts: list[dict[ir.Expr, ir.Expr]] = [{k: ir.Apply(op, (k, index))} for k in moving for op in SHIFTS]
 
         def is_same(access: ir.Access) -> bool:
             if access.array in row.own.names or not access.subscripts:
@@ -255,8 +302,10 @@ class Blocker:
             parts = [e for s in access.subscripts for e in subexprs(s)]
             if any(isinstance(e, ir.Load) or (isinstance(e, ir.Var) and e.name in own) for e in parts):
                 return False
-            used = {e.name for e in parts if isinstance(e, ir.Index)}
-            return row.loop.index not in used and len(used & inner) >= 2
+            # Of what is read at `i + j`, rows have most in common: what they read lies beside each other.
+            forms = ([folded(substitute(s, moved), INT) for s in access.subscripts] for moved in ({}, *shifts))
+            found = (indices_in(*form) for form in forms)
+            return any(row.loop.index not in used and len(used & inner) >= 2 for used in found)
 
         loads = [e.access for e in subexprs(value) if isinstance(e, ir.Load)]
         is_of_row = any(a.array in row.own.names for a in (*loads, leaf.stmt.target))
@@ -304,13 +353,22 @@ def repeated_lets(lets: Mapping[str, Leaf], written: Names) -> Names:
     return frozenset(operations)
 
 
-def is_rectangular(stmt: ir.Stmt) -> bool:
-    """Whether a nested loop counts by one between bounds that are known before the function's first statement."""
-    if not isinstance(stmt, ir.Loop):
-        return True
-    if not (isinstance(stmt.step, ir.Const) and abs(stmt.step.value) == 1):
+def is_rectangular(loop: ir.Loop) -> bool:
+    """Whether a loop counts by one between bounds that are known before the function's first statement."""
+    return is_plain(loop, None)
+
+
+def is_plain(loop: ir.Loop, rows: ir.Loop | None) -> bool:
+    """Whether a loop counts by one between bounds that are known before the function's first statement, or that move
+    in one direction with the loop over `rows`."""
+    if not (isinstance(loop.step, ir.Const) and abs(loop.step.value) == 1):
         return False
-    return not any(isinstance(e, ir.Index | ir.Var | ir.Load) for b in (stmt.lower, stmt.upper) for e in subexprs(b))
+    index = "" if rows is None else rows.index
+    lower, upper = span(loop)
+    if any(direction(b, index) is None for b in (lower, upper, sub(upper, lower))):
+        return False
+    parts = [e for b in (lower, upper) for e in subexprs(b)]
+    return not any(isinstance(e, ir.Var | ir.Load) or (isinstance(e, ir.Index) and e.name != index) for e in parts)
 
 
 # -- the new loops -------------------------------------------------------------------------------------------
@@ -374,9 +432,15 @@ class Expansion:
         """The element of a new buffer for one iteration of the loop at `home` in a row."""
         loops = [self.blocker.model.loop(home[:k]) for k in range(len(self.row.path) + 1, len(home) + 1)]
         spans = [span(p) for p in loops]
-        name = self.buffer(stem, dtype, tuple(natural(sub(upper, lower)) for lower, upper in spans))
+        name = self.buffer(stem, dtype, tuple(natural(self.most(sub(upper, lower))) for lower, upper in spans))
         inner = tuple(sub(ir.Index(p.index), lower) for p, (lower, _) in zip(loops, spans, strict=True))
         return ir.Access(name, (self.place, *inner))
+
+    def most(self, extent: ir.Expr) -> ir.Expr:
+        """What `extent` is in the row where that is largest."""
+        index = self.row.loop.index
+        largest = self.lower if (direction(extent, index) or 0) < 0 else shifted(self.upper, -1)
+        return folded(substitute(extent, {ir.Index(index): largest}), INT)
 
     @property
     def place(self) -> ir.Expr:
@@ -411,7 +475,7 @@ class Expansion:
                 inner = self.chosen(stmt.body, path, paths, number)
                 if inner:
                     out.append(replace(stmt, body=inner))
-            elif path in paths:
+            elif path in paths and not isinstance(stmt, ir.Allocate):
                 here = {n for n in self.kept if self.piece_of[self.row.lets[n].path] == number}
                 out += moved(stmt, self.placed, self.kept, here)
         return tuple(out)

@@ -192,7 +192,7 @@ class Planner:
     def in_order(self, stmt: ir.Loop, path: Path) -> ScalarLoop:
         """Why a loop that does not count up by one was not turned into one that does."""
         if isinstance(stmt.step, ir.Const) and is_block_loop(stmt):
-            return ScalarLoop(f"it goes by blocks of {stmt.step.value} rows, each row with buffers of its own")
+            return ScalarLoop(f"it goes by blocks of {stmt.step.value} rows")
         if not (isinstance(stmt.step, ir.Const) and stmt.step.value == -1):
             return ScalarLoop("its step is not 1")
         private = owned_cells(self.model, path)

@@ -330,3 +330,21 @@ def test_compiled_code_raises_the_same_error():
     with pytest.raises(ArgumentError, match="`y"):
         programs.shifted.vjp(np.ones(9), y, 4)
     assert not y.any()
+
+
+def add_triangle(C, A):
+    C[:, 0] = 0.0
+    for i in range(A.shape[0]):
+        C[i, : i + 1] += A[i, : i + 1]
+
+
+def test_shapes_that_meet_in_loops_are_checked_once_per_call():
+    args = {"C": np.ones((3, 3)), "A": np.ones((3, 4))}
+    ls = checked(add_triangle, args)
+    assert {depth for depth, _ in requires(ls)} == {0}
+    expected = {k: v.copy() for k, v in args.items()}
+    add_triangle(**expected)
+    run(ls, args)
+    np.testing.assert_array_equal(args["C"], expected["C"])
+    refused(ls, {"C": np.ones((3, 2)), "A": np.ones((3, 3))}, "LD320")
+    run(ls, {"C": np.ones((3, 1)), "A": np.ones((0, 3))})

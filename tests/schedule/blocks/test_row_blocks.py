@@ -137,3 +137,73 @@ def test_buffers_of_loops_that_do_not_run_are_empty(rows: int) -> None:
     assert value == 0.0
     assert [g.shape for g in gradients] == [x.shape, w.shape]
     assert not any(g.any() for g in gradients)
+
+
+def covariance(data, m, count):
+    out = np.zeros((m, m))
+    for i in range(m):
+        out[i:m, i] = out[i, i:m] = data[:, i] @ data[:, i:m] / count
+    return out
+
+
+def covariance_of_numbers(data, m, count):
+    out = np.zeros((m, m))
+    for i in range(m):
+        for j in range(i, m):
+            s = 0.0
+            for k in range(data.shape[0]):
+                s += data[k, i] * data[k, j]
+            out[i, j] = s / count
+            out[j, i] = s / count
+    return out
+
+
+TRIANGLES = (covariance, covariance_of_numbers)
+
+
+@pytest.mark.parametrize("m", [0, 1, 2, 5])
+@pytest.mark.parametrize("function", TRIANGLES)
+def test_loops_over_triangles_have_rows(function: Callable[..., Any], m: int) -> None:
+    data = np.random.default_rng(m).standard_normal((3, m + 1))
+    ls, found = rows_of(function, data=data, m=m, count=4.0)
+    assert found is not ls
+    verify(found, "rows")
+    (out,) = run(found, dict(data=data, m=m, count=4.0))
+    np.testing.assert_allclose(out, data[:, :m].T @ data[:, :m] / 4.0, rtol=1e-13, atol=1e-15)
+
+
+def test_triangles_are_products_of_matrices() -> None:
+    """With the gradients that the product of matrices has: of W x D'D, D (W + W')."""
+    rng = np.random.default_rng(3)
+    data, weights = rng.standard_normal((9, 75)), rng.standard_normal((75, 75))
+    f = vectorize_grad(wrt=("data",), cache=False)(covariance)
+    value, pullback = f.vjp(data, 75, 8.0)
+    np.testing.assert_allclose(value, data.T @ data / 8.0, rtol=1e-12, atol=1e-14)
+    (slope,) = pullback(weights)
+    np.testing.assert_allclose(slope, data @ (weights + weights.T) / 8.0, rtol=1e-12, atol=1e-12)
+    for way in ("forward", "reverse"):
+        assert "multiply(" in f.compile(data, 75, 8.0).source(way)
+
+
+def made_anew(W, x, y):
+    for t in range(2):
+        if x[t, 0] < 0.0:
+            break
+        for r in range(x.shape[0]):
+            h = np.full(W.shape[0], 0.5)
+            for a in range(W.shape[0]):
+                for i in range(W.shape[1]):
+                    h[a] += W[a, i] * x[r, i]
+            for a in range(W.shape[0]):
+                y[r, a] += h[a] * h[a]
+
+
+def test_arrays_that_rows_make_begin_as_they_did() -> None:
+    """Also where the loop around them has to stay."""
+    args, expected = made(), made()
+    _, found = rows_of(made_anew, **args)
+    assert any(a.name == "h_rows" for a in found.arrays)
+    verify(found, "rows")
+    made_anew(**expected)
+    run(found, args)
+    np.testing.assert_allclose(args["y"], expected["y"], rtol=1e-13)
