@@ -28,10 +28,10 @@ from loopdiff.errors import (
 )
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.capture import ArgumentType
-from loopdiff.report.text import Text
 from loopdiff.settings.options import Accuracy, Check, Options, Shown, TapePolicy, Target
 from loopdiff.settings.requests import requests_of
 from loopdiff.source.functions import SourceFunction, plain_function, source_of
+from loopdiff.source.words import Text
 from loopdiff.specialize.declared import declared_type, is_declaration, types_of
 from loopdiff.specialize.gradients import record_type
 from loopdiff.specialize.specialization import (

@@ -21,8 +21,8 @@ from loopdiff.memory.arena import allocate, size_in_bytes
 from loopdiff.memory.host import layout_preserving_copy
 from loopdiff.pipeline.code import arrange_for_target, explain_loops
 from loopdiff.pipeline.derive import bind_types, derive_checks
-from loopdiff.report.text import Text
 from loopdiff.settings.requests import NOTHING
+from loopdiff.source.words import Text
 from loopdiff.specialize.explain import Sweep, explain, header
 from loopdiff.specialize.specialization import Specialization
 from loopdiff.specialize.units import Temporary, Unit

@@ -31,3 +31,12 @@ def in_units(nanoseconds: float) -> str:
         if nanoseconds >= size:
             return f"{nanoseconds / size:.{1 if nanoseconds < 10 * size else 0}f} {unit}"
     return f"{nanoseconds:.0f} ns"
+
+
+class Text(str):
+    """A string that Python's prompt and notebooks show as it would be printed."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)

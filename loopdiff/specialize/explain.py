@@ -10,8 +10,7 @@ from loopdiff.ir.ops import INFO, Op
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import nodes_of, statements
-from loopdiff.report.text import Text
-from loopdiff.source.words import in_units, in_user_words
+from loopdiff.source.words import Text, in_units, in_user_words
 from loopdiff.specialize.specialization import Specialization
 from loopdiff.specialize.units import Temporary
 
