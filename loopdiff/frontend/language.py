@@ -164,7 +164,7 @@ ACCEPTED: tuple[Construct, ...] = (
         "np.arange, tri, diag, diagonal",
         "y[:5] = np.arange(5) * np.diagonal(A)\nA[:] = np.tri(5) + np.diag(x[:4], 1)",
         "0.1",
-        "`arange` of integers. These and those of the next three rows are written out: `loopdiff/numpy_functions`.",
+        "`arange` of integers. These and those of the next four rows are written out: `loopdiff/numpy_functions`.",
     ),
     Construct(
         "np.flipud, fliplr, rot90, roll, repeat, tile",
@@ -184,6 +184,15 @@ ACCEPTED: tuple[Construct, ...] = (
         "y[0] = np.linalg.norm(A) + np.logaddexp(x, s).sum()\ny[:3] = np.cross(x[:3], y[:3])",
         "0.1",
         "Norms of vectors, along an axis, and Frobenius' of matrices.",
+    ),
+    Construct(
+        "np.linalg.solve, inv, det, slogdet, cholesky, matrix_power",
+        "y[:5] = np.linalg.solve(A, x[:5])\nB = np.linalg.cholesky(A @ A.T)\ny[0] = np.linalg.slogdet(B)[1]",
+        "0.1",
+        "Of matrices and stacks of them, real and complex; by elimination, also where LAPACK would be faster for more "
+        "than some hundred rows. A matrix that is exactly singular, or not positive definite, raises ArgumentError "
+        "(LD332), which is a ValueError as LinAlgError is. `cholesky` reads the lower triangle, which alone has a "
+        "derivative. Derivatives of `det` hold for singular matrices too, up to the second.",
     ),
     Construct("np.empty_like and friends", "t = np.ones_like(x)\ny[0] = t[n]", "0.1"),
     Construct(

@@ -207,6 +207,15 @@ def formulas(x, A, n):
     )  # fmt: skip
 
 
+@shows("np.linalg.solve, inv, det, slogdet, cholesky, matrix_power", matrix(4, 4), vector(4), -2)
+def linear_algebra(A, x, n):
+    S = A @ A.T + np.eye(4)
+    return (
+        np.linalg.solve(A, x), np.linalg.inv(S), np.linalg.det(S), np.linalg.slogdet(S)[1], np.linalg.cholesky(S),
+        np.linalg.matrix_power(S, n),
+    )  # fmt: skip
+
+
 @shows("copies", vector(4), matrix(2, 2))
 def copies(x, A):
     y = x.copy()

@@ -20,6 +20,8 @@ RNG = np.random.default_rng(7)
 VECTOR, OTHER, SHORT = RNG.uniform(0.5, 2.0, 6), RNG.uniform(0.5, 2.0, 6), RNG.uniform(-1.0, 1.0, 3)
 MATRIX, CUBE = RNG.uniform(0.5, 2.0, (4, 6)), RNG.uniform(0.5, 2.0, (2, 3, 4))
 GRID = np.array([0.0, 0.5, 1.5, 2.0, 3.5, 4.0])
+SYMMETRIC = np.array([[2.0, 0.5, 0.25], [0.5, 1.5, -0.5], [0.25, -0.5, 1.75]])
+SQUARE, STACK = SYMMETRIC[[1, 0, 2]] - 0.25, np.stack((SYMMETRIC, SYMMETRIC + np.eye(3)))
 V, M = (VECTOR,), (MATRIX,)
 
 CASES: list[tuple[str, tuple[Any, ...]]] = [
@@ -74,6 +76,11 @@ CASES: list[tuple[str, tuple[Any, ...]]] = [
     ("np.logaddexp2(a, b)", (MATRIX, VECTOR)), ("np.sinc(a)", V), ("np.sinc(a - a[1])", V),
     ("np.heaviside(a - 1.0, 0.5) * a", V), ("np.nan_to_num(a)", V),
     ("np.where(np.isclose(a, 1.0, 0.5), a, 0.0)", V),
+    ("np.linalg.solve(a, b)", (SQUARE, SHORT)), ("np.linalg.solve(a, b)", (STACK, STACK[:, :, :2])),
+    ("np.linalg.inv(a)[1]", (SQUARE,)), ("np.linalg.inv(a)", (STACK,)), ("np.linalg.det(a)", (SQUARE,)),
+    ("np.linalg.det(a)", (STACK,)), ("np.linalg.slogdet(a)[1]", (STACK,)), ("np.linalg.slogdet(a)[0]", (SQUARE,)),
+    ("np.linalg.cholesky(a)", (SYMMETRIC,)), ("np.linalg.cholesky(a)", (STACK,)),
+    ("np.linalg.matrix_power(a, 5)", (SQUARE,)), ("np.linalg.matrix_power(a, -2)", (SYMMETRIC,)),
 ]  # fmt: skip
 # Integers and single precision give single precision here (see the conventions), where NumPy makes it double.
 OTHER_TYPES = {

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from loopdiff.frontend.arrays.allocation import constant_bound
 from loopdiff.frontend.arrays.element_types import is_truth_value
 from loopdiff.frontend.arrays.indexing import Masked, gathered, mask_target, masked
 from loopdiff.frontend.arrays.shapes import extent_at, may_be_array, shaped
@@ -86,10 +87,22 @@ def subscript_levels(node: ast.Subscript) -> tuple[ast.expr, list[list[ast.expr]
     """What is subscripted, and the subscripts of each pair of brackets."""
     levels: list[list[ast.expr]] = []
     base: ast.expr = node
-    while isinstance(base, ast.Subscript):
+    while isinstance(base, ast.Subscript) and not (base is not node and is_element_of_call(base)):
         levels.insert(0, base.slice.elts if isinstance(base.slice, ast.Tuple) else [base.slice])
         base = base.value
     return base, levels
+
+
+def is_element_of_call(node: ast.Subscript) -> bool:
+    """Whether `node` is `f(x)[1]`, with an integer written out."""
+    return isinstance(node.value, ast.Call) and constant_bound(node.slice) is not None
+
+
+def element_of(state: State, found: Quantity, place: int, node: ast.Subscript) -> Quantity:
+    """Element or row `place` of an array, as `node` says."""
+    if not is_array(found):
+        return state.reject("LD111", f"`{ast.unparse(node.value)}` cannot be subscripted", node.value)
+    return taken_from(state, found, [[ir.Const(place, loc=state.source.span(node.slice))]], node, part)
 
 
 def base_of(state: State, base: ast.expr, node: ast.Subscript) -> str | Array | None:

@@ -8,10 +8,12 @@ import builtins
 import numpy as np
 
 from loopdiff.errors import Span
+from loopdiff.frontend.arrays.allocation import constant_bound
 from loopdiff.frontend.arrays.elementwise import combined
 from loopdiff.frontend.arrays.evaluated import require_elements
 from loopdiff.frontend.arrays.functions import array_call, method_call
 from loopdiff.frontend.arrays.shapes import extent_at, rank_of, shaped
+from loopdiff.frontend.arrays.subscripts import element_of
 from loopdiff.frontend.arrays.values import ArrayValue, Quantity, as_array, is_array
 from loopdiff.frontend.functions import scalar_function
 from loopdiff.frontend.language import REFUSED_METHODS
@@ -109,6 +111,19 @@ def result_of_helper(state: State, value: Value | None, node: ast.Call) -> Quant
             return state.reject("LD111", f"`{text}` returns {what}, used here as a number", node)
         case quantity:
             return quantity
+
+
+def element_of_call(state: State, node: ast.Subscript) -> Quantity:
+    """`f(x)[1]`: of several values that `f` returns the second, or else a part of the array."""
+    call, place = node.value, constant_bound(node.slice)
+    assert isinstance(call, ast.Call)
+    assert place is not None
+    result = state.whole.call(state, call)
+    if isinstance(result, tuple):
+        is_there = -len(result) <= place < len(result)
+        return result_of_helper(state, result[place] if is_there else result, call)
+    found = parse_call(state, call) if result is MISSING else result_of_helper(state, result, call)
+    return element_of(state, found, place, node)
 
 
 def special_float(node: ast.Call) -> float | None:
