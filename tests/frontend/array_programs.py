@@ -216,6 +216,15 @@ def linear_algebra(A, x, n):
     )  # fmt: skip
 
 
+@shows("sum, max, min, any, all of what is gone through", vector(4), matrix(3, 4), 2)
+def totals(x, A, n):
+    i = 1
+    big = any(v > 1.0 for row in A for v in row)
+    near = max(abs(A[i, j] - x[j]) for j in range(n) for i in range(3))
+    low = sum([min(A[i]), max(x[k] for k in range(i, n + 2)), max(v for v in x if v < 9.0)])
+    return sum(A), sum(x[i] * x[i] for i in range(n)), sum((x[0], x[1]), start=n), big, all(x), near, low, i
+
+
 @shows("copies", vector(4), matrix(2, 2))
 def copies(x, A):
     y = x.copy()

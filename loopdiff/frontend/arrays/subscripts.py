@@ -100,7 +100,7 @@ def is_element_of_call(node: ast.Subscript) -> bool:
 
 def element_of(state: State, found: Quantity, place: int, node: ast.Subscript) -> Quantity:
     """Element or row `place` of an array, as `node` says."""
-    if not is_array(found):
+    if not isinstance(found, View | ArrayValue):
         return state.reject("LD111", f"`{ast.unparse(node.value)}` cannot be subscripted", node.value)
     return taken_from(state, found, [[ir.Const(place, loc=state.source.span(node.slice))]], node, part)
 

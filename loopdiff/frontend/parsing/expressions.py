@@ -14,13 +14,13 @@ from loopdiff.frontend.arrays.elementwise import combined
 from loopdiff.frontend.arrays.shapes import shape_attribute
 from loopdiff.frontend.arrays.subscripts import is_element_of_call, subscript
 from loopdiff.frontend.arrays.values import Quantity, View, is_array
-from loopdiff.frontend.language import REFUSED_EXPRESSIONS
 from loopdiff.frontend.parsing.bindings import ArrayName, Cell, Given, LocalFunction, Outside
 from loopdiff.frontend.parsing.calls import element_of_call, parse_call
 from loopdiff.frontend.parsing.folding import binary
 from loopdiff.frontend.parsing.order import boolean, chain, either, in_order, lazily, truth_value
 from loopdiff.frontend.parsing.outside import is_none, outside_constant, outside_value, root_is_local
 from loopdiff.frontend.parsing.state import State
+from loopdiff.frontend.refused import REFUSED_EXPRESSIONS
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import subexprs

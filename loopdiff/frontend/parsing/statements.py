@@ -12,7 +12,6 @@ from loopdiff.frontend.arrays.functions import array_statement
 from loopdiff.frontend.arrays.integers import ONE, plus
 from loopdiff.frontend.arrays.values import ArrayValue, View
 from loopdiff.frontend.functions import scalar_function
-from loopdiff.frontend.language import REFUSED_METHODS, REFUSED_STATEMENTS
 from loopdiff.frontend.parsing.assignments import assign, matched, parse_assign, parse_augmented
 from loopdiff.frontend.parsing.bindings import ArrayName, Bindings, Value, Varying, without_dead
 from loopdiff.frontend.parsing.expressions import condition
@@ -34,6 +33,7 @@ from loopdiff.frontend.parsing.ways.varying import (
     join_options,
     with_heads,
 )
+from loopdiff.frontend.refused import REFUSED_METHODS, REFUSED_STATEMENTS
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads, subexprs, written_arrays
