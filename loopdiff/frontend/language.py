@@ -162,7 +162,7 @@ ACCEPTED: tuple[Construct, ...] = (
         "np.arange, tri, diag, diagonal",
         "y[:5] = np.arange(5) * np.diagonal(A)\nA[:] = np.tri(5) + np.diag(x[:4], 1)",
         "0.1",
-        "`arange` of integers. These and those of the next four rows are written out: `loopdiff/numpy_functions`.",
+        "`arange` of integers. These and those of the next five rows are written out: `loopdiff/numpy_functions`.",
     ),
     Construct(
         "np.flipud, fliplr, rot90, roll, repeat, tile",
@@ -174,7 +174,15 @@ ACCEPTED: tuple[Construct, ...] = (
         "np.diff, ediff1d, cumsum, cumprod, convolve, gradient, trapezoid, interp, searchsorted",
         "y[1:] = np.diff(x)\ny[:] = np.cumsum(x)\ny[0] = np.trapezoid(x) + np.interp(s, np.cumsum(x * x), y)",
         "0.1",
-        "Along any axis where NumPy has one; `interp` and `searchsorted` of one number.",
+        "Along any axis where NumPy has one; `interp` of one number.",
+    ),
+    Construct(
+        "np.sort, argsort, median, histogram, bincount, digitize",
+        "y[:] = np.sort(x)[np.argsort(y)] + np.median(x)\nx[:3] = np.histogram(x, 3, weights=y)[0]\n"
+        "idx[:] = np.digitize(y[:6], np.sort(x)) + np.bincount(idx, minlength=9)[:6]",
+        "0.1",
+        "Of vectors and matrices; NaN is greatest. Values carry the derivative, places none. Equal numbers stay in "
+        "their order. `bincount` needs a `minlength` above every element, and the bins of `digitize` ascend (LD332).",
     ),
     Construct(
         "np.ptp, average, nansum, nanmean, linalg.norm, vdot, cross, kron, polyval, vander, logaddexp, sinc, "
@@ -274,7 +282,7 @@ ACCEPTED: tuple[Construct, ...] = (
         "products of arrays",
         'y[:5] = A @ x[:5] + np.dot(A, A)[0] + np.outer(x, y)[0, :5]\ny[0] = np.einsum("ij,i,j->", A, x[:5], y[:5])',
         "0.1",
-        "Also np.matmul, np.inner, np.trace; the formula of np.einsum is written out.",
+        "Also np.matmul, np.inner, np.trace, np.tensordot; the formula of np.einsum is written out.",
     ),
     Construct(
         "arrays put together",

@@ -13,7 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from loopdiff.numpy_functions import building, elementwise, linear_algebra, running, searching, statistics, vectors
+from loopdiff.numpy_functions import (
+    building,
+    counting,
+    elementwise,
+    linear_algebra,
+    running,
+    searching,
+    sorting,
+    statistics,
+    vectors,
+)
 
 # By NumPy's own function.
 WRITTEN: dict[Callable[..., Any], FunctionType] = {
@@ -53,6 +63,12 @@ WRITTEN: dict[Callable[..., Any], FunctionType] = {
     np.vander: vectors.vander,
     np.interp: searching.interp,
     np.searchsorted: searching.searchsorted,
+    np.digitize: counting.digitize,
+    np.bincount: counting.bincount,
+    np.histogram: counting.histogram,
+    np.sort: sorting.sort,
+    np.argsort: sorting.argsort,
+    np.median: sorting.median,
     np.logaddexp: elementwise.logaddexp,
     np.logaddexp2: elementwise.logaddexp2,
     np.sinc: elementwise.sinc,
@@ -61,7 +77,7 @@ WRITTEN: dict[Callable[..., Any], FunctionType] = {
     np.isclose: elementwise.isclose,
     **{getattr(np, n): running.trapezoid for n in ("trapezoid", "trapz") if hasattr(np, n)},
 }
-METHODS = {n: getattr(np, n) for n in ("cumsum", "cumprod", "diagonal", "repeat")}  # of arrays
+METHODS = {n: getattr(np, n) for n in ("argsort", "cumsum", "cumprod", "diagonal", "repeat")}  # of arrays
 
 
 def is_of_numpy(file: str) -> bool:

@@ -216,6 +216,15 @@ def linear_algebra(A, x, n):
     )  # fmt: skip
 
 
+@shows("np.sort, argsort, median, histogram, bincount, digitize", vector(7), matrix(3, 4), 4)
+def numbers_in_order(x, A, n):
+    places = np.argsort(x)
+    return (
+        places, np.sort(A, axis=0), np.median(A, axis=1), np.histogram(x, n)[1], np.bincount(places, x, 7),
+        np.digitize(x, np.sort(A[0])),
+    )  # fmt: skip
+
+
 @shows("sum, max, min, any, all of what is gone through", vector(4), matrix(3, 4), 2)
 def totals(x, A, n):
     i = 1

@@ -375,7 +375,7 @@ class State:
             case Mixed(span=span, kind=kind):
                 related = (("depends on what happened here", span),)
                 shrinks = becomes_part_of_itself(owner.source.node, name)
-                way = f"keep a copy of all of `{name}`, count what is left, `m = len({name})` and `m -= 1`, and use `{name}[:m]`"
+                way = f"keep a copy of all of `{name}`, count what is left, as `m -= 1`, and use `{name}[:m]`"
                 message = f"`{name}` may stand for different {kind} here"
                 self.reject("LD116", message, node, way if shrinks else None, related)
                 owner.note_rejected(name, self)
