@@ -233,6 +233,12 @@ ACCEPTED: tuple[Construct, ...] = (
         "0.1",
         "Basic slices with any bounds and constant steps are views: writes go through, also under other names.",
     ),
+    Construct(
+        "slices with an argument as the step",
+        "y[1::n] = x[1::n] ** 2\ny[0] = x[::n].sum()",
+        "0.1",
+        "The step must be above zero (LD330).",
+    ),
     Construct("transposes and new axes", "A.T[0] = x[:5]\nA[:] = x[:5, None] - y[np.newaxis, 3:]", "0.1"),
     Construct("reshape", "B = x.reshape(2, -1)\nB[1] = B[0] + s", "0.1", "Of contiguous arrays, where it is a view."),
     Construct("rows", "r = A[1]\nfor row in A:\n    row[0] = r[2]\n    row += r", "0.1"),

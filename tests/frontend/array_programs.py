@@ -225,6 +225,15 @@ def numbers_in_order(x, A, n):
     )  # fmt: skip
 
 
+@shows("slices with an argument as the step", vector(9), matrix(4, 6), 3, 2)
+def steps_given(x, A, n, m):
+    y = np.zeros(9)
+    for k in range(n):
+        y[k::n] = k * x[k::n]
+    x[-5:-1:n] = A[::m, 1][:2]
+    return y, x[::n][1:] * 2.0, A[::n, 1::m].sum(), 1.0 * x[20::n], 1.0 * x[::n][::m]
+
+
 @shows("sum, max, min, any, all of what is gone through", vector(4), matrix(3, 4), 2)
 def totals(x, A, n):
     i = 1

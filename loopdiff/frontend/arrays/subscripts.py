@@ -9,6 +9,7 @@ from typing import Any
 from loopdiff.frontend.arrays.allocation import constant_bound
 from loopdiff.frontend.arrays.element_types import is_truth_value
 from loopdiff.frontend.arrays.indexing import Masked, gathered, mask_target, masked
+from loopdiff.frontend.arrays.integers import maximum
 from loopdiff.frontend.arrays.shapes import extent_at, may_be_array, shaped
 from loopdiff.frontend.arrays.slicing import Slice
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, is_array
@@ -19,6 +20,7 @@ from loopdiff.frontend.parsing.outside import constant_element, root_is_local
 from loopdiff.frontend.parsing.placing import with_place
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
+from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads
 
 NOT_A_NUMBER = "subscript an array, once for each axis"
@@ -183,10 +185,15 @@ def parse_slice(
             state.reject("LD120", "the bounds of a slice must be integers", node)
             return None
         bounds.append(None if value is None else held(state, value))  # type: ignore[arg-type]
-    given = None if step is None else state.quantity(step)
-    stride = ir.Const(1) if given is None else given
+    given = ir.Const(1) if step is None else state.quantity(step)
+    stride = state.known(given) if isinstance(given, ir.Load) else given
+    if isinstance(stride, ir.Param):
+        span = state.source.span(node)
+        is_forward = ir.Apply(Op.GT, (stride, ir.Const(0, loc=span)), loc=span)
+        state.out.append(ir.Require(is_forward, "LD330", "the step of a slice is not above zero", loc=span))
+        return Slice(bounds[0], bounds[1], maximum(stride, ir.Const(1, loc=span)))
     if not isinstance(stride, ir.Const) or not isinstance(stride.value, int) or stride.value == 0:
-        state.reject("LD120", "the step of a slice must be a constant integer other than zero", node)
+        state.reject("LD120", "the step of a slice must be an argument, or a constant integer other than zero", node)
         return None
     return Slice(bounds[0], bounds[1], stride.value)
 
