@@ -13,12 +13,8 @@ import sys
 from pathlib import Path
 
 from loopdiff.errors.codes import CODES
-from loopdiff.frontend.language import (
-    REFUSED_EXPRESSIONS,
-    REFUSED_METHODS,
-    REFUSED_STATEMENTS,
-    language_table,
-)
+from loopdiff.frontend.language import language_table
+from loopdiff.frontend.refused import REFUSED_EXPRESSIONS, REFUSED_METHODS, REFUSED_STATEMENTS
 from loopdiff.pipeline.table import table
 
 HERE = Path(__file__).parent

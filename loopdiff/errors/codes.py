@@ -302,9 +302,10 @@ CODES: dict[str, Code] = {
     ),
     # -- LD33x: checks the program itself asks for, made while it runs -------------------------------------
     "LD330": Code(
-        "range step is zero",
-        "Python's `range` raises ValueError for a step of zero.",
-        "pass a step other than zero",
+        "step is zero",
+        "Python's `range` raises ValueError for a step of zero, as slices do. The step of a slice that is an argument "
+        "must be above zero.",
+        "pass a step other than zero; for a negative one write the slice in the other direction",
     ),
     "LD331": Code(
         "variable read after a loop that did not run",

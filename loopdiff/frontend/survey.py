@@ -90,6 +90,19 @@ def position(node: ast.Name) -> tuple[int, int]:
     return node.lineno, node.col_offset
 
 
+def becomes_part_of_itself(function: ast.FunctionDef, name: str) -> bool:
+    """Whether `name` is assigned what is made of slices of it, as `v = v[1:] - v[:-1]`."""
+    for node in ast.walk(function):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=target)], value=value) if target == name:
+                parts = (n for n in ast.walk(value) if isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Slice))
+                if any(isinstance(part.value, ast.Name) and part.value.id == name for part in parts):
+                    return True
+            case _:
+                pass
+    return False
+
+
 def used_as_array(node: ast.AST) -> tuple[str, ...]:
     """Names that `node` itself uses as arrays."""
     match node:
@@ -102,7 +115,8 @@ def used_as_array(node: ast.AST) -> tuple[str, ...]:
         case ast.For(iter=ast.Name(id=name)):
             return (name,)
         case ast.Call(func=ast.Name(id=callee), args=args) if callee in ITERATING_BUILTINS:
-            return tuple(a.id for a in args if isinstance(a, ast.Name))
+            iterated = args if callee == "zip" else args[:1]
+            return tuple(a.id for a in iterated if isinstance(a, ast.Name))
         case ast.Call(func=ast.Attribute(attr=attr) | ast.Name(id=attr), args=[ast.Name(id=name), *_]):
             return (name,) if attr.endswith("_like") else ()
         case _:

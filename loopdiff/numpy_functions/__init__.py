@@ -6,13 +6,24 @@ when it is written out: branches on ranks and on arguments left out are decided 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
 import numpy as np
 
-from loopdiff.numpy_functions import building, elementwise, running, searching, statistics, vectors
+from loopdiff.numpy_functions import (
+    building,
+    counting,
+    elementwise,
+    linear_algebra,
+    running,
+    searching,
+    sorting,
+    statistics,
+    vectors,
+)
 
 # By NumPy's own function.
 WRITTEN: dict[Callable[..., Any], FunctionType] = {
@@ -39,6 +50,12 @@ WRITTEN: dict[Callable[..., Any], FunctionType] = {
     np.nansum: statistics.nansum,
     np.nanmean: statistics.nanmean,
     np.linalg.norm: vectors.norm,
+    np.linalg.solve: linear_algebra.solve,
+    np.linalg.inv: linear_algebra.inv,
+    np.linalg.det: linear_algebra.det,
+    np.linalg.slogdet: linear_algebra.slogdet,
+    np.linalg.cholesky: linear_algebra.cholesky,
+    np.linalg.matrix_power: linear_algebra.matrix_power,
     np.vdot: vectors.vdot,
     np.cross: vectors.cross,
     np.kron: vectors.kron,
@@ -46,6 +63,12 @@ WRITTEN: dict[Callable[..., Any], FunctionType] = {
     np.vander: vectors.vander,
     np.interp: searching.interp,
     np.searchsorted: searching.searchsorted,
+    np.digitize: counting.digitize,
+    np.bincount: counting.bincount,
+    np.histogram: counting.histogram,
+    np.sort: sorting.sort,
+    np.argsort: sorting.argsort,
+    np.median: sorting.median,
     np.logaddexp: elementwise.logaddexp,
     np.logaddexp2: elementwise.logaddexp2,
     np.sinc: elementwise.sinc,
@@ -54,7 +77,12 @@ WRITTEN: dict[Callable[..., Any], FunctionType] = {
     np.isclose: elementwise.isclose,
     **{getattr(np, n): running.trapezoid for n in ("trapezoid", "trapz") if hasattr(np, n)},
 }
-METHODS = {n: getattr(np, n) for n in ("cumsum", "cumprod", "diagonal", "repeat")}  # of arrays
+METHODS = {n: getattr(np, n) for n in ("argsort", "cumsum", "cumprod", "diagonal", "repeat")}  # of arrays
+
+
+def is_of_numpy(file: str) -> bool:
+    """Whether `file` is one of this folder."""
+    return os.path.dirname(file) == os.path.dirname(__file__)
 
 
 def written(value: Any) -> FunctionType | None:

@@ -6,11 +6,23 @@ import numpy as np
 
 
 def searchsorted(a, v, side="left"):
-    """How many elements of the ascending `a` are less than `v`, or not greater (`side="right"`)."""
+    """How many elements of the ascending `a` are less than `v`, or not greater (`side="right"`); NaN is greatest."""
+    assert side == "left" or side == "right", "`side` of np.searchsorted is 'left' or 'right'"
+    if np.ndim(v) == 0:
+        return place(a, v, side)
+    each = 1 * v
+    assert each.ndim == 1, "np.searchsorted takes a number, or numbers along one axis"
+    out = np.empty(each.shape[0], dtype=np.int64)
+    for i in range(each.shape[0]):
+        out[i] = place(a, each[i], side)
+    return out
+
+
+def place(a, v, side):
     low, high = 0, a.shape[0]
     while low < high:
         middle = (low + high) // 2
-        if (a[middle] < v) if side == "left" else (a[middle] <= v):
+        if (a[middle] < v or (v != v and a[middle] == a[middle])) if side == "left" else (a[middle] <= v or v != v):
             low = middle + 1
         else:
             high = middle
@@ -20,7 +32,7 @@ def searchsorted(a, v, side="left"):
 def interp(x, xp, fp):
     """The line through the points (`xp`, `fp`), of ascending `xp`, at `x`; beyond them the first and the last value."""
     n = xp.shape[0]
-    k = min(max(searchsorted(xp, x, "right") - 1, 0), n - 2)
+    k = min(max(place(xp, x, "right") - 1, 0), n - 2)
     slope = (fp[k + 1] - fp[k]) / (xp[k + 1] - xp[k])
     if x < xp[0]:
         return np.float64(fp[0])

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import loopdiff
 from loopdiff.errors.codes import CODES
-from loopdiff.frontend.language import REFUSED_EXPRESSIONS, REFUSED_METHODS, REFUSED_STATEMENTS
+from loopdiff.frontend.refused import REFUSED_EXPRESSIONS, REFUSED_METHODS, REFUSED_STATEMENTS
 from tests.errors import test_call_reports, test_reports
 
 PACKAGE = Path(loopdiff.__file__).parent

@@ -207,6 +207,42 @@ def formulas(x, A, n):
     )  # fmt: skip
 
 
+@shows("np.linalg.solve, inv, det, slogdet, cholesky, matrix_power", matrix(4, 4), vector(4), -2)
+def linear_algebra(A, x, n):
+    S = A @ A.T + np.eye(4)
+    return (
+        np.linalg.solve(A, x), np.linalg.inv(S), np.linalg.det(S), np.linalg.slogdet(S)[1], np.linalg.cholesky(S),
+        np.linalg.matrix_power(S, n),
+    )  # fmt: skip
+
+
+@shows("np.sort, argsort, median, histogram, bincount, digitize", vector(7), matrix(3, 4), 4)
+def numbers_in_order(x, A, n):
+    places = np.argsort(x)
+    return (
+        places, np.sort(A, axis=0), np.median(A, axis=1), np.histogram(x, n)[1], np.bincount(places, x, 7),
+        np.digitize(x, np.sort(A[0])),
+    )  # fmt: skip
+
+
+@shows("slices with an argument as the step", vector(9), matrix(4, 6), 3, 2)
+def steps_given(x, A, n, m):
+    y = np.zeros(9)
+    for k in range(n):
+        y[k::n] = k * x[k::n]
+    x[-5:-1:n] = A[::m, 1][:2]
+    return y, x[::n][1:] * 2.0, A[::n, 1::m].sum(), 1.0 * x[20::n], 1.0 * x[::n][::m]
+
+
+@shows("sum, max, min, any, all of what is gone through", vector(4), matrix(3, 4), 2)
+def totals(x, A, n):
+    i = 1
+    big = any(v > 1.0 for row in A for v in row)
+    near = max(abs(A[i, j] - x[j]) for j in range(n) for i in range(3))
+    low = sum([min(A[i]), max(x[k] for k in range(i, n + 2)), max(v for v in x if v < 9.0)])
+    return sum(A), sum(x[i] * x[i] for i in range(n)), sum((x[0], x[1]), start=n), big, all(x), near, low, i
+
+
 @shows("copies", vector(4), matrix(2, 2))
 def copies(x, A):
     y = x.copy()

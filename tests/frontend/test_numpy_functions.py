@@ -13,13 +13,15 @@ from loopdiff.frontend.capture import argument_types
 from loopdiff.frontend.parse import parse_function
 from loopdiff.numpy_functions import WRITTEN
 from loopdiff.source.functions import source_of
-from tests.frontend.test_accepted import run_bound
+from tests.frontend.test_accepted import check_against_python, run_bound
 from tests.texts import registered
 
 RNG = np.random.default_rng(7)
 VECTOR, OTHER, SHORT = RNG.uniform(0.5, 2.0, 6), RNG.uniform(0.5, 2.0, 6), RNG.uniform(-1.0, 1.0, 3)
 MATRIX, CUBE = RNG.uniform(0.5, 2.0, (4, 6)), RNG.uniform(0.5, 2.0, (2, 3, 4))
 GRID = np.array([0.0, 0.5, 1.5, 2.0, 3.5, 4.0])
+SYMMETRIC = np.array([[2.0, 0.5, 0.25], [0.5, 1.5, -0.5], [0.25, -0.5, 1.75]])
+SQUARE, STACK = SYMMETRIC[[1, 0, 2]] - 0.25, np.stack((SYMMETRIC, SYMMETRIC + np.eye(3)))
 V, M = (VECTOR,), (MATRIX,)
 
 CASES: list[tuple[str, tuple[Any, ...]]] = [
@@ -74,11 +76,28 @@ CASES: list[tuple[str, tuple[Any, ...]]] = [
     ("np.logaddexp2(a, b)", (MATRIX, VECTOR)), ("np.sinc(a)", V), ("np.sinc(a - a[1])", V),
     ("np.heaviside(a - 1.0, 0.5) * a", V), ("np.nan_to_num(a)", V),
     ("np.where(np.isclose(a, 1.0, 0.5), a, 0.0)", V),
+    ("np.sort(a)", V), ("np.sort(a, axis=0)", M), ("np.sort(a, axis=None)[3:]", M),
+    ("a[np.argsort(b, kind='stable')]", (VECTOR, OTHER)), ("np.argsort(a, axis=0, kind='stable') * a", M),
+    ("np.median(a)", V), ("np.median(a, axis=1)", M), ("np.median(a[1:])", V),
+    ("np.histogram(a, b)[0] * a[1:]", (VECTOR, GRID)), ("np.histogram(b, 3, weights=a)[0]", (VECTOR, OTHER)),
+    ("np.histogram(a, 4)[1]", M), ("np.digitize(a, b) * a", (VECTOR, GRID)),
+    ("np.bincount(np.arange(6) // 2, a, 4)", V), ("np.bincount(np.arange(6) % 4, minlength=6) * a", V),
+    ("np.searchsorted(b, a, 'right') * a", (VECTOR, GRID)), ("np.trace(a, offset=1)", M), ("np.trace(a, -2)", M),
+    ("np.trace(a, 7)", M), ("np.tensordot(a, b, 1)", (MATRIX.T, MATRIX)), ("np.tensordot(a, b)", (CUBE, CUBE[0])),
+    ("np.tensordot(a, b, axes=([1, 2], [0, 1]))", (CUBE, CUBE[0])), ("np.tensordot(a, b, 0)", (SHORT, VECTOR)),
+    ("np.einsum('...j,...j->...', a, b)", (CUBE, CUBE[0])), ("np.einsum('...ij,jk', a, b)", (CUBE, CUBE[0].T)),
+    ("np.linalg.solve(a, b)", (SQUARE, SHORT)), ("np.linalg.solve(a, b)", (STACK, STACK[:, :, :2])),
+    ("np.linalg.inv(a)[1]", (SQUARE,)), ("np.linalg.inv(a)", (STACK,)), ("np.linalg.det(a)", (SQUARE,)),
+    ("np.linalg.det(a)", (STACK,)), ("np.linalg.slogdet(a)[1]", (STACK,)), ("np.linalg.slogdet(a)[0]", (SQUARE,)),
+    ("np.linalg.cholesky(a)", (SYMMETRIC,)), ("np.linalg.cholesky(a)", (STACK,)),
+    ("np.linalg.matrix_power(a, 5)", (SQUARE,)), ("np.linalg.matrix_power(a, -2)", (SYMMETRIC,)),
 ]  # fmt: skip
 # Integers and single precision give single precision here (see the conventions), where NumPy makes it double.
 OTHER_TYPES = {
     "np.arange(6) * a", "np.arange(2, 8) * a", "np.arange(10, -2, -2) * a", "np.array([1, 2, 3]) * a", "np.vander(a)",
-    "np.vander(a, 4, increasing=True)", "np.polyval(a, 0.3)", "np.nan_to_num(a)",
+    "np.vander(a, 4, increasing=True)", "np.polyval(a, 0.3)", "np.nan_to_num(a)", "np.digitize(a, b) * a",
+    "np.argsort(a, axis=0, kind='stable') * a", "np.histogram(a, b)[0] * a[1:]", "np.searchsorted(b, a, 'right') * a",
+    "np.bincount(np.arange(6) % 4, minlength=6) * a",
 }  # fmt: skip
 IDS = [f"{e} {np.shape(a[0])}" for e, a in CASES]
 
@@ -114,7 +133,7 @@ def test_values_and_types(expression: str, args: tuple[Any, ...]) -> None:
         np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize(("expression", "args"), CASES[::5], ids=IDS[::5])
+@pytest.mark.parametrize(("expression", "args"), CASES[::6], ids=IDS[::6])
 def test_gradients(expression: str, args: tuple[Any, ...]) -> None:
     plain, given = weighted(expression, args)
     value, gradients = vectorize_grad(plain).value_and_grad(*given)
@@ -161,3 +180,35 @@ def test_what_a_function_does_not_take_is_said() -> None:
     f = vectorize_grad(registered("def f(x):\n    return np.diff(x, prepend=0.0).sum()\n", "<prepend>", np=np))
     with pytest.raises(UnsupportedLoopError, match=r"LD110: `diff` cannot be called like this"):
         f(VECTOR)
+
+
+def test_nan_is_the_greatest_number() -> None:
+    text = (
+        "def f(x):\n    s = np.sort(x)\n    return (s, np.argsort(x), np.median(x), np.searchsorted(s, x),\n"
+        "            np.searchsorted(s, np.nan, 'right'), np.histogram(x, np.arange(3))[0])\n"
+    )
+    check_against_python(registered(text, "<nan>", np=np), [np.array([1.0, np.nan, 0.5, np.nan, 2.0])])
+
+
+def test_histograms_put_numbers_at_edges_where_numpy_does() -> None:
+    plain = registered("def f(x, n):\n    return np.histogram(x, n)[0]\n", "<edges>", np=np)
+    f, rng = vectorize_grad(plain), np.random.default_rng(4)
+    for _ in range(500):
+        n, x = int(rng.integers(1, 60)), rng.integers(0, 30, int(rng.integers(1, 50))) * rng.choice([0.1, 1 / 3, 1.0])
+        np.testing.assert_array_equal(f(x, n), plain(x, n))
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        ("np.bincount(np.arange(6))", "`minlength` of np.bincount"), ("np.digitize(x, -x)", "must ascend"),
+        ("np.histogram(x, -x)[0]", "must increase"), ("np.median(x[:0])", "without elements"),
+        ("np.histogram(x / 0.0, 3)[0]", "not finite"),
+    ],
+)  # fmt: skip
+def test_what_is_not_counted_raises(expression: str, said: str) -> None:
+    plain = registered(f"def f(x):\n    return {expression}\n", f"<raises {expression}>", np=np)
+    given = {"x": np.arange(1.0, 7.0)}
+    types = argument_types(given)
+    with pytest.raises(Exception, match=f"LD332: .*{said}"):
+        run_bound(bind(parse_function(source_of(plain), types), types), given)

@@ -57,13 +57,13 @@ def inner(state: State, left: Quantity, right: Quantity, node: ast.AST) -> Quant
 
 
 def einsum(state: State, formula: str, operands: Sequence[Quantity], node: ast.AST) -> Quantity:
-    """`np.einsum(formula, *operands)`: letters only."""
-    text = formula.replace(" ", "")
-    inputs, arrow, out = text.partition("->")
+    """`np.einsum(formula, *operands)`: letters, and `...` for the axes that have none."""
+    arrays = [as_array(o) for o in operands]
+    inputs, arrow, out = with_letters(formula.replace(" ", ""), [a.rank for a in arrays]).partition("->")
     labels = inputs.split(",")
     if not arrow:
-        out = "".join(sorted(c for c in set(inputs) - {","} if inputs.count(c) == 1))
-    arrays = [as_array(o) for o in operands]
+        once = sorted(c for c in set(inputs) - {","} if inputs.count(c) == 1 and c not in FURTHER)
+        out = "".join([c for c in FURTHER if c in inputs] + once)
     letters = set(inputs) - {","}
     is_proper = all(c.isalpha() for c in letters | set(out)) and len(set(out)) == len(out) and set(out) <= letters
     if not is_proper or [len(t) for t in labels] != [a.rank for a in arrays]:
@@ -71,6 +71,21 @@ def einsum(state: State, formula: str, operands: Sequence[Quantity], node: ast.A
     return sum_of_products(state, list(zip(arrays, labels, strict=True)), out, node)
 
 
+def with_letters(formula: str, ranks: Sequence[int]) -> str:
+    """`formula` with letters of no alphabet in it for the axes that `...` stands for, the last ones alike."""
+    parts, arrow, out = formula.partition("->")
+    labels = parts.split(",")
+    if "..." not in formula or len(labels) != len(ranks):
+        return formula
+    counts = [rank - len(part.replace("...", "")) for part, rank in zip(labels, ranks, strict=True)]
+    if not all(0 <= c <= len(FURTHER) for c in counts) or (any(counts) and arrow and "..." not in out):
+        return formula
+    named = [part.replace("...", FURTHER[len(FURTHER) - c :]) for part, c in zip(labels, counts, strict=True)]
+    most = max((c for part, c in zip(labels, counts, strict=True) if "..." in part), default=0)
+    return ",".join(named) + arrow + out.replace("...", FURTHER[len(FURTHER) - most :])
+
+
+FURTHER = "αβγδεζηθ"
 EINSUM_HINT = "write one letter for each axis of each operand, and `->` with the letters of the result"
 
 

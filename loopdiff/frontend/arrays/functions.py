@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -13,10 +13,10 @@ import numpy as np
 from loopdiff.frontend.arrays.accumulations import negated_term
 from loopdiff.frontend.arrays.allocation import allocate_array, element_type, is_allocation
 from loopdiff.frontend.arrays.constructions import MAKERS, is_written_out, literal, triangle
-from loopdiff.frontend.arrays.contractions import dot, einsum, inner, matmul, outer, sum_of_products
+from loopdiff.frontend.arrays.contractions import LETTERS, dot, einsum, inner, matmul, outer, sum_of_products
 from loopdiff.frontend.arrays.elementwise import combined
 from loopdiff.frontend.arrays.indexing import scattered
-from loopdiff.frontend.arrays.integers import minimum, minus
+from loopdiff.frontend.arrays.integers import ZERO, at_least_zero, maximum, minimum, minus, plus
 from loopdiff.frontend.arrays.nests import copied_view, store_array
 from loopdiff.frontend.arrays.reductions import reduced
 from loopdiff.frontend.arrays.shapes import array_extents, may_be_array, shaped
@@ -206,8 +206,41 @@ def trace(state: State, call: Call) -> Quantity:
     array = as_array(call.array)
     if array.rank != 2:
         return state.reject("LD110", "`trace` takes a matrix", call.node)
-    length = minimum(*array.extents)
-    return sum_of_products(state, [(replace(array, extents=(length, length)), "aa")], "", call.node)
+    above = state.known(state.number(call.given["offset"])) if "offset" in call.given else ZERO
+    down, right = maximum(minus(ZERO, above), ZERO), maximum(above, ZERO)
+    length = at_least_zero(minimum(minus(array.extents[0], down), minus(array.extents[1], right)))
+    diagonal = taken(array, [plus(hole(0), down), plus(hole(1), right)], (length, length))
+    return sum_of_products(state, [(diagonal, "aa")], "", call.node)
+
+
+def rank(state: State, call: Call) -> Quantity:
+    return ir.Const(call.array.rank if isinstance(call.array, View | ArrayValue) else 0)
+
+
+def summed_over(state: State, call: Call) -> Quantity:
+    """`np.tensordot` over so many axes, or over those that are named."""
+    left, right = as_array(call.array), as_array(state.quantity(call.given["b"]))
+    match call.given.get("axes", ast.Constant(2)):
+        case ast.Constant(value=int(count)):
+            first: tuple[int, ...] | None = tuple(range(left.rank - count, left.rank))
+            second: tuple[int, ...] | None = tuple(range(count))
+        case ast.Tuple(elts=[one, other]) | ast.List(elts=[one, other]):
+            first, second = axes_of(state, one, left, call.node), axes_of(state, other, right, call.node)
+        case _:
+            first = second = None
+    is_fit = first is not None and second is not None and len(first) == len(second)
+    if first is None or second is None or not is_fit or min((*first, 0)) < 0 or max((*second, -1)) >= right.rank:
+        return state.reject(
+            "LD110", "`axes` of `np.tensordot` must be a number, or axes of each, written out", call.node
+        )
+    labels = list(LETTERS[: left.rank]), list(LETTERS[left.rank : left.rank + right.rank])
+    for mine, its in zip(first, second, strict=True):
+        labels[1][its] = labels[0][mine]
+    out = [c for k, c in enumerate(labels[0]) if k not in first] + [
+        c for k, c in enumerate(labels[1]) if k not in second
+    ]
+    factors = [(left, "".join(labels[0])), (right, "".join(labels[1]))]
+    return sum_of_products(state, factors, "".join(out), call.node)
 
 
 def einsum_call(state: State, node: ast.Call) -> Quantity:
@@ -349,7 +382,7 @@ BY_NAME = {
     **{k: ArrayFunction(k, partial(reduction, k), ("axis",), ("keepdims", "ddof")) for k in ("var", "std")},
     "dot": ArrayFunction("dot", partial(product_of, dot), ("b",), needed=1),
     "copy": ArrayFunction("copy", copy),
-    "trace": ArrayFunction("trace", trace),
+    "trace": ArrayFunction("trace", trace, ("offset",)),
     "ravel": ArrayFunction("ravel", ravel),
     "transpose": ArrayFunction("transpose", transpose, ("axes",), takes_more=True),
     "reshape": ArrayFunction("reshape", reshape, ("shape",), needed=1, takes_more=True),
@@ -368,6 +401,8 @@ FUNCTIONS: dict[Any, ArrayFunction] = {
     np.matmul: ArrayFunction("matmul", partial(product_of, matmul), ("b",), needed=1),
     np.inner: ArrayFunction("inner", partial(product_of, inner), ("b",), needed=1),
     np.outer: ArrayFunction("outer", outer_product, ("b",), needed=1),
+    np.ndim: ArrayFunction("ndim", rank),
+    np.tensordot: ArrayFunction("tensordot", summed_over, ("b", "axes"), needed=1),
     np.asarray: ArrayFunction("asarray", as_given, ("dtype",)),
     np.array: ArrayFunction("array", copied, ("dtype",)),
     np.flip: ArrayFunction("flip", flip, ("axis",), first="m"),

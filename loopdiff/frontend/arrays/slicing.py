@@ -28,11 +28,11 @@ from loopdiff.ir.ops import Op
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """`lower:upper:step`; None: not given."""
+    """`lower:upper:step`; None: not given. A step that is no constant is an expression above zero."""
 
     lower: ir.Expr | None = None
     upper: ir.Expr | None = None
-    step: int = 1
+    step: int | ir.Expr = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +40,12 @@ class Part:
     """Elements `start`, `start + step`, ..., `count` of them."""
 
     start: ir.Expr
-    step: int
+    step: int | ir.Expr
     count: ir.Expr
 
     def subscript(self, position: ir.Expr) -> ir.Expr:
-        return plus(self.start, times(ir.Const(self.step), position))
+        step = ir.Const(self.step) if isinstance(self.step, int) else self.step
+        return plus(self.start, times(step, position))
 
 
 def slice_part(
@@ -55,7 +56,7 @@ def slice_part(
     """
     is_from_start = is_from_start or is_certain
     step = bounds.step
-    if step > 0:
+    if not isinstance(step, int) or step > 0:
         start = ZERO if bounds.lower is None else at_least_zero(from_end(bounds.lower, size, is_from_start), is_certain)
         stop = size if bounds.upper is None else least_of(from_end(bounds.upper, size, is_from_start), size, is_certain)
         length = length_from(start, stop)
@@ -66,7 +67,10 @@ def slice_part(
         start = last if lower is None else least_of(lower, last, is_certain)
         stop = ir.Const(-1) if upper is None else maximum(upper, ir.Const(-1))
         length = minus(start, stop)
-    count = divided(plus(length, ir.Const(abs(step) - 1)), abs(step))
+    if isinstance(step, int):
+        count = divided(plus(length, ir.Const(abs(step) - 1)), abs(step))
+    else:
+        count = ir.Apply(Op.FLOORDIV, (plus(length, minus(step, ONE)), step), loc=step.loc)
     return Part(start, step, at_least_zero(count, is_certain))
 
 

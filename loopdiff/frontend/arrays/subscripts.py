@@ -6,8 +6,10 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from loopdiff.frontend.arrays.allocation import constant_bound
 from loopdiff.frontend.arrays.element_types import is_truth_value
 from loopdiff.frontend.arrays.indexing import Masked, gathered, mask_target, masked
+from loopdiff.frontend.arrays.integers import maximum
 from loopdiff.frontend.arrays.shapes import extent_at, may_be_array, shaped
 from loopdiff.frontend.arrays.slicing import Slice
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, is_array
@@ -18,6 +20,7 @@ from loopdiff.frontend.parsing.outside import constant_element, root_is_local
 from loopdiff.frontend.parsing.placing import with_place
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
+from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads
 
 NOT_A_NUMBER = "subscript an array, once for each axis"
@@ -86,10 +89,22 @@ def subscript_levels(node: ast.Subscript) -> tuple[ast.expr, list[list[ast.expr]
     """What is subscripted, and the subscripts of each pair of brackets."""
     levels: list[list[ast.expr]] = []
     base: ast.expr = node
-    while isinstance(base, ast.Subscript):
+    while isinstance(base, ast.Subscript) and not (base is not node and is_element_of_call(base)):
         levels.insert(0, base.slice.elts if isinstance(base.slice, ast.Tuple) else [base.slice])
         base = base.value
     return base, levels
+
+
+def is_element_of_call(node: ast.Subscript) -> bool:
+    """Whether `node` is `f(x)[1]`, with an integer written out."""
+    return isinstance(node.value, ast.Call) and constant_bound(node.slice) is not None
+
+
+def element_of(state: State, found: Quantity, place: int, node: ast.Subscript) -> Quantity:
+    """Element or row `place` of an array, as `node` says."""
+    if not isinstance(found, View | ArrayValue):
+        return state.reject("LD111", f"`{ast.unparse(node.value)}` cannot be subscripted", node.value)
+    return taken_from(state, found, [[ir.Const(place, loc=state.source.span(node.slice))]], node, part)
 
 
 def base_of(state: State, base: ast.expr, node: ast.Subscript) -> str | Array | None:
@@ -170,10 +185,15 @@ def parse_slice(
             state.reject("LD120", "the bounds of a slice must be integers", node)
             return None
         bounds.append(None if value is None else held(state, value))  # type: ignore[arg-type]
-    given = None if step is None else state.quantity(step)
-    stride = ir.Const(1) if given is None else given
+    given = ir.Const(1) if step is None else state.quantity(step)
+    stride = state.known(given) if isinstance(given, ir.Load) else given
+    if isinstance(stride, ir.Param):
+        span = state.source.span(node)
+        is_forward = ir.Apply(Op.GT, (stride, ir.Const(0, loc=span)), loc=span)
+        state.out.append(ir.Require(is_forward, "LD330", "the step of a slice is not above zero", loc=span))
+        return Slice(bounds[0], bounds[1], maximum(stride, ir.Const(1, loc=span)))
     if not isinstance(stride, ir.Const) or not isinstance(stride.value, int) or stride.value == 0:
-        state.reject("LD120", "the step of a slice must be a constant integer other than zero", node)
+        state.reject("LD120", "the step of a slice must be an argument, or a constant integer other than zero", node)
         return None
     return Slice(bounds[0], bounds[1], stride.value)
 

@@ -8,20 +8,23 @@ import builtins
 import numpy as np
 
 from loopdiff.errors import Span
+from loopdiff.frontend.arrays.allocation import constant_bound
 from loopdiff.frontend.arrays.elementwise import combined
 from loopdiff.frontend.arrays.evaluated import require_elements
 from loopdiff.frontend.arrays.functions import array_call, method_call
 from loopdiff.frontend.arrays.shapes import extent_at, rank_of, shaped
+from loopdiff.frontend.arrays.subscripts import element_of
 from loopdiff.frontend.arrays.values import ArrayValue, Quantity, as_array, is_array
-from loopdiff.frontend.functions import scalar_function
-from loopdiff.frontend.language import REFUSED_METHODS
+from loopdiff.frontend.functions import ScalarFunction, scalar_function
 from loopdiff.frontend.parsing.bindings import ArrayName, LocalFunction, Outside, Value, Varying
 from loopdiff.frontend.parsing.order import in_order
 from loopdiff.frontend.parsing.outside import reject_outside, root_is_local
 from loopdiff.frontend.parsing.placing import with_place
 from loopdiff.frontend.parsing.state import State
+from loopdiff.frontend.parsing.totals import goes_through, total_of
 from loopdiff.frontend.parsing.ways.joins import view_of
 from loopdiff.frontend.parsing.ways.varying import is_up_to
+from loopdiff.frontend.refused import REFUSED_METHODS
 from loopdiff.ir import nodes as ir
 from loopdiff.source.functions import LIBRARIES, MISSING
 
@@ -43,13 +46,18 @@ def parse_call(state: State, node: ast.Call) -> Quantity:
         return length(state, node)
     if (found := array_call(state, node, callee)) is not None:
         return found
+    if goes_through(node, callee):
+        return result_of_helper(state, total_of(state, node, callee), node)
     function = scalar_function(callee)
-    if function is None:
-        return unknown_call(state, node, text)
+    return unknown_call(state, node, text) if function is None else scalar_call(state, node, callee, function)
+
+
+def scalar_call(state: State, node: ast.Call, callee: object, function: ScalarFunction) -> Quantity:
+    """A function of numbers, or of arrays element by element."""
+    text, span = ast.unparse(node.func), state.source.span(node)
     if node.keywords:
         named = ", ".join(f"`{k.arg}=`" if k.arg else "`**`" for k in node.keywords)
         return state.reject("LD110", f"`{text}` is called with {named}", node)
-    span = state.source.span(node)
     if callee is float and (special := special_float(node)) is not None:
         return ir.Const(special, loc=span)
     nodes = unpacked(node, callee in (min, max))
@@ -109,6 +117,19 @@ def result_of_helper(state: State, value: Value | None, node: ast.Call) -> Quant
             return state.reject("LD111", f"`{text}` returns {what}, used here as a number", node)
         case quantity:
             return quantity
+
+
+def element_of_call(state: State, node: ast.Subscript) -> Quantity:
+    """`f(x)[1]`: of several values that `f` returns the second, or else a part of the array."""
+    call, place = node.value, constant_bound(node.slice)
+    assert isinstance(call, ast.Call)
+    assert place is not None
+    result = state.whole.call(state, call)
+    if isinstance(result, tuple):
+        is_there = -len(result) <= place < len(result)
+        return result_of_helper(state, result[place] if is_there else result, call)
+    found = parse_call(state, call) if result is MISSING else result_of_helper(state, result, call)
+    return element_of(state, found, place, node)
 
 
 def special_float(node: ast.Call) -> float | None:

@@ -12,15 +12,15 @@ from loopdiff.frontend.arrays.contractions import matmul
 from loopdiff.frontend.arrays.element_types import is_truth_value
 from loopdiff.frontend.arrays.elementwise import combined
 from loopdiff.frontend.arrays.shapes import shape_attribute
-from loopdiff.frontend.arrays.subscripts import subscript
+from loopdiff.frontend.arrays.subscripts import is_element_of_call, subscript
 from loopdiff.frontend.arrays.values import Quantity, View, is_array
-from loopdiff.frontend.language import REFUSED_EXPRESSIONS
 from loopdiff.frontend.parsing.bindings import ArrayName, Cell, Given, LocalFunction, Outside
-from loopdiff.frontend.parsing.calls import parse_call
+from loopdiff.frontend.parsing.calls import element_of_call, parse_call
 from loopdiff.frontend.parsing.folding import binary
 from loopdiff.frontend.parsing.order import boolean, chain, either, in_order, lazily, truth_value
 from loopdiff.frontend.parsing.outside import is_none, outside_constant, outside_value, root_is_local
 from loopdiff.frontend.parsing.state import State
+from loopdiff.frontend.refused import REFUSED_EXPRESSIONS
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import subexprs
@@ -46,6 +46,8 @@ def parse_quantity(state: State, node: ast.expr) -> Quantity:
             return name_value(state, node)
         case ast.Attribute():
             return attribute(state, node)
+        case ast.Subscript() if is_element_of_call(node):
+            return element_of_call(state, node)
         case ast.Subscript():
             return subscript(state, node)
         case ast.UnaryOp() | ast.BinOp() | ast.BoolOp() | ast.Compare() | ast.IfExp():

@@ -67,6 +67,7 @@ def write_out(state: State, callee: Callee, given: Mapping[str, Value], node: as
     inner = State(source, survey(source.node, tuple(given), lambda _: ()), state.whole, stack, callee.around)
     for name, value in given.items():
         bind_parameter(inner, name, value, span)
+    before = len(state.diagnostics)
     state.whole.active.append(inner)
     parse_block(inner, source.node.body)
     state.whole.active.pop()
@@ -74,6 +75,8 @@ def write_out(state: State, callee: Callee, given: Mapping[str, Value], node: as
     body, flags = remove_jumps(tuple(inner.out), state.names, span)
     state.arrays.update((flag.name, flag) for flag in flags)
     returned = inner.returned
+    if returned is None and len(state.diagnostics) > before:
+        return None
     expression = None if returned is None else as_expression(inner, returned, body)
     if expression is not None:
         return expression

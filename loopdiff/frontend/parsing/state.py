@@ -33,7 +33,7 @@ from loopdiff.frontend.parsing.bindings import (
 )
 from loopdiff.frontend.parsing.iterations import Heads, LoopState
 from loopdiff.frontend.parsing.sites import ArrayEvent, Copy, Decisions, JoinSite, choice_site
-from loopdiff.frontend.survey import Survey
+from loopdiff.frontend.survey import Survey, becomes_part_of_itself
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import NameSupply
 from loopdiff.ir.types import ArrayType
@@ -376,7 +376,10 @@ class State:
                 raise VaryingUsed(which)
             case Mixed(span=span, kind=kind):
                 related = (("depends on what happened here", span),)
-                self.reject("LD116", f"`{name}` may stand for different {kind} here", node, related=related)
+                shrinks = becomes_part_of_itself(owner.source.node, name)
+                way = f"keep a copy of all of `{name}`, count what is left, as `m -= 1`, and use `{name}[:m]`"
+                message = f"`{name}` may stand for different {kind} here"
+                self.reject("LD116", message, node, way if shrinks else None, related)
                 owner.note_rejected(name, self)
                 return None
             case Rejected(cause=cause):

@@ -12,7 +12,6 @@ from loopdiff.frontend.arrays.functions import array_statement
 from loopdiff.frontend.arrays.integers import ONE, minus, plus
 from loopdiff.frontend.arrays.values import ArrayValue, View
 from loopdiff.frontend.functions import scalar_function
-from loopdiff.frontend.language import REFUSED_METHODS, REFUSED_STATEMENTS
 from loopdiff.frontend.parsing.assignments import assign, matched, parse_assign, parse_augmented
 from loopdiff.frontend.parsing.bindings import ArrayName, Bindings, Value, Varying, without_dead
 from loopdiff.frontend.parsing.expressions import condition
@@ -34,9 +33,11 @@ from loopdiff.frontend.parsing.ways.varying import (
     join_options,
     with_heads,
 )
+from loopdiff.frontend.refused import REFUSED_METHODS, REFUSED_STATEMENTS
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads, subexprs, written_arrays
+from loopdiff.numpy_functions import is_of_numpy
 from loopdiff.source.functions import MISSING
 
 ENDLESS = 1 << 62
@@ -154,13 +155,19 @@ def parse_compound(state: State, node: ast.For | ast.While | ast.If) -> None:
 
 
 def parse_assert(state: State, node: ast.Assert) -> None:
+    """A check at every call; in a function of NumPy that is written out, one that types decide is what it refuses."""
     match node.msg:
         case ast.Constant(value=str(text)):
             pass
         case _:
             text = ast.unparse(node.test)
     span = state.source.span(node)
-    state.out.append(ir.Require(condition(state, node.test), "LD332", f"assertion failed: {text}", loc=span))
+    holds = condition(state, node.test)
+    if isinstance(holds, ir.Const) and not holds.value and is_of_numpy(state.source.home.file):
+        state.reject("LD110", text, node)
+        state.is_dead = True
+        return
+    state.out.append(ir.Require(holds, "LD332", f"assertion failed: {text}", loc=span))
 
 
 def parse_bare_expression(state: State, node: ast.stmt, value: ast.expr) -> None:

@@ -1,0 +1,136 @@
+"""`sum`, `max`, `min`, `any` and `all` of one thing that is gone through: an array, or a generator expression.
+
+A generator expression becomes a function inside the function, with the loops that Python would run; names in it mean
+what they do around it, and its own are its own.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from loopdiff.frontend.arrays.elementwise import combined
+from loopdiff.frontend.arrays.reductions import reduced
+from loopdiff.frontend.arrays.shapes import may_be_array
+from loopdiff.frontend.arrays.values import ArrayValue, View, is_array
+from loopdiff.frontend.parsing.bindings import Value
+from loopdiff.frontend.parsing.folding import binary
+from loopdiff.frontend.parsing.meanings import local_function
+from loopdiff.frontend.parsing.order import in_order
+from loopdiff.frontend.parsing.state import State
+from loopdiff.ir.ops import Op
+
+
+def goes_through(node: ast.Call, callee: object) -> bool:
+    """Whether `node` calls one of these functions with what it goes through, not `max(a, b)` or `max((a, b))`."""
+    if callee is max or callee is min:
+        return len(node.args) == 1 and not isinstance(node.args[0], ast.Tuple | ast.List | ast.Starred)
+    return any(callee is f for f in (sum, any, all))
+
+
+def total_of(state: State, node: ast.Call, callee: object) -> Value | None:
+    """The value of `sum(x)`, `max(v for ...)` and the like; None if it cannot be read so."""
+    name = getattr(callee, "__name__", "")
+    given = {str(k.arg): k.value for k in node.keywords} if callee is sum else {}
+    rest = [*node.args[1:], *given.values()]
+    takes = {"start"} if callee is sum and len(node.args) == 1 else set()
+    is_plain = node.args and not isinstance(node.args[0], ast.Starred) and len(node.keywords) == len(given)
+    if not is_plain or not {*given} <= takes or len(rest) > (callee is sum):
+        return state.reject("LD110", f"`{name}` is called with arguments it does not take here", node)
+    match node.args[0]:
+        case ast.GeneratorExp(elt=item, generators=parts):
+            return written_out(state, node, name, item, parts, rest)
+        case ast.ListComp(elt=item, generators=parts) if callee in (sum, max, min):
+            return written_out(state, node, name, item, parts, rest)
+        case ast.Tuple(elts=items) | ast.List(elts=items) if callee is sum:
+            whole: ast.expr = rest[0] if rest else ast.copy_location(ast.Constant(0), node)
+            for item in items:
+                whole = ast.copy_location(ast.BinOp(whole, ast.Add(), item), node)
+            return state.quantity(whole)
+        case _:
+            return of_array(state, node, name, rest)
+
+
+def of_array(state: State, node: ast.Call, name: str, rest: list[ast.expr]) -> Value:
+    """Elements are gone through, by `sum` rows too."""
+    if may_be_array(state, node.args[0]):
+        state.need_types()
+    array, *starts = in_order(state, [node.args[0], *rest], State.quantity)
+    if not isinstance(array, View | ArrayValue) or (array.rank > 1 and name != "sum"):
+        what = "several axes" if is_array(array) else "a number"
+        hint = f"write `np.{name}(...)`" if is_array(array) else None
+        return state.reject("LD110", f"`{name}` goes through an array with one axis, here {what}", node, hint)
+    found = reduced(state, name, array, (0,), False, node)
+    span = state.source.span(node)
+    return combined(state, lambda a, b: binary(Op.ADD, a, b, span), [found, *starts], node) if starts else found
+
+
+# -- generator expressions -----------------------------------------------------------------------------------
+def written_out(
+    state: State, node: ast.Call, name: str, item: ast.expr, parts: list[ast.comprehension], rest: list[ast.expr]
+) -> Value | None:
+    """A call of a function with the loops `parts` over `item`."""
+    total, one, first, end = (state.names.fresh(n) for n in ("total", "one", "first", "end"))
+    called, *bounds = called_range(state, parts) if name in ("max", "min") else [node.func]
+    given = bounds or ((rest or [ast.Constant(0)]) if name == "sum" else [])
+    iterables = [p.iter for p in parts]
+    if name == "sum":
+        before, inner, after = f"{total} = {first}", f"{total} += ITEM", f"return {total}"
+    elif name in ("any", "all"):
+        test = "ITEM" if name == "any" else "not ITEM"
+        before, inner, after = "", f"if {test}:\n    return {name == 'any'}", f"return {name == 'all'}"
+    elif bounds:  # the first one by itself, which leaves a reduction
+        before = f"assert {first} < {end}, 'no elements'\nTARGET = {first}\n{total} = ITEM"
+        inner, after = f"{total} = CALLED({total}, ITEM)", f"return {total}"
+        second = ast.BinOp(ast.Name(first, ast.Load()), ast.Add(), ast.Constant(1))
+        iterables = [ast.Call(called, [second, ast.Name(end, ast.Load())], [])]
+    else:
+        before = f"{first} = True\n{total} = 0"
+        inner = f"{one} = ITEM\n{total} = {one} if {first} else CALLED({total}, {one})\n{first} = False"
+        after = f"assert not {first}, 'no elements'\nreturn {total}"
+    fill = Filling({"ITEM": item, "CALLED": node.func, "TARGET": parts[0].target})
+    body: list[ast.stmt] = fill.statements(inner)
+    for part, iterable in zip(reversed(parts), reversed(iterables), strict=True):
+        for test in reversed(part.ifs):
+            body = [ast.If(test, body, [])]
+        body = [ast.For(part.target, iterable, body, [])]
+    parameters = [ast.arg(n) for n in (first, end)[: len(given)]]
+    arguments = ast.arguments([], parameters, None, [], [], None, [])
+    body = [*fill.statements(before), *body, *fill.statements(after)]
+    function = ast.FunctionDef(state.names.fresh(f"{name}_of"), arguments, body, [])
+    call = ast.Call(ast.Name(function.name, ast.Load()), given, [])
+    for new in (function, call):
+        ast.fix_missing_locations(ast.copy_location(new, node))
+    state.bindings[function.name] = local_function(state, function)
+    found = state.whole.call(state, call)
+    del state.bindings[function.name]
+    return found
+
+
+def called_range(state: State, parts: list[ast.comprehension]) -> list[ast.expr]:
+    """What `range` is called, first value and end of the only range that `parts` go over, by steps of one; of anything
+    else what is called alone."""
+    match parts:
+        case [ast.comprehension(target=ast.Name(), iter=ast.Call(func, [*bounds], []), ifs=[])] if state.outside(
+            func
+        ) is range and len(bounds) in (1, 2):
+            return [func, *[ast.Constant(0), *bounds][-2:]]
+        case _:
+            return [parts[0].iter]
+
+
+class Filling(ast.NodeTransformer):
+    """Puts expressions in the place of names, in text without places."""
+
+    def __init__(self, given: dict[str, ast.expr]) -> None:
+        self.given = given
+
+    def statements(self, text: str) -> list[ast.stmt]:
+        tree = ast.parse(text)
+        for node in ast.walk(tree):
+            for place in ("lineno", "col_offset", "end_lineno", "end_col_offset"):
+                if hasattr(node, place):
+                    delattr(node, place)
+        return self.visit(tree).body
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self.given.get(node.id, node)

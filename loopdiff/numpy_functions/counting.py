@@ -1,0 +1,81 @@
+"""How many numbers there are of each kind: histograms."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from loopdiff.numpy_functions.searching import place, searchsorted
+
+
+def digitize(x, bins, right=False):
+    """Which of the bins between the ascending `bins` each number is in."""
+    for k in range(1, bins.shape[0]):
+        assert bins[k - 1] <= bins[k], "`bins` of np.digitize must ascend"
+    return searchsorted(bins, x, "left") if right else searchsorted(bins, x, "right")
+
+
+def bincount(x, weights=None, minlength=0):
+    """How often each integer is there, or the sum of its `weights`, for those less than `minlength`."""
+    assert x.ndim == 1, "np.bincount takes integers along one axis"
+    for i in range(x.shape[0]):
+        assert 0 <= x[i] < minlength, "`minlength` of np.bincount must be given, and exceed every element"
+    if weights is None:
+        counts = np.zeros(minlength, dtype=np.int64)
+        for i in range(x.shape[0]):
+            counts[x[i]] += 1
+        return counts
+    assert weights.shape[0] == x.shape[0], "The weights and list don't have the same length."
+    sums = np.zeros(minlength)
+    for i in range(x.shape[0]):
+        sums[x[i]] += weights[i]
+    return sums
+
+
+def histogram(a, bins=10, weights=None):
+    """How many numbers, or the sum of their `weights`, between one edge of `bins` and the next, the last one among
+    them; and the edges. Of a number of bins these go from the least to the greatest number."""
+    numbers = a.ravel()
+    if np.ndim(bins) == 0:
+        edges = edges_between(numbers, bins)
+    else:
+        edges = np.copy(bins)
+    last = edges.shape[0] - 1
+    for k in range(last):
+        assert edges[k] <= edges[k + 1], "`bins` must increase monotonically, when an array"
+    if weights is None:
+        counts = np.zeros(last, dtype=np.int64)
+        for i in range(numbers.shape[0]):
+            if edges[0] <= numbers[i] <= edges[last]:
+                counts[bin_of(edges, numbers[i], np.ndim(bins) == 0)] += 1
+        return counts, edges
+    each = weights.ravel()
+    assert each.shape[0] == numbers.shape[0], "weights should have the same shape as a."
+    sums = np.zeros(last, dtype=weights.dtype)
+    for i in range(numbers.shape[0]):
+        if edges[0] <= numbers[i] <= edges[last]:
+            sums[bin_of(edges, numbers[i], np.ndim(bins) == 0)] += each[i]
+    return sums, edges
+
+
+def bin_of(edges, v, is_even):
+    """The bin of `v`, which is in one; of even ones that which rounding says, or one beside it."""
+    last = edges.shape[0] - 1
+    if not is_even:
+        return min(place(edges, v, "right"), last) - 1
+    k = min(int((v - edges[0]) / (edges[last] - edges[0]) * last), last - 1)
+    if v < edges[k]:
+        k -= 1
+    elif k < last - 1 and v >= edges[k + 1]:
+        k += 1
+    return k
+
+
+def edges_between(numbers, bins):
+    assert bins > 0, "`bins` must be positive, when an integer"
+    first, last = 0.0, 1.0
+    if numbers.shape[0] > 0:
+        first, last = 1.0 * numbers.min(), 1.0 * numbers.max()
+    assert np.isfinite(last - first), "autodetected range is not finite"
+    if first == last:
+        first, last = first - 0.5, last + 0.5
+    return np.linspace(first, last, bins + 1)

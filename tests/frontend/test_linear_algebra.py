@@ -1,0 +1,102 @@
+"""`np.linalg`: matrix forms of the derivatives, singular matrices, complex ones, and what LAPACK makes of each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loopdiff import UnsupportedLoopError, vectorize_grad
+from tests.ad.interpreted import vjp
+from tests.texts import registered
+
+from .test_accepted import check_against_python
+
+RNG = np.random.default_rng(3)
+A, B = RNG.standard_normal((5, 5)), RNG.standard_normal((5, 2))
+S = A @ A.T + np.eye(5)
+Z = A + 1j * RNG.standard_normal((5, 5))
+NONE = np.zeros((0, 0))
+
+
+def plain_of(expression: str) -> Any:
+    return registered(f"def f(a, b):\n    return {expression}\n", f"<linalg {expression}>", np=np)
+
+
+@pytest.mark.parametrize(
+    ("expression", "a", "b"),
+    [
+        ("np.linalg.solve(a, b)", A, B.astype(np.float32)), ("np.linalg.solve(a, b)", A.astype(np.float32), B),
+        ("np.linalg.solve(a, b)", Z, B), ("np.linalg.solve(a.T, b[:, 0])", A, Z), ("np.linalg.inv(a)", Z, B),
+        ("np.linalg.solve(a, b)", NONE, NONE), ("np.linalg.solve(a[::2, 1:4], b[:3])", A, B),
+        ("np.linalg.det(a)", Z, B), ("np.linalg.det(a)", NONE, B), ("np.linalg.inv(a)", NONE, B),
+        ("np.linalg.det(a)", np.zeros((3, 3)), B), ("np.linalg.slogdet(a)", np.ones((2, 2)), B),
+        ("np.linalg.slogdet(a)", -np.eye(3), B), ("np.linalg.slogdet(a)", NONE, B),
+        ("np.linalg.cholesky(a)", Z @ Z.conj().T + np.eye(5), B), ("np.linalg.cholesky(np.tril(a))", S, B),
+        ("np.linalg.matrix_power(a, b)", A, 6), ("np.linalg.matrix_power(a, b)", A, 0),
+    ],
+)  # fmt: skip
+def test_values(expression: str, a: np.ndarray, b: Any) -> None:
+    check_against_python(plain_of(expression), [a, b])
+
+
+def test_gradients_in_matrix_form() -> None:
+    text = (
+        "def f(A, B, S):\n    X = np.linalg.solve(A, B)\n    s, l = np.linalg.slogdet(S)\n"
+        "    return (X * X).sum() + np.linalg.det(A) + s * l + np.linalg.cholesky(S).sum()\n"
+    )
+    found = vjp(registered(text, "<matrix forms>", np=np), {"A": A, "B": B, "S": S}).gradients
+    X = np.linalg.solve(A, B)
+    Y = np.linalg.solve(A.T, 2.0 * X)
+    inverse, factor = np.linalg.inv(A), np.linalg.cholesky(S)
+    np.testing.assert_allclose(found["B"], Y, rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(found["A"], np.linalg.det(A) * inverse.T - Y @ X.T, rtol=1e-9, atol=1e-11)
+    # Murray, Differentiation of the Cholesky decomposition, 2016; the lower triangle stands for both.
+    half = np.tril(factor.T @ np.tril(np.ones((5, 5)))) * (1.0 - 0.5 * np.eye(5))
+    outer = np.linalg.inv(factor)
+    P = outer.T @ half @ outer
+    of_factor = np.tril(P + P.T) * (1.0 - 0.5 * np.eye(5))
+    np.testing.assert_allclose(found["S"], of_factor + np.linalg.inv(S).T, rtol=1e-9, atol=1e-11)
+
+
+def cofactors(m: np.ndarray) -> np.ndarray:
+    n = len(m)
+    rest = [[np.delete(np.delete(m, i, 0), j, 1) for j in range(n)] for i in range(n)]
+    return np.array([[(-1) ** (i + j) * np.linalg.det(rest[i][j]) for j in range(n)] for i in range(n)])
+
+
+def test_determinants_of_singular_matrices_have_derivatives() -> None:
+    """The gradient is the matrix of cofactors, and theirs are differences of them."""
+    f = vectorize_grad(registered("def f(a):\n    return np.linalg.det(a)\n", "<det>", np=np))
+    same_columns = np.array([[0.0, 1.0], [0.0, 1.0]])
+    double_row = np.array([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [1.0, 1.0, 1.0]])
+    for m in (np.zeros((1, 1)), np.zeros((2, 2)), np.zeros((3, 3)), same_columns, double_row, np.diag([1.0, 0.0, 0.0])):
+        way = RNG.standard_normal(m.shape)
+        value, gradient, product = f.hvp((m,), dict(a=way))
+        assert value == pytest.approx(np.linalg.det(m), abs=1e-15)
+        np.testing.assert_allclose(gradient.a, cofactors(m), atol=1e-14)
+        differences = (cofactors(m + 1e-3 * way) - cofactors(m - 1e-3 * way)) / 2e-3
+        np.testing.assert_allclose(product.a, differences, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("expression", "a", "said"),
+    [
+        ("np.linalg.solve(a, b)", np.ones((5, 5)), "Singular matrix"),
+        ("np.linalg.inv(a)", np.zeros((5, 5)), "Singular matrix"), ("np.linalg.inv(a)", B, "must be square"),
+        ("np.linalg.cholesky(a)", -S, "not positive definite"), ("np.linalg.det(a)", B, "must be square"),
+    ],
+)  # fmt: skip
+def test_what_numpy_raises_is_raised(expression: str, a: np.ndarray, said: str) -> None:
+    plain = plain_of(expression)
+    with pytest.raises(np.linalg.LinAlgError):
+        plain(a, B)
+    with pytest.raises(Exception, match=f"LD332: .*{said}"):
+        vjp(plain, {"a": a, "b": B})
+
+
+def test_ranks_that_are_not_taken_are_named() -> None:
+    f = vectorize_grad(plain_of("np.linalg.inv(a)"))
+    with pytest.raises(UnsupportedLoopError, match=r"LD110: functions of np\.linalg take a matrix"):
+        f(np.ones((2, 2, 2, 2)), B)
