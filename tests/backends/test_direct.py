@@ -286,3 +286,40 @@ def test_functions_of_many_parameters_and_long_ones_compute_what_python_computes
     with pytest.raises(TypeError):
         compiled.overloads[compiled.signatures[0]].entry_point(*args[:-1], None)
     assert [sys.getrefcount(a) for a in args] == before
+
+
+@direct
+def filled(n: int, m: int, value: float) -> Any:
+    """Arrays that are made and filled: with a number of the call, with bits that are all zero and with others."""
+    given, nothing, signs = np.empty((n, m), np.float32), np.empty((m,), np.int64), np.empty((n,), np.float64)
+    flags, turned = np.empty((n, m, 2), np.bool_), np.empty((m, n), np.float64)
+    given[...] = value
+    nothing[...] = 0
+    signs[...] = -0.0
+    flags[...] = True
+    turned.T[...] = value
+    return given, nothing, signs, flags, turned
+
+
+def test_arrays_are_filled_with_what_is_said() -> None:
+    given, nothing, signs, flags, turned = filled(3, 5, 0.1)
+    assert np.array_equal(given, np.full((3, 5), 0.1, np.float32))
+    assert given.strides == (20, 4) and given.flags.owndata is False and given.dtype == np.float32
+    assert np.array_equal(nothing, np.zeros(5)) and nothing.dtype == np.int64
+    assert np.signbit(signs).all() and not signs.any()
+    assert flags.all() and flags.shape == (3, 5, 2) and flags.dtype == np.bool_
+    assert np.array_equal(turned, np.full((5, 3), 0.1)) and turned.shape == (5, 3)
+    assert filled(0, 0, 1.0)[0].shape == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("shape", "error", "text"),
+    [
+        ((-1, 2), ValueError, "negative dimensions"),
+        ((1 << 40, 1 << 40), ValueError, "array is too big"),
+        ((1 << 32, 1 << 20), MemoryError, "Allocation failed"),
+    ],
+)
+def test_arrays_that_cannot_be_made(shape: tuple[int, int], error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        filled(*shape, 1.0)

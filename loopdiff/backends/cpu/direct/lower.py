@@ -103,12 +103,15 @@ class Lowering(Expressions):
 
     def set_array(self, name: str, value: ast.expr, ty: types.Type) -> None:
         """Set a variable that owns a reference."""
-        if not any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(value)):
+        is_first = name in self.once and not self.exits
+        is_read = any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(value))
+        if not is_first and not is_read:
             self.release(name, ty)  # memory is given back before more is asked for
         new = self.made(value)
         if isinstance(value, ast.Name):
             self.context.nrt.incref(self.builder, ty, new)
-        self.release(name, ty)
+        if is_read:
+            self.release(name, ty)
         self.builder.store(new, self.place(name, ty))
         self.held.add((name, ty))
         if name in self.once:

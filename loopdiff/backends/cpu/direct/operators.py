@@ -7,19 +7,18 @@ from __future__ import annotations
 
 import builtins
 import operator
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numba.core import types
 from numba.core.typing.templates import signature
-from numba.np.arrayobj import _empty_nd_impl
 
 from loopdiff.backends.cpu.simd.build import elementwise
 from loopdiff.backends.cpu.simd.operators import BINARY, UNARY
 from loopdiff.backends.cpu.simd.types import Vector
 
-Lower = Callable[[Any, Any, Any, Any], Any]
+from .arrays import Lower, allocation, filling
+
 FLOATS = (types.float32, types.float64)
 ROWS = {function: row for row in (*BINARY, *UNARY) for function in row[0]}
 ARITHMETIC = {operator.add: "add", operator.sub: "sub", operator.mul: "mul", operator.truediv: "div"}
@@ -39,6 +38,8 @@ def known_call(function: Any, given: tuple[types.Type, ...]) -> tuple[Any, Lower
         return elementwise(args, emit, elements, result, least)
     if function is np.empty:
         return allocation(args)
+    if function is operator.setitem:
+        return filling(args)
     if len(args) != 2 or args[0] != args[1]:
         return None
     if function in DIVISIONS and args[0] == types.int64 and isinstance(given[1], types.IntegerLiteral):
@@ -95,27 +96,3 @@ def by_constant(function: Any, divisor: int, args: tuple[types.Type, ...]) -> tu
         return builder.select(is_below, builder.sub(quotient, left.type(1)), quotient)
 
     return signature(args[0], *args), lower
-
-
-def allocation(args: tuple[types.Type, ...]) -> tuple[Any, Lower] | None:
-    """`np.empty` of a shape of integers and a type."""
-    match args:
-        case (types.UniTuple() | types.Tuple() as shape, types.NumberClass() | types.DType() as kind):
-            parts = tuple(types.unliteral(t) for t in shape)
-        case _:
-            return None
-    if not parts or any(t != types.int64 for t in parts):
-        return None
-    array = types.Array(kind.dtype, len(parts), "C")
-
-    def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
-        extents = [
-            context.cast(builder, builder.extract_value(values[0], k), ty, types.int64)
-            for k, ty in enumerate(sig.args[0])
-        ]
-        for extent in extents:
-            with builder.if_then(builder.icmp_signed("<", extent, extent.type(0)), likely=False):
-                context.call_conv.return_user_exc(builder, ValueError, ("negative dimensions not allowed",))
-        return _empty_nd_impl(context, builder, array, extents)._getvalue()
-
-    return signature(array, *args), lower

@@ -14,7 +14,8 @@ from numba.core import types
 from numba.core.dispatcher import Dispatcher
 from numba.core.typing.templates import signature
 
-from .operators import FUNCTIONS, Lower, known_call
+from .arrays import Lower
+from .operators import FUNCTIONS, known_call
 from .syntax import BINARY, COMPARE, UNARY, Unknown, constant_of, set_once, tree_of
 
 Env = dict[str, types.Type]
@@ -177,10 +178,11 @@ class Typing:
             raise Unknown(f"elements of {array}", target)
         if is_element(array, index) and isinstance(types.unliteral(ty), SCALARS):
             return
-        found = self.context.resolve_setitem(array, index, ty)
-        if found is None:
+        known = known_call(operator.setitem, (array, index, ty))
+        found = known or (self.context.resolve_setitem(array, index, ty),)
+        if found[0] is None:
             raise Unknown(f"storing {ty} in {array}", target)
-        self.found.calls[id(target)] = Called(operator.setitem, found)
+        self.found.calls[id(target)] = Called(operator.setitem, *found)
 
     def loop(self, stmt: ast.For) -> None:
         match stmt:

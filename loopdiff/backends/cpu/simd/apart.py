@@ -41,9 +41,9 @@ class Apart:
         processors got their mitigation of CVE-2022-40982, and no less time than this without it."""
         memory = llvm_ir.VectorType(at.memory, self.width)
         out = constant(memory, 0)
-        own = None if mask is None else zero_in_memory(builder.module, at.memory)
+        own = None if mask is None else zero_in_memory(builder.module, at.memory).bitcast(self.first.type)
         for lane in range(self.width):
-            where = builder.bitcast(self.pointer(builder, lane), at.memory.as_pointer())
+            where = self.pointer(builder, lane)
             if own is not None:
                 where = builder.select(builder.extract_element(mask, INT32(lane)), where, own)
             element = builder.load(where, align=at.align, typ=at.memory)
