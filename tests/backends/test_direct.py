@@ -304,11 +304,18 @@ def filled(n: int, m: int, value: float) -> Any:
 def test_arrays_are_filled_with_what_is_said() -> None:
     given, nothing, signs, flags, turned = filled(3, 5, 0.1)
     assert np.array_equal(given, np.full((3, 5), 0.1, np.float32))
-    assert given.strides == (20, 4) and given.flags.owndata is False and given.dtype == np.float32
-    assert np.array_equal(nothing, np.zeros(5)) and nothing.dtype == np.int64
-    assert np.signbit(signs).all() and not signs.any()
-    assert flags.all() and flags.shape == (3, 5, 2) and flags.dtype == np.bool_
-    assert np.array_equal(turned, np.full((5, 3), 0.1)) and turned.shape == (5, 3)
+    assert given.strides == (20, 4)
+    assert given.flags.owndata is False
+    assert given.dtype == np.float32
+    assert np.array_equal(nothing, np.zeros(5))
+    assert nothing.dtype == np.int64
+    assert np.signbit(signs).all()
+    assert not signs.any()
+    assert flags.all()
+    assert flags.shape == (3, 5, 2)
+    assert flags.dtype == np.bool_
+    assert np.array_equal(turned, np.full((5, 3), 0.1))
+    assert turned.shape == (5, 3)
     assert filled(0, 0, 1.0)[0].shape == (0, 0)
 
 
@@ -323,3 +330,24 @@ def test_arrays_are_filled_with_what_is_said() -> None:
 def test_arrays_that_cannot_be_made(shape: tuple[int, int], error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         filled(*shape, 1.0)
+
+
+@direct
+def formulas(n: int, m: int) -> int:
+    """The same formulas of numbers where one of them is reached, and where it is not, while a variable changes."""
+    t = 0
+    if n > m:
+        t += (n + m) * 3
+    t += (n + m) * 3
+    for i in range(n):
+        if i > 1 and (n - m) // 2 > i:
+            t += (n - m) // 2 + max(i, m) + t * 2
+        t += t * 2 if i < m else (n * m) % 7
+        m += 1
+        t += max(i, m) + (n + m) * 3
+    return t + (n - m) // 2 + (n * m) % 7
+
+
+def test_formulas_are_known_where_they_were_worked_out() -> None:
+    for n, m in [(0, 0), (1, 3), (6, -1), (9, 4)]:
+        assert formulas(n, m) == formulas.py_func(n, m)

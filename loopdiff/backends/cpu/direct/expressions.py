@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from llvmlite import ir as llvm
@@ -19,6 +19,7 @@ from numba.np.arrayobj import load_item
 
 from loopdiff.backends.cpu.interrupts import block_size
 
+from .numbering import Numbering, key_of_call
 from .syntax import constant_of
 from .typed import Called, TypedTree, is_counted, items_of
 
@@ -54,6 +55,7 @@ class Expressions:
         self.natural: set[str] = set()  # variables that are never negative
         self.owned: list[tuple[types.Type, Value]] = []
         self.known: dict[Any, Callable[..., Value]] = {}
+        self.numbering = Numbering()
 
     def place(self, name: str, ty: types.Type) -> Value:
         key = (name, ty)
@@ -69,10 +71,11 @@ class Expressions:
         del self.owned[first:]
 
     @contextmanager
-    def apart(self) -> Iterator[None]:
-        """Code that need not run: it releases what it makes."""
+    def apart(self, is_certain: bool = False) -> Iterator[None]:
+        """Code that need not run, unless it `is_certain`: it releases what it makes."""
         first = len(self.owned)
-        yield
+        with nullcontext() if is_certain else self.numbering.inside():
+            yield
         self.drop_owned(first)
 
     # -- expressions -----------------------------------------------------------------------------------------
@@ -137,7 +140,12 @@ class Expressions:
         return self.run(self.found.calls[id(node)], values, [self.found.types[id(a)] for a in args])
 
     def run(self, called: Called, values: Sequence[Value], kinds: Sequence[types.Type]) -> Value:
-        """The result of a call with arguments of types `kinds`."""
+        """The result of a call with arguments of types `kinds`, which may be there already."""
+        key = key_of_call(called, values)
+        found = self.numbering.find(key)
+        return self.numbering.note(key, self.newly_run(called, values, kinds)) if found is None else found
+
+    def newly_run(self, called: Called, values: Sequence[Value], kinds: Sequence[types.Type]) -> Value:
         function, signature = called.function, called.signature
         if called.lower is not None:
             brought = self.brought(signature, tuple(zip(values, kinds, strict=True)))
@@ -195,7 +203,7 @@ class Expressions:
         after = self.function.append_basic_block()
         reached: list[tuple[Value, Value]] = []
         for number, node in enumerate(nodes):
-            with self.apart():
+            with self.apart(is_certain=number == 0):
                 value = self.truth(node)
             if number < len(nodes) - 1:
                 reached.append((BIT(int(is_or)), builder.block))
@@ -251,7 +259,12 @@ class Expressions:
 
     def part(self, kind: Any, array: Value, name: str, axis: int) -> Value:
         """One number of the shape or the strides of an array."""
-        return self.builder.extract_value(self.context.data_model_manager[kind].get(self.builder, array, name), axis)
+        key = (name, axis, id(array))
+        found = self.numbering.find(key)
+        if found is None:
+            parts = self.context.data_model_manager[kind].get(self.builder, array, name)
+            found = self.numbering.note(key, self.builder.extract_value(parts, axis))
+        return found
 
     def element_pointer(self, kind: Any, array: Value, index: ast.expr) -> Value:
         """Where the element lies; places that may be negative count from the end."""

@@ -239,7 +239,8 @@ class Lowering(Expressions):
         self.set(index, types.int64, count)
         self.exits.append(after)
         self.held |= self.held_by(body)
-        self.suite(body)
+        with self.numbering.inside():
+            self.suite(body)
         self.exits.pop()
         if not builder.block.is_terminated:
             count.add_incoming(builder.add(count, step, flags=("nsw",)), builder.block)
@@ -277,7 +278,8 @@ class Lowering(Expressions):
         for block, stmts in ((then, body), (other, orelse)):
             if block is not after:
                 self.builder.position_at_end(block)
-                self.suite(stmts)
+                with self.numbering.inside():
+                    self.suite(stmts)
                 if not self.builder.block.is_terminated:
                     self.builder.branch(after)
                     is_reached = True
