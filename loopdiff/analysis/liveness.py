@@ -15,6 +15,8 @@ Guards = tuple[tuple[ir.Expr, bool], ...]  # conditions with their outcomes
 
 
 def cells_read(exprs: Iterable[ir.Expr], cells: Names) -> Names:
+    if not cells:
+        return cells
     return frozenset(e.access.array for expr in exprs for e in loads(expr) if e.access.array in cells)
 
 
@@ -26,6 +28,8 @@ def live_at_entry(body: tuple[ir.Stmt, ...], live_out: Names, cells: Names) -> N
 def exposed_cells(body: tuple[ir.Stmt, ...], asked: Names, cells: Names) -> Names:
     """Those of the `asked` cells whose value at the entry of `body` it may read, were it only for another cell; not for
     that cell alone, which nobody asks for then."""
+    if not asked:
+        return asked
     most, least = (live_at_entry(body, live, cells) & asked for live in (cells, frozenset[str]()))
     return least | {c for c in most - least if c in live_at_entry(body, cells - {c}, cells)}
 

@@ -368,7 +368,10 @@ class LoopSet:
     loc: Span = location()
 
     def array(self, name: str) -> ArrayDecl:
-        return next(a for a in self.arrays if a.name == name)
+        for declared in self.arrays:  # asked for more often than anything else
+            if declared.name == name:
+                return declared
+        raise KeyError(name)
 
     def has_array(self, name: str) -> bool:
         return any(a.name == name for a in self.arrays)

@@ -9,6 +9,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 
 Path = tuple[int, ...]
+LEAVES = frozenset((ir.Const, ir.Var, ir.Index, ir.Param, ir.Dim, ir.SizeOf, ir.RankOf))  # without operands
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +43,20 @@ def children(stmt: ir.Stmt) -> tuple[ir.Stmt, ...]:
 
 def statements(body: tuple[ir.Stmt, ...], prefix: Path = (), enclosing: tuple[ir.Stmt, ...] = ()) -> Iterator[Site]:
     """Every statement below `body` in textual order, parents before children."""
+    found: list[Site] = []
+    gather_sites(body, prefix, enclosing, found)
+    return iter(found)
+
+
+def gather_sites(
+    body: tuple[ir.Stmt, ...], prefix: Path, enclosing: tuple[ir.Stmt, ...], found: list[Site]
+) -> None:  # fmt: skip
     for position, stmt in enumerate(body):
         path = (*prefix, position)
-        yield Site(path, stmt, enclosing)
-        yield from statements(children(stmt), path, (*enclosing, stmt))
+        found.append(Site(path, stmt, enclosing))
+        inside = children(stmt)
+        if inside:
+            gather_sites(inside, path, (*enclosing, stmt), found)
 
 
 def all_statements(body: tuple[ir.Stmt, ...]) -> list[ir.Stmt]:
@@ -115,9 +126,9 @@ def rebuild(expr: ir.Expr, parts: tuple[ir.Expr, ...]) -> ir.Expr:
 
 def map_expr(rewrite: Callable[[ir.Expr], ir.Expr], expr: ir.Expr) -> ir.Expr:
     """`expr` with `rewrite` applied to every node, operands first."""
-    old = operands(expr)
-    if not old:
+    if type(expr) in LEAVES:
         return rewrite(expr)
+    old = operands(expr)
     new = tuple(map_expr(rewrite, e) for e in old)
     same = all(a is b for a, b in zip(old, new, strict=True))
     return rewrite(expr if same else rebuild(expr, new))
@@ -132,7 +143,10 @@ def subexprs(expr: ir.Expr) -> Iterator[ir.Expr]:
 
 def gather(expr: ir.Expr, found: list[ir.Expr]) -> None:
     for part in operands(expr):
-        gather(part, found)
+        if type(part) in LEAVES:
+            found.append(part)
+        else:
+            gather(part, found)
     found.append(expr)
 
 

@@ -274,6 +274,13 @@ def element_event(terms: Terms, path: Path, access: ir.Access, is_write: bool, f
 
 def known_extents(terms: Terms, array: str, rank: int) -> tuple[ir.Expr | None, ...]:
     """Extents of `array` where they are expressions of parameters the LoopSet mentions."""
+    key = (array, rank, len(terms.parameters))  # of which there may be more later
+    if key not in terms.extents:
+        terms.extents[key] = find_extents(terms, array, rank)
+    return terms.extents[key]
+
+
+def find_extents(terms: Terms, array: str, rank: int) -> tuple[ir.Expr | None, ...]:
     decl = terms.ls.array(array)
     extents = decl.extents or tuple(ir.Dim(array, k) for k in range(rank))
     out: list[ir.Expr | None] = []

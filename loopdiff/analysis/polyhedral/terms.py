@@ -71,6 +71,7 @@ class Terms:
     parameters: dict[ir.Expr, int] = field(default_factory=dict)
     trips: dict[str, Dimension] = field(default_factory=dict)
     signed: set[str] = field(default_factory=set)
+    extents: dict[Hashable, tuple[ir.Expr | None, ...]] = field(default_factory=dict)
     is_closed: bool = False
 
     def __post_init__(self) -> None:
