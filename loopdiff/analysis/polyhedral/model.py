@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from loopdiff.analysis.polyhedral.events import EVERYWHERE
 from loopdiff.analysis.polyhedral.expressions import function_expr
-from loopdiff.analysis.polyhedral.sets import Model, build_model, largest, models_kept, translation
+from loopdiff.analysis.polyhedral.sets import Model, build_model, derived_once, largest, models_kept, translation
 from loopdiff.analysis.polyhedral.terms import constant_terms
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT
 from loopdiff.ir.walk import Path, subexprs
 
-__all__ = ["Model", "build_model", "index_hull", "models_kept", "trip_hull"]
+__all__ = ["Model", "build_model", "derived_once", "index_hull", "models_kept", "trip_hull"]
 
 
 def trip_hull(model: Model, path: Path) -> ir.Expr | None:

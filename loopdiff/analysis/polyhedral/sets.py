@@ -91,32 +91,57 @@ class Model:
             self.context.set_max_operations(outer)
 
 
-LATEST: ContextVar[list[Model] | None] = ContextVar("LATEST", default=None)
+MOST_KEPT = 2  # LoopSets, such as both sweeps, whose models are kept
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Models, the latest first, and what was derived of LoopSets, each with the LoopSet."""
+
+    models: list[Model] = field(default_factory=list)
+    derived: dict[tuple[str, int], tuple[ir.LoopSet, Any]] = field(default_factory=dict)
+
+
+KEPT: ContextVar[Kept | None] = ContextVar("KEPT", default=None)
 
 
 @contextmanager
 def models_kept() -> Iterator[None]:
-    """Where `build_model` is asked for the LoopSet that it was asked for last, it answers with the same Model."""
-    if LATEST.get() is not None:
+    """Where `build_model` is asked for one of the LoopSets that it was asked for last, it answers with the same Model,
+    and `derived_once` with what it derived before.
+    """
+    if KEPT.get() is not None:
         yield
         return
-    token = LATEST.set([])
+    token = KEPT.set(Kept())
     try:
         yield
     finally:
-        LATEST.reset(token)
+        KEPT.reset(token)
+
+
+def derived_once(ls: ir.LoopSet, name: str, derive: Callable[[ir.LoopSet], T]) -> T:
+    """`derive(ls)`, known by its `name`."""
+    kept = KEPT.get()
+    if kept is None:
+        return derive(ls)
+    key = (name, id(ls))
+    if key not in kept.derived:
+        kept.derived[key] = (ls, derive(ls))
+    return kept.derived[key][1]
 
 
 def build_model(ls: ir.LoopSet) -> Model:
     """The affine view of the normal LoopSet `ls`."""
-    latest = LATEST.get()
-    if latest and latest[0].ls is ls:
-        return latest[0]
+    kept = KEPT.get()
+    latest = [] if kept is None else kept.models
+    for known in latest:
+        if known.ls is ls:
+            return known
     found = find_events(ls)
     owners = find_owners(tuple(found.facts.values()), found.terms.parameters)
     model = Model(ls, found.terms, found.frames, found.bodies, tuple(found.events.values()), owners, isl.Context())
-    if latest is not None:
-        latest[:] = [model]
+    latest[:] = [model, *latest][:MOST_KEPT]
     return model
 
 

@@ -10,20 +10,20 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from loopdiff.analysis.contractions import contraction
+from loopdiff.analysis.contractions import access_indices, contraction
 from loopdiff.analysis.exposure import depth_of
 from loopdiff.analysis.legality import AnyOrder, Distribution, is_legal, within
 from loopdiff.analysis.ownership import owned_cells
 from loopdiff.analysis.polyhedral.events import Event
-from loopdiff.analysis.polyhedral.model import Model, build_model
+from loopdiff.analysis.polyhedral.model import Model, build_model, derived_once
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer, is_descending, turned_round
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import INFO
 from loopdiff.ir.renaming import renamed_block
-from loopdiff.ir.walk import Path, exits, lets_used, map_sites, statements, subexprs
+from loopdiff.ir.walk import Path, Site, exits, lets_used, map_sites, statements, subexprs
 from loopdiff.model.trip_counts import is_row_of_elements, lets_of
-from loopdiff.passes.loops.sum_shapes import separate_shifts
+from loopdiff.passes.loops.sum_shapes import separate_shifts, tidy_sums
 from loopdiff.passes.loops.triangles import turn_triangles
 
 ONE = integer(1)
@@ -56,6 +56,11 @@ def ascend(ls: ir.LoopSet, is_strict: bool = False) -> ir.LoopSet:
     return replace(ls, body=map_sites(ls.body, turned))
 
 
+def upright(ls: ir.LoopSet) -> ir.LoopSet:
+    """`ls` with sums tidied and loops turned upwards, as whatever looks for contractions wants it."""
+    return derived_once(ls, "upright", lambda ls: ascend(tidy_sums(ls)))
+
+
 # -- distribution --------------------------------------------------------------------------------------------
 def repeats_functions(pieces: list[ir.Loop]) -> bool:
     """Whether two pieces compute the same Let that takes more than arithmetic."""
@@ -78,7 +83,7 @@ def distribute(model: Model, stmt: ir.Stmt, path: Path, names: NameSupply) -> li
     if groups is not None and is_legal(model, AnyOrder(path)):
         first, *rest = (replace(stmt, body=g) for g in groups)
         return [first, *(s for g in rest for s in renamed_block((g,), names))]
-    pieces = split(model, stmt, path)
+    pieces = split(model, stmt, path) if may_be_contraction(stmt) else [stmt]
     lets = lets_of(model.ls)
     is_better = any(is_isolated(p, lets) for p in pieces) and not repeats_functions(pieces)
     if len(pieces) < 2 or not is_better:
@@ -88,6 +93,18 @@ def distribute(model: Model, stmt: ir.Stmt, path: Path, names: NameSupply) -> li
     for position, piece in enumerate(pieces):
         out += [piece] if position == 0 else renamed_block((piece,), names)
     return out
+
+
+def may_be_contraction(loop: ir.Loop) -> bool:
+    """Whether some piece of `loop` may be one: it has a sum into an array, over some of its two or more loops."""
+    return any(is_summed(s) for s in statements((loop,)))
+
+
+def is_summed(site: Site) -> bool:
+    stmt, around = site.stmt, [p.index for p in site.loops]
+    if not isinstance(stmt, ir.Accumulate) or stmt.op != "add" or site.is_conditional or len(around) < 2:
+        return False
+    return bool(stmt.target.subscripts) and not access_indices(stmt.target).issuperset(around)
 
 
 def distributed(model: Model, stmt: ir.Stmt, path: Path, names: NameSupply) -> ir.Stmt:
@@ -117,6 +134,12 @@ Group = tuple[Part, ...]
 
 def split(model: Model, loop: ir.Loop, path: Path) -> list[ir.Loop]:
     """The finest legal distribution of the nest `loop`, as loops in order; just [loop] if nothing can be split."""
+    if model.sites[path].stmt is not loop:
+        return find_split(model, loop, path)
+    return model.cached(("split", path), lambda: find_split(model, loop, path))
+
+
+def find_split(model: Model, loop: ir.Loop, path: Path) -> list[ir.Loop]:
     if exits(loop):
         return [loop]
     parts = parts_of(model, loop, path)

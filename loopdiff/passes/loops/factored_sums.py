@@ -47,8 +47,7 @@ from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import Path, Site, has_values, indices_in, loads_in, statements, written_arrays
 from loopdiff.model.register_tiles import as_product
 from loopdiff.model.trip_counts import Extents, TripCounter
-from loopdiff.passes.loops.distribution import ascend, repeats_functions, split
-from loopdiff.passes.loops.sum_shapes import tidy_sums
+from loopdiff.passes.loops.distribution import repeats_functions, split, upright
 
 PRODUCT_LOOPS = 3  # of a product of matrices: rows, columns, and what is summed over
 MOST_LOOPS = 6  # of a nest, whose sets of loops are all tried
@@ -65,7 +64,7 @@ def factor_sums(ls: ir.LoopSet, names: NameSupply | None = None) -> ir.LoopSet:
     """
     if not any(is_promising(s.stmt) for s in statements(ls.body)):
         return ls
-    tidy = ascend(tidy_sums(ls))
+    tidy = upright(ls)
     factorer = Factorer(build_model(tidy), type_env(tidy), names or supply(ls), [])
     body = factorer.block(tidy.body, ())
     if not factorer.arrays:

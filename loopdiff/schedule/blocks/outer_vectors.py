@@ -31,8 +31,7 @@ from loopdiff.ir.walk import Path, accesses, loops_of, map_accesses, statements,
 from loopdiff.mapping.lane_blocks import FEW, LaneBlock
 from loopdiff.mapping.loops import Mapping, VectorLoop
 from loopdiff.model import tuning
-from loopdiff.passes.loops.distribution import ascend
-from loopdiff.passes.loops.sum_shapes import tidy_sums
+from loopdiff.passes.loops.distribution import upright
 from loopdiff.schedule.cpu.planner import Planner
 from loopdiff.settings.requests import Requests
 
@@ -48,9 +47,9 @@ def widen_lanes(
     `dead` are the arrays whose contents nobody looks at after the function. New local arrays, the last of the result's
     and allocated where it begins, hold the lanes of a block.
     """
-    if not any(is_promising(s.stmt, ls, dead) for s in statements(ls.body)):
+    if not any(may_be_lanes(s.stmt, ls, dead) for s in statements(ls.body)):
         return ls, frozenset()
-    tidy = ascend(tidy_sums(ls))
+    tidy = upright(ls)
     widener = Widener(Planner.of(build_model(tidy)), dead, names, lanes, requests, [], set())
     body = tuple(widener.visit(s, (k,)) for k, s in enumerate(tidy.body))
     if not widener.indices:
@@ -60,7 +59,7 @@ def widen_lanes(
     return wide, frozenset(widener.indices)
 
 
-def is_promising(stmt: ir.Stmt, ls: ir.LoopSet, dead: Names) -> TypeGuard[ir.Loop]:
+def may_be_lanes(stmt: ir.Stmt, ls: ir.LoopSet, dead: Names) -> TypeGuard[ir.Loop]:
     """Whether `stmt` is a loop around triangles, or one with buffers around loops that hand on values."""
     if not isinstance(stmt, ir.Loop) or not is_candidate(stmt):
         return False
@@ -127,7 +126,7 @@ class Widener:
         if not isinstance(stmt, ir.Loop):
             return stmt
         is_wanted = self.requests.rows(stmt.index, stmt.loc.line, self.lanes) > 0
-        is_wanted = is_wanted and is_promising(stmt, self.model.ls, self.dead) and not self.planner.obstacle(stmt)
+        is_wanted = is_wanted and may_be_lanes(stmt, self.model.ls, self.dead) and not self.planner.obstacle(stmt)
         made = self.in_blocks(stmt, path) if is_wanted else None
         return made or replace(stmt, body=tuple(self.visit(s, (*path, k)) for k, s in enumerate(stmt.body)))
 
@@ -144,7 +143,7 @@ class Widener:
     def waits(self, loop: ir.Loop, path: Path) -> bool:
         """Whether iterations of `loop`, right around loops that hand on values, take longer one after the other than
         lanes do, though what these use lies apart; or are lanes anyway, for which tapes can be laid out."""
-        if any(is_promising(p, self.model.ls, self.dead) for p in loops_of(loop)):
+        if any(may_be_lanes(p, self.model.ls, self.dead) for p in loops_of(loop)):
             return False
         found: list[tuple[Path, Mapping]] = []
         best = self.planner.loop(loop, path, {}, found)

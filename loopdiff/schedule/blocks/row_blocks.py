@@ -49,8 +49,7 @@ from loopdiff.ir.walk import (
 )
 from loopdiff.mapping.lane_blocks import block_loop
 from loopdiff.model import tuning
-from loopdiff.passes.loops.distribution import ascend
-from loopdiff.passes.loops.sum_shapes import tidy_sums
+from loopdiff.passes.loops.distribution import upright
 from loopdiff.passes.storage.workspace import is_sized_outside
 from loopdiff.settings.requests import NOTHING, Requests
 
@@ -96,10 +95,10 @@ def block_rows(
     `dead` are the arrays whose contents nobody looks at after the function. New local arrays, the last of the result's
     and allocated where it begins, hold the rows of a block.
     """
-    made = frozenset(a.name for a in ls.arrays if a.name in dead and is_sized_outside(a))
-    if not any(is_promising(s.stmt, made) for s in statements(ls.body)):
+    made = made_in_loops(ls, dead)
+    if not any(may_be_rows(s.stmt, made) for s in statements(ls.body)):
         return ls
-    tidy = ascend(tidy_sums(with_fills_apart(ls, made, names)))
+    tidy = upright(with_fills_apart(ls, made, names))
     blocker = Blocker(build_model(tidy), type_env(tidy), dead, made, names, rows, requests, [])
     body = blocker.block(tidy.body, ())
     if not blocker.buffers:
@@ -111,6 +110,11 @@ def block_rows(
 def block_for_threads(ls: ir.LoopSet, dead: Names, requests: Requests) -> ir.LoopSet:
     """`ls` with loops run in blocks of as many rows as keep a GPU busy, where that isolates contractions."""
     return block_rows(ls, dead, supply(ls), FOR_THREADS, requests)
+
+
+def made_in_loops(ls: ir.LoopSet, dead: Names) -> Names:
+    """Those of the `dead` arrays that loops may allocate."""
+    return frozenset(a.name for a in ls.arrays if a.name in dead and is_sized_outside(a))
 
 
 def with_fills_apart(ls: ir.LoopSet, made: Names, names: NameSupply) -> ir.LoopSet:
@@ -125,13 +129,14 @@ def with_fills_apart(ls: ir.LoopSet, made: Names, names: NameSupply) -> ir.LoopS
 
     def in_loops(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
         return tuple(
-            replace(s, body=map_body(s.body, apart)) if is_promising(s, made) else map_blocks(in_loops, s) for s in body
+            replace(s, body=map_body(s.body, apart)) if may_be_rows(s, made) else map_blocks(in_loops, s) for s in body
         )
 
-    return replace(ls, body=in_loops(ls.body))
+    body = in_loops(ls.body)
+    return ls if body == ls.body else replace(ls, body=body)
 
 
-def is_promising(stmt: ir.Stmt, made: Names) -> TypeGuard[ir.Loop]:
+def may_be_rows(stmt: ir.Stmt, made: Names) -> TypeGuard[ir.Loop]:
     """Whether `stmt` is a loop with a sum below two loops of its own, and something beside it; the arrays `made` may be
     allocated in it."""
     if not isinstance(stmt, ir.Loop) or not (isinstance(stmt.step, ir.Const) and abs(stmt.step.value) == 1):
@@ -238,7 +243,7 @@ class Blocker:
         if isinstance(self.rows, Fitting) and isinstance(size, int) and size:
             size = Fitting(size, size, size)
         rows = loop if isinstance(size, int) and is_rectangular(loop) else None
-        if not size or not is_promising(loop, self.made) or not all(is_plain(p, rows) for p in loops_in(loop.body)):
+        if not size or not may_be_rows(loop, self.made) or not all(is_plain(p, rows) for p in loops_in(loop.body)):
             return loop
         own = find_privates(self.model, self.dead, loop, path)
         if own is None or not own.arrays >= allocated(loop):

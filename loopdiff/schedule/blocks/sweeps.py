@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import NameSupply, supply
-from loopdiff.ir.walk import returned_arrays
+from loopdiff.ir.walk import returned_arrays, statements
 from loopdiff.model import tuning
 from loopdiff.passes.storage.workspace import own_arrays, refilled_tapes, scratch, with_shared_workspace
-from loopdiff.schedule.blocks.outer_vectors import widen_lanes
-from loopdiff.schedule.blocks.row_blocks import block_rows
+from loopdiff.schedule.blocks.outer_vectors import may_be_lanes, widen_lanes
+from loopdiff.schedule.blocks.row_blocks import block_rows, made_in_loops, may_be_rows
 from loopdiff.settings.requests import NOTHING, Requests
 
 
@@ -22,11 +22,17 @@ def block_sweeps(
     indices of loops over the lanes of a block. `asked` may say otherwise for each sweep."""
     names = supply(forward, reverse)
     shared = scratch(forward) & frozenset(forward.params)
-    first = shared & own_arrays(forward, reverse)
+    first = shared & own_arrays(forward, reverse) if is_worth_a_look(forward, shared) else frozenset[str]()
     second = shared | refilled_tapes(reverse)
     new_forward, lanes = in_blocks(forward, first, names, rows, asked[0])
     new_reverse, others = in_blocks(reverse, second, names, rows, asked[1])
     return *with_shared_workspace(forward, reverse, new_forward, new_reverse), lanes | others
+
+
+def is_worth_a_look(ls: ir.LoopSet, most: frozenset[str]) -> bool:
+    """Whether there is a loop that may become blocks, if no more than `most` arrays are dead."""
+    made = made_in_loops(ls, most)
+    return any(may_be_rows(s.stmt, made) or may_be_lanes(s.stmt, ls, most) for s in statements(ls.body))
 
 
 def block_primal(ls: ir.LoopSet, rows: int = tuning.BLOCK_ROWS, requests: Requests = NOTHING) -> ir.LoopSet:
