@@ -216,12 +216,16 @@ def test_in_turn() -> None:
 
 
 # -- models --------------------------------------------------------------------------------------------------
-def test_a_model_is_kept_for_the_loopset_at_hand() -> None:
-    first, second = read_loopset(SLICES), read_loopset(SLICES)
+def test_models_are_kept_for_the_loopsets_at_hand() -> None:
+    """Those of the last two: the forward and the reverse sweep."""
+    first, second, third = (read_loopset(SLICES) for _ in range(3))
     assert build_model(first) is not build_model(first)
     with models_kept():
         found = build_model(first)
         with models_kept():
             assert build_model(first) is found
         assert build_model(second) is not found
+        assert build_model(first) is found
+        build_model(second)
+        build_model(third)
         assert build_model(first) is not found

@@ -16,7 +16,9 @@ from tests.corpus import (
     jumps,
     learning,
     loops,
+    numpy_calls,
     once,
+    polybench,
     recurrences,
     ruled,
     scalars,
@@ -52,6 +54,7 @@ CONSTRUCTS: tuple[Entry, ...] = (
     *calls.ENTRIES,
     *ruled.ENTRIES,
     *spellings.ENTRIES,
+    *numpy_calls.ENTRIES,
 )
 ENTRIES: tuple[Entry, ...] = (
     *SUITE,
@@ -62,6 +65,7 @@ ENTRIES: tuple[Entry, ...] = (
     *once.ENTRIES,
     *bindings.ENTRIES,
     *textbooks.ENTRIES,
+    *polybench.ENTRIES,
     *CONSTRUCTS,
 )
 BY_NAME: dict[str, Entry] = {entry.name: entry for entry in ENTRIES}

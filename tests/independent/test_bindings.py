@@ -15,7 +15,7 @@ REPORTED = 40  # programs, the first ones, were wrong or refused when they were 
 GRADIENT = frozenset({"grad"})
 
 
-@pytest.mark.parametrize(("number", "program"), enumerate(programs()), ids=lambda p: getattr(p, "name", None))
+@pytest.mark.parametrize(("number", "program"), list(enumerate(programs())), ids=lambda p: getattr(p, "name", None))
 def test_bound_arrays(number: int, program: Program) -> None:
     """Those that were reported under every tape, the others each under one."""
     wants = cases_of(program)

@@ -1,0 +1,77 @@
+"""Functions of NumPy that are written out as loops, in the middle of programs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .entry import Entry
+
+
+# The quadratic form of a Gaussian density, its matrix having a term on the diagonal.
+def whitened_square(A, y):
+    K = A @ A.T
+    for i in range(A.shape[0]):
+        K[i, i] += 1.0
+    return 0.5 * np.sum(y * np.linalg.solve(K, y))
+
+
+# A sum over order statistics (David and Nagaraja 2003, "Order Statistics", section 6.5).
+def gini_mean_difference(x):
+    ranked = np.sort(x)
+    total = 0.0
+    for i in range(x.shape[0]):
+        total += (2.0 * i + 1.0 - x.shape[0]) * ranked[i]
+    return total
+
+
+def every_other(x, s, y):
+    y[:] = 2.0 * x[1::s][: y.shape[0]]
+    return sum(v * v for v in x[::s])
+
+
+def spread(x, y):
+    if any(v > 0.9 for v in x) and all(y >= 0.0):
+        return max(x) - min(y) + sum(x)
+    return sum(x[i] * y[i] for i in range(x.shape[0]))
+
+
+ENTRIES = (
+    Entry(
+        name="whitened_square",
+        function=whitened_square,
+        make=lambda r, n=4, k=3: dict(A=r.random((n, k)), y=r.random(n)),
+        wrt=("A", "y"),
+        oracle=lambda xp, A, y: {"result": 0.5 * xp.sum(y * xp.linalg.solve(A @ A.T + xp.eye(A.shape[0]), y))},
+        is_twin=True,
+        constructs=("np.linalg.solve, inv, det, slogdet, cholesky, matrix_power",),
+    ),
+    Entry(
+        name="gini_mean_difference",
+        function=gini_mean_difference,
+        make=lambda r, n=7: dict(x=r.random(n)),
+        wrt=("x",),
+        oracle=lambda xp, x: {"result": 0.5 * xp.sum(abs(x[:, None] - x))},
+        is_twin=True,
+        constructs=("np.sort, argsort, median, histogram, bincount, digitize",),
+    ),
+    Entry(
+        name="every_other",
+        function=every_other,
+        make=lambda r, n=9, s=3: dict(x=r.random(n), s=s, y=np.zeros((n + 1) // s)),
+        wrt=("x",),
+        outputs=("y",),
+        oracle=lambda xp, x, s, y: {"result": xp.sum(x[::s] ** 2), "y": 2.0 * x[1::s]},
+        is_twin=True,
+        is_analytic=True,
+        constructs=("slices with an argument as the step", "sum, max, min, any, all of what is gone through"),
+    ),
+    Entry(
+        name="spread",
+        function=spread,
+        make=lambda r, n=6: dict(x=r.random(n), y=r.random(n)),
+        wrt=("x", "y"),
+        oracle=lambda xp, x, y: {"result": xp.where(xp.max(x) > 0.9, xp.max(x) - xp.min(y) + xp.sum(x), xp.sum(x * y))},
+        is_twin=True,
+        constructs=("sum, max, min, any, all of what is gone through",),
+    ),
+)
