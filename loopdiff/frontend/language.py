@@ -237,7 +237,8 @@ ACCEPTED: tuple[Construct, ...] = (
         "slices with an argument as the step",
         "y[1::n] = x[1::n] ** 2\ny[0] = x[::n].sum()",
         "0.1",
-        "The step must be above zero (LD330), and the slice start where the loops around begin if it is written to (LD208).",
+        "The step must be above zero (LD330). Slices that are written to start at the same place in all iterations "
+        "of the loops around (LD208).",
     ),
     Construct("transposes and new axes", "A.T[0] = x[:5]\nA[:] = x[:5, None] - y[np.newaxis, 3:]", "0.1"),
     Construct("reshape", "B = x.reshape(2, -1)\nB[1] = B[0] + s", "0.1", "Of contiguous arrays, where it is a view."),

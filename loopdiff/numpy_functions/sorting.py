@@ -44,11 +44,16 @@ def order(a):
     now, merged = np.arange(n), np.arange(n)
     width = 1
     while width < n:
-        for start in range(0, n, 2 * width):
+        for pair in range((n + 2 * width - 1) // (2 * width)):
+            start = 2 * width * pair
             middle, end = min(start + width, n), min(start + 2 * width, n)
             i, j = start, middle
             for k in range(start, end):
-                if j >= end or (i < middle and not comes_before(a[now[j]], a[now[i]])):
+                is_first = j >= end
+                if i < middle and j < end:
+                    x, y = a[now[i]], a[now[j]]
+                    is_first = not comes_before(y, x)
+                if is_first:
                     merged[k] = now[i]
                     i += 1
                 else:

@@ -79,7 +79,7 @@ def reshaped(x: Any, n: int) -> Any:
 
 @direct
 def stepped(x: Any, step: int) -> Any:
-    """A range with a step that nobody knows is left to Numba."""
+    """A range with a step that nobody knows."""
     t = 0.0
     for i in range(0, x.shape[0], step):
         t += x[i]
@@ -183,9 +183,11 @@ def test_views_in_other_shapes() -> None:
     assert pipelines(reshaped) == {"direct"}
 
 
-def test_what_the_walks_do_not_know_is_left_to_numba() -> None:
-    assert stepped(np.arange(7.0), 3) == 9.0
-    assert pipelines(stepped) == {"nopython"}
+@pytest.mark.parametrize("step", [1, 3, 9, -1, -2, -9])
+def test_steps_of_either_sign(step: int) -> None:
+    x = np.arange(7.0)
+    assert stepped(x, step) == stepped.py_func(x, step)
+    assert pipelines(stepped) == {"direct"}
 
 
 @pytest.mark.usefixtures("counting")

@@ -19,7 +19,7 @@ from loopdiff.backends.cpu.defects import keep_scalar, moves_masked_loads
 
 from .expressions import INT64, Expressions, Value
 from .folding import fold_as_written
-from .syntax import Unknown, constant_of
+from .syntax import constant_of
 from .typed import is_counted
 
 
@@ -224,17 +224,22 @@ class Lowering(Expressions):
         self.drop_owned()
         start = INT64(0) if len(bounds) == 1 else bounds[0]
         step = bounds[2] if len(bounds) == 3 else INT64(1)
-        is_up = len(bounds) < 3 or self.goes_up(given[2])
+        goes_up = self.goes_up(given[2]) if len(bounds) == 3 else True
         builder, before = self.builder, self.builder.block
         head, inside, after = (self.function.append_basic_block() for _ in range(3))
         builder.branch(head)
         builder.position_at_end(head)
         count = builder.phi(INT64)
         count.add_incoming(start, before)
-        more = builder.icmp_signed("<" if is_up else ">", count, bounds[0 if len(bounds) == 1 else 1])
+        stop = bounds[0 if len(bounds) == 1 else 1]
+        if goes_up is None:
+            below, above = (builder.icmp_signed(op, count, stop) for op in "<>")
+            more = builder.select(builder.icmp_signed(">", step, INT64(0)), below, above)
+        else:
+            more = builder.icmp_signed("<" if goes_up else ">", count, stop)
         builder.cbranch(more, inside, after)
         builder.position_at_end(inside)
-        if index in self.once and is_up and (len(bounds) == 1 or self.is_natural(given[0])):
+        if index in self.once and goes_up and (len(bounds) == 1 or self.is_natural(given[0])):
             self.natural.add(index)
         self.set(index, types.int64, count)
         self.exits.append(after)
@@ -249,16 +254,14 @@ class Lowering(Expressions):
                 keep_scalar(back)
         builder.position_at_end(after)
 
-    def goes_up(self, step: ast.expr) -> bool:
-        """Whether a step, which is not zero, is positive. Raises Unknown if that is not plain."""
+    def goes_up(self, step: ast.expr) -> bool | None:
+        """Whether a step, which is not zero, is positive; None if that is not plain."""
         number = constant_of(step)
         if type(number) is int:
             return number > 0
         if isinstance(step, ast.UnaryOp) and isinstance(step.op, ast.USub) and self.is_natural(step.operand):
             return False
-        if not self.is_natural(step):
-            raise Unknown("a range with a step of either sign", step)
-        return True
+        return True if self.is_natural(step) else None
 
     def held_by(self, body: list[ast.stmt]) -> set[tuple[str, types.Type]]:
         """Counted variables that statements set."""
