@@ -13,7 +13,6 @@ import pytest
 from numba.core import config
 
 from loopdiff.ad.forward import build_tangent
-from loopdiff.ad.reverse import build_sweeps
 from loopdiff.backends.cpu.compile import PLAIN, generate
 from loopdiff.frontend.capture import argument_types
 from loopdiff.frontend.parse import parse_function
@@ -28,7 +27,7 @@ from loopdiff.schedule.blocks.sweeps import block_sweeps
 from loopdiff.schedule.blocks.tape_layout import align_tapes
 from loopdiff.source.functions import source_of
 from tests.corpus import BY_NAME
-from tests.gradients.interpreted import lowered_by_name
+from tests.gradients.interpreted import lowered_by_name, sweeps_of
 
 CASES = ("matmul_loss", "seidel_2d")
 EXPLAINED = ("rde_matmul_log1p", "hdiff", "mlp_rows")
@@ -41,7 +40,7 @@ SOURCES = ("forward", "reverse", "tangent")
 def stages(case: str) -> dict[str, ir.LoopSet]:
     entry = BY_NAME[case]
     normal = lowered_by_name(case)
-    sweeps = build_sweeps(normal, entry.wrt)
+    sweeps = sweeps_of(case)
     return {
         "surface": parse_function(source_of(entry.function), argument_types(entry.args())),
         "normal": normal,
@@ -85,7 +84,7 @@ def test_explained(case: str, update_golden: bool, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(config, "CPU_FEATURES", "+avx512f,+avx512vl,+avx2,+fma")
     entry, machine = BY_NAME[case], Machine()
     args = entry.args()
-    sweeps = build_sweeps(lowered_by_name(case), entry.wrt)
+    sweeps = sweeps_of(case)
     lines: list[str] = []
     for ls in align_tapes(*block_sweeps(sweeps.forward, sweeps.reverse)):
         found = schedule_loops(arrange_loops(ls, fastmath=True), PLAIN)

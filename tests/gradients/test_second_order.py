@@ -26,7 +26,7 @@ from loopdiff.ir.types import F64
 from loopdiff.ir.verify import verify
 from tests.corpus import BY_NAME, ENTRIES, Arguments, Entry, ruled
 from tests.gradients import harness
-from tests.gradients.interpreted import allocated, count, lowered, normal_form
+from tests.gradients.interpreted import allocated, count, lowered, normal_form, sweeps_of
 
 
 def returns_one_number(entry: Entry) -> bool:
@@ -152,7 +152,7 @@ def test_reverse_over_reverse(entry: Entry, tape: str) -> None:
 
 def test_arguments_that_the_reverse_sweep_works_in_stay() -> None:
     entry = BY_NAME["sine_recurrence"]
-    ls, sweeps = lowered(entry), build_sweeps(lowered(entry), entry.wrt)
+    ls, sweeps = lowered(entry), sweeps_of(entry.name)
     (name,) = entry.wrt
     wiping = ir.Loop(
         "w", integer(0), ir.Dim(name, 0), integer(1), (ir.Assign(ir.Access(name, (ir.Index("w"),)), zero(F64)),)

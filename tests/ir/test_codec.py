@@ -14,7 +14,6 @@ import pytest
 
 import loopdiff.specialize.interface
 import loopdiff.specialize.units
-from loopdiff.ad.reverse import build_sweeps
 from loopdiff.errors import NOWHERE, Span
 from loopdiff.ir import codec, nodes
 from loopdiff.ir import nodes as ir
@@ -23,8 +22,7 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64, ArrayType
 from loopdiff.rules.definitions import Rule
 from loopdiff.specialize.units import kept_plan
-from tests.corpus import BY_NAME
-from tests.gradients.interpreted import lowered_by_name
+from tests.gradients.interpreted import lowered_by_name, sweeps_of
 
 NAMES = ("matmul_loss", "seidel_2d", "spmv_csr", "softmax", "kmeans_cost")
 
@@ -45,7 +43,7 @@ def spans(value: Any, met: list[Span]) -> list[Span]:
 @pytest.mark.parametrize("name", NAMES)
 def test_plans_come_back_as_they_were(name: str) -> None:
     normal = lowered_by_name(name)
-    plan = kept_plan(build_sweeps(normal, BY_NAME[name].wrt))
+    plan = kept_plan(sweeps_of(name))
     for value in (normal, plan):
         found = decode(encode(value))
         assert found == value

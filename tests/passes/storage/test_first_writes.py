@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loopdiff.ad.reverse import build_sweeps
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.interpret import run
 from loopdiff.ir.printer import print_expr
@@ -20,7 +19,7 @@ from loopdiff.pipeline.derive import derive_sweeps
 from loopdiff.pipeline.stages import Stages
 from tests.corpus import BY_NAME
 from tests.gradients import harness
-from tests.gradients.interpreted import lowered, normal_form
+from tests.gradients.interpreted import lowered, normal_form, sweeps_of
 from tests.gradients.test_tape_plans import forward_and_reverse
 
 NAMES = (
@@ -37,7 +36,7 @@ def scratch(ls: ir.LoopSet) -> frozenset[str]:
 def test_gradients_are_the_same(name: str) -> None:
     entry = BY_NAME[name]
     ls = lowered(entry)
-    plain = build_sweeps(ls, entry.wrt, "auto")
+    plain = sweeps_of(name)
     reverse = drop_zeros(plain.reverse, scratch(plain.reverse))
     verify(reverse, "zeros")
     assert reverse != plain.reverse

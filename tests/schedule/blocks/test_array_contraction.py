@@ -19,7 +19,7 @@ from loopdiff.passes.loops.fusion import fuse
 from loopdiff.schedule.blocks.array_contraction import roll_rows
 from tests.ad.interpreted import copied
 from tests.corpus import BY_NAME
-from tests.gradients.interpreted import lowered, normal_form
+from tests.gradients.interpreted import lowered, normal_form, sweeps_of
 
 
 def kept(ls: ir.LoopSet) -> dict[str, int]:
@@ -197,6 +197,5 @@ def test_what_the_reverse_sweep_reads_stays() -> None:
     sweeps = build_sweeps(normal_form(product_of_rows, {n: np.ones((5, 4)) for n in "xy"}), ("x",), "auto")
     assert not kept(roll_rows(fuse(sweeps.forward), sweeps.reverse))
     assert set(kept(roll_rows(fuse(sweeps.forward)))) == {"a", "b"}
-    entry = BY_NAME["hdiff"]
-    sweeps = build_sweeps(lowered(entry), entry.wrt, "auto")
+    sweeps = sweeps_of("hdiff")
     assert set(kept(roll_rows(fuse(sweeps.forward), sweeps.reverse))) == {"lap", "flx"}

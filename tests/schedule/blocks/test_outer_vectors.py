@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from loopdiff import vectorize_grad
-from loopdiff.ad.reverse import build_sweeps
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer
 from loopdiff.ir.interpret import run
@@ -21,7 +20,7 @@ from loopdiff.schedule.blocks.sweeps import block_primal, block_sweeps
 from loopdiff.schedule.blocks.tape_layout import align_tapes
 from tests.corpus import BY_NAME
 from tests.gradients import harness
-from tests.gradients.interpreted import lowered, normal_form
+from tests.gradients.interpreted import lowered, normal_form, sweeps_of
 from tests.gradients.test_tape_plans import forward_and_reverse
 
 
@@ -29,7 +28,7 @@ from tests.gradients.test_tape_plans import forward_and_reverse
 def test_gradients_are_the_same(policy: Any) -> None:
     entry = BY_NAME["gmm"]
     ls = lowered(entry)
-    plain = build_sweeps(ls, entry.wrt, policy)
+    plain = sweeps_of("gmm", policy)
     forward, reverse = align_tapes(*block_sweeps(plain.forward, plain.reverse, 2))
     verify(forward, "lanes")
     verify(reverse, "lanes")
@@ -42,8 +41,7 @@ def test_gradients_are_the_same(policy: Any) -> None:
 
 
 def test_tapes_of_lanes_are_kept_in_their_blocks() -> None:
-    entry = BY_NAME["gmm"]
-    plain = build_sweeps(lowered(entry), entry.wrt, "store")
+    plain = sweeps_of("gmm", "store")
     forward, reverse = align_tapes(*block_sweeps(plain.forward, plain.reverse, 2))
     tapes = [a for a in plain.forward.arrays if a.role == "tape" and len(a.extents or ()) == 3]
     assert tapes

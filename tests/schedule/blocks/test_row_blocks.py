@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from loopdiff import vectorize_grad
-from loopdiff.ad.reverse import Sweeps, build_sweeps
+from loopdiff.ad.reverse import Sweeps
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.interpret import run
 from loopdiff.ir.verify import verify
 from loopdiff.schedule.blocks.sweeps import block_primal, block_sweeps
 from tests.corpus import BY_NAME, ENTRIES
 from tests.gradients import harness
-from tests.gradients.interpreted import interpreting, lowered, normal_form
+from tests.gradients.interpreted import interpreting, lowered, normal_form, sweeps_of
 from tests.gradients.test_tape_plans import forward_and_reverse
 
 BLOCKED = ("attention", "mlp_rows")
@@ -33,7 +33,7 @@ def in_rows(sweeps: Sweeps) -> Sweeps:
 def test_gradients_are_the_same(name: str, policy: Any) -> None:
     entry = BY_NAME[name]
     ls = lowered(entry)
-    plain = build_sweeps(ls, entry.wrt, policy)
+    plain = sweeps_of(name, policy)
     blocked = in_rows(plain)
     assert "_block" in str(blocked.forward.body)
     assert policy == "recompute" or "_block" in str(blocked.reverse.body)
