@@ -20,14 +20,12 @@ def bincount(x, weights=None, minlength=0):
     for i in range(x.shape[0]):
         assert 0 <= x[i] < minlength, "`minlength` of np.bincount must be given, and exceed every element"
     if weights is None:
-        counts = np.zeros(minlength, dtype=np.int64)
-        for i in range(x.shape[0]):
-            counts[x[i]] += 1
-        return counts
-    assert weights.shape[0] == x.shape[0], "The weights and list don't have the same length."
-    sums = np.zeros(minlength)
+        sums = np.zeros(minlength, dtype=np.int64)
+    else:
+        assert weights.shape[0] == x.shape[0], "The weights and list don't have the same length."
+        sums = np.zeros(minlength)
     for i in range(x.shape[0]):
-        sums[x[i]] += weights[i]
+        sums[x[i]] += 1 if weights is None else weights[i]
     return sums
 
 
@@ -43,17 +41,14 @@ def histogram(a, bins=10, weights=None):
     for k in range(last):
         assert edges[k] <= edges[k + 1], "`bins` must increase monotonically, when an array"
     if weights is None:
-        counts = np.zeros(last, dtype=np.int64)
-        for i in range(numbers.shape[0]):
-            if edges[0] <= numbers[i] <= edges[last]:
-                counts[bin_of(edges, numbers[i], np.ndim(bins) == 0)] += 1
-        return counts, edges
-    each = weights.ravel()
-    assert each.shape[0] == numbers.shape[0], "weights should have the same shape as a."
-    sums = np.zeros(last, dtype=weights.dtype)
+        sums = np.zeros(last, dtype=np.int64)
+    else:
+        each = weights.ravel()
+        assert each.shape[0] == numbers.shape[0], "weights should have the same shape as a."
+        sums = np.zeros(last, dtype=weights.dtype)
     for i in range(numbers.shape[0]):
         if edges[0] <= numbers[i] <= edges[last]:
-            sums[bin_of(edges, numbers[i], np.ndim(bins) == 0)] += each[i]
+            sums[bin_of(edges, numbers[i], np.ndim(bins) == 0)] += 1 if weights is None else each[i]
     return sums, edges
 
 

@@ -71,12 +71,17 @@ def pivots(a):
             if abs(left[i, k]) > abs(left[best, k]):
                 best = i
         if best != k:
-            rows[k], rows[best] = rows[best], rows[k]
-            for j in range(n):
-                left[k, j], left[best, j] = left[best, j], left[k, j]
+            exchange(rows, left, k, best)
         if left[k, k] != 0.0:
             eliminate(left, k)
     return rows
+
+
+def exchange(numbers, left, k, other):
+    """Two rows of a matrix change places, and their numbers do."""
+    numbers[k], numbers[other] = numbers[other], numbers[k]
+    for j in range(left.shape[1]):
+        left[k, j], left[other, j] = left[other, j], left[k, j]
 
 
 def det(a):
@@ -149,14 +154,10 @@ def complete_pivots(a):
                     row, column = i, j
         if row != k:
             sign = -sign
-            rows[k], rows[row] = rows[row], rows[k]
-            for j in range(n):
-                left[k, j], left[row, j] = left[row, j], left[k, j]
+            exchange(rows, left, k, row)
         if column != k:
             sign = -sign
-            columns[k], columns[column] = columns[column], columns[k]
-            for i in range(n):
-                left[i, k], left[i, column] = left[i, column], left[i, k]
+            exchange(columns, left.T, k, column)
         if left[k, k] != 0.0:
             eliminate(left, k)
     return rows, columns, sign
