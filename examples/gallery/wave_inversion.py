@@ -7,15 +7,20 @@ import numpy as np
 from loopdiff import vectorize_grad
 
 
+def step(old, now, c, push):
+    new = np.zeros_like(now)
+    new[1:-1] = 2.0 * now[1:-1] - old[1:-1] + c[1:-1] ** 2 * (now[2:] - 2.0 * now[1:-1] + now[:-2])
+    new[2] += push
+    return new
+
+
 @vectorize_grad(wrt=("c",))
 def misfit(c, pulse, record):
     n, steps = c.shape[0], pulse.shape[0]
     old, now = np.zeros(n), np.zeros(n)
     loss = 0.0
     for t in range(steps):
-        new = np.zeros(n)
-        new[1:-1] = 2.0 * now[1:-1] - old[1:-1] + c[1:-1] ** 2 * (now[2:] - 2.0 * now[1:-1] + now[:-2])
-        new[2] += pulse[t]
+        new = step(old, now, c, pulse[t])
         loss += (new[3] - record[t]) ** 2
         old, now = now, new
     return loss
@@ -24,9 +29,7 @@ def misfit(c, pulse, record):
 def recorded(c: np.ndarray, pulse: np.ndarray) -> np.ndarray:
     old, now, seen = np.zeros(len(c)), np.zeros(len(c)), np.zeros(len(pulse))
     for t in range(len(pulse)):
-        new = np.zeros(len(c))
-        new[1:-1] = 2.0 * now[1:-1] - old[1:-1] + c[1:-1] ** 2 * (now[2:] - 2.0 * now[1:-1] + now[:-2])
-        new[2] += pulse[t]
+        new = step(old, now, c, pulse[t])
         seen[t] = new[3]
         old, now = now, new
     return seen
