@@ -37,25 +37,31 @@ def histogram(a, bins=10, weights=None):
         edges = edges_between(numbers, bins)
     else:
         edges = np.copy(bins)
-    last = edges.shape[0] - 1
-    for k in range(last):
+    for k in range(edges.shape[0] - 1):
         assert edges[k] <= edges[k + 1], "`bins` must increase monotonically, when an array"
+    if weights is None:
+        return sums_in_bins(numbers, edges, np.ndim(bins) == 0), edges
+    assert weights.size == numbers.shape[0], "weights should have the same shape as a."
+    return sums_in_bins(numbers, edges, np.ndim(bins) == 0, weights.ravel()), edges
+
+
+def sums_in_bins(numbers, edges, are_even, weights=None):
+    """For each bin how many of the numbers it holds, or the sum of their `weights`."""
+    last = edges.shape[0] - 1
     if weights is None:
         sums = np.zeros(last, dtype=np.int64)
     else:
-        each = weights.ravel()
-        assert each.shape[0] == numbers.shape[0], "weights should have the same shape as a."
         sums = np.zeros(last, dtype=weights.dtype)
     for i in range(numbers.shape[0]):
         if edges[0] <= numbers[i] <= edges[last]:
-            sums[bin_of(edges, numbers[i], np.ndim(bins) == 0)] += 1 if weights is None else each[i]
-    return sums, edges
+            sums[bin_of(edges, numbers[i], are_even)] += 1 if weights is None else weights[i]
+    return sums
 
 
-def bin_of(edges, v, is_even):
+def bin_of(edges, v, are_even):
     """The bin of `v`, which is in one; of even ones that which rounding says, or one beside it."""
     last = edges.shape[0] - 1
-    if not is_even:
+    if not are_even:
         return min(place(edges, v, "right"), last) - 1
     k = min(int((v - edges[0]) / (edges[last] - edges[0]) * last), last - 1)
     if v < edges[k]:
