@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, cast, overload
+
+import numpy as np
 
 from loopdiff.calls.arguments import Arguments, Checked, Key, arguments_in_order, call_key, positional_count
 from loopdiff.calls.compiled import CompiledGradient
@@ -45,9 +47,11 @@ from loopdiff.specialize.specialization import (
 if TYPE_CHECKING:
     from loopdiff.ad.tape.sweeps import SweepForm
     from loopdiff.calls.on_device import DeviceCalls, SentCalls
+    from loopdiff.calls.structured import StructuredCalls
 
-    EntryPoints = Checked | DeviceCalls | SentCalls
+    EntryPoints = Checked | DeviceCalls | SentCalls | StructuredCalls
 
+PLAIN_ARGUMENTS = (np.ndarray, np.generic, int, float, complex)
 Names = str | tuple[str, ...] | list[str] | None
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -77,6 +81,7 @@ class Differentiable(Generic[P, R]):
         self.latest: EntryPoints | None = None
         self.known: dict[Key, EntryPoints] = {}
         self.specializations: dict[tuple[Any, ...], Specialization] = {}
+        self.structured: list[StructuredCalls] = []
 
     # -- finding what a call needs ---------------------------------------------------------------------------
     def arranged(self, args: Arguments, named: Mapping[str, Any]) -> Arguments:
@@ -91,6 +96,10 @@ class Differentiable(Generic[P, R]):
 
             if any(map(is_foreign, args)):
                 return self.device_calls
+        structured = self.structured_calls(args)
+        if structured is not None:
+            self.latest = structured
+            return structured
         key = call_key(args)
         checked = self.known.get(key)
         if checked is None:
@@ -98,6 +107,23 @@ class Differentiable(Generic[P, R]):
             checked = self.known[key] = self.entry_points(Checked(self.specialize(types), args))
         self.latest = checked
         return checked
+
+    def structured_calls(self, args: Arguments) -> StructuredCalls | None:
+        """The entry points for arguments among which are lists, dictionaries, records, or values that are no numbers;
+        None where there are none."""
+        if not self.program.has_structures and all(isinstance(a, PLAIN_ARGUMENTS) for a in args):
+            return None
+        from loopdiff.calls.structured import find_calls
+
+        if not isinstance(self.program, Program):
+            return None
+        with self.lock:
+            return find_calls(self.structured, self.program, self.requested, self.flat, args)
+
+    def flat(self, source: SourceFunction, wrt: tuple[str, ...] | None) -> Differentiable:
+        """The function of the leaves of structures, which `source` is."""
+        assert isinstance(self.program, Program)
+        return Differentiable(self.plain, Program(source, self.options, self.program.sources), wrt, self.options)
 
     def entry_points(self, checked: Checked) -> EntryPoints:
         """Those of a function for GPUs send arrays once for both sweeps."""
@@ -194,7 +220,7 @@ class Differentiable(Generic[P, R]):
         checked = self.latest
         if checked is None or not checked.guard(*given):
             checked = self.recognise(given)
-        if not self.depends_on_values:
+        if not self.depends_on_values or checked.looks_at_values:
             return checked.value_and_grad(*given)
         require_scalar_result(checked.specialization)
         return checked.launcher(self.reverse_run(checked.specialization, "gradient", checked.prepare(*given)))(*given)
@@ -209,7 +235,7 @@ class Differentiable(Generic[P, R]):
         checked = self.latest
         if checked is None or not checked.guard(*given):
             checked = self.recognise(given)
-        if not self.depends_on_values:
+        if not self.depends_on_values or checked.looks_at_values:
             return checked.vjp(*given)
         prepared = checked.prepare(*given)
         return vjp(self.reverse_run(checked.specialization, "pullback", prepared), prepared)
@@ -224,7 +250,10 @@ class Differentiable(Generic[P, R]):
 
         Forward mode over the program of both sweeps; the function runs once, on the caller's arrays.
         """
-        spec = self.recognised_tuple(args, "f.hvp((x, y), dict(x=x_vector))")[0].specialization
+        checked, args = self.recognised_tuple(args, "f.hvp((x, y), dict(x=x_vector))")
+        if (structured := in_structures(checked)) is not None:
+            return structured.hvp(args, vectors)
+        spec = checked.specialization
         with self.lock:
             if self.with_gradient is None:
                 plain = replace(self.options, schedule=(), autotune=False)
@@ -248,6 +277,8 @@ class Differentiable(Generic[P, R]):
         require_structure(structure)
         args = self.arranged(args, named)
         checked = self.checked(args)
+        if (structured := in_structures(checked)) is not None:
+            return structured.flat.jacobian(*structured.leaves(args), structure=structure)
         prepared = checked.prepare(*args)
         spec = checked.specialization
         reverse_run = partial(self.reverse_run, spec, "pullback")
@@ -271,6 +302,8 @@ class Differentiable(Generic[P, R]):
             spec = self.specialization_of(args)
             return CompiledGradient(spec, sweeps_of(spec, form), None)
         checked = self.checked(args)
+        if (structured := in_structures(checked)) is not None:
+            return structured.flat.compiled(structured.leaves(args), form)
         spec, prepared = checked.specialization, checked.prepare(*args)
         return CompiledGradient(spec, self.reverse_run(spec, form, prepared), prepared)
 
@@ -331,6 +364,11 @@ class Differentiable(Generic[P, R]):
         if found is self:
             return self.plain.__qualname__
         return decorate, (self.plain, self.requested, self.options)
+
+
+def in_structures(checked: EntryPoints) -> StructuredCalls | None:
+    """The entry points for structures, where these are such."""
+    return cast("StructuredCalls", checked) if checked.looks_at_values else None
 
 
 def decorate(function: Callable[..., Any], wrt: tuple[str, ...] | None, options: Options) -> Differentiable:

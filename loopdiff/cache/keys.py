@@ -13,6 +13,7 @@ import struct
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from enum import Enum
 from hashlib import blake2b
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -22,6 +23,7 @@ import numpy as np
 
 from loopdiff.errors import Home, UnsupportedLoopError
 from loopdiff.frontend.callees import Sources
+from loopdiff.frontend.structures.trees import form, statics
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import statements
 from loopdiff.rules.definitions import Rule, add_key, has_text, name_rule, rule_key
@@ -96,6 +98,12 @@ class Content:
         for name, value in sorted(source.used.items()):
             yield name
             yield from self.of_value(value)
+        if source.apart is not None:
+            yield "apart"
+            for name, tree in source.apart:
+                yield from (name, form(tree))
+                for value in statics(tree):
+                    yield from self.of_value(value)
 
     def of_value(self, value: Any) -> Iterator[str]:
         rule = self.sources.rule_of(value)
@@ -191,6 +199,8 @@ def plain_text(value: Any) -> str:
             return f"{type(value).__name__} {int.__repr__(value) if isinstance(value, int) else repr(value)}"
         case float() | complex():  # NaN has a sign
             return f"{type(value).__name__} {struct.pack('<2d', value.real, value.imag).hex()}"
+        case Enum():
+            return f"{type(value).__module__}.{type(value).__qualname__} {value.name} {plain_text(value.value)}"
         case np.dtype():
             return f"dtype {value!r}"
         case numba.types.Type():

@@ -165,7 +165,12 @@ def totals_of(specialization: Specialization, args: Arguments) -> tuple[int, ...
 
 
 class Checked:
-    """What is known about calls of one kind: their specialization, and checked entry points."""
+    """What is known about calls of one kind: their specialization, and checked entry points.
+
+    `looks_at_values`: whether its entry points choose sweeps by values themselves, where options ask for that.
+    """
+
+    looks_at_values = False
 
     def __init__(self, specialization: Specialization, args: Arguments) -> None:
         """Raises ArgumentError (LD303, LD305, LD307) for arrays that no call may pass."""

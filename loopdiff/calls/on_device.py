@@ -46,6 +46,8 @@ class DeviceCalls:
     arrays that stay on the device.
     """
 
+    looks_at_values = False
+
     def __init__(self, twin: Twin) -> None:
         self.twin = twin
 
@@ -88,6 +90,8 @@ class DeviceCalls:
 class SentCalls:
     """Entry points of a function for arrays of the host: sent once for all sweeps of a call, after the checks of the
     CPU, and fetched once where they are written."""
+
+    looks_at_values = False
 
     def __init__(self, twin: Twin, checked: Checked, say_copied: Callable[[], None]) -> None:
         self.twin, self.checked, self.specialization = twin, checked, checked.specialization

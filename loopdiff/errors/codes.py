@@ -138,6 +138,13 @@ CODES: dict[str, Code] = {
         "A function with a rule gets numbers, arrays, and rows of arrays: memory as it lies, which it may change.",
         "pass a copy: `row = np.copy(...)`",
     ),
+    "LD134": Code(
+        "structure that cannot be followed",
+        "Tuples, lists, dictionaries and records are taken apart before the loops are read: names of them become many "
+        "variables, loops over them are written out. So which elements and keys there are, and which is meant, is "
+        "known everywhere, on all ways alike, and a list or dictionary that others may have, too, is not changed.",
+        "go through it by a `for` loop over its elements, or use an array with an axis more",
+    ),
     "LD201": Code(
         "array expected",
         "The function uses this argument as an array.",

@@ -44,7 +44,8 @@ class SourceFunction:
 
     `node` is its definition, `text` the lines it came from, `home` where they stand. `outer` are the values of names
     and dotted names from outside, as they were when the function was read: nothing else is known of the world. Those
-    that are in `owners` only lead to others. `called_from`: the call that the function is written out for.
+    that are in `owners` only lead to others. `called_from`: the call that the function is written out for. `apart`:
+    the structures that were given for parameters, where it was taken apart.
     """
 
     name: str
@@ -56,6 +57,7 @@ class SourceFunction:
     signature: inspect.Signature
     code: CodeType
     called_from: Span | None = None
+    apart: tuple[tuple[str, Any], ...] | None = None
 
     @property
     def used(self) -> dict[str, Any]:

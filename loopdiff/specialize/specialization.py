@@ -40,10 +40,8 @@ from loopdiff.pipeline.derive import (
     derive_sparsity,
     derive_sweeps,
     derive_tangent,
-    look_through,
     lower,
     plain_buffers,
-    read,
 )
 from loopdiff.pipeline.stages import Progress, Stages
 from loopdiff.settings.options import Options, PlanPolicy, TapePolicy, is_whole_compiler
@@ -51,6 +49,7 @@ from loopdiff.settings.requests import NOTHING, Request, Requests
 from loopdiff.source.functions import SourceFunction
 from loopdiff.specialize.gradients import record_type
 from loopdiff.specialize.interface import Interface, interface_of
+from loopdiff.specialize.reading import looked_through, read_for
 from loopdiff.specialize.results import is_floating, refuse_integers, result_types
 from loopdiff.specialize.units import Plan, SweepName, SweepUnits, Unit, kept_plan
 
@@ -70,12 +69,14 @@ class Program:
     """The decorated function, read when it is decorated: later changes of the names it uses mean nothing.
 
     `surface` is its surface LoopSet if that is the same for all types; it comes from disk where it is kept there.
+    `has_structures`: its results are put together from those of a function of leaves, whatever the arguments.
     """
 
-    def __init__(self, source: SourceFunction, options: Options) -> None:
+    def __init__(self, source: SourceFunction, options: Options, sources: Sources | None = None) -> None:
+        """`sources` are those of functions that it may call, where they were read before."""
         self.source, self.options = source, options
         self.stages = Stages(source.name, Progress(source.name, options.progress))
-        self.lock, self.sources = RLock(), Sources()
+        self.lock, self.sources = RLock(), sources or Sources()
         self.sources.read(source)
         is_kept = options.cache and is_whole_compiler()
         self.identity = identity_of(source, self.sources) if is_kept else Identity()
@@ -83,13 +84,14 @@ class Program:
         store = Store(self.key, self.identity.homes)
         found = store.load("surface")
         if found is None:
-            found = (look_through(source, self.sources, self.stages),)
+            found = looked_through(source, self.sources, self.stages)
             store.save("surface", found)
         self.surface: ir.LoopSet | None = found[0]
+        self.has_structures: bool = found[1]
 
     def read(self, types: Mapping[str, ArgumentType], stages: Stages) -> Surface:
         """The function as it was written, for arguments of `types`."""
-        return read(self.source, self.sources, types, stages)
+        return read_for(self.source, self.sources, types, stages)
 
     def lower(self, spec: Specialization) -> ir.LoopSet:
         """The normal LoopSet for the types of `spec`."""
@@ -105,6 +107,8 @@ class GradientProgram:
     `specialize` gives the program's sweeps for argument types, `wrt` is what they were asked to differentiate.
     `has_value`: the program's result comes before the gradients.
     """
+
+    has_structures = False
 
     def __init__(
         self,
@@ -136,6 +140,8 @@ class GradientProgram:
 
 class PullbackProgram:
     """The gradients of `inner` for any seeds and cotangents, as a program of the arguments and of these."""
+
+    has_structures = False
 
     def __init__(self, inner: Specialization) -> None:
         program = inner.program

@@ -30,6 +30,7 @@ from loopdiff.frontend.parsing.state import CallFrame, Returned, State
 from loopdiff.frontend.parsing.statements import parse_block
 from loopdiff.frontend.parsing.ways.jumps import remove_jumps
 from loopdiff.frontend.parsing.ways.returns import check_end
+from loopdiff.frontend.structures.scope import Apart
 from loopdiff.frontend.survey import survey
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
@@ -153,6 +154,8 @@ def callee_of(state: State, node: ast.Call) -> Callee | Any:
             if not isinstance(found, LocalFunction):
                 return MISSING
             return Callee(found.source, found.source.node, found.around)
+        case ast.Constant(value=Apart(source=source)):
+            return Callee(source, (source.code, source.node), None)
         case ast.Constant(value=value):
             pass
         case _:

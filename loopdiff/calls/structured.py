@@ -1,0 +1,217 @@
+"""Calls with lists, dictionaries and records: flattened, computed with by a function of their leaves, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from loopdiff.calls.arguments import Arguments
+from loopdiff.calls.pullback import Pullback
+from loopdiff.errors import NOWHERE, ArgumentError, DifferentiationError
+from loopdiff.errors.codes import reject
+from loopdiff.frontend.structures.apart import taken_apart
+from loopdiff.frontend.structures.given import (
+    flattened,
+    is_known,
+    is_structure,
+    leaves_like,
+    of_leaves,
+    rebuilt,
+    trees_of,
+)
+from loopdiff.frontend.structures.scope import Apart
+from loopdiff.frontend.structures.trees import Leaf, Tree, described, leaves, same
+from loopdiff.source.functions import SourceFunction
+from loopdiff.specialize.gradients import record_type
+
+if TYPE_CHECKING:
+    from loopdiff.calls.runs import ReverseRun
+    from loopdiff.specialize.specialization import Program, Specialization
+
+Names = tuple[str, ...] | None
+MakeFlat = Callable[[SourceFunction, Names], "Flat"]
+
+
+class Flat(Protocol):
+    """The function of the leaves, as `api.Differentiable` is one."""
+
+    def __call__(self, /, *args: Any) -> Any: ...
+    def value_and_grad(self, /, *args: Any) -> tuple[Any, Any]: ...
+    def vjp(self, /, *args: Any) -> tuple[Any, Pullback]: ...
+    def jvp(self, args: tuple[Any, ...], tangents: Mapping[str, Any]) -> tuple[Any, Any]: ...
+    def hvp(self, args: tuple[Any, ...], vectors: Mapping[str, Any]) -> tuple[Any, Any, Any]: ...
+    def compiled(self, args: tuple[Any, ...], form: Any) -> Any: ...
+    def jacobian(self, /, *args: Any, structure: Any = "dense", **named: Any) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An argument: `spec` says how its leaves stand, `names` the parameters they became, None for what is known."""
+
+    name: str
+    tree: Tree
+    spec: Any
+    names: tuple[str | None, ...]
+
+    @property
+    def taken(self) -> tuple[str, ...]:
+        return tuple(n for n in self.names if n is not None)
+
+    def gathered(self, values: Mapping[str, Any]) -> Any:
+        """The argument with these values for its leaves; None for those that have none."""
+        return of_leaves(self.spec, [None if n is None else values.get(n) for n in self.names])
+
+
+class StructuredCalls:
+    """Entry points for arguments of one structure, as `Checked` has them for numbers and arrays."""
+
+    looks_at_values = True
+
+    def __init__(self, flat: Flat, apart: Apart, args: Arguments) -> None:
+        self.flat, self.apart = flat, apart
+        found, self.spec = flattened(args)
+        self.known = [(k, leaf) for k, leaf in enumerate(found) if is_known(leaf)]
+        self.taken = tuple(k for k, leaf in enumerate(found) if not is_known(leaf))
+        self.places = tuple(places_of(apart, self.spec, found))
+
+    @property
+    def specialization(self) -> Specialization:
+        raise AssertionError("structures have leaves, which have specializations")
+
+    def prepare(self, *args: Any) -> Arguments:
+        raise AssertionError(self.specialization)
+
+    def launcher(self, run: ReverseRun) -> Callable[..., Any]:
+        raise AssertionError(self.specialization)
+
+    def guard(self, *args: Any) -> bool:
+        """Whether the arguments have this structure, and the same known values."""
+        found, spec = flattened(args)
+        return spec == self.spec and all(same(found[k], value) for k, value in self.known)
+
+    def leaves(self, args: Arguments) -> Arguments:
+        """The arguments of `flat`."""
+        found = flattened(args)[0]
+        return tuple(found[k] for k in self.taken)
+
+    def primal(self, *args: Any) -> Any:
+        return self.result(self.flat(*self.leaves(args)))
+
+    def result(self, value: Any) -> Any:
+        """What the function returns, of what `flat` does."""
+        return value if self.apart.result is None else rebuilt(self.apart.result, iter(value))
+
+    def value_and_grad(self, *args: Any) -> tuple[Any, Any]:
+        value, gradients = self.flat.value_and_grad(*self.leaves(args))
+        return self.result(value), self.gradients(gradients)
+
+    def gradients(self, found: Any) -> Any:
+        """Gradients in the structure of the arguments, None where there is none."""
+        values = dict(zip(found._fields, found, strict=True))
+        places = [p for p in self.places if any(n in values for n in p.names)]
+        record = record_type("Gradients", tuple(p.name for p in places))
+        return tuple.__new__(record, [p.gathered(values) for p in places])
+
+    def vjp(self, *args: Any) -> tuple[Any, StructuredPullback]:
+        value, pullback = self.flat.vjp(*self.leaves(args))
+        return self.result(value), StructuredPullback(self, pullback)
+
+    def jvp(self, args: tuple[Any, ...], tangents: Mapping[str, Any]) -> tuple[Any, Any]:
+        value, along = self.flat.jvp(self.leaves(args), self.spread(tangents, "LD344", "direction"))
+        values = dict(zip(along._fields, along, strict=True))
+        found = {"result": self.result(values["result"])} if "result" in values else {}
+        found |= {p.name: p.gathered(values) for p in self.places if any(n in values for n in p.names)}
+        return self.result(value), tuple.__new__(record_type("Tangents", tuple(found)), tuple(found.values()))
+
+    def hvp(self, args: tuple[Any, ...], vectors: Mapping[str, Any]) -> tuple[Any, Any, Any]:
+        value, gradients, products = self.flat.hvp(self.leaves(args), self.spread(vectors, "LD344", "vector"))
+        return self.result(value), self.gradients(gradients), self.gradients(products)
+
+    def spread(self, given: Mapping[str, Any], code: str, what: str) -> dict[str, Any]:
+        """Values for arguments, as values for their leaves. Raises ArgumentError with `code`."""
+        found: dict[str, Any] = {}
+        for name, value in given.items():
+            place = next((p for p in self.places if p.name == name), None)
+            if place is None:
+                found[name] = value  # which `flat` refuses
+                continue
+            parts = parts_of(place.tree, value, code, f"the {what} of `{name}`")
+            found |= {n: part for n, part in zip(place.taken, parts, strict=True) if part is not None}
+        return found
+
+
+class StructuredPullback(Pullback):
+    """A pullback that takes seeds in the structure of the result, and gives gradients in that of the arguments."""
+
+    def __init__(self, calls: StructuredCalls, pullback: Pullback) -> None:
+        self.calls, self.pullback, self.run = calls, pullback, pullback.run
+
+    def __call__(self, /, *seed: Any, **cotangents: Any) -> Any:
+        """As `Pullback` does. Raises ArgumentError (LD340, LD341)."""
+        result = self.calls.apart.result
+        seeds = seed if result is None else tuple(tuple(parts_of(result, s, "LD340", "the seed")) for s in seed)
+        return self.calls.gradients(self.pullback(*seeds, **self.calls.spread(cotangents, "LD341", "cotangent")))
+
+
+def places_of(apart: Apart, spec: Any, found: Sequence[Any]) -> Iterator[Place]:
+    start = 0
+    trees = trees_of(spec, found)
+    for (name, names), tree, child in zip(apart.parameters.items(), trees, spec.children(), strict=True):
+        rest, values = iter(names), found[start : start + child.num_leaves]
+        yield Place(name, tree, child, tuple(None if is_known(value) else next(rest) for value in values))
+        start += child.num_leaves
+
+
+def parts_of(tree: Tree, value: Any, code: str, what: str) -> list[Any]:
+    """What `value` has for the leaves of `tree`. Raises ArgumentError with `code` if it is of another structure."""
+    try:
+        return list(leaves_like(tree, value))
+    except ValueError:
+        raise ArgumentError(reject(code, f"{what} is not {described(tree)} of the same structure", NOWHERE)) from None
+
+
+# -- finding them ------------------------------------------------------------------------------------------
+def find_calls(
+    known: list[StructuredCalls], program: Program, wrt: Names, make: MakeFlat, args: Arguments
+) -> StructuredCalls | None:
+    """The entry points for arguments like these, among those that are `known`, or new; None for numbers and arrays.
+
+    `make` gives the function of the leaves, to be differentiated by some of them. Raises UnsupportedLoopError (LD134).
+    """
+    if not program.has_structures and not any(map(is_structure, args)):
+        return None
+    found = next((calls for calls in known if calls.guard(*args)), None)
+    if found is None:
+        found = made_calls(program, wrt, make, args)
+        known.append(found)
+    return found
+
+
+def made_calls(program: Program, wrt: Names, make: MakeFlat, args: Arguments) -> StructuredCalls:
+    """Entry points for a structure that was not met before."""
+    found, spec = flattened(args)
+    trees = dict(zip(program.source.signature.parameters, trees_of(spec, found), strict=True))
+    values = [leaf for leaf in found if not is_known(leaf)]
+    paths = [(name, path) for name, tree in trees.items() for path, _ in leaves(tree)]
+    arrays = [place for place, value in zip(paths, values, strict=True) if isinstance(value, np.ndarray)]
+    given = {name: tree for name, tree in trees.items() if not isinstance(tree, Leaf)}
+    apart = taken_apart(program.source, program.sources, given, arrays)
+    names = [name for of in apart.parameters.values() for name in of]
+    floating = {name for name, value in zip(names, values, strict=True) if np.result_type(value).kind in "fc"}
+    chosen = None if wrt is None else tuple(n for of in wrt for n in chosen_names(apart, of, floating))
+    return StructuredCalls(make(apart.source, chosen), apart, args)
+
+
+def chosen_names(apart: Apart, name: str, floating: Collection[str]) -> list[str]:
+    """The leaves of the argument `name` to differentiate by. Raises DifferentiationError (LD402) if there are none."""
+    names = apart.parameters[name]
+    if names == (name,):
+        return [name]
+    found = [n for n in names if n in floating]
+    if not found:
+        message = f"`wrt` names `{name}`, which holds no floating numbers here"
+        raise DifferentiationError(reject("LD402", message, NOWHERE))
+    return found

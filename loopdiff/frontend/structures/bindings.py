@@ -1,0 +1,155 @@
+"""Assignments: names of structures are many variables."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from loopdiff.frontend.structures.known import static
+from loopdiff.frontend.structures.rewriting import base_of, expression, rebuilt
+from loopdiff.frontend.structures.scope import PLAIN, Plain, Scope, named, stored_names
+from loopdiff.frontend.structures.trees import (
+    Branch,
+    Leaf,
+    Static,
+    Tree,
+    described,
+    in_row,
+    is_sequence,
+    leaves,
+    with_leaves,
+)
+from loopdiff.source.functions import MISSING
+
+Pair = tuple[ast.expr, ast.expr]
+
+
+def bind(scope: Scope, targets: Sequence[ast.expr], tree: Tree, node: ast.stmt, is_fresh: bool = False) -> None:
+    """`targets = ... = tree`; `is_fresh`: nobody else has the lists and dictionaries in it."""
+    pairs: list[Pair] = []
+    held: dict[str, Tree | Plain] = {}
+    for target in targets:
+        take_apart(scope, target, tree, pairs, held)
+    write(scope, pairs, node)
+    for name, now in held.items():
+        scope.hold(name, now, node)
+    scope.owned -= stored_names(targets)
+    if is_fresh and len(targets) == 1 and isinstance(targets[0], ast.Name):
+        scope.owned.add(targets[0].id)
+
+
+def take_apart(scope: Scope, target: ast.expr, tree: Tree, pairs: list[Pair], held: dict[str, Tree | Plain]) -> None:
+    """Which variable gets which value, and what names hold afterwards."""
+    match target, tree:
+        case ast.Name(id=name), Leaf(expr=expr):
+            pairs.append((target, expr))
+            held[name] = PLAIN
+        case ast.Name(id=name), _:
+            own = named(scope, name, tree, target)
+            pairs += [(stored(to), leaf.expr) for (_, leaf), to in zip(leaves(tree), variables(own), strict=True)]
+            held[name] = own
+        case ast.Tuple(elts=elts) | ast.List(elts=elts), Branch() if is_sequence(tree) or tree.kind == "dict":
+            items = tree.items if tree.kind != "dict" else tuple(map(Static, tree.keys))
+            for inner, item in unpacked(scope, elts, items, target):
+                take_apart(scope, inner, item, pairs, held)
+        case ast.Tuple() | ast.List(), Leaf(expr=expr):
+            pairs.append((rebuilt(scope, target), expr))
+            held |= dict.fromkeys(stored_names([target]), PLAIN)
+        case ast.Subscript() | ast.Attribute(), _:
+            store_part(scope, target, tree, pairs, held)
+        case _:
+            scope.reject(f"`{ast.unparse(target)}` cannot hold {described(tree)}", target)
+
+
+def unpacked(
+    scope: Scope, elts: Sequence[ast.expr], items: Sequence[Tree], target: ast.expr
+) -> Iterator[tuple[ast.expr, Tree]]:
+    """Targets and what they get, with at most one behind a star."""
+    star = next((k for k, e in enumerate(elts) if isinstance(e, ast.Starred)), None)
+    rest = len(items) - len(elts) + 1
+    if (star is None and len(elts) != len(items)) or (star is not None and rest < 0):
+        scope.reject(f"`{ast.unparse(target)}` gets {len(items)} values", target)
+    elif star is None:
+        yield from zip(elts, items, strict=True)
+    else:
+        behind = elts[star]
+        assert isinstance(behind, ast.Starred)
+        yield from zip(elts[:star], items, strict=False)
+        yield behind.value, in_row("list", tuple(items[star : star + rest]))
+        yield from zip(elts[star + 1 :], items[star + rest :], strict=True)
+
+
+def store_part(
+    scope: Scope, target: ast.Subscript | ast.Attribute, tree: Tree, pairs: list[Pair], held: dict[str, Tree | Plain]
+) -> None:
+    """`p["w"] = ...`: of a list or dictionary that nobody else has; of an array, its elements."""
+    base = base_of(scope, target.value)
+    if not isinstance(base, Branch):
+        if not isinstance(tree, Leaf):
+            scope.reject(f"`{ast.unparse(target)}` cannot hold {described(tree)}", target)
+            return
+        own = expression(scope, target.value)
+        rest = {} if isinstance(target, ast.Attribute) else {"slice": expression(scope, target.slice)}
+        fields = {**dict(ast.iter_fields(target)), "value": own, **rest}
+        pairs.append((ast.copy_location(type(target)(**fields), target), tree.expr))
+        return
+    name = target.value.id if isinstance(target.value, ast.Name) else ""
+    key = static(scope, target.slice) if isinstance(target, ast.Subscript) else MISSING
+    if name not in scope.owned or base.kind not in ("list", "dict") or key is MISSING:
+        text = ast.unparse(target.value)
+        hint = "make another one: `{**d, key: value}`, `dataclasses.replace(r, field=value)`"
+        scope.reject(f"`{text}`, {described(base)}, is changed where others may have it, too", target, hint)
+        return
+    key = key + len(base.items) if base.kind == "list" and isinstance(key, int) and key < 0 else key
+    if base.kind == "list" and base.item(key) is None:
+        scope.reject(f"`{ast.unparse(target.value)}`, {described(base)}, has no element {key!r}", target)
+        return
+    items = dict(zip(base.keys, base.items, strict=True)) | {key: tree}
+    own = named(scope, name, Branch(base.kind, base.type, tuple(items), tuple(items.values())), target)
+    assert isinstance(own, Branch)
+    placed = own.items[list(items).index(key)]
+    pairs += [(stored(to), leaf.expr) for (_, leaf), to in zip(leaves(tree), variables(placed), strict=True)]
+    held[name] = own
+
+
+def write(scope: Scope, pairs: Sequence[Pair], node: ast.stmt) -> None:
+    """The assignments, all values before the first is stored."""
+    wanted = [(to, value) for to, value in pairs if not is_same(to, value)]
+    if not wanted:
+        return
+    targets, values = [to for to, _ in wanted], [value for _, value in wanted]
+    if len(wanted) == 1:
+        scope.out.append(ast.copy_location(ast.Assign(targets, values[0]), node))
+        return
+    target = ast.copy_location(ast.Tuple(targets, ast.Store()), node)
+    value = ast.copy_location(ast.Tuple(values, ast.Load()), node)
+    scope.out.append(ast.copy_location(ast.Assign([target], value), node))
+
+
+def is_same(to: ast.expr, value: ast.expr) -> bool:
+    return isinstance(to, ast.Name) and isinstance(value, ast.Name) and to.id == value.id
+
+
+def variables(tree: Tree) -> list[ast.expr]:
+    return [leaf.expr for _, leaf in leaves(tree)]
+
+
+def stored(name: ast.expr) -> ast.expr:
+    assert isinstance(name, ast.Name)
+    return ast.copy_location(ast.Name(name.id, ast.Store()), name)
+
+
+def steadied(scope: Scope, tree: Tree, changing: set[str], node: ast.expr) -> Tree:
+    """`tree` as it is now: what is computed, or is in a variable of `changing`, gets another one."""
+
+    def kept(_: object, leaf: Leaf) -> Leaf:
+        if isinstance(leaf.expr, ast.Constant) or (isinstance(leaf.expr, ast.Name) and leaf.expr.id not in changing):
+            return leaf
+        if not scope.may_run_ahead:
+            return scope.reject(f"`{ast.unparse(node)}` is computed where it may not run at all", node)
+        name = scope.names.fresh("item")
+        target: ast.expr = ast.copy_location(ast.Name(name, ast.Store()), node)
+        scope.out.append(ast.copy_location(ast.Assign([target], leaf.expr), node))
+        return Leaf(ast.copy_location(ast.Name(name, ast.Load()), node))
+
+    return with_leaves(tree, kept)

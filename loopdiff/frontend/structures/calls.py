@@ -1,0 +1,156 @@
+"""Calls of Python functions that are given structures, or give some."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from loopdiff.errors import UnsupportedLoopError
+from loopdiff.frontend.structures.arguments import matched
+from loopdiff.frontend.structures.iterated import spread
+from loopdiff.frontend.structures.known import static
+from loopdiff.frontend.structures.records import of_builtin
+from loopdiff.frontend.structures.rewriting import base_of, element, rebuilt_part
+from loopdiff.frontend.structures.scope import PLAIN, Scope
+from loopdiff.frontend.structures.signs import may_write
+from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, leaves, with_leaves
+from loopdiff.source.functions import MISSING, SourceFunction, python_function
+
+
+def called(scope: Scope, node: ast.Call) -> Tree | None:
+    """What a call gives, where that is a structure, or made of one; None for other calls."""
+    known = static(scope, node)
+    if known is not MISSING:
+        return Static(known)
+    found = of_builtin(scope, node)
+    if found is not None:
+        return found
+    pending = pending_call(scope, node)
+    if pending is None:
+        return None
+    call, result = pending
+    if result is None:
+        return Leaf(call)
+    source = callee_of(scope, node.func)
+    text, hint = ast.unparse(node), "assign it to a name on a line of its own"
+    if not scope.may_run_ahead:
+        return scope.reject(f"`{text}`, {described(result)}, may not run at all here", node, hint)
+    if id(node) not in scope.leading and source is not None and may_write(source, scope.sources):
+        return scope.reject(f"`{text}`, {described(result)}, may change what is read before it", node, hint)
+    return run_ahead(scope, call, result, node)
+
+
+def leading(node: ast.AST | None) -> Iterator[int]:
+    """What of an expression is evaluated before anything else in it is read."""
+    match node:
+        case ast.Subscript(value=first) | ast.Attribute(value=first) | ast.BinOp(left=first) | ast.Compare(left=first):
+            yield from leading(first)
+        case ast.Call(func=function, args=args):
+            yield id(node)
+            parts = [*([function.value] if isinstance(function, ast.Attribute) else []), *args]
+            yield from leading(next((a for a in parts if not isinstance(a, ast.Name | ast.Constant)), None))
+        case ast.Tuple(elts=elts) | ast.List(elts=elts):
+            yield from leading(next((e for e in elts if not isinstance(e, ast.Name | ast.Constant)), None))
+        case _:
+            pass
+
+
+def run_ahead(scope: Scope, call: ast.expr, result: Branch, node: ast.AST) -> Tree:
+    """Put `call` before the statement: its `result`, in variables of its own."""
+    names = {path: scope.names.fresh("_".join(("part", *map(str, path)))) for path, _ in leaves(result)}
+    if names:
+        targets: list[ast.expr] = [ast.copy_location(ast.Name(n, ast.Store()), node) for n in names.values()]
+        scope.out.append(assignment(targets, call, node))
+    return with_leaves(result, lambda path, _: Leaf(ast.copy_location(ast.Name(names[path], ast.Load()), node)))
+
+
+def assignment(targets: Sequence[ast.expr], value: ast.expr, node: ast.AST) -> ast.stmt:
+    """What takes apart the tuple `value`; a tuple of one is that one."""
+    target = ast.copy_location(ast.Tuple(list(targets), ast.Store()), node)
+    return ast.copy_location(ast.Assign([target], value), node)
+
+
+def pending_call(scope: Scope, node: ast.Call) -> tuple[ast.expr, Branch | None] | None:
+    """A call of a Python function that is given structures, or gives some: the call without, and what it gives.
+
+    None for other calls.
+    """
+    if id(node) not in scope.ahead:
+        found = without_structures(scope, node)
+        if not scope.may_run_ahead:
+            return found
+        scope.ahead[id(node)] = found
+    return scope.ahead[id(node)]
+
+
+def without_structures(scope: Scope, node: ast.Call) -> tuple[ast.expr, Branch | None] | None:
+    source = callee_of(scope, node.func)
+    if source is None:
+        return None
+    given = matched(source.signature, node, lambda nodes: spread(scope, nodes), lambda n: element(scope, n))
+    if given is None:
+        return None
+    trees = {name: tree for name, tree in given.items() if not isinstance(tree, Leaf)}
+    apart = scope.walk.take_apart(scope, source, trees, node)
+    if apart is None:
+        return None
+    scope.diagnostics += [d for d in apart.diagnostics if d not in scope.diagnostics]
+    if not trees and not apart.is_changed:
+        has_stars = any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords)
+        is_known = apart.result is None and not has_stars
+        return None if is_known else (call_with(given, node, rebuilt_part(scope, node.func)), apart.result)
+    is_own = source.code is scope.source.code
+    function = ast.Name(apart.source.name, ast.Load()) if is_own else ast.Constant(cast(Any, apart))
+    return call_with(given, node, ast.copy_location(function, node.func), apart.parameters), apart.result
+
+
+def call_with(
+    given: Mapping[str, Tree],
+    node: ast.Call,
+    function: ast.expr,
+    parameters: Mapping[str, tuple[str, ...]] | None = None,
+) -> ast.expr:
+    """The call of `function` with these values, each by the name of the parameter that it is for."""
+    keywords = [
+        ast.keyword(name, leaf.expr)
+        for of, tree in given.items()
+        for name, (_, leaf) in zip((of,) if parameters is None else parameters[of], leaves(tree), strict=True)
+    ]
+    return ast.copy_location(ast.Call(function, [], keywords), node)
+
+
+def callee_of(scope: Scope, node: ast.expr) -> SourceFunction | None:
+    """The Python function that `node` stands for, whose text can be read and which has no rule."""
+    match node:
+        case ast.Name(id=name) if name in scope.functions and scope.held.get(name) == PLAIN:
+            return of_definition(scope.source, scope.functions[name])
+        case ast.Name() | ast.Subscript() | ast.Attribute() if isinstance(tree := base_of(scope, node), Static):
+            value = tree.value
+        case ast.Name() | ast.Attribute():
+            value = scope.value_outside(node)
+        case _:
+            return None
+    function = None if value is MISSING or scope.sources.rule_of(value) is not None else python_function(value)
+    try:
+        return None if function is None else scope.sources.of(function)
+    except UnsupportedLoopError:  # reported where it is called
+        return None
+
+
+def of_definition(source: SourceFunction, node: ast.FunctionDef) -> SourceFunction:
+    """A function that is defined in that of `source`; its defaults are not looked at."""
+    arguments, kinds = node.args, inspect.Parameter
+    first = len(arguments.posonlyargs) + len(arguments.args) - len(arguments.defaults)
+    positional = [*arguments.posonlyargs, *arguments.args]
+    found = [
+        kinds(a.arg, kinds.POSITIONAL_OR_KEYWORD, default=kinds.empty if k < first else None)
+        for k, a in enumerate(positional)
+    ]
+    found += [] if arguments.vararg is None else [kinds(arguments.vararg.arg, kinds.VAR_POSITIONAL)]
+    for argument, given in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        found.append(kinds(argument.arg, kinds.KEYWORD_ONLY, default=kinds.empty if given is None else None))
+    found += [] if arguments.kwarg is None else [kinds(arguments.kwarg.arg, kinds.VAR_KEYWORD)]
+    return replace(source, name=node.name, node=node, signature=inspect.Signature(found))

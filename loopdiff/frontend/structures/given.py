@@ -1,0 +1,132 @@
+"""The structures of a call's arguments: lists, tuples, dictionaries and records of numbers and arrays, by `optree`."""
+
+from __future__ import annotations
+
+import dataclasses
+from ast import Constant
+from collections.abc import Iterable, Iterator, Sequence
+from enum import Enum
+from types import BuiltinFunctionType, FunctionType
+from typing import Any
+
+import numpy as np
+import optree
+
+from loopdiff.frontend.structures.trees import Branch, Kind, Leaf, Static, Tree
+
+SPACE = "loopdiff"
+ROWS = (list, tuple, dict)
+KNOWN = (str, bytes, Enum, np.dtype, type, type(None), FunctionType, BuiltinFunctionType, np.ufunc)
+# Loops over a dictionary go through it in the order in which it was filled.
+optree.dict_insertion_ordered(True, namespace=SPACE).__enter__()
+
+
+def is_known(value: Any) -> bool:
+    """Whether `value` is part of the program rather than what it computes with."""
+    return isinstance(value, KNOWN) or isinstance(getattr(value, "py_func", None), FunctionType)
+
+
+def is_structure(value: Any) -> bool:
+    """Whether an argument is no number and no array."""
+    return isinstance(value, ROWS) or is_known(value) or is_record(value)
+
+
+def is_record(value: Any) -> bool:
+    return dataclasses.is_dataclass(value) and not isinstance(value, type)
+
+
+def flattened(values: tuple[Any, ...]) -> tuple[list[Any], Any]:
+    """The leaves of arguments, and how they stand in them."""
+    found, spec = optree.tree_flatten(values, none_is_leaf=True, namespace=SPACE)  # type: ignore[arg-type]
+    unknown = {type(leaf) for leaf in found if is_record(leaf)}
+    if not unknown:
+        return found, spec
+    for kind in unknown:
+        register(kind)
+    return flattened(values)
+
+
+def register(kind: type[Any]) -> None:
+    """Teach `optree` the fields of a dataclass. Made again from leaves it skips what its `__init__` checks: gradients
+    need not be what it asks of parameters."""
+    names = tuple(field.name for field in dataclasses.fields(kind))
+
+    def take(value: Any) -> tuple[tuple[Any, ...], None, tuple[str, ...]]:
+        return tuple(getattr(value, name) for name in names), None, names
+
+    def make(_: Any, parts: Iterable[Any]) -> Any:
+        made = object.__new__(kind)
+        for name, part in zip(names, parts, strict=True):
+            object.__setattr__(made, name, part)
+        return made
+
+    optree.register_pytree_node(kind, take, make, namespace=SPACE)  # type: ignore[arg-type]
+
+
+def trees_of(spec: Any, values: Sequence[Any]) -> list[Tree]:
+    """The tree of each argument, from the leaves of all."""
+    rest = iter(values)
+    return [tree_of(child, rest) for child in spec.children()]
+
+
+def tree_of(spec: Any, values: Iterator[Any]) -> Tree:
+    if spec.is_leaf():
+        value = next(values)
+        return Static(value) if is_known(value) else Leaf(Constant(0))
+    items = tuple(tree_of(child, values) for child in spec.children())
+    return Branch(kind_of(spec.type), spec.type, getattr(spec.type, "_fields", tuple(spec.entries())), items)
+
+
+def kind_of(kind: type[Any]) -> Kind:
+    if issubclass(kind, dict):
+        return "dict"
+    return "tuple" if kind is tuple else "list" if kind is list else "record"
+
+
+def rebuilt(tree: Tree, values: Iterator[Any]) -> Any:
+    """What `tree` says, of these values of its leaves."""
+    match tree:
+        case Leaf():
+            return next(values)
+        case Static(value=value):
+            return value
+        case Branch(kind="record", type=kind, keys=keys, items=items):
+            parts = [rebuilt(item, values) for item in items]
+            return kind(*parts) if issubclass(kind, tuple) else kind(**dict(zip(keys, parts, strict=True)))
+        case Branch(kind="dict", keys=keys, items=items):
+            return {key: rebuilt(item, values) for key, item in zip(keys, items, strict=True)}
+        case Branch(type=kind, items=items):
+            return kind([rebuilt(item, values) for item in items])
+
+
+def of_leaves(spec: Any, values: Sequence[Any]) -> Any:
+    """What stands as `spec` says, of other leaves."""
+    return optree.tree_unflatten(spec, values)
+
+
+def leaves_like(tree: Tree, value: Any) -> Iterator[Any]:
+    """What `value` has in the places of the leaves of `tree`, in their order; None stands for all that would be in it.
+
+    Raises ValueError where it has something else there.
+    """
+    match tree:
+        case Static():
+            return
+        case Leaf():
+            yield value
+        case Branch(keys=keys, items=items):
+            for part, item in zip(parts_like(tree, value, len(keys)), items, strict=True):
+                yield from leaves_like(item, part)
+
+
+def parts_like(tree: Branch, value: Any, count: int) -> Sequence[Any]:
+    """The parts of `value` that are called as those of `tree`."""
+    if value is None:
+        return (None,) * count
+    if tree.kind == "dict" and isinstance(value, dict) and value.keys() == set(tree.keys):
+        return [value[key] for key in tree.keys]
+    if tree.kind in ("tuple", "list") and isinstance(value, tuple | list) and len(value) == count:
+        return value
+    if tree.kind == "record" and isinstance(value, tree.type):
+        return [getattr(value, name) for name in tree.keys]
+    raise ValueError

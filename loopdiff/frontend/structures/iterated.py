@@ -1,0 +1,152 @@
+"""What loops and comprehensions go over, where that is known: each item is written out."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from functools import partial
+
+from loopdiff.frontend.structures.known import static
+from loopdiff.frontend.structures.rewriting import base_of, element, within
+from loopdiff.frontend.structures.scope import Names, Scope
+from loopdiff.frontend.structures.trees import Branch, Static, Tree, described, dictionary_of, in_row, is_sequence
+from loopdiff.source.functions import MISSING
+
+MOST_ITEMS = 1000
+
+
+def items_of(scope: Scope, node: ast.expr) -> list[Tree] | None:
+    """What a loop over `node` meets, where that is known; None for arrays, and ranges, which are loops."""
+    if isinstance(node, ast.Call):
+        found = items_of_call(scope, node)
+        if found is not None:
+            return found
+    tree = scope.tree_of(node)
+    return None if tree is None else items_of_tree(scope, tree, node)
+
+
+def items_of_tree(scope: Scope, tree: Tree, node: ast.expr) -> list[Tree] | None:
+    match tree:
+        case Branch(kind="dict", keys=keys):
+            require_order(scope, tree, node)
+            return [Static(key) for key in keys]
+        case Branch(items=items) if is_sequence(tree):
+            return list(items)
+        case Branch():
+            scope.reject(f"`{ast.unparse(node)}` is {described(tree)}, which has no elements", node)
+            return []
+        case _:
+            return None
+
+
+def require_order(scope: Scope, tree: Branch, node: ast.AST) -> None:
+    if not tree.is_ordered:
+        hint = "write its keys in the same order everywhere"
+        scope.reject(f"`{ast.unparse(node)}` is a dictionary that was filled in one order or another", node, hint)
+
+
+def items_of_call(scope: Scope, node: ast.Call) -> list[Tree] | None:
+    """Those of `zip`, `enumerate`, `reversed` and the like."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=base, attr="items" | "keys" | "values" as view), args=[]):
+            tree = base_of(scope, base)
+            if not isinstance(tree, Branch) or tree.kind != "dict":
+                return None
+            require_order(scope, tree, node)
+            keys: list[Tree] = [Static(key) for key in tree.keys]
+            pairs: list[Tree] = [in_row("tuple", pair) for pair in zip(keys, tree.items, strict=True)]
+            return {"keys": keys, "values": list(tree.items), "items": pairs}[view]
+        case ast.Call(args=args) if args and not any(isinstance(a, ast.Starred) for a in args):
+            function = scope.value_outside(node.func)
+        case _:
+            return None
+    if not any(function is f for f in (zip, enumerate, reversed)):
+        return None
+    found = [items_of(scope, a) for a in (args[:1] if function is enumerate else args)]
+    if all(items is None for items in found):
+        return None
+    if any(items is None for items in found):
+        arrays = ", ".join(f"`{ast.unparse(a)}`" for a, items in zip(args, found, strict=True) if items is None)
+        scope.reject(f"`{ast.unparse(node)}` goes through {arrays} beside lists", node, "pass the rows as a list")
+        return []
+    rows = [items for items in found if items is not None]
+    if function is reversed:
+        return rows[0][::-1]
+    if function is enumerate:
+        given = [*args[1:], *(k.value for k in node.keywords)]
+        start = static(scope, given[0]) if given else 0
+        if type(start) is not int:
+            return None
+        return [in_row("tuple", (Static(k), item)) for k, item in enumerate(rows[0], start)]
+    return [in_row("tuple", row) for row in zip(*rows, strict=False)]
+
+
+def known_range(scope: Scope, node: ast.expr) -> list[Tree] | None:
+    """The numbers of a `range` whose bounds are known; None for anything else."""
+    match node:
+        case ast.Call(func=function, args=args, keywords=[]) if scope.value_outside(function) is range:
+            bounds = [static(scope, a) for a in args]
+            if all(type(b) is int for b in bounds) and 1 <= len(bounds) <= 3 and len(range(*bounds)) <= MOST_ITEMS:
+                return [Static(k) for k in range(*bounds)]
+        case _:
+            pass
+    return None
+
+
+def comprehension(scope: Scope, node: ast.ListComp | ast.GeneratorExp | ast.DictComp) -> Tree | None:
+    """A list or dictionary made of the items of one that is known; None if that is not what `node` goes over."""
+    rounds: list[Names] = [{}]
+    for generator in node.generators:
+        longer: list[Names] = []
+        for names in rounds:
+            items = within(scope, names, partial(comprehended, scope, node, generator.iter))
+            if items is None:
+                return None
+            for item in items:
+                inner: Names = {**names, **held_by(scope, generator.target, item)}
+                tests = [within(scope, inner, partial(static, scope, test)) for test in generator.ifs]
+                if any(t is MISSING for t in tests):
+                    scope.reject("whether this is among the elements is not known before the loops run", node)
+                    return in_row("list", ())
+                longer += [inner] if all(tests) else []
+        rounds = longer
+    if not isinstance(node, ast.DictComp):
+        return in_row("list", tuple(within(scope, names, partial(element, scope, node.elt)) for names in rounds))
+    keys = [within(scope, names, partial(static, scope, node.key)) for names in rounds]
+    if any(k is MISSING for k in keys):
+        return scope.reject(f"the key `{ast.unparse(node.key)}` is not known before the loops run", node.key)
+    values = [within(scope, names, partial(element, scope, node.value)) for names in rounds]
+    found = dict(zip(keys, values, strict=True))
+    return dictionary_of(found)
+
+
+def comprehended(scope: Scope, node: ast.expr, over: ast.expr) -> list[Tree] | None:
+    """What a comprehension goes over, where that is known."""
+    found = items_of(scope, over)
+    return known_range(scope, over) if found is None and isinstance(node, ast.ListComp | ast.DictComp) else found
+
+
+def held_by(scope: Scope, target: ast.expr, item: Tree) -> Names:
+    """What names of a comprehension hold."""
+    match target, item:
+        case ast.Name(id=name), _:
+            return {name: item}
+        case ast.Tuple(elts=elts) | ast.List(elts=elts), Branch(items=items) if len(elts) == len(items):
+            return {n: h for e, i in zip(elts, items, strict=True) for n, h in held_by(scope, e, i).items()}
+        case _:
+            scope.reject(f"`{ast.unparse(target)}` cannot hold {described(item)}", target)
+            return {}
+
+
+def spread(scope: Scope, nodes: Sequence[ast.expr]) -> tuple[Tree, ...]:
+    """Trees of the elements of a display, or of arguments, those behind stars among them."""
+    found: list[Tree] = []
+    for node in nodes:
+        if isinstance(node, ast.Starred):
+            items = items_of(scope, node.value)
+            if items is None:
+                scope.reject(f"how many values `{ast.unparse(node)}` stands for is not known", node)
+            found += items or []
+        else:
+            found.append(element(scope, node))
+    return tuple(found)

@@ -1,0 +1,114 @@
+"""Values that are known before the loops run, and what follows from them."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import operator
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import Any
+
+from loopdiff.frontend.structures.rewriting import base_of
+from loopdiff.frontend.structures.scope import Scope
+from loopdiff.frontend.structures.trees import Branch, Static, is_sequence, same
+from loopdiff.source.functions import MISSING
+
+COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
+    ast.GtE: operator.ge, ast.Is: same, ast.IsNot: lambda a, b: not same(a, b), ast.In: lambda a, b: a in b,
+    ast.NotIn: lambda a, b: a not in b,
+}  # fmt: skip
+CALCULATED: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}  # fmt: skip
+KNOWN = (int, str, Enum, type, type(None))  # types of values from outside that may decide what there is
+
+
+def static(scope: Scope, node: ast.expr) -> Any:
+    """The value of `node` where it is known before the loops run; MISSING where it is not."""
+    match node:
+        case ast.Constant(value=value):
+            return value
+        case ast.Name() | ast.Attribute() if (value := scope.value_outside(node)) is not MISSING:
+            return value if isinstance(value, KNOWN) else MISSING
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            value = static(scope, operand)
+            return value if value is MISSING else not value
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            value = static(scope, operand)
+            return -value if isinstance(value, int) else MISSING
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in CALCULATED:
+            a, b = static(scope, left), static(scope, right)
+            is_known = (
+                isinstance(a, int) and isinstance(b, int) and not (b == 0 and isinstance(op, ast.FloorDiv | ast.Mod))
+            )
+            return CALCULATED[type(op)](a, b) if is_known else MISSING
+        case ast.BoolOp(op=op, values=values):
+            return known_truth(scope, isinstance(op, ast.Or), values)
+        case ast.Compare(left=left, ops=[op], comparators=[right]):
+            return compared(scope, left, op, right)
+        case ast.Call(func=function, args=[of, kinds], keywords=[]) if scope.value_outside(function) is isinstance:
+            return is_instance(scope, of, kinds)
+        case ast.Call(func=function, args=[of], keywords=[]) if scope.value_outside(function) is len:
+            tree = base_of(scope, of)
+            return (
+                len(tree.items) if isinstance(tree, Branch) and (is_sequence(tree) or tree.kind == "dict") else MISSING
+            )
+        case ast.Name() | ast.Attribute() | ast.Subscript():
+            tree = base_of(scope, node)
+            return tree.value if isinstance(tree, Static) else MISSING
+        case _:
+            return MISSING
+
+
+def has_length(tree: Branch) -> bool:
+    return is_sequence(tree) or tree.kind == "dict"
+
+
+def is_instance(scope: Scope, node: ast.expr, kinds: ast.expr) -> Any:
+    """`isinstance` of a structure, or of a number or an array with classes of structures."""
+    if not isinstance(node, ast.Name) or node.id not in scope.held:
+        return MISSING
+    tree, nodes = scope.tree(node.id, node), kinds.elts if isinstance(kinds, ast.Tuple) else [kinds]
+    classes = tuple(scope.value_outside(n) for n in nodes)
+    if not all(isinstance(c, type) for c in classes):
+        return MISSING
+    if isinstance(tree, Branch):
+        return issubclass(tree.type, classes)
+    is_structured = all(issubclass(c, (tuple, list, dict, str)) or dataclasses.is_dataclass(c) for c in classes)
+    return MISSING if not is_structured else isinstance(tree, Static) and isinstance(tree.value, classes)
+
+
+def known_truth(scope: Scope, deciding: bool, values: Sequence[ast.expr]) -> Any:
+    """`and` and `or` as far as what comes first decides."""
+    value: Any = MISSING
+    for node in values:
+        value = static(scope, node)
+        if value is MISSING or bool(value) is deciding:
+            return value
+    return value
+
+
+def compared(scope: Scope, left: ast.expr, op: ast.cmpop, right: ast.expr) -> Any:
+    """A comparison of values that are known, or of a structure or an array with None."""
+    is_none = isinstance(right, ast.Constant) and right.value is None and isinstance(op, ast.Is | ast.IsNot)
+    if is_none and isinstance(left, ast.Name) and left.id in scope.held:
+        held = scope.tree(left.id, left)
+        return (isinstance(held, Static) and held.value is None) is isinstance(op, ast.Is)
+    if isinstance(op, ast.In | ast.NotIn):
+        tree, a = base_of(scope, right), static(scope, left)
+        if not isinstance(tree, Branch) or a is MISSING:
+            return MISSING
+        found = [i.value for i in tree.items if isinstance(i, Static)] if is_sequence(tree) else list(tree.keys)
+        return (
+            (a in found) is isinstance(op, ast.In) if tree.kind == "dict" or len(found) == len(tree.items) else MISSING
+        )
+    a, b = static(scope, left), static(scope, right)
+    if a is MISSING or b is MISSING:
+        return MISSING
+    try:
+        return COMPARED[type(op)](a, b)
+    except TypeError:
+        return MISSING

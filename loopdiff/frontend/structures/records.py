@@ -1,0 +1,100 @@
+"""Calls that make structures, or one value of many: classes of records, `dict`, `sum`, methods of structures."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+from typing import Any, cast
+
+from loopdiff.frontend.structures.iterated import items_of, items_of_call, spread
+from loopdiff.frontend.structures.known import static
+from loopdiff.frontend.structures.rewriting import base_of, copied, element, written
+from loopdiff.frontend.structures.scope import Scope
+from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, in_row
+from loopdiff.source.functions import MISSING
+
+
+def of_builtin(scope: Scope, node: ast.Call) -> Tree | None:
+    """`tuple`, `list`, `dict`, `sum` of structures, classes of records, and methods of structures."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=base, attr=attr)) if isinstance(tree := base_of(scope, base), Branch):
+            return method(scope, tree, attr, node)
+        case _:
+            function = scope.value_outside(node.func)
+    if function is dict and all(k.arg for k in node.keywords) and not node.args:
+        return Branch(
+            "dict", dict, tuple(k.arg for k in node.keywords), tuple(element(scope, k.value) for k in node.keywords)
+        )
+    if (function is tuple or function is list) and len(node.args) == 1 and not node.keywords:
+        items = items_of(scope, node.args[0])
+        return None if items is None else in_row("tuple" if function is tuple else "list", tuple(items))
+    if any(function is f for f in (sum, max, min, any, all)) and len(node.args) == 1 and not node.keywords:
+        return total(scope, function, node)
+    if function is dataclasses.replace and len(node.args) == 1:
+        tree = base_of(scope, node.args[0])
+        return replaced(scope, tree, node) if isinstance(tree, Branch) else None
+    if isinstance(function, type) and (dataclasses.is_dataclass(function) or hasattr(function, "_fields")):
+        return record(scope, function, node)
+    return None
+
+
+def total(scope: Scope, function: Any, node: ast.Call) -> Tree | None:
+    """`sum(...)` and the like over items that are known: the operation between them."""
+    items = items_of(scope, node.args[0])
+    if items is None:
+        return None
+    values = [written(scope, i, node) for i in items]
+    if function is sum:
+        found: ast.expr = ast.copy_location(ast.Constant(0), node)
+        for value in values:
+            found = ast.copy_location(ast.BinOp(found, ast.Add(), value), node)
+        return Leaf(found)
+    if function is any or function is all:
+        of_each: list[ast.expr] = [ast.copy_location(ast.Constant(function is all), node), *values]
+        return Leaf(ast.copy_location(ast.BoolOp(ast.Or() if function is any else ast.And(), of_each), node))
+    if not values:
+        return scope.reject(f"`{ast.unparse(node)}` is of no values", node)
+    return Leaf(values[0] if len(values) == 1 else copied(node, args=values))
+
+
+def method(scope: Scope, tree: Branch, attr: str, node: ast.Call) -> Tree:
+    """A method of a structure."""
+    if attr == "_replace" and tree.kind == "record" and not node.args:
+        return replaced(scope, tree, node)
+    if attr == "copy" and tree.kind in ("list", "dict") and not node.args:
+        return tree
+    if attr == "get" and tree.kind == "dict" and node.args:
+        key = static(scope, node.args[0])
+        found = MISSING if key is MISSING else tree.item(key)
+        if found is None:
+            return element(scope, node.args[1]) if len(node.args) > 1 else Static(None)
+        if found is not MISSING:
+            return found
+    if attr in ("items", "keys", "values") and (items := items_of_call(scope, node)) is not None:
+        return in_row("list", tuple(items))
+    return scope.reject(f"`{attr}` of {described(tree)} is not followed", node)
+
+
+def replaced(scope: Scope, tree: Branch, node: ast.Call) -> Tree:
+    """A record with other values of some fields."""
+    given = {str(k.arg): element(scope, k.value) for k in node.keywords}
+    if not given.keys() <= set(tree.keys):
+        return scope.reject(f"{described(tree)} has not all of these fields", node)
+    return tree.with_items(tuple(given.get(k, item) for k, item in zip(tree.keys, tree.items, strict=True)))
+
+
+def record(scope: Scope, kind: type[Any], node: ast.Call) -> Tree:
+    """A dataclass, or a named tuple, of the arguments."""
+    if hasattr(kind, "__post_init__"):
+        return scope.reject(f"`{kind.__name__}` has a `__post_init__`", node, "pass what it makes as an argument")
+    is_tuple, made = issubclass(kind, tuple), cast(Any, kind)
+    fields: tuple[str, ...] = made._fields if is_tuple else tuple(f.name for f in dataclasses.fields(kind))
+    defaults = made._field_defaults if is_tuple else {
+        f.name: f.default for f in dataclasses.fields(kind) if f.default is not dataclasses.MISSING
+    }  # fmt: skip
+    given = dict(zip(fields, spread(scope, node.args), strict=False))
+    given |= {str(k.arg): element(scope, k.value) for k in node.keywords}
+    given = {**{n: Static(v) for n, v in defaults.items()}, **given}
+    if given.keys() != set(fields) or len(node.args) > len(fields):
+        return scope.reject(f"`{ast.unparse(node)}` does not give each field of `{kind.__name__}` once", node)
+    return Branch("record", kind, fields, tuple(given[name] for name in fields))

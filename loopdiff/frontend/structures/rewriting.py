@@ -1,0 +1,101 @@
+"""Expressions without structures: what stands for several values is written as variables, or a display of these."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from loopdiff.frontend.structures.scope import PLAIN, Names, Scope, stored_names
+from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, is_sequence
+
+Display = ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp
+
+
+def expression(scope: Scope, node: ast.expr) -> ast.expr:
+    """`node` without structures: where it is one it is written out."""
+    found = scope.tree_of(node)
+    return rebuilt(scope, node) if found is None else written(scope, found, node)
+
+
+def written(scope: Scope, tree: Tree, node: ast.AST) -> ast.expr:
+    """An expression for `tree`."""
+    match tree:
+        case Leaf(expr=expr):
+            return expr
+        case Static(value=value):
+            return scope.name_for(value, node)
+        case Branch(items=items) if is_sequence(tree):
+            kind = ast.List if tree.kind == "list" else ast.Tuple
+            return ast.copy_location(kind([written(scope, i, node) for i in items], ast.Load()), node)
+        case Branch():
+            return scope.reject(f"`{ast.unparse(node)}` is {described(tree)}, used as one value", node).expr
+
+
+def rebuilt(scope: Scope, node: Any) -> Any:
+    """`node`, or list of nodes, with its parts without structures."""
+    match node:
+        case list():
+            return [rebuilt_part(scope, part) for part in node]
+        case ast.Lambda(args=args, body=body):
+            inner: Names = {a.arg: PLAIN for a in (*args.posonlyargs, *args.args, *args.kwonlyargs)}
+            return copied(node, body=within(scope, inner, lambda: expression(scope, body)))
+        case ast.ListComp() | ast.GeneratorExp() | ast.SetComp() | ast.DictComp():
+            return plain_comprehension(scope, node)
+        case ast.IfExp(test=test, body=body, orelse=orelse):
+            with scope.in_place():
+                return copied(
+                    node, test=expression(scope, test), body=expression(scope, body), orelse=expression(scope, orelse)
+                )
+        case ast.BoolOp(values=values):
+            with scope.in_place():
+                return copied(node, values=[expression(scope, v) for v in values])
+        case ast.AST():
+            return copied(node, **{name: rebuilt_part(scope, part) for name, part in ast.iter_fields(node)})
+        case _:
+            return node
+
+
+def rebuilt_part(scope: Scope, part: Any) -> Any:
+    return expression(scope, part) if isinstance(part, ast.expr) else rebuilt(scope, part)
+
+
+def copied(node: Any, **fields: Any) -> Any:
+    """`node` with other `fields`, in the same place."""
+    return ast.copy_location(type(node)(**{**dict(ast.iter_fields(node)), **fields}), node)
+
+
+def within(scope: Scope, names: Names, make: Callable[[], Any]) -> Any:
+    """What `make` makes where `names` hold these."""
+    before, scope.held = scope.held, {**scope.held, **names}
+    try:
+        with scope.in_place():
+            return make()
+    finally:
+        scope.held = before
+
+
+def plain_comprehension(scope: Scope, node: Display) -> ast.expr:
+    """A comprehension over what is no structure."""
+    first = node.generators[0]
+    names: Names = dict.fromkeys(stored_names([g.target for g in node.generators]), PLAIN)
+
+    def inside() -> ast.expr:
+        parts = {name: rebuilt_part(scope, part) for name, part in ast.iter_fields(node) if name != "generators"}
+        return copied(node, **parts, generators=[rebuilt(scope, g) for g in node.generators])
+
+    made = within(scope, names, inside)
+    with scope.in_place():
+        made.generators[0] = copied(made.generators[0], iter=expression(scope, first.iter))
+    return made
+
+
+def element(scope: Scope, node: ast.expr) -> Tree:
+    """The value of `node`, whatever it is."""
+    found = scope.tree_of(node)
+    return Leaf(rebuilt(scope, node)) if found is None else found
+
+
+def base_of(scope: Scope, node: ast.expr) -> Tree | None:
+    """The tree of `node`, of which a part is taken."""
+    return scope.tree(node.id, node) if isinstance(node, ast.Name) else scope.tree_of(node)

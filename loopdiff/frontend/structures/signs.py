@@ -1,0 +1,108 @@
+"""Signs, in the text alone, that a function works with structures, or is given some."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+from collections.abc import Iterator
+from contextlib import suppress
+
+import numpy as np
+
+from loopdiff.errors import UnsupportedLoopError
+from loopdiff.frontend.callees import Sources
+from loopdiff.frontend.survey import ARRAY_ATTRIBUTES
+from loopdiff.numpy_functions import METHODS
+from loopdiff.source.functions import SourceFunction, dotted_name, python_function
+from loopdiff.source.scopes import parameters
+
+CHANGING = ("at", "copyto", "fill", "fill_diagonal", "itemset", "partition", "put", "put_along_axis", "sort")
+VIEWS = ("items", "keys", "values", "get", "_replace")
+FIELDS = frozenset((*ARRAY_ATTRIBUTES, *METHODS, *dir(np.ndarray)))
+
+
+def gives_structures(source: SourceFunction, sources: Sources) -> bool:
+    """Whether the function may return a dictionary, a record, or a tuple in a tuple."""
+    return any(makes_structure(one, node) for one in reached(source, sources) for node in ast.walk(one.node))
+
+
+def makes_structure(source: SourceFunction, node: ast.AST) -> bool:
+    match node:
+        case ast.Dict() | ast.DictComp():
+            return True
+        case ast.Return(value=ast.List() | ast.ListComp()):
+            return True
+        case ast.Return(value=ast.Tuple(elts=elts)):
+            return any(isinstance(e, ast.Tuple | ast.List | ast.ListComp | ast.Starred) for e in elts)
+        case ast.Call(func=function):
+            value = source.outer.get(dotted_name(function) or "")
+            return value is dict or (isinstance(value, type) and is_record_class(value))
+        case _:
+            return False
+
+
+def is_record_class(value: type) -> bool:
+    return dataclasses.is_dataclass(value) or (issubclass(value, tuple) and hasattr(value, "_fields"))
+
+
+def takes_structures(source: SourceFunction, sources: Sources) -> bool:
+    """Whether some parameter, of the function or of what it calls, looks like a structure, or like a known value."""
+    own = source.signature.parameters.values()
+    if any(p.default is not p.empty and not isinstance(p.default, int | float | complex) for p in own):
+        return True
+    return any(is_taken(one, node) for one in reached(source, sources) for node in ast.walk(one.node))
+
+
+def is_taken(source: SourceFunction, node: ast.AST) -> bool:
+    names = {a.arg for a in parameters(source.node.args)}
+    match node:
+        case ast.Subscript(slice=ast.Constant(value=str())) | ast.Dict() | ast.DictComp() | ast.keyword(arg=None):
+            return True
+        case ast.Attribute(value=ast.Name(id=name), attr=attr) if name in names:
+            return attr not in FIELDS
+        case ast.Call(func=ast.Attribute(attr=attr)) if attr in VIEWS:
+            return True
+        case ast.Call(func=ast.Name(id=name)) if name in names:
+            return True
+        case ast.For(target=target, iter=over) | ast.comprehension(target=target, iter=over):
+            return isinstance(target, ast.Tuple) and any(
+                isinstance(n, ast.Name) and n.id in names for n in ast.walk(over)
+            )
+        case ast.Assign(targets=[ast.Tuple()], value=ast.Name(id=name)) if name in names:
+            return True
+        case ast.Starred(value=ast.Name(id=name)) if name in names:
+            return True
+        case ast.Compare(left=ast.Name(id=name), comparators=[ast.Constant(value=None | str())]) if name in names:
+            return True
+        case _:
+            return False
+
+
+def may_write(source: SourceFunction, sources: Sources) -> bool:
+    """Whether the function, or one that it calls, may change an array that it is given."""
+    return any(is_write(node) for one in reached(source, sources) for node in ast.walk(one.node))
+
+
+def is_write(node: ast.AST) -> bool:
+    match node:
+        case ast.AugAssign() | ast.Subscript(ctx=ast.Store()) | ast.keyword(arg="out"):
+            return True
+        case ast.Call(func=ast.Attribute(attr=attr)):
+            return attr in CHANGING
+        case _:
+            return False
+
+
+def reached(source: SourceFunction, sources: Sources) -> Iterator[SourceFunction]:
+    """The function, and those that are written out in it."""
+    waiting, met = [source], {source.code}
+    while waiting:
+        one = waiting.pop()
+        yield one
+        for value in one.used.values():
+            function = None if sources.rule_of(value) is not None else python_function(value)
+            if function is None or function.__code__ in met:
+                continue
+            met.add(function.__code__)
+            with suppress(UnsupportedLoopError):  # reported where it is called
+                waiting.append(sources.of(function))

@@ -1,0 +1,154 @@
+"""What an expression stands for that holds several values: which, under which keys, and how it is written."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+Kind = Literal["tuple", "list", "dict", "record"]
+Path = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Leaf:
+    """One value, a number or an array: that of the expression `expr`."""
+
+    expr: ast.expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Static:
+    """A value that is known before the loops run, and is no number or array of the call: None, a text, a function."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Branch:
+    """Several values: `items[k]` is the one under `keys[k]`, a place, a key of a dictionary or the name of a field.
+
+    `type` is the class that Python would make of it. `is_ordered`: a loop over it goes in the order of the keys; not
+    known of a dictionary that was filled in one order or another.
+    """
+
+    kind: Kind
+    type: type[Any]
+    keys: tuple[Any, ...]
+    items: tuple[Tree, ...]
+    is_ordered: bool = True
+
+    def item(self, key: Any) -> Tree | None:
+        """What stands under `key`; None if nothing does."""
+        found = next((k for k, known in enumerate(self.keys) if known == key and type(known) is type(key)), None)
+        return None if found is None else self.items[found]
+
+    def with_items(self, items: tuple[Tree, ...]) -> Branch:
+        return replace(self, items=items)
+
+
+Tree = Leaf | Static | Branch
+
+
+def in_row(kind: Literal["tuple", "list"], items: tuple[Tree, ...]) -> Branch:
+    """A tuple or list of `items`."""
+    return Branch(kind, tuple if kind == "tuple" else list, tuple(range(len(items))), items)
+
+
+def dictionary_of(items: Mapping[Any, Tree]) -> Branch:
+    return Branch("dict", dict, tuple(items), tuple(items.values()))
+
+
+def is_sequence(tree: Tree) -> bool:
+    """Whether `tree` has its items in places: tuples, lists and named tuples."""
+    return isinstance(tree, Branch) and (tree.kind in ("tuple", "list") or issubclass(tree.type, tuple))
+
+
+def leaves(tree: Tree, path: Path = ()) -> Iterator[tuple[Path, Leaf]]:
+    """The values in `tree` that the loops compute with, in order, and where they stand in it."""
+    match tree:
+        case Leaf():
+            yield path, tree
+        case Branch(keys=keys, items=items):
+            for key, item in zip(keys, items, strict=True):
+                yield from leaves(item, (*path, key))
+        case Static():
+            pass
+
+
+def statics(tree: Tree) -> Iterator[Any]:
+    """The values in `tree` that are known before the loops run."""
+    match tree:
+        case Static(value=value):
+            yield value
+        case Branch(items=items):
+            for item in items:
+                yield from statics(item)
+        case Leaf():
+            pass
+
+
+def with_leaves(tree: Tree, make: Callable[[Path, Leaf], Tree], path: Path = ()) -> Tree:
+    """`tree` with what `make` gives for the leaf at each path."""
+    match tree:
+        case Leaf():
+            return make(path, tree)
+        case Branch(keys=keys, items=items):
+            made = (with_leaves(item, make, (*path, k)) for k, item in zip(keys, items, strict=True))
+            return tree.with_items(tuple(made))
+        case Static():
+            return tree
+
+
+def merged(a: Tree, b: Tree) -> Tree | None:
+    """What holds for both trees, which differ in the values of their leaves alone; None if they differ in more."""
+    match a, b:
+        case Leaf(), Leaf():
+            return a
+        case Static(value=first), Static(value=second):
+            return a if same(first, second) else None
+        case Branch(), Branch() if a.kind == b.kind and a.type is b.type and set(a.keys) == set(b.keys):
+            items = tuple(merged(item, other) for k, item in zip(a.keys, a.items, strict=True) if (other := b.item(k)))
+            if len(items) < len(a.items) or any(i is None for i in items):
+                return None
+            is_ordered = a.is_ordered and b.is_ordered and a.keys == b.keys
+            return replace(a, items=tuple(i for i in items if i is not None), is_ordered=is_ordered)
+        case _:
+            return None
+
+
+def are_alike(a: Tree, b: Tree) -> bool:
+    """Whether two trees differ in nothing but the values of their leaves."""
+    return merged(a, b) is not None
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two values that are known before the loops run are one for them."""
+    return a is b or (type(a) is type(b) and isinstance(a, str | int) and a == b)
+
+
+def form(tree: Tree) -> str:
+    """What is alike for trees that are alike: for people, and in keys beside `statics`."""
+    match tree:
+        case Leaf():
+            return "*"
+        case Static():
+            return "="
+        case Branch(kind=kind, keys=keys, items=items):
+            inside = ", ".join(f"{k!r}: {form(item)}" for k, item in zip(keys, items, strict=True))
+            return f"{kind} {tree.type.__qualname__} {tree.is_ordered} {{{inside}}}"
+
+
+def described(tree: Tree) -> str:
+    """`tree` in the words of a report."""
+    match tree:
+        case Leaf():
+            return "a number or an array"
+        case Static(value=value):
+            return repr(value)
+        case Branch(kind="record"):
+            return f"a `{tree.type.__name__}`"
+        case Branch(kind=kind, keys=keys):
+            word = {"tuple": "a tuple", "list": "a list", "dict": "a dictionary"}[kind]
+            return f"{word} of {len(keys)}"

@@ -1,0 +1,126 @@
+"""Trees of expressions: parts of structures, displays, what is put together."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any
+
+from loopdiff.frontend.structures.calls import called
+from loopdiff.frontend.structures.iterated import MOST_ITEMS, comprehension, spread
+from loopdiff.frontend.structures.known import static
+from loopdiff.frontend.structures.rewriting import base_of, copied, element, expression, written
+from loopdiff.frontend.structures.scope import Scope
+from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, dictionary_of, in_row, is_sequence
+from loopdiff.source.functions import MISSING
+
+
+def tree_of(scope: Scope, node: ast.expr) -> Tree | None:
+    """What `node` is, where names give it several values, or one that is known; None for other expressions."""
+    match node:
+        case ast.Name(id=name, ctx=ast.Load()):
+            scope.owned.discard(name)
+            return scope.tree(name, node)
+        case ast.Attribute() | ast.Subscript() if isinstance(node.ctx, ast.Load):
+            return part_of(scope, node)
+        case ast.Tuple(elts=elts) | ast.List(elts=elts) if isinstance(node.ctx, ast.Load):
+            return in_row("tuple" if isinstance(node, ast.Tuple) else "list", spread(scope, elts))
+        case ast.Dict(keys=keys, values=values):
+            return dictionary(scope, keys, values, node)
+        case ast.ListComp() | ast.GeneratorExp() | ast.DictComp():
+            return comprehension(scope, node)
+        case ast.IfExp(test=test, body=body, orelse=orelse):
+            known = static(scope, test)
+            return None if known is MISSING else element(scope, body if known else orelse)
+        case ast.BinOp(left=left, op=ast.Add() | ast.Mult() as op, right=right):
+            return put_together(scope, left, op, right)
+        case ast.Call():
+            return called(scope, node)
+        case _:
+            return None
+
+
+def part_of(scope: Scope, node: ast.Attribute | ast.Subscript) -> Tree | None:
+    """A field or an element."""
+    base = base_of(scope, node.value)
+    match node, base:
+        case _, None:
+            return None
+        case ast.Attribute(), Branch(kind="record"):
+            found = base.item(node.attr)
+            if found is None:
+                return scope.reject(f"{described(base)} has no field `{node.attr}`", node)
+            return handed_out(scope, node, found)
+        case ast.Subscript(slice=index), Branch() if is_sequence(base) or base.kind == "dict":
+            return handed_out(scope, node, element_at(scope, base, index, node))
+        case _, Branch():
+            return scope.reject(f"`{ast.unparse(node.value)}` is {described(base)}", node)
+        case _, Static(value=value) if isinstance(node, ast.Attribute) and isinstance(value, Enum):
+            return Static(getattr(value, node.attr, None))
+        case _:
+            own = written(scope, base, node.value)
+            rest = {} if isinstance(node, ast.Attribute) else {"slice": expression(scope, node.slice)}
+            return Leaf(copied(node, value=own, **rest))
+
+
+def handed_out(scope: Scope, node: ast.Attribute | ast.Subscript, found: Tree) -> Tree:
+    """`found`, a part: a list or dictionary that is handed out belongs to two."""
+    if isinstance(found, Branch):
+        scope.owned -= {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    return found
+
+
+def element_at(scope: Scope, base: Branch, index: ast.expr, node: ast.Subscript) -> Tree:
+    """`base[index]`."""
+    text, what = ast.unparse(node.value), described(base)
+    if isinstance(index, ast.Slice) and is_sequence(base):
+        bounds = [None if b is None else static(scope, b) for b in (index.lower, index.upper, index.step)]
+        if any(b is MISSING for b in bounds):
+            return scope.reject(f"which elements of `{text}`, {what}, these are is not known", node)
+        return in_row("list" if base.kind == "list" else "tuple", base.items[slice(*bounds)])
+    key = static(scope, index)
+    if key is MISSING:
+        hint = "go through it by a `for` loop, or pass one array with an axis more"
+        return scope.reject(f"which element of `{text}`, {what}, this is is not known", node, hint)
+    if is_sequence(base) and isinstance(key, int) and -len(base.items) <= key < len(base.items):
+        return base.items[key]
+    found = base.item(key) if base.kind == "dict" else None
+    return scope.reject(f"`{text}`, {what}, has no element {key!r}", node) if found is None else found
+
+
+def dictionary(scope: Scope, keys: Sequence[ast.expr | None], values: Sequence[ast.expr], node: ast.AST) -> Tree:
+    """A dictionary written out, with those behind `**`."""
+    found: dict[Any, Tree] = {}
+    for key, value in zip(keys, values, strict=True):
+        tree = element(scope, value)
+        if key is None:
+            if not isinstance(tree, Branch) or tree.kind != "dict":
+                return scope.reject(f"`{ast.unparse(value)}` is no dictionary with known keys", value)
+            found |= dict(zip(tree.keys, tree.items, strict=True))
+        else:
+            known = static(scope, key)
+            if known is MISSING:
+                return scope.reject(f"the key `{ast.unparse(key)}` is not known before the loops run", key)
+            found[known] = tree
+    return dictionary_of(found)
+
+
+def put_together(scope: Scope, left: ast.expr, op: ast.operator, right: ast.expr) -> Tree | None:
+    """`a + b` of two tuples or lists, or `n * a`."""
+    if not any(isinstance(n, ast.Tuple | ast.List) or holds_row(scope, n) for n in (left, right)):
+        return None
+    first, second = element(scope, left), element(scope, right)
+    kinds = [t for t in (first, second) if isinstance(t, Branch) and t.kind in ("tuple", "list")]
+    if isinstance(op, ast.Add) and len(kinds) == 2 and kinds[0].kind == kinds[1].kind:
+        return in_row("list" if kinds[0].kind == "list" else "tuple", (*kinds[0].items, *kinds[1].items))
+    count = static(scope, left if first is not kinds[0] else right) if len(kinds) == 1 else MISSING
+    if isinstance(op, ast.Mult) and type(count) is int and count * len(kinds[0].items) <= MOST_ITEMS:
+        return in_row("list" if kinds[0].kind == "list" else "tuple", kinds[0].items * count)
+    return None
+
+
+def holds_row(scope: Scope, node: ast.expr) -> bool:
+    """Whether `node` is a name of a tuple or list."""
+    found = scope.held.get(node.id) if isinstance(node, ast.Name) else None
+    return isinstance(found, Branch) and found.kind in ("tuple", "list")
