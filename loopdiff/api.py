@@ -111,14 +111,15 @@ class Differentiable(Generic[P, R]):
     def structured_calls(self, args: Arguments) -> StructuredCalls | None:
         """The entry points for arguments among which are lists, dictionaries, records, or values that are no numbers;
         None where there are none."""
-        if not self.program.has_structures and all(isinstance(a, PLAIN_ARGUMENTS) for a in args):
+        program = self.program
+        if not isinstance(program, Program):
+            return None
+        if not program.has_structures and all(isinstance(a, PLAIN_ARGUMENTS) for a in args):
             return None
         from loopdiff.calls.structured import find_calls
 
-        if not isinstance(self.program, Program):
-            return None
         with self.lock:
-            return find_calls(self.structured, self.program, self.requested, self.flat, args)
+            return find_calls(self.structured, program, self.requested, self.flat, args)
 
     def flat(self, source: SourceFunction, wrt: tuple[str, ...] | None) -> Differentiable:
         """The function of the leaves of structures, which `source` is."""

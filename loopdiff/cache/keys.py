@@ -23,7 +23,6 @@ import numpy as np
 
 from loopdiff.errors import Home, UnsupportedLoopError
 from loopdiff.frontend.callees import Sources
-from loopdiff.frontend.structures.trees import form, statics
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import statements
 from loopdiff.rules.definitions import Rule, add_key, has_text, name_rule, rule_key
@@ -99,6 +98,8 @@ class Content:
             yield name
             yield from self.of_value(value)
         if source.apart is not None:
+            from loopdiff.frontend.structures.trees import form, statics
+
             yield "apart"
             for name, tree in source.apart:
                 yield from (name, form(tree))

@@ -10,7 +10,7 @@ import numpy as np
 
 from loopdiff.calls.arguments import Arguments
 from loopdiff.calls.pullback import Pullback
-from loopdiff.errors import NOWHERE, ArgumentError, DifferentiationError
+from loopdiff.errors import NOWHERE, ArgumentError, DifferentiationError, UnsupportedLoopError
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.structures.apart import taken_apart
 from loopdiff.frontend.structures.given import (
@@ -19,11 +19,11 @@ from loopdiff.frontend.structures.given import (
     is_structure,
     leaves_like,
     of_leaves,
-    rebuilt,
+    of_values,
     trees_of,
 )
 from loopdiff.frontend.structures.scope import Apart
-from loopdiff.frontend.structures.trees import Leaf, Tree, described, leaves, same
+from loopdiff.frontend.structures.trees import Branch, Leaf, Tree, described, leaves, same
 from loopdiff.source.functions import SourceFunction
 from loopdiff.specialize.gradients import record_type
 
@@ -102,7 +102,7 @@ class StructuredCalls:
 
     def result(self, value: Any) -> Any:
         """What the function returns, of what `flat` does."""
-        return value if self.apart.result is None else rebuilt(self.apart.result, iter(value))
+        return value if self.apart.result is None else of_values(self.apart.result, iter(value))
 
     def value_and_grad(self, *args: Any) -> tuple[Any, Any]:
         value, gradients = self.flat.value_and_grad(*self.leaves(args))
@@ -198,11 +198,24 @@ def made_calls(program: Program, wrt: Names, make: MakeFlat, args: Arguments) ->
     paths = [(name, path) for name, tree in trees.items() for path, _ in leaves(tree)]
     arrays = [place for place, value in zip(paths, values, strict=True) if isinstance(value, np.ndarray)]
     given = {name: tree for name, tree in trees.items() if not isinstance(tree, Leaf)}
-    apart = taken_apart(program.source, program.sources, given, arrays)
+    try:
+        apart = taken_apart(program.source, program.sources, given, arrays)
+    except UnsupportedLoopError as error:
+        refuse_lists({n: t for n, t in trees.items() if n not in dict(arrays)}, error)
+        raise
     names = [name for of in apart.parameters.values() for name in of]
     floating = {name for name, value in zip(names, values, strict=True) if np.result_type(value).kind in "fc"}
     chosen = None if wrt is None else tuple(n for of in wrt for n in chosen_names(apart, of, floating))
     return StructuredCalls(make(apart.source, chosen), apart, args)
+
+
+def refuse_lists(trees: Mapping[str, Tree], error: UnsupportedLoopError) -> None:
+    """Raise ArgumentError (LD210) for lists of numbers that a program was refused with: it may want arrays."""
+    rows = {name: tree for name, tree in trees.items() if isinstance(tree, Branch) and tree.kind in ("list", "tuple")}
+    lists = [name for name, tree in rows.items() if all(isinstance(item, Leaf) for item in tree.items)]
+    if lists and all(d.code == "LD134" for d in error.diagnostics):
+        found = [reject("LD210", f"`{n}` is {described(trees[n])}, used as an array", NOWHERE) for n in lists]
+        raise ArgumentError(*found, *error.diagnostics) from None
 
 
 def chosen_names(apart: Apart, name: str, floating: Collection[str]) -> list[str]:

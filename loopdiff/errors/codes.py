@@ -143,7 +143,7 @@ CODES: dict[str, Code] = {
         "Tuples, lists, dictionaries and records are taken apart before the loops are read: names of them become many "
         "variables, loops over them are written out. So which elements and keys there are, and which is meant, is "
         "known everywhere, on all ways alike, and a list or dictionary that others may have, too, is not changed.",
-        "go through it by a `for` loop over its elements, or use an array with an axis more",
+        "use variables, or arrays, for what changes, and name elements and keys as they are",
     ),
     "LD201": Code(
         "array expected",

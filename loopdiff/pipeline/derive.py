@@ -15,9 +15,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from loopdiff.errors import UnsupportedLoopError
 from loopdiff.frontend.capture import ArgumentType
 from loopdiff.ir import nodes as ir
 from loopdiff.pipeline.stages import Stages
@@ -31,6 +33,10 @@ if TYPE_CHECKING:
     from loopdiff.ad.tape.sweeps import SweepForm, Sweeps
     from loopdiff.frontend.callees import Sources
     from loopdiff.frontend.parse import Surface
+
+
+# The surface LoopSet, None where it depends on types, and whether the function is only called by its leaves.
+Look = tuple[ir.LoopSet | None, bool]
 
 
 def look_through(source: SourceFunction, sources: Sources, stages: Stages) -> ir.LoopSet | None:
@@ -56,6 +62,43 @@ def read(source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentT
     found = stages.run("parse", parse_surface, source, sources, types)
     stages.check("surface", found.ls)
     return found
+
+
+def looked_through(source: SourceFunction, sources: Sources, stages: Stages) -> Look:
+    """A first look at a function, when it is decorated. Raises UnsupportedLoopError (LD1xx)."""
+    from loopdiff.frontend.structures.apart import is_flat, taken_apart
+    from loopdiff.frontend.structures.signs import gives_structures, takes_structures
+
+    if gives_structures(source, sources):
+        with suppress(UnsupportedLoopError):
+            result = taken_apart(source, sources, {}).result
+            if result is not None and not is_flat(result):
+                return None, True
+    try:
+        return look_through(source, sources, stages), False
+    except UnsupportedLoopError as error:
+        if takes_structures(source, sources):
+            return None, False
+        return look_through(own_source(source, sources, error), sources, stages), False
+
+
+def own_source(source: SourceFunction, sources: Sources, error: UnsupportedLoopError) -> SourceFunction:
+    """`source`, which was refused with `error`, without the structures in it. Raises `error` if there are none, and
+    UnsupportedLoopError (LD134) for those that cannot be followed."""
+    from loopdiff.frontend.structures.apart import taken_apart
+
+    apart = taken_apart(source, sources, {})
+    if not apart.is_changed:
+        raise error
+    return apart.source
+
+
+def read_for(source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentType], stages: Stages) -> Surface:
+    """The function for arguments of `types`. Raises UnsupportedLoopError (LD1xx)."""
+    try:
+        return read(source, sources, types, stages)
+    except UnsupportedLoopError as error:
+        return read(own_source(source, sources, error), sources, types, stages)
 
 
 def lower(

@@ -40,8 +40,10 @@ from loopdiff.pipeline.derive import (
     derive_sparsity,
     derive_sweeps,
     derive_tangent,
+    looked_through,
     lower,
     plain_buffers,
+    read_for,
 )
 from loopdiff.pipeline.stages import Progress, Stages
 from loopdiff.settings.options import Options, PlanPolicy, TapePolicy, is_whole_compiler
@@ -49,7 +51,6 @@ from loopdiff.settings.requests import NOTHING, Request, Requests
 from loopdiff.source.functions import SourceFunction
 from loopdiff.specialize.gradients import record_type
 from loopdiff.specialize.interface import Interface, interface_of
-from loopdiff.specialize.reading import looked_through, read_for
 from loopdiff.specialize.results import is_floating, refuse_integers, result_types
 from loopdiff.specialize.units import Plan, SweepName, SweepUnits, Unit, kept_plan
 
@@ -73,7 +74,6 @@ class Program:
     """
 
     def __init__(self, source: SourceFunction, options: Options, sources: Sources | None = None) -> None:
-        """`sources` are those of functions that it may call, where they were read before."""
         self.source, self.options = source, options
         self.stages = Stages(source.name, Progress(source.name, options.progress))
         self.lock, self.sources = RLock(), sources or Sources()
@@ -86,8 +86,7 @@ class Program:
         if found is None:
             found = looked_through(source, self.sources, self.stages)
             store.save("surface", found)
-        self.surface: ir.LoopSet | None = found[0]
-        self.has_structures: bool = found[1]
+        self.surface, self.has_structures = found
 
     def read(self, types: Mapping[str, ArgumentType], stages: Stages) -> Surface:
         """The function as it was written, for arguments of `types`."""
@@ -107,8 +106,6 @@ class GradientProgram:
     `specialize` gives the program's sweeps for argument types, `wrt` is what they were asked to differentiate.
     `has_value`: the program's result comes before the gradients.
     """
-
-    has_structures = False
 
     def __init__(
         self,
@@ -140,8 +137,6 @@ class GradientProgram:
 
 class PullbackProgram:
     """The gradients of `inner` for any seeds and cotangents, as a program of the arguments and of these."""
-
-    has_structures = False
 
     def __init__(self, inner: Specialization) -> None:
         program = inner.program

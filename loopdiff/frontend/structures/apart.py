@@ -16,7 +16,7 @@ from loopdiff.errors import UnsupportedLoopError
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.structures.rewriting import copied
-from loopdiff.frontend.structures.scope import PLAIN, Apart, Scope, Walk, key_of, named, stored_names
+from loopdiff.frontend.structures.scope import PLAIN, Apart, Scope, Walk, in_variables, key_of, stored_names
 from loopdiff.frontend.structures.statements import block
 from loopdiff.frontend.structures.trees import Branch, Leaf, Path, Tree, are_alike, described, leaves, with_leaves
 from loopdiff.frontend.structures.values import tree_of
@@ -103,7 +103,7 @@ def apart(scope: Scope, source: SourceFunction, given: Mapping[str, Tree], kind:
         own = (
             Leaf(ast.copy_location(ast.Name(name), known[name]))
             if tree is None
-            else named(scope, name, tree, known[name])
+            else in_variables(scope, name, tree, known[name])
         )
         became[name] = tuple(leaf.expr.id for _, leaf in leaves(own) if isinstance(leaf.expr, ast.Name))
         scope.held[name] = PLAIN if isinstance(own, Leaf) else own

@@ -12,7 +12,7 @@ STARS = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 Spread = Callable[[Sequence[ast.expr]], tuple[Tree, ...]]
 
 
-def matched(
+def parameters_given(
     signature: inspect.Signature, node: ast.Call, spread: Spread, element: Callable[[ast.expr], Tree]
 ) -> dict[str, Tree] | None:
     """What `node` gives for each parameter that it gives something for, in the order in which Python evaluates it.

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from loopdiff.frontend.structures.known import static
 from loopdiff.frontend.structures.rewriting import base_of, expression, rebuilt
-from loopdiff.frontend.structures.scope import PLAIN, Plain, Scope, named, stored_names
+from loopdiff.frontend.structures.scope import PLAIN, Plain, Scope, in_variables, stored_names
 from loopdiff.frontend.structures.trees import (
     Branch,
     Leaf,
@@ -17,14 +17,13 @@ from loopdiff.frontend.structures.trees import (
     in_row,
     is_sequence,
     leaves,
-    with_leaves,
 )
 from loopdiff.source.functions import MISSING
 
 Pair = tuple[ast.expr, ast.expr]
 
 
-def bind(scope: Scope, targets: Sequence[ast.expr], tree: Tree, node: ast.stmt, is_fresh: bool = False) -> None:
+def assign_tree(scope: Scope, targets: Sequence[ast.expr], tree: Tree, node: ast.stmt, is_fresh: bool = False) -> None:
     """`targets = ... = tree`; `is_fresh`: nobody else has the lists and dictionaries in it."""
     pairs: list[Pair] = []
     held: dict[str, Tree | Plain] = {}
@@ -45,7 +44,7 @@ def take_apart(scope: Scope, target: ast.expr, tree: Tree, pairs: list[Pair], he
             pairs.append((target, expr))
             held[name] = PLAIN
         case ast.Name(id=name), _:
-            own = named(scope, name, tree, target)
+            own = in_variables(scope, name, tree, target)
             pairs += [(stored(to), leaf.expr) for (_, leaf), to in zip(leaves(tree), variables(own), strict=True)]
             held[name] = own
         case ast.Tuple(elts=elts) | ast.List(elts=elts), Branch() if is_sequence(tree) or tree.kind == "dict":
@@ -105,7 +104,7 @@ def store_part(
         scope.reject(f"`{ast.unparse(target.value)}`, {described(base)}, has no element {key!r}", target)
         return
     items = dict(zip(base.keys, base.items, strict=True)) | {key: tree}
-    own = named(scope, name, Branch(base.kind, base.type, tuple(items), tuple(items.values())), target)
+    own = in_variables(scope, name, Branch(base.kind, base.type, tuple(items), tuple(items.values())), target)
     assert isinstance(own, Branch)
     placed = own.items[list(items).index(key)]
     pairs += [(stored(to), leaf.expr) for (_, leaf), to in zip(leaves(tree), variables(placed), strict=True)]
@@ -137,19 +136,3 @@ def variables(tree: Tree) -> list[ast.expr]:
 def stored(name: ast.expr) -> ast.expr:
     assert isinstance(name, ast.Name)
     return ast.copy_location(ast.Name(name.id, ast.Store()), name)
-
-
-def steadied(scope: Scope, tree: Tree, changing: set[str], node: ast.expr) -> Tree:
-    """`tree` as it is now: what is computed, or is in a variable of `changing`, gets another one."""
-
-    def kept(_: object, leaf: Leaf) -> Leaf:
-        if isinstance(leaf.expr, ast.Constant) or (isinstance(leaf.expr, ast.Name) and leaf.expr.id not in changing):
-            return leaf
-        if not scope.may_run_ahead:
-            return scope.reject(f"`{ast.unparse(node)}` is computed where it may not run at all", node)
-        name = scope.names.fresh("item")
-        target: ast.expr = ast.copy_location(ast.Name(name, ast.Store()), node)
-        scope.out.append(ast.copy_location(ast.Assign([target], leaf.expr), node))
-        return Leaf(ast.copy_location(ast.Name(name, ast.Load()), node))
-
-    return with_leaves(tree, kept)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from loopdiff.errors import UnsupportedLoopError
-from loopdiff.frontend.structures.arguments import matched
+from loopdiff.frontend.structures.arguments import parameters_given
 from loopdiff.frontend.structures.iterated import spread
 from loopdiff.frontend.structures.known import static
 from loopdiff.frontend.structures.records import of_builtin
@@ -90,7 +90,7 @@ def without_structures(scope: Scope, node: ast.Call) -> tuple[ast.expr, Branch |
     source = callee_of(scope, node.func)
     if source is None:
         return None
-    given = matched(source.signature, node, lambda nodes: spread(scope, nodes), lambda n: element(scope, n))
+    given = parameters_given(source.signature, node, lambda nodes: spread(scope, nodes), lambda n: element(scope, n))
     if given is None:
         return None
     trees = {name: tree for name, tree in given.items() if not isinstance(tree, Leaf)}

@@ -83,7 +83,7 @@ def kind_of(kind: type[Any]) -> Kind:
     return "tuple" if kind is tuple else "list" if kind is list else "record"
 
 
-def rebuilt(tree: Tree, values: Iterator[Any]) -> Any:
+def of_values(tree: Tree, values: Iterator[Any]) -> Any:
     """What `tree` says, of these values of its leaves."""
     match tree:
         case Leaf():
@@ -91,12 +91,12 @@ def rebuilt(tree: Tree, values: Iterator[Any]) -> Any:
         case Static(value=value):
             return value
         case Branch(kind="record", type=kind, keys=keys, items=items):
-            parts = [rebuilt(item, values) for item in items]
+            parts = [of_values(item, values) for item in items]
             return kind(*parts) if issubclass(kind, tuple) else kind(**dict(zip(keys, parts, strict=True)))
         case Branch(kind="dict", keys=keys, items=items):
-            return {key: rebuilt(item, values) for key, item in zip(keys, items, strict=True)}
+            return {key: of_values(item, values) for key, item in zip(keys, items, strict=True)}
         case Branch(type=kind, items=items):
-            return kind([rebuilt(item, values) for item in items])
+            return kind([of_values(item, values) for item in items])
 
 
 def of_leaves(spec: Any, values: Sequence[Any]) -> Any:

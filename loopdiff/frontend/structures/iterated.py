@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from loopdiff.frontend.structures.known import static
-from loopdiff.frontend.structures.rewriting import base_of, element, within
+from loopdiff.frontend.structures.rewriting import base_of, element, steadied, where_held
 from loopdiff.frontend.structures.scope import Names, Scope
 from loopdiff.frontend.structures.trees import Branch, Static, Tree, described, dictionary_of, in_row, is_sequence
 from loopdiff.source.functions import MISSING
@@ -99,23 +99,24 @@ def comprehension(scope: Scope, node: ast.ListComp | ast.GeneratorExp | ast.Dict
     for generator in node.generators:
         longer: list[Names] = []
         for names in rounds:
-            items = within(scope, names, partial(comprehended, scope, node, generator.iter))
+            here = partial(comprehended, scope, node, generator.iter)
+            items = here() if generator is node.generators[0] else where_held(scope, names, here)
             if items is None:
                 return None
-            for item in items:
+            for item in [steadied(scope, i, (), generator.iter) for i in items]:
                 inner: Names = {**names, **held_by(scope, generator.target, item)}
-                tests = [within(scope, inner, partial(static, scope, test)) for test in generator.ifs]
+                tests = [where_held(scope, inner, partial(static, scope, test)) for test in generator.ifs]
                 if any(t is MISSING for t in tests):
                     scope.reject("whether this is among the elements is not known before the loops run", node)
                     return in_row("list", ())
                 longer += [inner] if all(tests) else []
         rounds = longer
     if not isinstance(node, ast.DictComp):
-        return in_row("list", tuple(within(scope, names, partial(element, scope, node.elt)) for names in rounds))
-    keys = [within(scope, names, partial(static, scope, node.key)) for names in rounds]
+        return in_row("list", tuple(where_held(scope, names, partial(element, scope, node.elt)) for names in rounds))
+    keys = [where_held(scope, names, partial(static, scope, node.key)) for names in rounds]
     if any(k is MISSING for k in keys):
         return scope.reject(f"the key `{ast.unparse(node.key)}` is not known before the loops run", node.key)
-    values = [within(scope, names, partial(element, scope, node.value)) for names in rounds]
+    values = [where_held(scope, names, partial(element, scope, node.value)) for names in rounds]
     found = dict(zip(keys, values, strict=True))
     return dictionary_of(found)
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from loopdiff.frontend.structures.iterated import items_of, items_of_call, spread
 from loopdiff.frontend.structures.known import static
-from loopdiff.frontend.structures.rewriting import base_of, copied, element, written
+from loopdiff.frontend.structures.rewriting import base_of, copied, display_of, element
 from loopdiff.frontend.structures.scope import Scope
 from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, in_row
 from loopdiff.source.functions import MISSING
@@ -43,7 +43,7 @@ def total(scope: Scope, function: Any, node: ast.Call) -> Tree | None:
     items = items_of(scope, node.args[0])
     if items is None:
         return None
-    values = [written(scope, i, node) for i in items]
+    values = [display_of(scope, i, node) for i in items]
     if function is sum:
         found: ast.expr = ast.copy_location(ast.Constant(0), node)
         for value in values:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from loopdiff.frontend.structures.scope import PLAIN, Names, Scope, stored_names
-from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, is_sequence
+from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, is_sequence, with_leaves
 
 Display = ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp
 
@@ -15,10 +15,10 @@ Display = ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp
 def expression(scope: Scope, node: ast.expr) -> ast.expr:
     """`node` without structures: where it is one it is written out."""
     found = scope.tree_of(node)
-    return rebuilt(scope, node) if found is None else written(scope, found, node)
+    return rebuilt(scope, node) if found is None else display_of(scope, found, node)
 
 
-def written(scope: Scope, tree: Tree, node: ast.AST) -> ast.expr:
+def display_of(scope: Scope, tree: Tree, node: ast.AST) -> ast.expr:
     """An expression for `tree`."""
     match tree:
         case Leaf(expr=expr):
@@ -27,7 +27,7 @@ def written(scope: Scope, tree: Tree, node: ast.AST) -> ast.expr:
             return scope.name_for(value, node)
         case Branch(items=items) if is_sequence(tree):
             kind = ast.List if tree.kind == "list" else ast.Tuple
-            return ast.copy_location(kind([written(scope, i, node) for i in items], ast.Load()), node)
+            return ast.copy_location(kind([display_of(scope, i, node) for i in items], ast.Load()), node)
         case Branch():
             return scope.reject(f"`{ast.unparse(node)}` is {described(tree)}, used as one value", node).expr
 
@@ -39,7 +39,7 @@ def rebuilt(scope: Scope, node: Any) -> Any:
             return [rebuilt_part(scope, part) for part in node]
         case ast.Lambda(args=args, body=body):
             inner: Names = {a.arg: PLAIN for a in (*args.posonlyargs, *args.args, *args.kwonlyargs)}
-            return copied(node, body=within(scope, inner, lambda: expression(scope, body)))
+            return copied(node, body=where_held(scope, inner, lambda: expression(scope, body)))
         case ast.ListComp() | ast.GeneratorExp() | ast.SetComp() | ast.DictComp():
             return plain_comprehension(scope, node)
         case ast.IfExp(test=test, body=body, orelse=orelse):
@@ -65,7 +65,7 @@ def copied(node: Any, **fields: Any) -> Any:
     return ast.copy_location(type(node)(**{**dict(ast.iter_fields(node)), **fields}), node)
 
 
-def within(scope: Scope, names: Names, make: Callable[[], Any]) -> Any:
+def where_held(scope: Scope, names: Names, make: Callable[[], Any]) -> Any:
     """What `make` makes where `names` hold these."""
     before, scope.held = scope.held, {**scope.held, **names}
     try:
@@ -84,7 +84,7 @@ def plain_comprehension(scope: Scope, node: Display) -> ast.expr:
         parts = {name: rebuilt_part(scope, part) for name, part in ast.iter_fields(node) if name != "generators"}
         return copied(node, **parts, generators=[rebuilt(scope, g) for g in node.generators])
 
-    made = within(scope, names, inside)
+    made = where_held(scope, names, inside)
     with scope.in_place():
         made.generators[0] = copied(made.generators[0], iter=expression(scope, first.iter))
     return made
@@ -99,3 +99,19 @@ def element(scope: Scope, node: ast.expr) -> Tree:
 def base_of(scope: Scope, node: ast.expr) -> Tree | None:
     """The tree of `node`, of which a part is taken."""
     return scope.tree(node.id, node) if isinstance(node, ast.Name) else scope.tree_of(node)
+
+
+def steadied(scope: Scope, tree: Tree, changing: Collection[str], node: ast.expr) -> Tree:
+    """`tree` as it is now: what is computed, or is in a variable of `changing`, gets another one."""
+
+    def kept(_: object, leaf: Leaf) -> Leaf:
+        if isinstance(leaf.expr, ast.Constant) or (isinstance(leaf.expr, ast.Name) and leaf.expr.id not in changing):
+            return leaf
+        if not scope.may_run_ahead:
+            return scope.reject(f"`{ast.unparse(node)}` is computed where it may not run at all", node)
+        name = scope.names.fresh("item")
+        target: ast.expr = ast.copy_location(ast.Name(name, ast.Store()), node)
+        scope.out.append(ast.copy_location(ast.Assign([target], leaf.expr), node))
+        return Leaf(ast.copy_location(ast.Name(name, ast.Load()), node))
+
+    return with_leaves(tree, kept)

@@ -152,7 +152,7 @@ class Scope:
             case None | Plain():
                 return None
             case Torn(first, second):
-                words = " or ".join(word_of(held) for held in (first, second))
+                words = ", or ".join(word_of(held) for held in (first, second))
                 return self.reject(f"`{name}` holds {words}, depending on the way here", node)
             case _:
                 return found
@@ -231,7 +231,7 @@ def stored_names(nodes: Sequence[ast.AST]) -> set[str]:
     return {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
 
-def named(scope: Scope, name: str, tree: Tree, node: ast.AST) -> Tree:
+def in_variables(scope: Scope, name: str, tree: Tree, node: ast.AST) -> Tree:
     """`tree` with the variables of `name` as its leaves."""
 
     def variable(path: Path, _: Leaf) -> Leaf:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from loopdiff.frontend.structures.bindings import bind, steadied
+from loopdiff.frontend.structures.bindings import assign_tree
 from loopdiff.frontend.structures.calls import leading, pending_call
 from loopdiff.frontend.structures.iterated import items_of, known_range
 from loopdiff.frontend.structures.known import static
-from loopdiff.frontend.structures.rewriting import base_of, copied, element, expression, rebuilt, written
+from loopdiff.frontend.structures.rewriting import base_of, copied, display_of, element, expression, rebuilt, steadied
 from loopdiff.frontend.structures.scope import PLAIN, Held, Names, Scope, Torn, joined, stored_names, torn
 from loopdiff.frontend.structures.trees import Branch, Leaf, Tree, form, in_row, leaves
 from loopdiff.frontend.structures.values import put_together
@@ -87,7 +87,7 @@ def assign(scope: Scope, targets: Sequence[ast.expr], value: ast.expr, node: ast
         case _:
             tree = element(scope, value)
             is_fresh = isinstance(value, FRESH) and not isinstance(tree, Leaf)
-            bind(scope, targets, tree, node, is_fresh)
+            assign_tree(scope, targets, tree, node, is_fresh)
 
 
 def augment(scope: Scope, node: ast.AugAssign) -> None:
@@ -100,7 +100,7 @@ def augment(scope: Scope, node: ast.AugAssign) -> None:
             if tree is None:
                 scope.reject(f"`{ast.unparse(node)}` changes a structure", node)
             else:
-                bind(scope, [target], tree, node, was_owned)
+                assign_tree(scope, [target], tree, node, was_owned)
         case ast.Subscript(value=base) | ast.Attribute(value=base) if isinstance(base_of(scope, base), Branch):
             augment_part(scope, node)
         case target:
@@ -133,7 +133,7 @@ def append(scope: Scope, name: str, tree: Branch, added: Tree, node: ast.stmt) -
         scope.reject(f"`{name}` is changed where others may have it, too", node, f"write `{name} = {name} + [...]`")
         return
     target = ast.copy_location(ast.Name(name, ast.Store()), node)
-    bind(scope, [target], in_row("list", (*tree.items, added)), node, is_fresh=True)
+    assign_tree(scope, [target], in_row("list", (*tree.items, added)), node, is_fresh=True)
 
 
 def returned(scope: Scope, value: ast.expr | None, node: ast.Return) -> None:
@@ -146,7 +146,7 @@ def returned(scope: Scope, value: ast.expr | None, node: ast.Return) -> None:
     else:
         is_none = tree is None or (isinstance(value, ast.Constant) and value.value is None)
         scope.results.append(None if is_none else tree)
-        flat = None if is_none or tree is None else written(scope, tree, node)
+        flat = None if is_none or tree is None else display_of(scope, tree, node)
     scope.out.append(copied(node, value=flat))
 
 
@@ -229,7 +229,7 @@ def write_out(scope: Scope, node: ast.For, items: Sequence[Tree]) -> None:
     row = steadied(scope, in_row("tuple", tuple(items)), changing, node.iter)
     assert isinstance(row, Branch)
     for item in row.items:
-        bind(scope, [node.target], item, node)
+        assign_tree(scope, [node.target], item, node)
         if not block(scope, node.body):
             return
     block(scope, node.orelse)

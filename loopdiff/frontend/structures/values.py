@@ -10,7 +10,7 @@ from typing import Any
 from loopdiff.frontend.structures.calls import called
 from loopdiff.frontend.structures.iterated import MOST_ITEMS, comprehension, spread
 from loopdiff.frontend.structures.known import static
-from loopdiff.frontend.structures.rewriting import base_of, copied, element, expression, written
+from loopdiff.frontend.structures.rewriting import base_of, copied, display_of, element, expression
 from loopdiff.frontend.structures.scope import Scope
 from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, dictionary_of, in_row, is_sequence
 from loopdiff.source.functions import MISSING
@@ -55,11 +55,11 @@ def part_of(scope: Scope, node: ast.Attribute | ast.Subscript) -> Tree | None:
         case ast.Subscript(slice=index), Branch() if is_sequence(base) or base.kind == "dict":
             return handed_out(scope, node, element_at(scope, base, index, node))
         case _, Branch():
-            return scope.reject(f"`{ast.unparse(node.value)}` is {described(base)}", node)
+            return scope.reject(f"`{ast.unparse(node.value)}` is {described(base)}", node, "pass it as an array")
         case _, Static(value=value) if isinstance(node, ast.Attribute) and isinstance(value, Enum):
             return Static(getattr(value, node.attr, None))
         case _:
-            own = written(scope, base, node.value)
+            own = display_of(scope, base, node.value)
             rest = {} if isinstance(node, ast.Attribute) else {"slice": expression(scope, node.slice)}
             return Leaf(copied(node, value=own, **rest))
 
@@ -77,12 +77,13 @@ def element_at(scope: Scope, base: Branch, index: ast.expr, node: ast.Subscript)
     if isinstance(index, ast.Slice) and is_sequence(base):
         bounds = [None if b is None else static(scope, b) for b in (index.lower, index.upper, index.step)]
         if any(b is MISSING for b in bounds):
-            return scope.reject(f"which elements of `{text}`, {what}, these are is not known", node)
+            hint = "write the bounds as numbers"
+            return scope.reject(f"which elements of `{text}`, {what}, are meant is not known", node, hint)
         return in_row("list" if base.kind == "list" else "tuple", base.items[slice(*bounds)])
     key = static(scope, index)
     if key is MISSING:
         hint = "go through it by a `for` loop, or pass one array with an axis more"
-        return scope.reject(f"which element of `{text}`, {what}, this is is not known", node, hint)
+        return scope.reject(f"which element of `{text}`, {what}, is meant is not known", node, hint)
     if is_sequence(base) and isinstance(key, int) and -len(base.items) <= key < len(base.items):
         return base.items[key]
     found = base.item(key) if base.kind == "dict" else None
