@@ -24,9 +24,9 @@ NOTHING_GIVEN: Mapping[int, np.ndarray] = {}
 class Pullback:
     """The reverse sweep at one point: `pullback(seed, **cotangents)` gives the gradients, however often.
 
-    `seed` is the cotangent of the return value (a tuple if the function returns one, default 1.0 for a
-    scalar); cotangents of the final values of written arrays go by name and default to zero. Those of complex values
-    pair with them as JAX's do: du = Re(cotangent * dz).
+    `seed` is the cotangent of the return value (a tuple if the function returns one, in which None stands for zero,
+    default 1.0 for a scalar); cotangents of the final values of written arrays go by name and default to zero. Those of
+    complex values pair with them as JAX's do: du = Re(cotangent * dz).
     """
 
     def __init__(
@@ -89,6 +89,8 @@ class Pullback:
         out: list[Any] = []
         for position, (kind, shape, value) in enumerate(zip(kinds, self.shapes, values, strict=True)):
             what = f"the seed of result {position}" if self.interface.returns_tuple else "the seed"
+            if value is None and self.interface.returns_tuple and has_slope(kind):
+                value = np.zeros(shape if isinstance(kind, ArrayType) else ())
             if isinstance(kind, ArrayType) and has_slope(kind):
                 array = checked_array(what, kind, shape, value, "LD340")
                 out += self.interface.seed_parts(kind, run.memory.cast(array, np.dtype(kind.dtype), "C", None))

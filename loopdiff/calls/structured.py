@@ -196,7 +196,7 @@ def made_calls(program: Program, wrt: Names, make: MakeFlat, args: Arguments) ->
     trees = dict(zip(program.source.signature.parameters, trees_of(spec, found), strict=True))
     values = [leaf for leaf in found if not is_known(leaf)]
     paths = [(name, path) for name, tree in trees.items() for path, _ in leaves(tree)]
-    arrays = [place for place, value in zip(paths, values, strict=True) if isinstance(value, np.ndarray)]
+    arrays = [place for place, value in zip(paths, values, strict=True) if getattr(value, "shape", ()) != ()]
     given = {name: tree for name, tree in trees.items() if not isinstance(tree, Leaf)}
     try:
         apart = taken_apart(program.source, program.sources, given, arrays)
@@ -204,9 +204,14 @@ def made_calls(program: Program, wrt: Names, make: MakeFlat, args: Arguments) ->
         refuse_lists({n: t for n, t in trees.items() if n not in dict(arrays)}, error)
         raise
     names = [name for of in apart.parameters.values() for name in of]
-    floating = {name for name, value in zip(names, values, strict=True) if np.result_type(value).kind in "fc"}
+    floating = {name for name, value in zip(names, values, strict=True) if kind_of_number(value) in "fc"}
     chosen = None if wrt is None else tuple(n for of in wrt for n in chosen_names(apart, of, floating))
     return StructuredCalls(make(apart.source, chosen), apart, args)
+
+
+def kind_of_number(value: Any) -> str:
+    """NumPy's letter for the kind of a number, or of an array's elements, also of JAX's."""
+    return np.dtype(getattr(value, "dtype", type(value))).kind
 
 
 def refuse_lists(trees: Mapping[str, Tree], error: UnsupportedLoopError) -> None:

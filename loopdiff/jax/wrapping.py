@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -15,10 +15,14 @@ from loopdiff.api import Differentiable
 from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.capture import ArgumentType, ScalarArgument, argument_type
+from loopdiff.frontend.structures.trees import leaves
 from loopdiff.ir.types import ELEMENT_TYPES, ArrayType
 from loopdiff.ir.walk import written_arrays
 from loopdiff.jax.program import JaxProgram
 from loopdiff.pipeline.stages import for_others
+
+if TYPE_CHECKING:
+    from loopdiff.calls.structured import StructuredCalls
 
 Shape = tuple[int, ...]
 OutputShape = Callable[..., Any] | jax.ShapeDtypeStruct | Shape
@@ -30,6 +34,7 @@ def wrap(f: Differentiable, outputs: Mapping[str, OutputShape] | None = None) ->
     Its arguments are those of `f` without the ones named in `outputs`; it returns the result of `f`, if any, and the
     final values of the arrays `f` writes, in argument order: one value as it is, several as a tuple. Written inputs
     are not changed, their new value is returned. Python integers are static; arrays and other scalars may be traced.
+    Lists, tuples, dictionaries and records of these are taken apart as `f` takes them, and so is what it returns.
 
     Args:
         f: A function made by `vectorize_grad`.
@@ -50,6 +55,7 @@ def wrap(f: Differentiable, outputs: Mapping[str, OutputShape] | None = None) ->
     refuse_outputs(f, set(made) - (set(f.signature.parameters) if surface is None else written_arrays(surface.body)))
     signature = inspect.Signature([p for p in parameters if p.name not in made])
     programs: dict[Any, JaxProgram] = {}
+    leafwise: dict[StructuredCalls, Callable[..., Any]] = {}
 
     @functools.wraps(f.plain)
     @for_others()
@@ -58,6 +64,12 @@ def wrap(f: Differentiable, outputs: Mapping[str, OutputShape] | None = None) ->
             bound = signature.bind(*args, **named)
         except TypeError as error:
             raise ArgumentError(reject("LD301", f"`{f.plain.__name__}`: {error}", NOWHERE)) from None
+        whole = tuple(bound.arguments.get(p.name, default_of(p)) for p in parameters)
+        structured = f.structured_calls(whole)
+        if structured is not None:
+            if structured not in leafwise:
+                leafwise[structured] = wrap(cast(Differentiable, structured.flat), outputs)
+            return in_structure(structured, leafwise[structured], made, whole)
         given = {n: as_operand(n, v) for n, v in bound.arguments.items()}
         shapes = {n: output_of(n, spec, given) for n, spec in made.items()}
         types = {p.name: type_of(p.name, given.get(p.name, shapes.get(p.name))) for p in parameters}
@@ -71,6 +83,26 @@ def wrap(f: Differentiable, outputs: Mapping[str, OutputShape] | None = None) ->
 
     wrapped.__signature__ = signature  # type: ignore[attr-defined]
     return wrapped
+
+
+def default_of(parameter: inspect.Parameter) -> Any:
+    """What a call gives for a parameter that is left out: its default; a number for an output."""
+    return 0.0 if parameter.default is parameter.empty else parameter.default
+
+
+def in_structure(
+    calls: StructuredCalls, leafwise: Callable[..., Any], outputs: Collection[str], args: tuple[Any, ...]
+) -> Any:
+    """What `leafwise` makes of the leaves of `args`: the result in its structure, before arrays that are written."""
+    names = (name for place in calls.places for name in place.taken)
+    given = {name: leaf for name, leaf in zip(names, calls.leaves(args), strict=True) if name not in outputs}
+    found = leafwise(**given)
+    if calls.apart.result is None:
+        return found
+    values = found if isinstance(found, tuple) else (found,)
+    count = sum(1 for _ in leaves(calls.apart.result))
+    result, written = calls.result(values[:count]), values[count:]
+    return (result, *written) if written else result
 
 
 def refuse_outputs(f: Differentiable, names: Collection[str]) -> None:

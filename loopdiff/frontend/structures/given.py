@@ -6,7 +6,7 @@ import dataclasses
 from ast import Constant
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
-from types import BuiltinFunctionType, FunctionType
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,10 @@ from loopdiff.frontend.structures.trees import Branch, Kind, Leaf, Static, Tree
 
 SPACE = "loopdiff"
 ROWS = (list, tuple, dict)
-KNOWN = (str, bytes, Enum, np.dtype, type, type(None), FunctionType, BuiltinFunctionType, np.ufunc)
-# Loops over a dictionary go through it in the order in which it was filled.
-optree.dict_insertion_ordered(True, namespace=SPACE).__enter__()
+KNOWN = (str, bytes, Enum, np.dtype, type, type(None), FunctionType, BuiltinFunctionType, ModuleType, np.ufunc)
+# Loops over a dictionary go through it in the order in which it was filled. The switch is back once nobody has it.
+IN_ORDER = optree.dict_insertion_ordered(True, namespace=SPACE)
+IN_ORDER.__enter__()
 
 
 def is_known(value: Any) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from enum import Enum
+from types import ModuleType
 from typing import Any
 
 from loopdiff.frontend.structures.calls import called
@@ -56,8 +57,8 @@ def part_of(scope: Scope, node: ast.Attribute | ast.Subscript) -> Tree | None:
             return handed_out(scope, node, element_at(scope, base, index, node))
         case _, Branch():
             return scope.reject(f"`{ast.unparse(node.value)}` is {described(base)}", node, "pass it as an array")
-        case _, Static(value=value) if isinstance(node, ast.Attribute) and isinstance(value, Enum):
-            return Static(getattr(value, node.attr, None))
+        case ast.Attribute(attr=attr), Static(value=Enum() | ModuleType() as value) if hasattr(value, attr):
+            return Static(getattr(value, attr))
         case _:
             own = display_of(scope, base, node.value)
             rest = {} if isinstance(node, ast.Attribute) else {"slice": expression(scope, node.slice)}

@@ -1,0 +1,222 @@
+"""Programs with lists, tuples, dictionaries and records, as people write them, and arguments for each."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import namedtuple
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+RNG = np.random.default_rng(7)
+PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {}
+Pair = namedtuple("Pair", "w b")
+
+
+@dataclasses.dataclass(frozen=True)
+class Model:
+    """A record, of which the kind is known."""
+
+    w: np.ndarray
+    scale: float
+    kind: str = "square"
+
+
+class Mode(Enum):
+    """Which of two."""
+
+    SUM = 1
+    SQUARES = 2
+
+
+def draw(*shape: int) -> np.ndarray:
+    return RNG.normal(size=shape)
+
+
+def given(*args: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register a program with its arguments."""
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        PROGRAMS[function.__name__] = (function, args)
+        return function
+
+    return register
+
+
+def layer(p, x, act):
+    return act(x @ p[0] + p[1])
+
+
+def network(params, x, act=np.tanh):
+    for p in params[:-1]:
+        x = layer(p, x, act)
+    return layer(params[-1], x, lambda v: v)
+
+
+@given([(draw(3, 4), draw(4)), (draw(4, 2), draw(2))], draw(5, 3), draw(5, 2))
+def layers_through_helpers(params, x, y):
+    loss = ((network(params, x) - y) ** 2).mean()
+    return loss + 0.1 * sum((w**2).sum() for w, b in params)
+
+
+@given({"cells": [{"w": draw(3, 3), "b": draw(3)}] * 2, "out": draw(3)}, draw(3), "relu")
+def nested_dictionaries(p, x, act):
+    for cell in p["cells"]:
+        x = cell["w"] @ x + cell["b"]
+        if act == "relu":
+            x = np.maximum(x, 0.0)
+    return p["out"] @ x
+
+
+def cell_of(state, x, p):
+    h, c = state
+    h = np.tanh(p["w"] @ h + p["v"] * x)
+    return h, c + h.sum()
+
+
+@given({"w": 0.3 * draw(3, 3), "v": draw(3)}, draw(5))
+def carried_tuple(p, xs):
+    state = (np.zeros(3), 0.0)
+    for t in range(xs.shape[0]):
+        state = cell_of(state, xs[t], p)
+    return state[0].sum() + state[1]
+
+
+@given({"x": draw(3), "v": draw(3)}, 0.1, 4)
+def carried_dictionary(s, dt, n):
+    for _ in range(n):
+        v = s["v"] - dt * s["x"]
+        s = {"v": v, "x": s["x"] + dt * v}
+    return (s["x"] ** 2).sum() + s["v"].sum()
+
+
+@given(Model(draw(3), 1.5), Pair(draw(3), 0.5), Mode.SQUARES)
+def records(m, p, mode):
+    m = dataclasses.replace(m, w=m.w * m.scale)
+    p = p._replace(b=2.0 * p.b)
+    out = Pair(m.w * p.w, b=p.b)
+    if mode is Mode.SUM:
+        return out
+    return Pair(out.w**2, b=out.b**2) if m.kind == "square" else out
+
+
+@given(draw(4), None)
+def optional(x, w=None, power=2):
+    if w is None:
+        w = np.ones(len(x))
+    return (w * x**power).sum()
+
+
+@given({"w": draw(3), "b": draw(2)}, {"w": draw(3), "b": draw(2)}, 0.1)
+def results(p, g, rate):
+    new = {k: p[k] - rate * g[k] for k in p}
+    return new, (sum(v.sum() for v in new.values()), [new["b"], rate])
+
+
+@given([draw(2), draw(3)], [1.0, 2.0, 3.0], [1, 0])
+def known_subscripts(ws, c, idx):
+    s = 0.0
+    for i in range(len(ws)):
+        s += (ws[i] ** (i + 2)).sum()
+    for a in reversed(c):
+        s = 0.5 * s + a
+    for k, i in enumerate(idx):
+        s += (k + 1) * ws[0][i]
+    return s
+
+
+@given(draw(3), draw(3))
+def local_structures(x, y):
+    shape = (len(x), len(y))
+    z = np.zeros(shape)
+    for i in range(shape[0]):
+        for j in range(shape[1]):
+            z[i, j] = x[i] * y[j] ** 2
+    s = z.sum()
+    for v in (x, y):
+        y = 2.0 * v
+        s += (y**3).sum()
+    hs = []
+    for k in range(3):
+        hs.append(np.sin(x * (k + 1)))
+    d = {}
+    d["a"] = hs[0].sum()
+    d["a"] *= hs[-1].sum()
+    p = (s, d["a"])
+    p = (p[1], p[0] + x[0])
+    a, *rest = (x[0], x[1], y[0])
+    return p[0] + 3.0 * p[1] + a * rest[0] * rest[1]
+
+
+@given(draw(3), {"a": 2.0, "b": 3.0})
+def stars(x, given):
+    def weighted(v, a, b):
+        return a * v.sum() + b * (v**2).sum()
+
+    def all_of(first, *rest):
+        total = first.sum()
+        for r in rest:
+            total += (r**2).sum()
+        return total
+
+    both = (x, 2.0 * x)
+    return weighted(x, **given) + all_of(*both) * all_of(x)
+
+
+@given(draw(3), draw(3))
+def closures(x, y):
+    p = (x, y)
+
+    def part(k):
+        return k * p[0].sum() + p[1][0] ** 2
+
+    return part(2.0) + part(y[1])
+
+
+def changed(p):
+    p["a"][0] += 1.0
+    return p["a"][0], p["a"].sum()
+
+
+@given({"a": draw(3)}, [draw(3), draw(3)])
+def in_place(p, ws):
+    before = p["a"].copy()
+    r = changed(p)
+    ws[0] *= 2.0
+    ws[1][0] = r[0]
+    return before[0] + r[0] * r[1] + (ws[0] * ws[1]).sum() + p["a"][0]
+
+
+def total(tree):
+    if isinstance(tree, tuple):
+        return sum(total(t) for t in tree)
+    return (tree**2).sum()
+
+
+@given((draw(3), (draw(2), draw(1))))
+def recursive(tree):
+    return total(tree)
+
+
+@given(draw(4))
+def branches(x):
+    best = (0.0, 0)
+    for i in range(len(x)):
+        if x[i] > best[0]:
+            best = (x[i], i)
+        if i > 2:
+            break
+    state = {"k": 0, "s": 0.0}
+    while state["k"] < 4:
+        state = {"k": state["k"] + 1, "s": state["s"] + x[state["k"]] ** 2}
+    return best[0] ** 2 + state["s"]
+
+
+@given(draw(6), (2, 3), np.float64, lambda v: v**3)
+def values_that_are_known(x, shape, kind, power):
+    y = np.zeros(3, dtype=kind)
+    for i in range(3):
+        y[i] = power(x[i])
+    return (x.reshape(shape)[1] * y).sum()

@@ -1,0 +1,156 @@
+"""Lists, tuples, dictionaries and records in programs, and given to them: against the function as Python runs it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import optree
+import pytest
+
+from loopdiff import vectorize_grad
+from loopdiff.frontend.structures.given import flattened
+from tests.frontend.structured import PROGRAMS, Model, Pair
+
+STEP = 1e-6
+
+
+def parts(tree: Any) -> list[Any]:
+    return flattened((tree,))[0]
+
+
+def made_of(tree: Any, values: list[Any]) -> Any:
+    return optree.tree_unflatten(flattened((tree,))[1], values)[0]
+
+
+def copied(tree: Any) -> Any:
+    return made_of(tree, [v.copy() if isinstance(v, np.ndarray) else v for v in parts(tree)])
+
+
+def is_floating(value: Any) -> bool:
+    return isinstance(value, float) or (isinstance(value, np.ndarray | np.generic) and value.dtype.kind == "f")
+
+
+def weights(value: Any) -> Any:
+    """A seed for one part of a result."""
+    if not is_floating(value):
+        return None
+    return 1.5 if np.ndim(value) == 0 else np.arange(1.0, 1.0 + value.size).reshape(value.shape)
+
+
+def weighted(function: Any, args: tuple[Any, ...]) -> float:
+    """The result of the function in Python, each part weighted by its seed."""
+    values = parts(function(*copied(args)))
+    return float(sum(np.sum(v * weights(v)) for v in values if is_floating(v)))
+
+
+def slopes(function: Any, args: tuple[Any, ...]) -> Iterator[np.ndarray | None]:
+    """The derivative by each leaf of the arguments, by differences; None for what is no floating number."""
+    found = parts(args)
+    for k, leaf in enumerate(found):
+        if not is_floating(leaf):
+            yield None
+            continue
+        slope = np.zeros(np.shape(leaf))
+        for place in np.ndindex(slope.shape):
+            ends = []
+            for step in (STEP, -STEP):
+                moved = np.array(leaf, dtype=float)
+                moved[place] += step
+                values = [*found[:k], moved if moved.ndim else float(moved), *found[k + 1 :]]
+                ends.append(weighted(function, made_of(args, values)))
+            slope[place] = (ends[0] - ends[1]) / (2 * STEP)
+        yield slope
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_values_and_gradients(name: str) -> None:
+    function, args = PROGRAMS[name]
+    expected = function(*copied(args))
+    value, pullback = vectorize_grad(function).vjp(*copied(args))
+    assert flattened((value,))[1] == flattened((expected,))[1]
+    for one, other in zip(parts(value), parts(expected), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+    seed = made_of(expected, [weights(v) for v in parts(expected)])
+    gradients = pullback(seed)
+    of_leaves = iter(slopes(function, args))
+    names = list(inspect.signature(function).parameters)[: len(args)]
+    for argument, arg in zip(names, args, strict=True):
+        wanted = [next(of_leaves) for _ in parts(arg)]
+        if argument not in gradients._fields:
+            assert not any(is_floating(p) for p in parts(arg))
+            continue
+        found = getattr(gradients, argument)
+        got = [None] if found is None else parts(found)
+        for mine, reference in zip(got, wanted, strict=True):
+            if reference is None:
+                assert mine is None
+            else:
+                np.testing.assert_allclose(mine, reference, rtol=2e-5, atol=1e-6)
+
+
+@vectorize_grad
+def scaled(m, p, n):
+    p["w"] *= m.scale
+    return {"loss": (m.w * p["w"]).sum() * n, "w": p["w"] * 1.0}
+
+
+def arguments() -> tuple[Any, ...]:
+    return Model(np.array([1.0, 2.0]), 3.0), {"w": np.array([0.5, -1.0]), "n": 4}, 2
+
+
+def test_gradients_have_the_structure_of_arguments() -> None:
+    value, pullback = scaled.vjp(*arguments())
+    assert value["loss"] == 2 * 3.0 * (0.5 - 2.0)
+    found = pullback({"w": None, "loss": 1.0})
+    assert type(found.m) is Model
+    assert found.m.kind is None
+    np.testing.assert_array_equal(found.m.w, [3.0, -6.0])
+    assert found.m.scale == 2 * (0.5 - 2.0)
+    np.testing.assert_array_equal(found.p["w"], [6.0, 12.0])
+    assert found.p["n"] is None
+    again = pullback({"loss": 0.0, "w": np.zeros(2)}, p={"w": np.ones(2), "n": None})
+    np.testing.assert_array_equal(again.p["w"], [3.0, 3.0])
+
+
+def test_forward_mode_goes_along_structures() -> None:
+    direction = {"p": {"n": None, "w": np.array([1.0, 0.0])}}
+    value, along = scaled.jvp(arguments(), direction)
+    assert value["loss"] == 2 * 3.0 * (0.5 - 2.0)
+    assert along.result["loss"] == 6.0
+    np.testing.assert_array_equal(along.result["w"], [3.0, 0.0])
+    np.testing.assert_array_equal(along.p["w"], [3.0, 0.0])
+
+
+def of_square(p, x):
+    return (p["a"] * x**2).sum() ** 2 + p["k"]
+
+
+def test_second_derivatives_and_wrt() -> None:
+    quartic = vectorize_grad(wrt="p")(of_square)
+    p, x = {"k": 3, "a": np.array([1.0, 2.0])}, np.array([1.0, -1.0])
+    value, gradient, product = quartic.hvp((p, x), {"p": {"a": np.array([1.0, 0.0]), "k": None}})
+    assert value == 12.0
+    assert gradient._fields == ("p",)
+    np.testing.assert_allclose(gradient.p["a"], [6.0, 6.0])
+    np.testing.assert_allclose(product.p["a"], [2.0, 2.0])
+    assert quartic.jacobian(p, x).result.p_a.shape == (2,)
+    assert "p_a" in quartic.explain(p, x)
+
+
+def test_another_structure_is_another_program() -> None:
+    quartic, x = vectorize_grad(of_square), np.ones(2)
+    assert quartic({"a": np.ones(2), "k": 1}, x) == 5.0
+    assert quartic({"a": np.zeros(2), "k": 1}, x) == 1.0
+    assert quartic({"a": 2.0, "k": 1}, x) == 17.0
+    assert quartic({"k": 1, "a": np.ones(2)}, x) == 5.0
+    assert len(quartic.structured) == 2  # one for each order of keys: loops over them go in that
+
+
+def test_a_record_is_made_again_from_what_it_holds() -> None:
+    function, args = PROGRAMS["records"]
+    gradients = vectorize_grad(function).vjp(*args)[1](Pair(np.zeros(3), b=1.0))
+    assert gradients.p.b == pytest.approx(8 * 0.5)
+    assert type(gradients.p) is Pair
