@@ -418,7 +418,7 @@ ACCEPTED: tuple[Construct, ...] = (
         "def power(v, *, by=2, of=None):\n    return v**by if of is None else of**by\n"
         "y[0] = power(s) + power(1.0, of=s, by=3)",
         "0.1",
-        "Positional, keyword-only and positional-only parameters; no `*`, no `**`. Defaults: numbers, None, functions.",
+        "Positional, keyword-only and positional-only parameters. Defaults: numbers, None, texts, functions.",
     ),
     Construct(
         "function as an argument or result",
@@ -432,6 +432,39 @@ ACCEPTED: tuple[Construct, ...] = (
         "0.1",
         "`@loopdiff.rule(power, ...)` states the derivatives of a function that is called, never written out. It gets "
         "numbers, arrays and rows of arrays.",
+    ),
+    Construct(
+        "lists, tuples and dictionaries of known length",
+        "shape = (n, n + 1)\nB = np.zeros(shape)\nparts = [x[:3], y[:3]]\nparts.append(parts[0] * s)\n"
+        'd = {"a": s, "b": B[0]}\nd = {**d, "a": d["a"] + 1.0}\nfirst, *rest = parts\n'
+        'y[0] = d["a"] + first[0] + len(rest) + shape[1]',
+        "0.1",
+        "Names of structures become variables, one for each value. Elements are named by constants, or in loops that "
+        "are written out. What others may have, too, is not changed.",
+    ),
+    Construct(
+        "for over lists, zip, enumerate and dictionaries",
+        "for v, c in zip((x, y), (1.0, 2.0)):\n    v *= c\nfor k, w in enumerate([x, y]):\n    w[k] = s\n"
+        'for name, v in {"x": x, "y": y}.items():\n    if name == "x":\n        v[0] += 1.0',
+        "0.1",
+        "Written out, once for each element, without `break` and `continue`. So are `range` loops that choose elements "
+        "of lists, or in which lists grow, where their bounds are numbers.",
+    ),
+    Construct(
+        "comprehensions of known length",
+        "squares = [v * v for v in (x, y)]\nd = {k: k * s for k in range(3)}\n"
+        "y[0] = sum(v.sum() for v in squares) + max(d.values())",
+        "0.1",
+        "Over lists, dictionaries and `range` of numbers.",
+    ),
+    Construct(
+        "structures as arguments and results of functions",
+        'def step(state, p, *, rate=0.1):\n    u, v = state\n    return u - rate * p["k"] * v, v + rate * u\n'
+        'def norms(*vectors):\n    return {"each": [np.sum(v * v) for v in vectors]}\nstate = (x[0], y[0])\n'
+        'for i in range(n):\n    state = step(state, {"k": s})\ny[1] = state[0] + norms(x, y)["each"][1]',
+        "0.1",
+        "Also of the decorated function: [structured parameters](howto/structures.md). Named tuples and dataclasses, "
+        "too, `_replace` and `dataclasses.replace`; parameters behind `*` and `**`.",
     ),
     Construct(
         "return from inside",

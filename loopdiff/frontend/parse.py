@@ -26,6 +26,7 @@ from loopdiff.frontend.parsing.statements import parse_block
 from loopdiff.frontend.parsing.ways.joins import broken
 from loopdiff.frontend.parsing.ways.jumps import remove_jumps
 from loopdiff.frontend.parsing.ways.returns import check_end
+from loopdiff.frontend.structures.apart import is_flat, taken_apart
 from loopdiff.frontend.survey import Survey
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import NameSupply
@@ -60,6 +61,17 @@ def parse_function(source: SourceFunction, types: Mapping[str, ArgumentType] | N
 
 
 def parse_surface(source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentType] | None = None) -> Surface:
+    """`source` for arguments of `types`: as it was written, or else without the structures in it."""
+    try:
+        return parse_as_written(source, sources, types)
+    except UnsupportedLoopError as error:
+        apart = taken_apart(source, sources, {})
+        if not apart.is_changed or not (apart.result is None or is_flat(apart.result)):
+            raise error from None
+    return parse_as_written(apart.source, sources, types)
+
+
+def parse_as_written(source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentType] | None) -> Surface:
     check_parameters(source)
     parameters = tuple(source.signature.parameters)
     found = replace(ArrayParameters(sources).survey(Known(source, source.node, {})), parameters=parameters)

@@ -76,29 +76,10 @@ def looked_through(source: SourceFunction, sources: Sources, stages: Stages) -> 
                 return None, True
     try:
         return look_through(source, sources, stages), False
-    except UnsupportedLoopError as error:
+    except UnsupportedLoopError:
         if takes_structures(source, sources):
             return None, False
-        return look_through(own_source(source, sources, error), sources, stages), False
-
-
-def own_source(source: SourceFunction, sources: Sources, error: UnsupportedLoopError) -> SourceFunction:
-    """`source`, which was refused with `error`, without the structures in it. Raises `error` if there are none, and
-    UnsupportedLoopError (LD134) for those that cannot be followed."""
-    from loopdiff.frontend.structures.apart import taken_apart
-
-    apart = taken_apart(source, sources, {})
-    if not apart.is_changed:
-        raise error
-    return apart.source
-
-
-def read_for(source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentType], stages: Stages) -> Surface:
-    """The function for arguments of `types`. Raises UnsupportedLoopError (LD1xx)."""
-    try:
-        return read(source, sources, types, stages)
-    except UnsupportedLoopError as error:
-        return read(own_source(source, sources, error), sources, types, stages)
+        raise
 
 
 def lower(

@@ -43,7 +43,7 @@ from loopdiff.pipeline.derive import (
     looked_through,
     lower,
     plain_buffers,
-    read_for,
+    read,
 )
 from loopdiff.pipeline.stages import Progress, Stages
 from loopdiff.settings.options import Options, PlanPolicy, TapePolicy, is_whole_compiler
@@ -90,7 +90,7 @@ class Program:
 
     def read(self, types: Mapping[str, ArgumentType], stages: Stages) -> Surface:
         """The function as it was written, for arguments of `types`."""
-        return read_for(self.source, self.sources, types, stages)
+        return read(self.source, self.sources, types, stages)
 
     def lower(self, spec: Specialization) -> ir.LoopSet:
         """The normal LoopSet for the types of `spec`."""

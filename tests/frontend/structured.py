@@ -1,5 +1,8 @@
 """Programs with lists, tuples, dictionaries and records, as people write them, and arguments for each."""
 
+# Loops and branches are written the way users write them.
+# ruff: noqa: B905, SIM, PLR
+
 from __future__ import annotations
 
 import dataclasses
@@ -9,6 +12,8 @@ from enum import Enum
 from typing import Any
 
 import numpy as np
+
+from tests.frontend.programs import shows, vector
 
 RNG = np.random.default_rng(7)
 PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {}
@@ -220,3 +225,60 @@ def values_that_are_known(x, shape, kind, power):
     for i in range(3):
         y[i] = power(x[i])
     return (x.reshape(shape)[1] * y).sum()
+
+
+# -- one for each construct of the language table ------------------------------------------------------------
+@shows("lists, tuples and dictionaries of known length", vector(), 0.7)
+def known_lengths(x, s):
+    n = x.shape[0]
+    shape = (n, 2)
+    z = np.zeros(shape)
+    parts = [x[:2], s * x[2:4]]
+    parts.append(parts[0] + parts[-1])
+    d = {"first": parts[2][0], "rest": s}
+    d["rest"] *= 2.0
+    d = {**d, "more": len(parts)}
+    for i in range(shape[0]):
+        z[i, 1] = d["first"] * x[i] + d["more"]
+    a, *others = parts
+    return z, a[0] * others[1][1] + d["rest"]
+
+
+@shows("for over lists, zip, enumerate and dictionaries", vector(), vector(), 3)
+def loops_written_out(x, y, n):
+    s = 0.0
+    for v, c in zip((x, y), [1.0, 2.0]):
+        for i in range(n):
+            s += c * v[i] ** 2
+    for k, v in enumerate(reversed((x, y))):
+        v[0] += k * s
+    for name, v in {"x": x, "y": y}.items():
+        if name == "y":
+            v[1] = s
+    weights = [s, 2.0, y[1]]
+    for k in range(3):
+        s = s * 0.5 + weights[k]
+    return s
+
+
+@shows("comprehensions of known length", vector(), 0.7)
+def comprehended(x, s):
+    powers = [x**k for k in range(1, 4)]
+    totals = {k: p.sum() for k, p in enumerate(powers) if k != 1}
+    return sum(totals.values()) + max(p[0] for p in powers) * s, min(v for v in [s, x[1], x[2]])
+
+
+@shows("structures as arguments and results of functions", vector(), 0.7)
+def handed_on(x, s):
+    def step(state, p, rate=0.1):
+        u, v = state
+        return u - rate * p["k"] * v, v + rate * u
+
+    def sums(*vectors, **named):
+        return {"each": [v.sum() for v in vectors], "named": named["w"] * 2.0}
+
+    state = (x[0], x[1])
+    for _ in range(4):
+        state = step(state, {"k": s})
+    found = sums(x, 2.0 * x, w=state[1])
+    return state[0] + found["each"][1] * found["named"]
