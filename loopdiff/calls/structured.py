@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from loopdiff.specialize.specialization import Program, Specialization
 
 Names = tuple[str, ...] | None
+Record = tuple[type[tuple[Any, ...]], tuple[tuple[Any, tuple[int | None, ...]], ...]]  # of gradients, by leaves
 MakeFlat = Callable[[SourceFunction, Names], "Flat"]
 
 
@@ -75,6 +76,7 @@ class StructuredCalls:
         found, self.spec = flattened(args)
         self.known = [(k, leaf) for k, leaf in enumerate(found) if is_known(leaf)]
         self.taken = tuple(k for k, leaf in enumerate(found) if not is_known(leaf))
+        self.records: dict[type[Any], Record] = {}
         self.places = tuple(places_of(apart, self.spec, found))
 
     @property
@@ -110,10 +112,19 @@ class StructuredCalls:
 
     def gradients(self, found: Any) -> Any:
         """Gradients in the structure of the arguments, None where there is none."""
-        values = dict(zip(found._fields, found, strict=True))
-        places = [p for p in self.places if any(n in values for n in p.names)]
+        record, places = self.records.get(type(found)) or self.record_of(type(found))
+        return tuple.__new__(
+            record, [of_leaves(spec, [None if k is None else found[k] for k in leaves]) for spec, leaves in places]
+        )
+
+    def record_of(self, of_leaves: Any) -> Record:
+        """The gradients of arguments, of the record of those of leaves."""
+        where = {name: k for k, name in enumerate(of_leaves._fields)}
+        places = [p for p in self.places if any(n in where for n in p.names)]
         record = record_type("Gradients", tuple(p.name for p in places))
-        return tuple.__new__(record, [p.gathered(values) for p in places])
+        made = record, tuple((p.spec, tuple(None if n is None else where.get(n) for n in p.names)) for p in places)
+        self.records[of_leaves] = made
+        return made
 
     def vjp(self, *args: Any) -> tuple[Any, StructuredPullback]:
         value, pullback = self.flat.vjp(*self.leaves(args))

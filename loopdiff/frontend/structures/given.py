@@ -17,6 +17,7 @@ from loopdiff.frontend.structures.trees import Branch, Kind, Leaf, Static, Tree
 SPACE = "loopdiff"
 ROWS = (list, tuple, dict)
 KNOWN = (str, bytes, Enum, np.dtype, type, type(None), FunctionType, BuiltinFunctionType, ModuleType, np.ufunc)
+NO_RECORDS: set[type[Any]] = set()  # classes of leaves, which are no dataclasses
 # Loops over a dictionary go through it in the order in which it was filled. The switch is back once nobody has it.
 IN_ORDER = optree.dict_insertion_ordered(True, namespace=SPACE)
 IN_ORDER.__enter__()
@@ -39,11 +40,13 @@ def is_record(value: Any) -> bool:
 def flattened(values: tuple[Any, ...]) -> tuple[list[Any], Any]:
     """The leaves of arguments, and how they stand in them."""
     found, spec = optree.tree_flatten(values, none_is_leaf=True, namespace=SPACE)  # type: ignore[arg-type]
-    unknown = {type(leaf) for leaf in found if is_record(leaf)}
-    if not unknown:
+    kinds = set(map(type, found))
+    if kinds <= NO_RECORDS:
         return found, spec
-    for kind in unknown:
+    records = {kind for kind in kinds if dataclasses.is_dataclass(kind)}
+    for kind in records:
         register(kind)
+    NO_RECORDS.update(kinds - records)
     return flattened(values)
 
 
