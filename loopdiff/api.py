@@ -29,6 +29,7 @@ from loopdiff.errors import (
     callers_level,
 )
 from loopdiff.errors.codes import reject
+from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.capture import ArgumentType
 from loopdiff.settings.options import Accuracy, Check, Options, Shown, TapePolicy, Target
 from loopdiff.settings.requests import requests_of
@@ -121,10 +122,9 @@ class Differentiable(Generic[P, R]):
         with self.lock:
             return find_calls(self.structured, program, self.requested, self.flat, args)
 
-    def flat(self, source: SourceFunction, wrt: tuple[str, ...] | None) -> Differentiable:
-        """The function of the leaves of structures, which `source` is."""
-        assert isinstance(self.program, Program)
-        return Differentiable(self.plain, Program(source, self.options, self.program.sources), wrt, self.options)
+    def flat(self, source: SourceFunction, sources: Sources, wrt: tuple[str, ...] | None) -> Differentiable:
+        """The function of the leaves of structures, which `source` is; what it calls is known from `sources`."""
+        return Differentiable(self.plain, Program(source, self.options, sources), wrt, self.options)
 
     def entry_points(self, checked: Checked) -> EntryPoints:
         """Those of a function for GPUs send arrays once for both sweeps."""

@@ -78,14 +78,16 @@ def digest_of(parts: list[str]) -> str:
 class Content:
     """Texts that determine functions, and values as far as a loop nest can use them.
 
-    `met` are the functions that texts were given for, `homes` where they stand, `rules` the keys of rules. Methods
-    raise UnstableError where there is no such text.
+    `has_arguments`: arrays from outside are arguments of the functions, whatever they hold. `met` are the functions
+    that texts were given for, `homes` where they stand, `rules` the keys of rules. Methods raise UnstableError where
+    there is no such text.
     """
 
     sources: Sources
     met: list[FunctionType] = field(default_factory=list)
     homes: list[Home] = field(default_factory=list)
     rules: list[str] = field(default_factory=list)
+    has_arguments: bool = True
 
     def of_function(self, source: SourceFunction) -> Iterator[str]:
         """Its text, and the names that it uses with their values."""
@@ -119,6 +121,9 @@ class Content:
             yield f"tuple {len(value)}"
             for item in value:
                 yield from self.of_value(item)
+            return
+        if isinstance(value, np.ndarray) and self.has_arguments:
+            yield "array"
             return
         yield plain_text(value)
 
@@ -166,7 +171,7 @@ class Content:
         functions = (rule.function, *rule.derived.values(), *(() if rule.shape is None else (rule.shape,)))
         groups = map(sorted, (rule.constant, rule.overwrites, rule.outputs, rule.derived, rule.partials))
         yield repr((rule.params, rule.active, *groups, rule.result))
-        content = Content(self.sources)
+        content = Content(self.sources, has_arguments=False)
         for function in functions:
             yield repr(sorted(getattr(function, "targetoptions", {}).items()))
             yield from content.of_callee(plain_function(function))

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from loopdiff.calls.arguments import Arguments
 from loopdiff.calls.pullback import Pullback
-from loopdiff.errors import NOWHERE, ArgumentError, DifferentiationError, UnsupportedLoopError
+from loopdiff.errors import NOWHERE, ArgumentError, Diagnostic, DifferentiationError, UnsupportedLoopError
 from loopdiff.errors.codes import reject
+from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.structures.apart import taken_apart
 from loopdiff.frontend.structures.given import (
     flattened,
@@ -24,7 +28,7 @@ from loopdiff.frontend.structures.given import (
 )
 from loopdiff.frontend.structures.scope import Apart
 from loopdiff.frontend.structures.trees import Branch, Leaf, Tree, described, leaves, same
-from loopdiff.source.functions import SourceFunction
+from loopdiff.source.functions import LIBRARIES, SourceFunction
 from loopdiff.specialize.gradients import record_type
 
 if TYPE_CHECKING:
@@ -33,7 +37,7 @@ if TYPE_CHECKING:
 
 Names = tuple[str, ...] | None
 Record = tuple[type[tuple[Any, ...]], tuple[tuple[Any, tuple[int | None, ...]], ...]]  # of gradients, by leaves
-MakeFlat = Callable[[SourceFunction, Names], "Flat"]
+MakeFlat = Callable[[SourceFunction, Sources, Names], "Flat"]
 
 
 class Flat(Protocol):
@@ -67,16 +71,20 @@ class Place:
 
 
 class StructuredCalls:
-    """Entry points for arguments of one structure, as `Checked` has them for numbers and arrays."""
+    """Entry points for arguments of one structure, as `Checked` has them for numbers and arrays.
+
+    Arrays from outside the function are read at each call.
+    """
 
     looks_at_values = True
 
     def __init__(self, flat: Flat, apart: Apart, args: Arguments) -> None:
         self.flat, self.apart = flat, apart
         found, self.spec = flattened(args)
-        self.known = [(k, leaf) for k, leaf in enumerate(found) if is_known(leaf)]
+        self.known = [(k, leaf, read_by(leaf)) for k, leaf in enumerate(found) if is_known(leaf)]
         self.taken = tuple(k for k, leaf in enumerate(found) if not is_known(leaf))
         self.records: dict[type[Any], Record] = {}
+        self.readers = tuple(array.reader() for array in apart.hidden)
         self.places = tuple(places_of(apart, self.spec, found))
 
     @property
@@ -92,12 +100,19 @@ class StructuredCalls:
     def guard(self, *args: Any) -> bool:
         """Whether the arguments have this structure, and the same known values."""
         found, spec = flattened(args)
-        return spec == self.spec and all(same(found[k], value) for k, value in self.known)
+        return spec == self.spec and all(
+            same(found[k], value) and (read is None or is_unchanged(read)) for k, value, read in self.known
+        )
 
     def leaves(self, args: Arguments) -> Arguments:
         """The arguments of `flat`."""
         found = flattened(args)[0]
-        return tuple(found[k] for k in self.taken)
+        return (*[found[k] for k in self.taken], *[read() for read in self.readers])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The parameters of `flat`."""
+        return (*(name for place in self.places for name in place.taken), *self.apart.hidden.values())
 
     def primal(self, *args: Any) -> Any:
         return self.result(self.flat(*self.leaves(args)))
@@ -184,6 +199,38 @@ def parts_of(tree: Tree, value: Any, code: str, what: str) -> list[Any]:
         raise ArgumentError(reject(code, f"{what} is not {described(tree)} of the same structure", NOWHERE)) from None
 
 
+# -- functions that are arguments --------------------------------------------------------------------------
+Read = list[tuple[Callable[[], Any], Any]]
+
+
+def read_by(value: Any) -> Read | None:
+    """What a function, and functions that it finds, read from outside: how to read it again, and what it was."""
+    found: Read = []
+    met = set[int]()
+    functions = [value.py_func if hasattr(value, "py_func") else value]
+    while functions:
+        function = functions.pop()
+        if not isinstance(function, FunctionType) or id(function) in met or is_of_library(function):
+            continue
+        met.add(id(function))
+        cells = [partial(getattr, cell, "cell_contents", None) for cell in function.__closure__ or ()]
+        names = [partial(function.__globals__.get, name) for name in function.__code__.co_names]
+        for read in (*cells, *names):
+            now = read()
+            if not isinstance(now, np.ndarray):  # arrays are read at each call
+                found.append((read, now))
+                functions.append(now)
+    return found or None
+
+
+def is_unchanged(read: Read) -> bool:
+    return all(one() is before for one, before in read)
+
+
+def is_of_library(function: FunctionType) -> bool:
+    return str(function.__module__).split(".")[0] in (*LIBRARIES, *sys.stdlib_module_names)
+
+
 # -- finding them ------------------------------------------------------------------------------------------
 def find_calls(
     known: list[StructuredCalls], program: Program, wrt: Names, make: MakeFlat, args: Arguments
@@ -192,7 +239,8 @@ def find_calls(
 
     `make` gives the function of the leaves, to be differentiated by some of them. Raises UnsupportedLoopError (LD134).
     """
-    if not program.has_structures and not any(map(is_structure, args)):
+    is_flat = program.source.apart is not None
+    if is_flat or (not program.has_structures and not any(map(is_structure, args))):
         return None
     found = next((calls for calls in known if calls.guard(*args)), None)
     if found is None:
@@ -209,15 +257,15 @@ def made_calls(program: Program, wrt: Names, make: MakeFlat, args: Arguments) ->
     paths = [(name, path) for name, tree in trees.items() for path, _ in leaves(tree)]
     arrays = [place for place, value in zip(paths, values, strict=True) if getattr(value, "shape", ()) != ()]
     given = {name: tree for name, tree in trees.items() if not isinstance(tree, Leaf)}
-    try:
-        apart = taken_apart(program.source, program.sources, given, arrays)
-    except UnsupportedLoopError as error:
-        refuse_lists({n: t for n, t in trees.items() if n not in dict(arrays)}, error)
-        raise
+    sources = replace(program.sources, known=dict(program.sources.known), attributes=dict(program.sources.attributes))
+    apart = taken_apart(program.source, sources, given, arrays)
+    if apart.diagnostics:
+        refuse_lists({n: t for n, t in trees.items() if n not in dict(arrays)}, apart.diagnostics)
+        raise UnsupportedLoopError(*apart.diagnostics)
     names = [name for of in apart.parameters.values() for name in of]
     floating = {name for name, value in zip(names, values, strict=True) if kind_of_number(value) in "fc"}
     chosen = None if wrt is None else tuple(n for of in wrt for n in chosen_names(apart, of, floating))
-    return StructuredCalls(make(apart.source, chosen), apart, args)
+    return StructuredCalls(make(apart.source, sources, chosen), apart, args)
 
 
 def kind_of_number(value: Any) -> str:
@@ -225,13 +273,13 @@ def kind_of_number(value: Any) -> str:
     return np.dtype(getattr(value, "dtype", type(value))).kind
 
 
-def refuse_lists(trees: Mapping[str, Tree], error: UnsupportedLoopError) -> None:
+def refuse_lists(trees: Mapping[str, Tree], diagnostics: Sequence[Diagnostic]) -> None:
     """Raise ArgumentError (LD210) for lists of numbers that a program was refused with: it may want arrays."""
     rows = {name: tree for name, tree in trees.items() if isinstance(tree, Branch) and tree.kind in ("list", "tuple")}
     lists = [name for name, tree in rows.items() if all(isinstance(item, Leaf) for item in tree.items)]
-    if lists and all(d.code == "LD134" for d in error.diagnostics):
+    if lists and all(d.code == "LD134" for d in diagnostics):
         found = [reject("LD210", f"`{n}` is {described(trees[n])}, used as an array", NOWHERE) for n in lists]
-        raise ArgumentError(*found, *error.diagnostics) from None
+        raise ArgumentError(*found, *diagnostics)
 
 
 def chosen_names(apart: Apart, name: str, floating: Collection[str]) -> list[str]:

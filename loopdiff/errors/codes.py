@@ -68,7 +68,7 @@ CODES: dict[str, Code] = {
     ),
     "LD113": Code(
         "name without a usable value",
-        "Names from outside the function must be numbers, modules or known functions when it is decorated.",
+        "Names from outside the function must be numbers, arrays, modules or known functions when it is decorated.",
         "pass the value as an argument",
     ),
     "LD114": Code(

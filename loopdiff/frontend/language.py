@@ -319,6 +319,13 @@ ACCEPTED: tuple[Construct, ...] = (
         "Numbers, and tuples of numbers with constant subscripts; their values when decorated count.",
     ),
     Construct(
+        "global and closure arrays",
+        "y[:3] = WEIGHTS * x[:3]",
+        "0.1",
+        "Arguments that the caller need not give: read at each call, not differentiated by. Also attributes of "
+        "modules, classes and records, and in functions that are called.",
+    ),
+    Construct(
         "modules under any name",
         "x[0] = np.sqrt(s) + math.sqrt(s)",
         "0.1",
@@ -439,8 +446,7 @@ ACCEPTED: tuple[Construct, ...] = (
         'd = {"a": s, "b": B[0]}\nd = {**d, "a": d["a"] + 1.0}\nfirst, *rest = parts\n'
         'y[0] = d["a"] + first[0] + len(rest) + shape[1]',
         "0.1",
-        "Names of structures become variables, one for each value. Elements are named by constants, or in loops that "
-        "are written out. What others may have, too, is not changed.",
+        "Names become variables, one for each value. Subscripts are known. What others may have is not changed.",
     ),
     Construct(
         "for over lists, zip, enumerate and dictionaries",

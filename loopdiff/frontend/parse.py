@@ -66,9 +66,16 @@ def parse_surface(source: SourceFunction, sources: Sources, types: Mapping[str, 
         return parse_as_written(source, sources, types)
     except UnsupportedLoopError as error:
         apart = taken_apart(source, sources, {})
-        if not apart.is_changed or not (apart.result is None or is_flat(apart.result)):
+        if not apart.is_changed or apart.hidden or not (apart.result is None or is_flat(apart.result)):
             raise error from None
-    return parse_as_written(apart.source, sources, types)
+    lines = {(d.span.file, d.span.line) for d in apart.diagnostics}
+    try:
+        found = parse_as_written(apart.source, sources, types)
+    except UnsupportedLoopError as error:
+        others = [d for d in error.diagnostics if (d.span.file, d.span.line) not in lines]
+        raise UnsupportedLoopError(*apart.diagnostics, *others) from None
+    raise_if(apart.diagnostics)
+    return found
 
 
 def parse_as_written(source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentType] | None) -> Surface:

@@ -94,8 +94,7 @@ def in_structure(
     calls: StructuredCalls, leafwise: Callable[..., Any], outputs: Collection[str], args: tuple[Any, ...]
 ) -> Any:
     """What `leafwise` makes of the leaves of `args`: the result in its structure, before arrays that are written."""
-    names = (name for place in calls.places for name in place.taken)
-    given = {name: leaf for name, leaf in zip(names, calls.leaves(args), strict=True) if name not in outputs}
+    given = {n: leaf for n, leaf in zip(calls.names, calls.leaves(args), strict=True) if n not in outputs}
     found = leafwise(**given)
     if calls.apart.result is None:
         return found

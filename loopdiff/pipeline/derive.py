@@ -15,7 +15,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -67,13 +66,16 @@ def read(source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentT
 def looked_through(source: SourceFunction, sources: Sources, stages: Stages) -> Look:
     """A first look at a function, when it is decorated. Raises UnsupportedLoopError (LD1xx)."""
     from loopdiff.frontend.structures.apart import is_flat, taken_apart
-    from loopdiff.frontend.structures.signs import gives_structures, takes_structures
+    from loopdiff.frontend.structures.signs import gives_structures, reads_arrays, takes_structures
 
+    if source.apart is not None:
+        return look_through(source, sources, stages), False
+    if reads_arrays(source, sources):
+        return None, True
     if gives_structures(source, sources):
-        with suppress(UnsupportedLoopError):
-            result = taken_apart(source, sources, {}).result
-            if result is not None and not is_flat(result):
-                return None, True
+        result = taken_apart(source, sources, {}).result
+        if result is not None and not is_flat(result):
+            return None, True
     try:
         return look_through(source, sources, stages), False
     except UnsupportedLoopError:

@@ -45,7 +45,7 @@ class SourceFunction:
     `node` is its definition, `text` the lines it came from, `home` where they stand. `outer` are the values of names
     and dotted names from outside, as they were when the function was read: nothing else is known of the world. Those
     that are in `owners` only lead to others. `called_from`: the call that the function is written out for. `apart`:
-    the structures that were given for parameters, where it was taken apart.
+    the structures that were given for parameters, where it was taken apart; those in `hidden` no caller gives.
     """
 
     name: str
@@ -58,6 +58,8 @@ class SourceFunction:
     code: CodeType
     called_from: Span | None = None
     apart: tuple[tuple[str, Any], ...] | None = None
+    hidden: frozenset[str] = frozenset()
+    function: FunctionType | None = None
 
     @property
     def used(self) -> dict[str, Any]:
@@ -138,7 +140,7 @@ def source_of(func: Callable[..., Any]) -> SourceFunction:
     outer, owners = outer_values(node, namespace_of(function))
     name = NAME_OF_LAMBDAS if code.co_name == LAMBDA else function.__name__
     home = Home(file, code.co_firstlineno, node.name)
-    return SourceFunction(name, node, text, home, outer, owners, signature_of(function), code)
+    return SourceFunction(name, node, text, home, outer, owners, signature_of(function), code, function=function)
 
 
 def other_text(function: FunctionType, file: str) -> Diagnostic:

@@ -69,8 +69,7 @@ GENERATED = (
 class Program:
     """The decorated function, read when it is decorated: later changes of the names it uses mean nothing.
 
-    `surface` is its surface LoopSet if that is the same for all types; it comes from disk where it is kept there.
-    `has_structures`: its results are put together from those of a function of leaves, whatever the arguments.
+    `surface` is its surface LoopSet if that is the same for all types. `has_structures`: it is called by its leaves.
     """
 
     def __init__(self, source: SourceFunction, options: Options, sources: Sources | None = None) -> None:
@@ -281,7 +280,8 @@ class Specialization:
 
     def find_wrt(self) -> tuple[str, ...]:
         if self.requested is None:
-            wrt = self.kept("default wrt", lambda: choose_wrt(self.normal, self.stages))
+            floating = self.kept("default wrt", lambda: choose_wrt(self.normal, self.stages))
+            wrt = tuple(name for name in floating if name not in self.program.source.hidden)
         else:
             wrt = self.interface.expanded(self.requested)
             refuse_integers(self.normal, wrt)

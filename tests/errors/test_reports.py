@@ -20,8 +20,9 @@ import loopdiff
 from loopdiff.errors import LoopdiffError
 from loopdiff.errors.codes import CODES
 from loopdiff.frontend.binding.bind import bind
+from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.capture import argument_types
-from loopdiff.frontend.parse import parse_function
+from loopdiff.frontend.parse import parse_as_written
 from loopdiff.ir.interpret import run
 from loopdiff.source.functions import source_of
 from tests.texts import registered
@@ -76,15 +77,15 @@ def define(program: str) -> Callable[..., Any]:
 
 
 def report_of(case: Case) -> str:
-    """What loopdiff says about the program, or about the call."""
+    """What loopdiff's parser says about the program, or the types of the call."""
     try:
         source = source_of(define(case.program))
         if case.call:
             arguments = eval(f"dict({case.call})", dict(OUTSIDE))
             types = argument_types(arguments)
-            run(bind(parse_function(source, types), types), arguments)
+            run(bind(parse_as_written(source, Sources(), types).ls, types), arguments)
         else:
-            parse_function(source)
+            parse_as_written(source, Sources(), None)
     except LoopdiffError as error:
         return f"{type(error).__name__}\n{error}"
     raise AssertionError("not refused")

@@ -194,6 +194,30 @@ def in_place(p, ws):
     return before[0] + r[0] * r[1] + (ws[0] * ws[1]).sum() + p["a"][0]
 
 
+WEIGHTS = draw(3)
+
+
+class Settings:
+    """Holds an array from outside."""
+
+    matrix = draw(3, 3)
+
+
+def scaled(v):
+    return (WEIGHTS * v).sum()
+
+
+@given(draw(3), {"a": draw(3)})
+def arrays_from_outside(x, p):
+    def inner(v):
+        return (Settings.matrix[1] * v * p["a"]).sum()
+
+    s = scaled(x) ** 2 + scaled(2.0 * x)
+    for i in range(len(x)):
+        s += WEIGHTS[i] * x[i] ** 3 * WEIGHTS.shape[0]
+    return inner(x) + sum(inner(t * x) for t in (1.0, 2.0)) + s
+
+
 def total(tree):
     if isinstance(tree, tuple):
         return sum(total(t) for t in tree)
@@ -259,6 +283,11 @@ def loops_written_out(x, y, n):
     for k in range(3):
         s = s * 0.5 + weights[k]
     return s
+
+
+@shows("global and closure arrays", vector(3))
+def from_outside(x):
+    return x @ Settings.matrix @ WEIGHTS
 
 
 @shows("comprehensions of known length", vector(), 0.7)

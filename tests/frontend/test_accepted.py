@@ -19,13 +19,16 @@ from loopdiff import numpy_functions
 from loopdiff.errors import Span
 from loopdiff.frontend.binding.bind import bind
 from loopdiff.frontend.binding.complex_parts import split_complex
+from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.capture import argument_types
 from loopdiff.frontend.language import ACCEPTED, Construct, language_table
 from loopdiff.frontend.parse import parse_function
+from loopdiff.frontend.structures.apart import taken_apart
+from loopdiff.frontend.structures.signs import reads_arrays
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.interpret import run
 from loopdiff.ir.walk import expressions, statements, subexprs
-from loopdiff.source.functions import source_of
+from loopdiff.source.functions import SourceFunction, source_of
 from loopdiff.specialize.interface import in_parts, interface_of
 from tests.corpus.ruled import power
 from tests.texts import registered
@@ -56,13 +59,23 @@ def run_bound(bound: ir.LoopSet, named: dict[str, Any]) -> tuple[Any, ...]:
     return interface.own_results(run(real, dict(zip(real.params, parts, strict=True)), allow_negative=True))
 
 
+def with_arrays_outside(function: Callable[..., Any], named: dict[str, Any]) -> tuple[SourceFunction, dict[str, Any]]:
+    """The source of a function and its arguments, with those that are arrays from outside."""
+    source = source_of(function)
+    hidden = taken_apart(source, Sources(), {}).hidden if reads_arrays(source, Sources()) else {}
+    if hidden:
+        source = taken_apart(source, Sources(), {}).source
+    return source, named | {name: array.reader()() for array, name in hidden.items()}
+
+
 def check_against_python(function: Callable[..., Any], arguments: Any) -> None:
     """Results (values and dtypes) and final contents of the arguments, against the plain function."""
     expected_args, found_args = copies(arguments), copies(arguments)
     expected = as_tuple(function(*expected_args))
     named = dict(zip(inspect.signature(function).parameters, found_args, strict=True))
+    source, named = with_arrays_outside(function, named)
     types = argument_types(named)
-    found = run_bound(bind(parse_function(source_of(function), types), types), named)
+    found = run_bound(bind(parse_function(source, types), types), named)
     assert [np.asarray(v).dtype for v in found] == [np.asarray(v).dtype for v in expected]
     for a, b in zip((*found, *found_args), (*expected, *expected_args), strict=True):
         is_narrow = np.asarray(b).dtype == np.complex64
@@ -77,7 +90,8 @@ def test_program(program: Program) -> None:
 def example_function(body: str) -> Callable[..., Any]:
     text = "def f(A, x, y, idx, n, s):\n" + textwrap.indent(body, "    ") + "\n"
     file = f"<example {abs(hash(body))}>"
-    return registered(text, file, np=np, math=math, cmath=cmath, loopdiff=loopdiff, power=power)
+    weights = np.array([0.5, 2.0, -1.0])
+    return registered(text, file, np=np, math=math, cmath=cmath, loopdiff=loopdiff, power=power, WEIGHTS=weights)
 
 
 def example_arguments() -> list[Any]:
@@ -105,8 +119,9 @@ def test_language_table_has_a_row_for_each_construct() -> None:
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.function.__name__)
 def test_every_node_has_a_place(program: Program) -> None:
-    source = source_of(program.function)
-    types = argument_types(dict(zip(source.signature.parameters, program.arguments, strict=True)))
+    given = dict(zip(inspect.signature(program.function).parameters, program.arguments, strict=True))
+    source, named = with_arrays_outside(program.function, given)
+    types = argument_types(named)
     surface = parse_function(source, types)
     lines = range(source.home.first_line, source.home.first_line + len(source.text.splitlines()))
 

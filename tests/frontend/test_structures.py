@@ -11,6 +11,7 @@ import optree
 import pytest
 
 from loopdiff import vectorize_grad
+from loopdiff.errors import ArgumentError
 from loopdiff.frontend.structures.given import flattened
 from tests.frontend.structured import PROGRAMS, Model, Pair
 
@@ -147,6 +148,26 @@ def test_another_structure_is_another_program() -> None:
     assert quartic({"a": 2.0, "k": 1}, x) == 17.0
     assert quartic({"k": 1, "a": np.ones(2)}, x) == 5.0
     assert len(quartic.structured) == 2  # one for each order of keys: loops over them go in that
+
+
+def test_arrays_from_outside_are_read_at_each_call() -> None:
+    weights, x = np.array([1.0, 2.0]), np.array([3.0, 4.0])
+
+    @vectorize_grad
+    def weighted(x):
+        weights[0] += 1.0
+        return (weights * x).sum()
+
+    assert weighted(x) == 2 * 3 + 2 * 4
+    assert weights[0] == 2.0
+    value, gradients = weighted.value_and_grad(x)
+    assert (value, gradients._fields) == (3 * 3 + 2 * 4, ("x",))
+    np.testing.assert_array_equal(gradients.x, [3.0, 2.0])
+    weights = np.array([5, 6])
+    assert weighted(x) == 6 * 3 + 6 * 4
+    weights = np.array([1.0, 1.0, 1.0])
+    with pytest.raises(ArgumentError, match="LD320"):
+        weighted(x)
 
 
 def test_a_record_is_made_again_from_what_it_holds() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loopdiff import ArgumentError, DifferentiationError, UnsupportedLoopError, vectorize_grad
+from loopdiff import ArgumentError, DifferentiationError, vectorize_grad
 from loopdiff.fuzz.duals import Trace, run_on_duals, slopes_of
 from tests.corpus import BY_NAME
 from tests.gradients.harness import decorated
@@ -317,10 +317,16 @@ def scaled_by_table(x):
     return s
 
 
-def test_values_from_outside_are_constants_or_refused() -> None:
+def test_numbers_from_outside_are_constants_and_arrays_are_read_at_each_call() -> None:
     assert vectorize_grad(scaled_by_constant).grad(np.array([1.0, 3.0])).x.tolist() == [4.0, 12.0]
-    with pytest.raises(UnsupportedLoopError, match="LD113: `TABLE` is an array from outside the function"):
-        vectorize_grad(scaled_by_table)
+    scaled = vectorize_grad(scaled_by_table)
+    x = np.ones(TABLE.shape[0])
+    np.testing.assert_array_equal(scaled.grad(x).x, TABLE)
+    TABLE[0] += 1.0
+    try:
+        np.testing.assert_array_equal(scaled.grad(x).x, TABLE)
+    finally:
+        TABLE[0] -= 1.0
 
 
 def test_what_has_no_derivative_cannot_be_asked_for() -> None:

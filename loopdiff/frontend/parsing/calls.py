@@ -183,6 +183,8 @@ def unknown_call(state: State, node: ast.Call, text: str) -> ir.Expr:
     """The precise reason why `node` cannot be called."""
     match node.func:
         case ast.Attribute(value=base, attr=attr) if root_is_local(state, base):
+            if isinstance(base, ast.Name) and base.id in state.survey.parameters and not state.is_helper:
+                state.need_types()  # it may be an array
             hint = REFUSED_METHODS.get(attr)
             return state.reject("LD109", f"`{text}()` calls a method of a local value", node, hint)
         case ast.Name(id=name) if state.is_local(name):

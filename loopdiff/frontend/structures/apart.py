@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from loopdiff.errors import UnsupportedLoopError
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.callees import Sources
+from loopdiff.frontend.structures.arguments import written_defaults
 from loopdiff.frontend.structures.rewriting import copied
-from loopdiff.frontend.structures.scope import PLAIN, Apart, Scope, Walk, in_variables, key_of, stored_names
+from loopdiff.frontend.structures.scope import PLAIN, Apart, OuterArray, Scope, Walk, in_variables, key_of
 from loopdiff.frontend.structures.statements import block
 from loopdiff.frontend.structures.trees import Branch, Leaf, Path, Tree, are_alike, described, leaves, with_leaves
 from loopdiff.frontend.structures.values import tree_of
@@ -33,15 +33,11 @@ def taken_apart(
 ) -> Apart:
     """`source` for what is `given` for its parameters; leaves at `arrays`, names of parameters with paths, are arrays.
 
-    Raises UnsupportedLoopError (LD104, LD134).
+    What was rejected (LD104, LD134) is a number in what comes of it.
     """
     scope = Scope(source, sources, names_of(source.node), WALK)
-    changed = stored_names(source.node.body)
-    scope.arrays = frozenset(scope.variable(name, path) for name, path in arrays if path and name not in changed)
-    found = apart(scope, source, given, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    if found.diagnostics:
-        raise UnsupportedLoopError(*found.diagnostics)
-    return found
+    scope.arrays = frozenset(scope.variable(name, path) for name, path in arrays if path)
+    return apart(scope, source, given, inspect.Parameter.POSITIONAL_OR_KEYWORD, scope.hidden)
 
 
 def names_of(node: ast.FunctionDef) -> NameSupply:
@@ -63,7 +59,8 @@ def of_callee(caller: Scope, source: SourceFunction, given: Mapping[str, Tree], 
     scope = Scope(called, caller.sources, names, WALK, caller.callees, (*caller.active, key))
     if is_own:
         scope.held, scope.functions, scope.outer = dict(caller.held), caller.functions, caller.outer
-    found = apart(scope, called, given, inspect.Parameter.KEYWORD_ONLY)
+        scope.hidden = caller.hidden
+    found = apart(scope, called, given, inspect.Parameter.KEYWORD_ONLY, {} if is_own else scope.hidden)
     if is_own and (given or found.is_changed):
         name = caller.names.fresh(source.name)
         definition = copied(found.source.node, name=name)
@@ -83,6 +80,7 @@ def of_definition(around: Scope, node: ast.FunctionDef) -> ast.FunctionDef:
     inner = Scope(
         around.source, around.sources, around.names, WALK, around.callees, around.active,
         {**around.held, **dict.fromkeys(own, PLAIN)}, functions=dict(around.functions), outer=around.outer,
+        hidden=around.hidden,
     )  # fmt: skip
     for name in own - {a.arg for a in parameters(node.args)}:
         inner.held.pop(name)
@@ -92,8 +90,14 @@ def of_definition(around: Scope, node: ast.FunctionDef) -> ast.FunctionDef:
     return copied(node, body=body or node.body)
 
 
-def apart(scope: Scope, source: SourceFunction, given: Mapping[str, Tree], kind: inspect._ParameterKind) -> Apart:
-    """`source` with the body that `scope` makes of it; its parameters are of one `kind`."""
+def apart(
+    scope: Scope,
+    source: SourceFunction,
+    given: Mapping[str, Tree],
+    kind: inspect._ParameterKind,
+    hidden: Mapping[OuterArray, str],
+) -> Apart:
+    """`source` with the body that `scope` makes of it; its parameters are of one `kind`, those in `hidden` the last."""
     node, known = source.node, {a.arg: a for a in parameters(source.node.args)}
     for name in own_names(node):
         scope.held.pop(name, None)
@@ -109,18 +113,26 @@ def apart(scope: Scope, source: SourceFunction, given: Mapping[str, Tree], kind:
         scope.held[name] = PLAIN if isinstance(own, Leaf) else own
     with scope.block() as body:
         block(scope, node.body)
+    whole, at = {**became, **{name: (name,) for name in hidden.values()}}, ast.copy_location(ast.arg(""), node)
     made = copied(
         node,
-        args=arguments_of(node.args, became, known, kind),
+        args=arguments_of(node.args, whole, {name: known.get(name, at) for name in whole}, kind),
         body=body or [ast.copy_location(ast.Pass(), node)],
         decorator_list=[],
         returns=None,
     )
-    signature = signature_of(source.signature, became, kind)
     outer = {**source.outer, **scope.outer}
-    own = replace(source, node=made, signature=signature, outer=outer, apart=tuple(given.items()))
+    own = replace(
+        source,
+        node=made,
+        signature=signature_of(source.signature, whole, kind),
+        outer=outer,
+        apart=tuple(given.items()),
+        hidden=frozenset(hidden.values()),
+    )
     is_changed = bool(given) or ast.dump(ast.Module(body, [])) != ast.dump(ast.Module(node.body, []))
-    return Apart(own, result_of(scope, node), became, is_changed, tuple(scope.diagnostics))
+    result = result_of(scope, node)
+    return Apart(own, result, became, is_changed or bool(hidden), hidden, tuple(scope.diagnostics))
 
 
 def arguments_of(
@@ -134,7 +146,7 @@ def arguments_of(
     copies = [ast.copy_location(ast.arg(name), known[of]) for name, of in flat]
     if kind is inspect.Parameter.POSITIONAL_OR_KEYWORD:
         return ast.arguments([], copies, None, [], [], None, [])
-    defaults = dict(defaults_of(written))
+    defaults = dict(written_defaults(written))
     return ast.arguments(
         [], [], None, copies, [defaults.get(of) if name == of else None for name, of in flat], None, []
     )
@@ -147,19 +159,11 @@ def signature_of(
     is_called = kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
 
     def default(name: str, of: str) -> object:
-        return inspect.Parameter.empty if is_called or name != of else signature.parameters[of].default
+        is_own = name == of and of in signature.parameters and not is_called
+        return signature.parameters[of].default if is_own else inspect.Parameter.empty
 
     flat = [(name, of) for of, names in became.items() for name in names]
     return inspect.Signature([inspect.Parameter(name, kind, default=default(name, of)) for name, of in flat])
-
-
-def defaults_of(arguments: ast.arguments) -> Iterator[tuple[str, ast.expr]]:
-    """The defaults as they are written."""
-    positional = [*arguments.posonlyargs, *arguments.args]
-    first = len(positional) - len(arguments.defaults)
-    yield from ((a.arg, d) for a, d in zip(positional[first:], arguments.defaults, strict=True))
-    pairs = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-    yield from ((a.arg, d) for a, d in pairs if d is not None)
 
 
 def result_of(scope: Scope, node: ast.FunctionDef) -> Branch | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from loopdiff.frontend.structures.trees import Branch, Tree, dictionary_of, in_row
 
@@ -48,3 +48,12 @@ def together(kind: object, value: Tree | tuple[Tree, ...] | Mapping[str, Tree]) 
         return dictionary_of(value)
     assert not isinstance(value, tuple)
     return value
+
+
+def written_defaults(arguments: ast.arguments) -> Iterator[tuple[str, ast.expr]]:
+    """The defaults as they are written."""
+    positional = [*arguments.posonlyargs, *arguments.args]
+    first = len(positional) - len(arguments.defaults)
+    yield from ((a.arg, d) for a, d in zip(positional[first:], arguments.defaults, strict=True))
+    pairs = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    yield from ((a.arg, d) for a, d in pairs if d is not None)

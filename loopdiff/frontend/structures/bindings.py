@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from loopdiff.frontend.structures.known import static
-from loopdiff.frontend.structures.rewriting import base_of, expression, rebuilt
+from loopdiff.frontend.structures.rewriting import base_of, expression, rebuilt, steadied
 from loopdiff.frontend.structures.scope import PLAIN, Plain, Scope, in_variables, stored_names
 from loopdiff.frontend.structures.trees import (
     Branch,
@@ -25,6 +25,8 @@ Pair = tuple[ast.expr, ast.expr]
 
 def assign_tree(scope: Scope, targets: Sequence[ast.expr], tree: Tree, node: ast.stmt, is_fresh: bool = False) -> None:
     """`targets = ... = tree`; `is_fresh`: nobody else has the lists and dictionaries in it."""
+    if len(targets) > 1:
+        tree = steadied(scope, tree, (), node.value if isinstance(node, ast.Assign) else targets[0])
     pairs: list[Pair] = []
     held: dict[str, Tree | Plain] = {}
     for target in targets:
@@ -114,6 +116,8 @@ def store_part(
 def write(scope: Scope, pairs: Sequence[Pair], node: ast.stmt) -> None:
     """The assignments, all values before the first is stored."""
     wanted = [(to, value) for to, value in pairs if not is_same(to, value)]
+    arrays = {to.id for to, value in wanted if isinstance(to, ast.Name) and is_array(scope, value)}
+    scope.arrays = (scope.arrays - {to.id for to, _ in wanted if isinstance(to, ast.Name)}) | arrays
     if not wanted:
         return
     targets, values = [to for to, _ in wanted], [value for _, value in wanted]
@@ -123,6 +127,10 @@ def write(scope: Scope, pairs: Sequence[Pair], node: ast.stmt) -> None:
     target = ast.copy_location(ast.Tuple(targets, ast.Store()), node)
     value = ast.copy_location(ast.Tuple(values, ast.Load()), node)
     scope.out.append(ast.copy_location(ast.Assign([target], value), node))
+
+
+def is_array(scope: Scope, value: ast.expr) -> bool:
+    return isinstance(value, ast.Name) and value.id in scope.arrays
 
 
 def is_same(to: ast.expr, value: ast.expr) -> bool:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import ast
 import inspect
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from enum import Enum
+from types import FunctionType
 from typing import Any, cast
 
+import numpy as np
+
 from loopdiff.errors import UnsupportedLoopError
-from loopdiff.frontend.structures.arguments import parameters_given
+from loopdiff.frontend.structures.arguments import parameters_given, written_defaults
 from loopdiff.frontend.structures.iterated import spread
 from loopdiff.frontend.structures.known import static
 from loopdiff.frontend.structures.records import of_builtin
@@ -93,18 +98,39 @@ def without_structures(scope: Scope, node: ast.Call) -> tuple[ast.expr, Branch |
     given = parameters_given(source.signature, node, lambda nodes: spread(scope, nodes), lambda n: element(scope, n))
     if given is None:
         return None
+    given |= defaults_of(scope, source, given)
     trees = {name: tree for name, tree in given.items() if not isinstance(tree, Leaf)}
     apart = scope.walk.take_apart(scope, source, trees, node)
     if apart is None:
         return None
     scope.diagnostics += [d for d in apart.diagnostics if d not in scope.diagnostics]
-    if not trees and not apart.is_changed:
+    if not trees and not apart.is_changed and not apart.hidden:
         has_stars = any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords)
         is_known = apart.result is None and not has_stars
         return None if is_known else (call_with(given, node, rebuilt_part(scope, node.func)), apart.result)
     is_own = source.code is scope.source.code
     function = ast.Name(apart.source.name, ast.Load()) if is_own else ast.Constant(cast(Any, apart))
-    return call_with(given, node, ast.copy_location(function, node.func), apart.parameters), apart.result
+    call = call_with(given, node, ast.copy_location(function, node.func), apart.parameters)
+    if not is_own:
+        arrays = ((name, scope.parameter_for(array, node)) for array, name in apart.hidden.items())
+        call.keywords += [ast.keyword(name, array) for name, array in arrays]
+    return call, apart.result
+
+
+def defaults_of(scope: Scope, source: SourceFunction, given: Mapping[str, Tree]) -> dict[str, Tree]:
+    """The defaults that a call takes and that are no numbers: what a function does with them is known."""
+    left = {n: p for n, p in source.signature.parameters.items() if n not in given and p.default is not p.empty}
+    if source.code is not scope.source.code:
+        return {n: Static(p.default) for n, p in left.items() if is_part_of_program(p.default)}
+    written = dict(written_defaults(source.node.args))
+    found = {
+        n: element(scope, written[n]) for n in left if isinstance(written[n], ast.Constant | ast.Name | ast.Attribute)
+    }
+    return {n: tree for n, tree in found.items() if isinstance(tree, Static)}
+
+
+def is_part_of_program(value: Any) -> bool:
+    return value is None or isinstance(value, str | Enum | FunctionType | np.ufunc)
 
 
 def call_with(
@@ -112,7 +138,7 @@ def call_with(
     node: ast.Call,
     function: ast.expr,
     parameters: Mapping[str, tuple[str, ...]] | None = None,
-) -> ast.expr:
+) -> ast.Call:
     """The call of `function` with these values, each by the name of the parameter that it is for."""
     keywords = [
         ast.keyword(name, leaf.expr)
@@ -134,8 +160,10 @@ def callee_of(scope: Scope, node: ast.expr) -> SourceFunction | None:
         case _:
             return None
     function = None if value is MISSING or scope.sources.rule_of(value) is not None else python_function(value)
+    if function is None or str(function.__module__).split(".")[0] in sys.stdlib_module_names:
+        return None
     try:
-        return None if function is None else scope.sources.of(function)
+        return scope.sources.of(function)
     except UnsupportedLoopError:  # reported where it is called
         return None
 

@@ -12,6 +12,9 @@ from typing import Any
 import numpy as np
 import optree
 
+from loopdiff.errors import NOWHERE, ArgumentError
+from loopdiff.errors.codes import reject
+from loopdiff.frontend.structures.signs import is_plain_record
 from loopdiff.frontend.structures.trees import Branch, Kind, Leaf, Static, Tree
 
 SPACE = "loopdiff"
@@ -34,16 +37,20 @@ def is_structure(value: Any) -> bool:
 
 
 def is_record(value: Any) -> bool:
-    return dataclasses.is_dataclass(value) and not isinstance(value, type)
+    return dataclasses.is_dataclass(value) and not isinstance(value, type) and is_plain_record(type(value))
 
 
 def flattened(values: tuple[Any, ...]) -> tuple[list[Any], Any]:
     """The leaves of arguments, and how they stand in them."""
-    found, spec = optree.tree_flatten(values, none_is_leaf=True, namespace=SPACE)  # type: ignore[arg-type]
+    try:
+        found, spec = optree.tree_flatten(values, none_is_leaf=True, namespace=SPACE)  # type: ignore[arg-type]
+    except RecursionError:
+        message = "an argument holds itself, or more than can be gone through"
+        raise ArgumentError(reject("LD210", message, NOWHERE)) from None
     kinds = set(map(type, found))
     if kinds <= NO_RECORDS:
         return found, spec
-    records = {kind for kind in kinds if dataclasses.is_dataclass(kind)}
+    records = {kind for kind in kinds if dataclasses.is_dataclass(kind) and is_plain_record(kind)}
     for kind in records:
         register(kind)
     NO_RECORDS.update(kinds - records)

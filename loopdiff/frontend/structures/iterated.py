@@ -6,11 +6,13 @@ import ast
 from collections.abc import Sequence
 from functools import partial
 
+from loopdiff.frontend.structures.effects import require_settled
 from loopdiff.frontend.structures.known import static
 from loopdiff.frontend.structures.rewriting import base_of, element, steadied, where_held
-from loopdiff.frontend.structures.scope import Names, Scope
+from loopdiff.frontend.structures.scope import Names, Scope, stored_names
 from loopdiff.frontend.structures.trees import Branch, Static, Tree, described, dictionary_of, in_row, is_sequence
 from loopdiff.source.functions import MISSING
+from loopdiff.source.scopes import parameters
 
 MOST_ITEMS = 1000
 
@@ -29,6 +31,7 @@ def items_of_tree(scope: Scope, tree: Tree, node: ast.expr) -> list[Tree] | None
     match tree:
         case Branch(kind="dict", keys=keys):
             require_order(scope, tree, node)
+            require_settled(scope, [tree], node)
             return [Static(key) for key in keys]
         case Branch(items=items) if is_sequence(tree):
             return list(items)
@@ -53,6 +56,7 @@ def items_of_call(scope: Scope, node: ast.Call) -> list[Tree] | None:
             if not isinstance(tree, Branch) or tree.kind != "dict":
                 return None
             require_order(scope, tree, node)
+            require_settled(scope, [tree], node)
             keys: list[Tree] = [Static(key) for key in tree.keys]
             pairs: list[Tree] = [in_row("tuple", pair) for pair in zip(keys, tree.items, strict=True)]
             return {"keys": keys, "values": list(tree.items), "items": pairs}[view]
@@ -70,6 +74,7 @@ def items_of_call(scope: Scope, node: ast.Call) -> list[Tree] | None:
         scope.reject(f"`{ast.unparse(node)}` goes through {arrays} beside lists", node, "pass the rows as a list")
         return []
     rows = [items for items in found if items is not None]
+    require_settled(scope, (item for items in rows for item in items), node)
     if function is reversed:
         return rows[0][::-1]
     if function is enumerate:
@@ -86,15 +91,21 @@ def known_range(scope: Scope, node: ast.expr) -> list[Tree] | None:
     match node:
         case ast.Call(func=function, args=args, keywords=[]) if scope.value_outside(function) is range:
             bounds = [static(scope, a) for a in args]
-            if all(type(b) is int for b in bounds) and 1 <= len(bounds) <= 3 and len(range(*bounds)) <= MOST_ITEMS:
+            if all(type(b) is int for b in bounds) and 1 <= len(bounds) <= 3 and is_short(bounds):
                 return [Static(k) for k in range(*bounds)]
         case _:
             pass
     return None
 
 
+def is_short(bounds: Sequence[int]) -> bool:
+    """Whether a `range` of these has a few numbers."""
+    return 0 not in bounds[2:] and len(range(*bounds)) <= MOST_ITEMS
+
+
 def comprehension(scope: Scope, node: ast.ListComp | ast.GeneratorExp | ast.DictComp) -> Tree | None:
     """A list or dictionary made of the items of one that is known; None if that is not what `node` goes over."""
+    refuse_late_names(scope, node)
     rounds: list[Names] = [{}]
     for generator in node.generators:
         longer: list[Names] = []
@@ -119,6 +130,20 @@ def comprehension(scope: Scope, node: ast.ListComp | ast.GeneratorExp | ast.Dict
     values = [where_held(scope, names, partial(element, scope, node.value)) for names in rounds]
     found = dict(zip(keys, values, strict=True))
     return dictionary_of(found)
+
+
+def refuse_late_names(scope: Scope, node: ast.ListComp | ast.GeneratorExp | ast.DictComp) -> None:
+    """Reject functions in a comprehension that read its names: they would find what these hold when they are called."""
+    names = stored_names([generator.target for generator in node.generators])
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Lambda) and names & read_by(inner):
+            hint = "give it the value as a default: `lambda v, c=c: ...`, or write a `for` loop"
+            scope.reject(f"`{ast.unparse(inner)}` reads what the comprehension goes on to change", inner, hint)
+
+
+def read_by(function: ast.Lambda) -> set[str]:
+    """Names that a function reads, but for its parameters."""
+    return {n.id for n in ast.walk(function.body) if isinstance(n, ast.Name)} - {a.arg for a in parameters(function.args)}
 
 
 def comprehended(scope: Scope, node: ast.expr, over: ast.expr) -> list[Tree] | None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Any
 
+from loopdiff.frontend.structures.effects import require_settled
 from loopdiff.frontend.structures.rewriting import base_of
 from loopdiff.frontend.structures.scope import Scope
 from loopdiff.frontend.structures.trees import Branch, Static, is_sequence, same
@@ -53,9 +54,10 @@ def static(scope: Scope, node: ast.expr) -> Any:
             return is_instance(scope, of, kinds)
         case ast.Call(func=function, args=[of], keywords=[]) if scope.value_outside(function) is len:
             tree = base_of(scope, of)
-            return (
-                len(tree.items) if isinstance(tree, Branch) and (is_sequence(tree) or tree.kind == "dict") else MISSING
-            )
+            if not isinstance(tree, Branch) or not has_length(tree):
+                return MISSING
+            require_settled(scope, [tree], node)
+            return len(tree.items)
         case ast.Name() | ast.Attribute() | ast.Subscript():
             tree = base_of(scope, node)
             return tree.value if isinstance(tree, Static) else MISSING
@@ -101,6 +103,7 @@ def compared(scope: Scope, left: ast.expr, op: ast.cmpop, right: ast.expr) -> An
         tree, a = base_of(scope, right), static(scope, left)
         if not isinstance(tree, Branch) or a is MISSING:
             return MISSING
+        require_settled(scope, [tree], right)
         found = [i.value for i in tree.items if isinstance(i, Static)] if is_sequence(tree) else list(tree.keys)
         return (
             (a in found) is isinstance(op, ast.In) if tree.kind == "dict" or len(found) == len(tree.items) else MISSING

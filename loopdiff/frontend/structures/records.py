@@ -6,10 +6,12 @@ import ast
 import dataclasses
 from typing import Any, cast
 
+from loopdiff.frontend.structures.effects import require_settled
 from loopdiff.frontend.structures.iterated import items_of, items_of_call, spread
 from loopdiff.frontend.structures.known import static
 from loopdiff.frontend.structures.rewriting import base_of, copied, display_of, element
 from loopdiff.frontend.structures.scope import Scope
+from loopdiff.frontend.structures.signs import is_plain_record
 from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, in_row
 from loopdiff.source.functions import MISSING
 
@@ -69,6 +71,7 @@ def method(scope: Scope, tree: Branch, attr: str, node: ast.Call) -> Tree:
         if found is None:
             return element(scope, node.args[1]) if len(node.args) > 1 else Static(None)
         if found is not MISSING:
+            require_settled(scope, [tree, *(element(scope, a) for a in node.args[1:])], node)
             return found
     if attr in ("items", "keys", "values") and (items := items_of_call(scope, node)) is not None:
         return in_row("list", tuple(items))
@@ -80,13 +83,15 @@ def replaced(scope: Scope, tree: Branch, node: ast.Call) -> Tree:
     given = {str(k.arg): element(scope, k.value) for k in node.keywords}
     if not given.keys() <= set(tree.keys):
         return scope.reject(f"{described(tree)} has not all of these fields", node)
+    require_settled(scope, [tree, *(given.values() if len(given) > 1 else ())], node)
     return tree.with_items(tuple(given.get(k, item) for k, item in zip(tree.keys, tree.items, strict=True)))
 
 
 def record(scope: Scope, kind: type[Any], node: ast.Call) -> Tree:
     """A dataclass, or a named tuple, of the arguments."""
-    if hasattr(kind, "__post_init__"):
-        return scope.reject(f"`{kind.__name__}` has a `__post_init__`", node, "pass what it makes as an argument")
+    if hasattr(kind, "__post_init__") or not is_plain_record(kind):
+        message = f"`{kind.__name__}` does more than hold its fields"
+        return scope.reject(message, node, "pass what it makes as an argument")
     is_tuple, made = issubclass(kind, tuple), cast(Any, kind)
     fields: tuple[str, ...] = made._fields if is_tuple else tuple(f.name for f in dataclasses.fields(kind))
     defaults = made._field_defaults if is_tuple else {
@@ -94,6 +99,8 @@ def record(scope: Scope, kind: type[Any], node: ast.Call) -> Tree:
     }  # fmt: skip
     given = dict(zip(fields, spread(scope, node.args), strict=False))
     given |= {str(k.arg): element(scope, k.value) for k in node.keywords}
+    if list(given) != [name for name in fields if name in given]:
+        require_settled(scope, given.values(), node)
     given = {**{n: Static(v) for n, v in defaults.items()}, **given}
     if given.keys() != set(fields) or len(node.args) > len(fields):
         return scope.reject(f"`{ast.unparse(node)}` does not give each field of `{kind.__name__}` once", node)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -51,18 +52,38 @@ Names = dict[str, Held]
 
 
 @dataclass(frozen=True, slots=True)
+class OuterArray:
+    """An array that `function` finds under the name `text` outside of it, whenever it runs."""
+
+    function: Any
+    text: str
+
+    def reader(self) -> Callable[[], Any]:
+        """What reads it as it is now."""
+        name, *attributes = self.text.split(".")
+        code = self.function.__code__
+        find = operator.attrgetter(".".join(attributes)) if attributes else None
+        if name in code.co_freevars:
+            cell = self.function.__closure__[code.co_freevars.index(name)]
+            return (lambda: cell.cell_contents) if find is None else (lambda: find(cell.cell_contents))
+        names = self.function.__globals__
+        return (lambda: names[name]) if find is None else (lambda: find(names[name]))
+
+
+@dataclass(frozen=True, slots=True)
 class Apart:
     """A function taken apart: its parameters, and what it returns, are single values.
 
     `result` is what it returned before, with leaves in the order of what it returns now; None for what was one value,
-    or nothing. `parameters` are those that each of its parameters became. As a value it stands in calls for the
-    function.
+    or nothing. `parameters` are those that each of its parameters became, `hidden` those for arrays from outside. As a
+    value it stands in calls for the function.
     """
 
     source: SourceFunction
     result: Branch | None
     parameters: Mapping[str, tuple[str, ...]]
     is_changed: bool
+    hidden: Mapping[OuterArray, str]
     diagnostics: tuple[Diagnostic, ...] = ()
 
     def __repr__(self) -> str:
@@ -88,10 +109,10 @@ class Scope:
 
     `held`: what its names hold here; `out` is the block being written. `functions` are those defined in it, `captured`
     what these read of its names; `owned` the names whose lists and dictionaries nobody else has. `outer` are values
-    from outside that it gets names for, `variables` the names of what names hold parts of, `arrays` those that are
-    arrays. `callees` are functions that were taken apart, `active` those that are being so. `jumped`: what names held
-    at jumps out of the loop around. `may_run_ahead`: whether calls can be put before the statement; `ahead` are those
-    that were, `leading` those that it evaluates before it reads anything.
+    from outside that it gets names for, `hidden` parameters for arrays from outside, `variables` the names of what
+    names hold parts of, `arrays` those that are arrays. `callees` are functions that were taken apart, `active` those
+    that are being so. `jumped`: what names held at jumps out of the loop around. `may_run_ahead`: whether calls can be
+    put before the statement; `ahead` are those that were, `leading` those that it evaluates before it reads anything.
     """
 
     source: SourceFunction
@@ -105,6 +126,7 @@ class Scope:
     functions: dict[str, ast.FunctionDef] = field(default_factory=dict)
     owned: set[str] = field(default_factory=set)
     outer: dict[str, Any] = field(default_factory=dict)
+    hidden: dict[OuterArray, str] = field(default_factory=dict)
     variables: dict[tuple[str, Path], str] = field(default_factory=dict)
     captured: dict[str, Tree] = field(default_factory=dict)
     jumped: list[Names] = field(default_factory=list)
@@ -176,6 +198,12 @@ class Scope:
         text = dotted_name(node)
         is_local = text is not None and text.split(".")[0] in self.held
         return MISSING if text is None or is_local else self.source.outer.get(text, MISSING)
+
+    def parameter_for(self, array: OuterArray, node: ast.AST) -> ast.expr:
+        """The parameter that gets an array from outside."""
+        if array not in self.hidden:
+            self.hidden[array] = self.names.fresh(word(array.text))
+        return ast.copy_location(ast.Name(self.hidden[array], ast.Load()), node)
 
     def name_for(self, value: Any, node: ast.AST) -> ast.expr:
         """An expression for a value that is known: written out, or under a name from outside the function."""

@@ -6,6 +6,7 @@ import ast
 import dataclasses
 from collections.abc import Iterator
 from contextlib import suppress
+from types import FunctionType
 
 import numpy as np
 
@@ -16,6 +17,16 @@ from loopdiff.numpy_functions import METHODS
 from loopdiff.source.functions import SourceFunction, dotted_name, python_function
 from loopdiff.source.scopes import parameters
 
+OVERRIDDEN = (
+    "__getattribute__",
+    "__getattr__",
+    "__getitem__",
+    "__iter__",
+    "__len__",
+    "__add__",
+    "__mul__",
+    "__contains__",
+)
 CHANGING = ("at", "copyto", "fill", "fill_diagonal", "itemset", "partition", "put", "put_along_axis", "sort")
 VIEWS = ("items", "keys", "values", "get", "_replace")
 FIELDS = frozenset((*ARRAY_ATTRIBUTES, *METHODS, *dir(np.ndarray)))
@@ -24,6 +35,11 @@ FIELDS = frozenset((*ARRAY_ATTRIBUTES, *METHODS, *dir(np.ndarray)))
 def gives_structures(source: SourceFunction, sources: Sources) -> bool:
     """Whether the function may return a dictionary, a record, or a tuple in a tuple."""
     return any(makes_structure(one, node) for one in reached(source, sources) for node in ast.walk(one.node))
+
+
+def reads_arrays(source: SourceFunction, sources: Sources) -> bool:
+    """Whether the function, or one that it calls, reads arrays from outside."""
+    return any(isinstance(v, np.ndarray) for one in reached(source, sources) for v in one.used.values())
 
 
 def makes_structure(source: SourceFunction, node: ast.AST) -> bool:
@@ -43,6 +59,13 @@ def makes_structure(source: SourceFunction, node: ast.AST) -> bool:
 
 def is_record_class(value: type) -> bool:
     return dataclasses.is_dataclass(value) or (issubclass(value, tuple) and hasattr(value, "_fields"))
+
+
+def is_plain_record(kind: type) -> bool:
+    """Whether a record does nothing but hold its fields: its special methods were generated."""
+    own = (getattr(kind, name, None) for name in ("__init__", "__new__", *OVERRIDDEN))
+    codes = [function.__code__ for function in own if isinstance(function, FunctionType)]
+    return all(code.co_filename == "<string>" for code in codes)
 
 
 def takes_structures(source: SourceFunction, sources: Sources) -> bool:

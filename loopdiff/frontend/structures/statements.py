@@ -99,6 +99,9 @@ def augment(scope: Scope, node: ast.AugAssign) -> None:
             tree = put_together(scope, own, node.op, node.value)
             if tree is None:
                 scope.reject(f"`{ast.unparse(node)}` changes a structure", node)
+            elif isinstance(tree, Branch) and tree.kind == "list" and not was_owned:
+                hint = f"write `{name} = {name} + [...]`"
+                scope.reject(f"`{name}` is changed where others may have it, too", node, hint)
             else:
                 assign_tree(scope, [target], tree, node, was_owned)
         case ast.Subscript(value=base) | ast.Attribute(value=base) if isinstance(base_of(scope, base), Branch):
@@ -159,16 +162,18 @@ def branch(scope: Scope, node: ast.If) -> bool:
     parts: list[list[ast.stmt]] = []
     ends: list[Names] = []
     owned: list[set[str]] = []
-    mine = set(scope.owned)
+    arrays: list[frozenset[str]] = []
+    mine, known = set(scope.owned), scope.arrays
     for nodes in (node.body, node.orelse):
-        scope.held, scope.owned = dict(before), set(mine)
+        scope.held, scope.owned, scope.arrays = dict(before), set(mine), known
         with scope.block() as out:
             if block(scope, nodes):
                 ends.append(scope.held)
         parts.append(out)
         owned.append(scope.owned)
+        arrays.append(scope.arrays)
     scope.held = joined(*ends) if len(ends) == 2 else ends[0] if ends else before
-    scope.owned = owned[0] & owned[1]
+    scope.owned, scope.arrays = owned[0] & owned[1], arrays[0] & arrays[1]
     scope.out.append(copied(node, test=test, body=parts[0] or [ast.copy_location(ast.Pass(), node)], orelse=parts[1]))
     return bool(ends)
 
@@ -255,10 +260,10 @@ def while_loop(scope: Scope, node: ast.While) -> None:
 
 def steady_block(scope: Scope, nodes: Sequence[ast.stmt], names: Names) -> list[ast.stmt]:
     """The body of a loop, where names hold what they may hold at the start of any iteration; and after it likewise."""
-    start, outer, owned = scope.held, scope.jumped, set(scope.owned)
+    start, outer, owned, arrays = scope.held, scope.jumped, set(scope.owned), scope.arrays
     said, may_run_ahead = len(scope.diagnostics), scope.may_run_ahead
     while True:
-        scope.held, scope.jumped, scope.owned = {**start, **names}, [], set(owned)
+        scope.held, scope.jumped, scope.owned, scope.arrays = {**start, **names}, [], set(owned), arrays
         scope.may_run_ahead = True
         with scope.block() as body:
             ends = [scope.held] if block(scope, nodes) else []
@@ -266,12 +271,14 @@ def steady_block(scope: Scope, nodes: Sequence[ast.stmt], names: Names) -> list[
         after = start
         for end in (*ends, *scope.jumped):
             after = joined(after, end)
-        still_owned = owned & scope.owned
-        if still_owned == owned and all(is_steady(h, after[name]) for name, h in start.items()):
+        still_owned, still_arrays = owned & scope.owned, arrays & scope.arrays
+        if (still_owned, still_arrays) == (owned, arrays) and all(
+            is_steady(h, after[name]) for name, h in start.items()
+        ):
             scope.held, scope.jumped = after, outer
             return body or [ast.copy_location(ast.Pass(), nodes[0])]
         del scope.diagnostics[said:]
-        start, owned = {name: after[name] for name in start}, still_owned
+        start, owned, arrays = {name: after[name] for name in start}, still_owned, still_arrays
 
 
 def is_steady(before: Held, after: Held) -> bool:

@@ -8,18 +8,25 @@ from enum import Enum
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from loopdiff.frontend.structures.calls import called
+from loopdiff.frontend.structures.effects import require_settled
 from loopdiff.frontend.structures.iterated import MOST_ITEMS, comprehension, spread
 from loopdiff.frontend.structures.known import static
-from loopdiff.frontend.structures.rewriting import base_of, copied, display_of, element, expression
-from loopdiff.frontend.structures.scope import Scope
+from loopdiff.frontend.structures.rewriting import base_of, copied, display_of, element, expression, steadied
+from loopdiff.frontend.structures.scope import OuterArray, Scope
 from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, dictionary_of, in_row, is_sequence
-from loopdiff.source.functions import MISSING
+from loopdiff.source.functions import MISSING, dotted_name
 
 
 def tree_of(scope: Scope, node: ast.expr) -> Tree | None:
     """What `node` is, where names give it several values, or one that is known; None for other expressions."""
     match node:
+        case ast.Constant(value=None | str() as value):
+            return Static(value)
+        case ast.Name() | ast.Attribute() if isinstance(scope.value_outside(node), np.ndarray):
+            return array_outside(scope, node)
         case ast.Name(id=name, ctx=ast.Load()):
             scope.owned.discard(name)
             return scope.tree(name, node)
@@ -42,6 +49,14 @@ def tree_of(scope: Scope, node: ast.expr) -> Tree | None:
             return None
 
 
+def array_outside(scope: Scope, node: ast.expr) -> Tree | None:
+    """An array from outside the function, which becomes a parameter."""
+    function, text = scope.source.function, dotted_name(node)
+    if function is None or text is None:
+        return None
+    return Leaf(scope.parameter_for(OuterArray(function, text), node))
+
+
 def part_of(scope: Scope, node: ast.Attribute | ast.Subscript) -> Tree | None:
     """A field or an element."""
     base = base_of(scope, node.value)
@@ -50,6 +65,7 @@ def part_of(scope: Scope, node: ast.Attribute | ast.Subscript) -> Tree | None:
             return None
         case ast.Attribute(), Branch(kind="record"):
             found = base.item(node.attr)
+            require_settled(scope, [base], node)
             if found is None:
                 return scope.reject(f"{described(base)} has no field `{node.attr}`", node)
             return handed_out(scope, node, found)
@@ -75,6 +91,7 @@ def handed_out(scope: Scope, node: ast.Attribute | ast.Subscript, found: Tree) -
 def element_at(scope: Scope, base: Branch, index: ast.expr, node: ast.Subscript) -> Tree:
     """`base[index]`."""
     text, what = ast.unparse(node.value), described(base)
+    require_settled(scope, [base], node)
     if isinstance(index, ast.Slice) and is_sequence(base):
         bounds = [None if b is None else static(scope, b) for b in (index.lower, index.upper, index.step)]
         if any(b is MISSING for b in bounds):
@@ -99,11 +116,15 @@ def dictionary(scope: Scope, keys: Sequence[ast.expr | None], values: Sequence[a
         if key is None:
             if not isinstance(tree, Branch) or tree.kind != "dict":
                 return scope.reject(f"`{ast.unparse(value)}` is no dictionary with known keys", value)
+            if found.keys() & set(tree.keys):
+                require_settled(scope, [*found.values(), tree], node)
             found |= dict(zip(tree.keys, tree.items, strict=True))
         else:
             known = static(scope, key)
             if known is MISSING:
                 return scope.reject(f"the key `{ast.unparse(key)}` is not known before the loops run", key)
+            if known in found:
+                require_settled(scope, [*found.values(), tree], node)
             found[known] = tree
     return dictionary_of(found)
 
@@ -118,7 +139,9 @@ def put_together(scope: Scope, left: ast.expr, op: ast.operator, right: ast.expr
         return in_row("list" if kinds[0].kind == "list" else "tuple", (*kinds[0].items, *kinds[1].items))
     count = static(scope, left if first is not kinds[0] else right) if len(kinds) == 1 else MISSING
     if isinstance(op, ast.Mult) and type(count) is int and count * len(kinds[0].items) <= MOST_ITEMS:
-        return in_row("list" if kinds[0].kind == "list" else "tuple", kinds[0].items * count)
+        once = steadied(scope, kinds[0], (), left if first is kinds[0] else right)
+        assert isinstance(once, Branch)
+        return in_row("list" if kinds[0].kind == "list" else "tuple", once.items * count)
     return None
 
 
