@@ -93,7 +93,7 @@ def with_results(
     spec: Specialization, loops: ir.LoopSet, given: Fields | tuple[int | Fields, ...], directions: Mapping[str, str]
 ) -> DerivedLoops | str:
     if spec.count_names:
-        return "how long it has to keep values is found by running it: it has a loop that ends when its values say so"
+        return "how much it has to keep is counted by running it: its loops end where its values say so"
     return DerivedLoops(loops, given, directions, spec.asked)
 
 
