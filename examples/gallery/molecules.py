@@ -1,5 +1,5 @@
-"""Molecular dynamics of Lennard-Jones atoms by velocity Verlet's method: the push that sends them to given places. Forces
-are the gradient of the energy, inside the program that is differentiated."""
+"""Molecular dynamics of Lennard-Jones atoms by velocity Verlet's method: the push that sends them to given places. The
+forces are the gradient of the energy, inside the program that is differentiated."""
 
 from __future__ import annotations
 

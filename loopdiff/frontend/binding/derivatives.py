@@ -17,21 +17,28 @@ from loopdiff.frontend.parsing.placing import placed_block, with_place
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import cast, nested, over_elements
 from loopdiff.ir.names import NameSupply, supply
+from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.renaming import rename_everywhere
+from loopdiff.ir.slicing import eliminate_dead
 from loopdiff.ir.types import INT, ArrayType, ScalarType
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.verify import verify
 from loopdiff.ir.walk import (
     all_statements,
+    loads,
     map_accesses,
     map_blocks,
     map_body,
     map_expr,
     map_stmt_exprs,
+    stmt_exprs,
     subexprs,
+    touched_arrays,
     written_arrays,
 )
+
+NEEDED = ": it needs "  # in messages, before the condition that shapes have to meet
 
 
 def with_derivatives(ls: ir.LoopSet) -> ir.LoopSet:
@@ -42,21 +49,25 @@ def with_derivatives(ls: ir.LoopSet) -> ir.LoopSet:
     """
     if not any(isinstance(s, ir.Call) and isinstance(s.rule, Derivative) for s in all_statements(ls.body)):
         return ls
-    writer = Writer(ls, supply(ls), type_env(ls), written_arrays(ls.body))
+    writer = Writer(ls, supply(ls), type_env(ls), written_arrays(ls.body), names_seen(ls))
     body = writer.block(ls.body)
-    found = replace(ls, body=body, arrays=(*ls.arrays, *writer.made))
+    used = touched_arrays(body) | writer.seen | set(ls.params)
+    arrays = (a for a in (*ls.arrays, *writer.made) if a.extents == () or a.name in used)
+    found = replace(ls, body=body, arrays=tuple(arrays))
     verify(found, "derivatives")
     return found
 
 
 @dataclass(slots=True)
 class Writer:
-    """Writes out calls in `ls`; `made` are the arrays that this takes."""
+    """Writes out calls in `ls`, which has `written` arrays, and of whose arrays some are `seen` by more than the calls
+    that fill them; `made` are the arrays that this takes."""
 
     ls: ir.LoopSet
     names: NameSupply
     env: TypeEnv
     written: frozenset[str]
+    seen: frozenset[str]
     made: list[ir.ArrayDecl] = field(default_factory=list)
 
     def block(self, body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
@@ -70,27 +81,43 @@ class Writer:
 
     def call(self, stmt: ir.Call, rule: Derivative, out: list[ir.Stmt]) -> None:
         """The loops of the derivative; `out` are the statements before them."""
-        loops = self.loops(stmt, rule)
         args = dict(zip(rule.params, stmt.args, strict=True))
-        filled = [a.access.array for n, a in args.items() if n in rule.outputs and isinstance(a, ir.Load)]
-        fresh = {s.array for s in trailing_allocations(out)} & set(filled)
+        loops, targets = self.wanted(self.loops(stmt, rule), stmt, rule, args)
+        filled = [t for t, r in zip(targets, loops.results, strict=True) if isinstance(r, ir.ArrayResult)]
+        given = {a.access.array for n, a in args.items() if n in rule.outputs and isinstance(a, ir.Load)}
+        fresh = {s.array for s in trailing_allocations(out)} & given
         out[:] = [s for s in out if not (isinstance(s, ir.Allocate) and s.array in fresh and s.fill is None)]
-        arrays = iter(filled)
-        renaming = {r.array: next(arrays) for r in loops.results if isinstance(r, ir.ArrayResult)}
-        own = sorted(supply(loops).taken - set(loops.params) - set(renaming))
-        renamed = rename_everywhere(loops, renaming | {n: self.names.fresh(n) for n in own})
+        results = zip(targets, loops.results, strict=True)
+        names = {r.array: t for t, r in results if isinstance(r, ir.ArrayResult)}
+        names |= {n: self.names.fresh(n) for n in sorted(supply(loops).taken - set(names))}
+        renamed = rename_everywhere(loops, names)  # parameters too: no name is one of the program around
+        args = {names[n]: a for n, a in args.items() if n in names and a is not None}
         places, values = self.arguments(stmt, renamed, args, out)
         outside = Outside(places, values, {a.name: a for a in self.ls.arrays}, stmt.loc)
+        entry = replace(outside, values={n: args[n] for n in values})
         for decl in renamed.arrays:
             if decl.name not in renamed.params and decl.name not in filled:
-                self.made.append(replace(decl, extents=self.extents(decl, outside, args, stmt)))
+                self.made.append(replace(decl, extents=self.extents(decl, entry, stmt)))
         for one in renamed.body:
             out += outside.statement(one, frozenset(filled) - fresh, self.names)
-        results = (r.value for r in renamed.results if isinstance(r, ir.ScalarResult))
         inner = type_env(renamed)
-        for target, value in zip(stmt.results, results, strict=True):
-            stored = cast(outside.expr(value), type_of(value, inner), self.env.arrays[target.array].element)
-            out.append(ir.Assign(target, with_place(stored, stmt.loc), loc=stmt.loc))
+        for target, result in zip(targets, renamed.results, strict=True):
+            if isinstance(result, ir.ScalarResult):
+                kind = type_of(result.value, inner)
+                stored = cast(outside.expr(result.value), kind, self.env.arrays[target].element)
+                cell = ir.Access(target, loc=stmt.loc)
+                out.append(ir.Assign(cell, with_place(stored, stmt.loc), loc=stmt.loc))
+
+    def wanted(
+        self, loops: ir.LoopSet, stmt: ir.Call, rule: Derivative, args: Mapping[str, ir.Expr | None]
+    ) -> tuple[ir.LoopSet, list[str]]:
+        """`loops` with the results that somebody looks at, and the cells and arrays that get them."""
+        arrays = iter([a.access.array for n, a in args.items() if n in rule.outputs and isinstance(a, ir.Load)])
+        cells = iter(stmt.results)
+        targets = [next(arrays) if isinstance(r, ir.ArrayResult) else next(cells).array for r in loops.results]
+        kept = [(t, r) for t, r in zip(targets, loops.results, strict=True) if t in self.seen]
+        found = replace(loops, results=tuple(r for _, r in kept))
+        return eliminate_dead(found, frozenset(loops.params)), [t for t, _ in kept]
 
     def loops(self, stmt: ir.Call, rule: Derivative) -> ir.LoopSet:
         try:
@@ -104,14 +131,13 @@ class Writer:
         raise UnsupportedLoopError(reject("LD109", f"`{rule.said}`: {reason}", stmt.loc, hint))
 
     def arguments(
-        self, stmt: ir.Call, loops: ir.LoopSet, args: Mapping[str, ir.Expr | None], out: list[ir.Stmt]
+        self, stmt: ir.Call, loops: ir.LoopSet, args: Mapping[str, ir.Expr], out: list[ir.Stmt]
     ) -> tuple[dict[str, ir.Access], dict[str, ir.Expr]]:
         """Where the arrays of `loops` are, and what its numbers are, evaluated once, ahead of the loops."""
         places: dict[str, ir.Access] = {}
         values: dict[str, ir.Expr] = {}
         for name in loops.params:
             arg = args[name]
-            assert arg is not None
             if loops.has_array(name):
                 assert isinstance(arg, ir.Load)
                 self.check_elements(stmt, loops.array(name), arg.access.array)
@@ -143,16 +169,9 @@ class Writer:
         out.append(ir.Assign(cell, expr, loc=stmt.loc))
         return ir.Load(cell, loc=stmt.loc)
 
-    def extents(
-        self, decl: ir.ArrayDecl, outside: Outside, args: Mapping[str, ir.Expr | None], stmt: ir.Call
-    ) -> tuple[ir.Expr, ...]:
+    def extents(self, decl: ir.ArrayDecl, entry: Outside, stmt: ir.Call) -> tuple[ir.Expr, ...]:
         """The extents of an array of the loops, which must be known at entry."""
-        given = {ir.Param(n): a for n, a in args.items() if a is not None and n in outside.values}
-
-        def entry(expr: ir.Expr) -> ir.Expr:
-            return given.get(expr, expr) if isinstance(expr, ir.Param) else outside.leaf(expr)
-
-        found = tuple(map_expr(entry, e) for e in decl.extents or ())
+        found = tuple(map(entry.expr, decl.extents or ()))
         unknown = next((e for e in found if not self.is_static(e)), None)
         if unknown is not None:
             assert isinstance(stmt.rule, Derivative)
@@ -169,6 +188,20 @@ class Writer:
             isinstance(e, ir.Index | ir.Var) or (isinstance(e, ir.Load) and e.access.array not in constant)
             for e in subexprs(expr)
         )
+
+
+def names_seen(ls: ir.LoopSet) -> frozenset[str]:
+    """Arrays and cells that `ls` reads or returns, but for calls that fill them."""
+    exprs = [r.value for r in ls.results if isinstance(r, ir.ScalarResult)]
+    for stmt in all_statements(ls.body):
+        match stmt:
+            case ir.Call(rule=Derivative() as rule, args=args):
+                pairs = zip(rule.params, args, strict=True)
+                exprs += [a for n, a in pairs if n not in rule.outputs and a is not None]
+            case _:
+                exprs += stmt_exprs(stmt)
+    returned = {r.array for r in ls.results if isinstance(r, ir.ArrayResult)}
+    return frozenset(returned | {load.access.array for e in exprs for load in loads(e)})
 
 
 def trailing_allocations(body: list[ir.Stmt]) -> list[ir.Allocate]:
@@ -217,12 +250,11 @@ class Outside:
         return found.cond
 
     def one(self, stmt: ir.Stmt) -> ir.Stmt:
-        """`stmt` with the names of the program around. Its checks are made where they stand: the program may not come
-        here."""
+        """`stmt` with the names of the program around."""
 
         def placed(s: ir.Stmt) -> tuple[ir.Stmt, ...]:
             found = replace(s, loc=self.at(s.loc))
-            return (replace(found, is_early=False) if isinstance(found, ir.Require) else found,)
+            return (check_in_program(found) if isinstance(found, ir.Require) else found,)
 
         (found,) = map_body((map_stmt_exprs(lambda e: map_expr(self.leaf, e), stmt),), placed)
         return map_accesses(self.access, found)
@@ -243,3 +275,15 @@ class Outside:
                 return placed_block(nested(loops, (ir.Assign(ir.Access(array, at), fill, loc=self.span),)))
             case found:
                 return (found,)
+
+
+def check_in_program(stmt: ir.Require) -> ir.Require:
+    """A check of the derivative, which the program may not come to: one that shapes and arguments decide is asked early
+    where they also say whether it does (`passes.checks.early_checks`, to which an `or` has a meaning of its own)."""
+    if not all(isinstance(e, ir.Const | ir.Dim | ir.Param | ir.Apply) for e in subexprs(stmt.cond)):
+        return replace(stmt, is_early=False)
+    cond, message = stmt.cond, stmt.message.partition(NEEDED)[0]
+    if isinstance(cond, ir.Apply) and cond.op is Op.OR:
+        none = ir.Apply(Op.AND, tuple(ir.Apply(Op.NOT, (a,), loc=a.loc) for a in cond.args), loc=cond.loc)
+        cond = ir.Apply(Op.NOT, (none,), loc=cond.loc)
+    return replace(stmt, cond=cond, message=message, is_early=True)
