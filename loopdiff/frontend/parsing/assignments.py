@@ -35,6 +35,7 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads, reads, subexprs
 from loopdiff.source.records import FieldTargets
 
+RECORD_HINT = "ask the name for fields only, or unpack it at once"
 Target = ir.Access | View | ArrayValue | Masked
 
 
@@ -71,8 +72,9 @@ def assign_value(state: State, target: ast.Name, value: Value | None, node: ast.
             state.forget(target)
         case tuple():
             count = f"{len(value)} values" if value else "nothing"
-            count = "a named tuple" if isinstance(value, Record) else count
             hint = "name each value" if value else "call it on a line of its own"
+            if isinstance(value, Record):
+                count, hint = "a named tuple", RECORD_HINT
             state.reject("LD107", f"`{ast.unparse(node)}` returns {count}, assigned to one name", node, hint)
             state.forget(target)
         case ArrayName() | Varying() | Outside() | LocalFunction():
@@ -249,7 +251,9 @@ def matched(state: State, target: ast.Tuple | ast.List, values: Values) -> tuple
             targets += more_targets
             flat += more_values
         elif isinstance(value, tuple) or isinstance(one, ast.Tuple | ast.List):
-            state.reject("LD107", "a tuple on one side only", one, "unpack it on a line of its own")
+            own_line = "unpack it on a line of its own"
+            hint = RECORD_HINT if isinstance(value, Record) else own_line
+            state.reject("LD107", "a tuple on one side only", one, hint)
             state.forget(one)
         else:
             targets.append(one)
