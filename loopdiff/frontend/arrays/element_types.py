@@ -91,9 +91,7 @@ def kind_of(state: State, values: tuple[ir.Expr, ...], cells: Kind) -> Kind | No
             left += arrays_in(made[name]) - set(kinds) - set(left)
             if not made[name]:
                 return None
-    params = {n: kind_of_scalar(t) for n, t in state.need_types().items() if isinstance(t, ScalarArgument)}
-    typing = Typing(kinds, {}, params)
-    before: dict[str, Kind] = {}
+    typing, before = typing_of(state, kinds), dict[str, Kind]()
     while kinds != before:
         before = dict(kinds)
         for name, parts in made.items():
@@ -119,8 +117,7 @@ def kind_so_far(state: State, value: ir.Expr) -> Kind:
             left += arrays_in(parts) - set(kinds) - set(left)
         else:
             kinds[name] = STRONG[ELEMENT_TYPES[dtype_of(state, name) or "float64"]]
-    params = {n: kind_of_scalar(t) for n, t in state.need_types().items() if isinstance(t, ScalarArgument)}
-    typing, before = Typing(kinds, {}, params), dict[str, Kind]()
+    typing, before = typing_of(state, kinds), dict[str, Kind]()
     while kinds != before:
         before = dict(kinds)
         for name in set(kinds) & set(values):
@@ -133,6 +130,15 @@ def stored_kind(typing: Typing, store: ir.Stmt) -> Kind:
     assert isinstance(store, ir.Assign | ir.Accumulate)
     kind = typing.typed(store.value)[1]
     return join_kinds(kind, Kind.INT) if isinstance(store, ir.Accumulate) else kind
+
+
+def typing_of(state: State, kinds: dict[str, Kind]) -> Typing:
+    """Types of expressions of arguments, arrays without axes among them, and of cells and arrays of these `kinds`."""
+    types = state.need_types()
+    params = {n: kind_of_scalar(t) for n, t in types.items() if isinstance(t, ScalarArgument)}
+    numbers = {n: t for n, t in types.items() if isinstance(t, ArrayType) and not t.rank}
+    kinds.update((n, STRONG[t.element]) for n, t in numbers.items())
+    return Typing(kinds, dict.fromkeys(numbers, 0), params)
 
 
 def arrays_in(values: tuple[ir.Expr, ...]) -> set[str]:
