@@ -22,9 +22,10 @@ Field = str | int
 
 
 class FieldTargets(ast.Tuple):
-    """Targets for the `fields` of a named tuple."""
+    """Targets for the `fields` of a named tuple, which copies of the node have too."""
 
-    fields: tuple[Field, ...] = ()
+    _fields = ("elts", "ctx", "fields")
+    fields: list[Field]
 
 
 def is_differentiable(value: Any) -> bool:
@@ -124,7 +125,5 @@ class Renaming(ast.NodeTransformer):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in self.names:
             own = {attr: new for (name, attr), new in self.fields.items() if name == node.id}
             names = [ast.copy_location(ast.Name(new, ast.Store()), node) for new in own.values()]
-            targets = ast.copy_location(FieldTargets(list(names), ast.Store()), node)
-            targets.fields = tuple(own)
-            return targets
+            return ast.copy_location(FieldTargets(names, ast.Store(), list(own)), node)
         return self.generic_visit(node)

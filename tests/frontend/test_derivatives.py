@@ -298,6 +298,25 @@ def test_float32_stays_float32() -> None:
     np.testing.assert_allclose(value, unpacked_in_numpy(X, 1.7), rtol=1e-6)
 
 
+def of_a_dictionary(p):
+    along = {"x": p["x"]}
+    g = energy.grad(p["x"], p["k"])
+    v, t = energy.jvp((p["x"], p["k"]), along)
+    return v + t.result + g.k + (g.x * g.x).sum()
+
+
+def test_arguments_in_a_dictionary() -> None:
+    def in_numpy(x, k):
+        slope, s = energy_slopes(x, k)
+        return k * s + (slope * x).sum() + s + (slope * slope).sum()
+
+    with interpreting():
+        value, (g,) = vectorize_grad(of_a_dictionary).value_and_grad({"x": X, "k": 1.7})
+    np.testing.assert_allclose(value, in_numpy(X, 1.7), rtol=1e-12)
+    np.testing.assert_allclose(g["k"], slope_along(in_numpy, (X, 1.7), [None, 1.0]), rtol=1e-12)
+    np.testing.assert_allclose((g["x"] * U).sum(), slope_along(in_numpy, (X, 1.7), [U, None]), rtol=1e-12)
+
+
 KEYS = """
 import numpy as np
 from loopdiff import vectorize_grad
