@@ -125,5 +125,7 @@ class Renaming(ast.NodeTransformer):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in self.names:
             own = {attr: new for (name, attr), new in self.fields.items() if name == node.id}
             names = [ast.copy_location(ast.Name(new, ast.Store()), node) for new in own.values()]
-            return ast.copy_location(FieldTargets(names, ast.Store(), list(own)), node)
+            targets = FieldTargets(list(names), ast.Store())
+            targets.fields = list(own)
+            return ast.copy_location(targets, node)
         return self.generic_visit(node)
