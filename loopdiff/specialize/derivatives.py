@@ -12,7 +12,8 @@ from loopdiff.frontend.capture import ArgumentType
 from loopdiff.frontend.derivatives import DerivedLoops, Fields, Method
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import tail_names
-from loopdiff.pipeline.derive import derive_tangent
+from loopdiff.passes.sweeps.sweep_fusion import carriers
+from loopdiff.pipeline.derive import after, derive_tangent
 from loopdiff.settings.options import Options
 from loopdiff.source.functions import plain_function
 from loopdiff.specialize.specialization import (
@@ -94,7 +95,9 @@ def with_results(
 ) -> DerivedLoops | str:
     if spec.count_names:
         return "how much it has to keep is counted by running it: its loops end where its values say so"
-    return DerivedLoops(loops, given, directions, spec.asked)
+    own = carriers(loops)
+    started = after("REVERSE", loops, spec.stages, dead=own, forgotten=own)
+    return DerivedLoops(started, given, directions, spec.asked)
 
 
 def record_of(spec: Specialization, first: int) -> Fields | tuple[int | Fields, ...]:
