@@ -12,8 +12,7 @@ from loopdiff.frontend.capture import ArgumentType
 from loopdiff.frontend.derivatives import DerivedLoops, Fields, Method
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import tail_names
-from loopdiff.passes.sweeps.sweep_fusion import carriers
-from loopdiff.pipeline.derive import after, derive_tangent
+from loopdiff.pipeline.derive import derive_tangent, start_unseen
 from loopdiff.settings.options import Options
 from loopdiff.source.functions import plain_function
 from loopdiff.specialize.specialization import (
@@ -45,7 +44,9 @@ class InPrograms:
         Raises what the method does: LD402 to LD404 where there is no such derivative, LD1xx and LD2xx where the
         function takes no such arguments.
         """
-        return derived_loops(self, method, types, directions)
+        spec = self.specialize(types)
+        label = f"derivative {method} {directions!r}"
+        return spec.once(label, lambda: derived_loops(self, spec, method, directions))
 
     @property
     def identity(self) -> str | None:
@@ -67,23 +68,22 @@ class InPrograms:
 
 
 def derived_loops(
-    f: InPrograms, method: Method, types: Mapping[str, ArgumentType], directions: tuple[str, ...]
-) -> DerivedLoops | str:
-    """What `InPrograms.derivative` says."""
-    program, specialize, wrt, options = f.program, f.specialize, f.requested, f.options
-    spec = specialize(types)
+    f: InPrograms, spec: Specialization, method: Method, directions: tuple[str, ...]
+) -> DerivedLoops | str:  # fmt: skip
+    """What `InPrograms.derivative` says of the specialization `spec` of `f`."""
     if not spec.interface.is_real:
         return "it takes complex numbers"
     if method == "call":
-        return with_results(spec, spec.normal, record_of(spec, 0), {})
+        return with_results(spec, spec.normal, own_results(spec), {})
     if method == "jvp":
         return tangent(spec, directions)
     require_scalar_result(spec)
     if spec.record is not None:
         return "its value is a named tuple: call it in a function that returns the number in it"
     has_value = method != "grad"
-    own = replace(options, schedule=(), autotune=False)
-    gradient = Specialization(GradientProgram(program, specialize, wrt, own, has_value), types, wrt)
+    options = replace(f.options, schedule=(), autotune=False)
+    program = GradientProgram(f.program, f.specialize, f.requested, options, has_value)
+    gradient = Specialization(program, spec.types, f.requested)
     if method == "hvp":
         return second(spec, gradient, directions)
     gradients = Fields(spec.wrt_of_caller, tuple(range(has_value, len(spec.wrt) + has_value)))
@@ -95,14 +95,12 @@ def with_results(
 ) -> DerivedLoops | str:
     if spec.count_names:
         return "how much it has to keep is counted by running it: its loops end where its values say so"
-    own = carriers(loops)
-    started = after("REVERSE", loops, spec.stages, dead=own, forgotten=own)
-    return DerivedLoops(started, given, directions, spec.asked)
+    return DerivedLoops(start_unseen(loops, spec.stages), given, directions, spec.asked)
 
 
-def record_of(spec: Specialization, first: int) -> Fields | tuple[int | Fields, ...]:
-    """The results of `spec`, which are those of the loops from the place `first` on."""
-    places = tuple(range(first, first + len(spec.result_types)))
+def own_results(spec: Specialization) -> Fields | tuple[int | Fields, ...]:
+    """What `spec` returns."""
+    places = tuple(range(len(spec.result_types)))
     return places if spec.record is None else Fields(spec.record._fields, places)  # type: ignore[attr-defined]
 
 
