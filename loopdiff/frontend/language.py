@@ -430,8 +430,7 @@ ACCEPTED: tuple[Construct, ...] = (
         "derivative of a function",
         "e, g = chain.value_and_grad(x, s)\ny[0] = e * g.q[1]\ny[1:] = chain.grad(x[1:], s).q",
         "0.1",
-        "Of one that `@vectorize_grad` made: `grad`, `value_and_grad`, `jvp` and `hvp`, which give what they give "
-        "outside. Their loops are written out: see [derivatives inside programs](howto/derivatives_inside.md).",
+        "Of what `@vectorize_grad` made; it is [written out](howto/derivatives_inside.md) with what it gives outside.",
     ),
     Construct(
         "function with a rule",
