@@ -36,6 +36,7 @@ from loopdiff.settings.requests import requests_of
 from loopdiff.source.functions import SourceFunction, plain_function, source_of
 from loopdiff.source.words import Text
 from loopdiff.specialize.declared import declared_type, is_declaration, types_of
+from loopdiff.specialize.derivatives import InPrograms
 from loopdiff.specialize.gradients import record_type
 from loopdiff.specialize.specialization import (
     AnyProgram,
@@ -58,7 +59,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Differentiable(Generic[P, R]):
+class Differentiable(InPrograms, Generic[P, R]):
     """A compiled loop nest with its derivatives: what `vectorize_grad` makes of a function.
 
     Calling it runs the function on the caller's own arrays, in place, as Python would. `__wrapped__` is the

@@ -1,4 +1,5 @@
-"""Molecular dynamics of Lennard-Jones atoms by velocity Verlet's method: the push that sends them to given places."""
+"""Molecular dynamics of Lennard-Jones atoms by velocity Verlet's method: the push that sends them to given places. The
+forces are the gradient of the energy, inside the program that is differentiated."""
 
 from __future__ import annotations
 
@@ -7,28 +8,25 @@ import numpy as np
 from loopdiff import vectorize_grad
 
 
-def forces(x, sigma):
-    f = np.zeros_like(x)
+@vectorize_grad(wrt=("x",))
+def energy(x, sigma):
+    e = 0.0
     for i in range(x.shape[0]):
         for j in range(i):
-            r = x[i] - x[j]
-            r2 = (r**2).sum()
-            s6 = (sigma * sigma / r2) ** 3
-            pull = 24.0 * (2.0 * s6 * s6 - s6) / r2 * r
-            f[i] += pull
-            f[j] -= pull
-    return f
+            s6 = (sigma * sigma / ((x[i] - x[j]) ** 2).sum()) ** 3
+            e += 4.0 * (s6 * s6 - s6)
+    return e
 
 
 @vectorize_grad(wrt=("v", "sigma"))
 def far_from(goal, q, v, sigma, h, steps):
     """How far from `goal` the atoms are in the end."""
     x, u = q.copy(), v.copy()
-    force = forces(x, sigma)
+    force = -energy.grad(x, sigma).x
     for _ in range(steps):
         u = u + 0.5 * h * force
         x = x + h * u
-        force = forces(x, sigma)
+        force = -energy.grad(x, sigma).x
         u = u + 0.5 * h * force
     return ((x - goal) ** 2).sum()
 

@@ -23,6 +23,7 @@ import numpy as np
 
 from loopdiff.errors import Home, UnsupportedLoopError
 from loopdiff.frontend.callees import Sources
+from loopdiff.frontend.derivatives import as_derivable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import statements
 from loopdiff.rules.definitions import Rule, add_key, has_text, name_rule, rule_key
@@ -113,7 +114,12 @@ class Content:
         if rule is not None:
             yield from self.of_rule(rule)
             return
-        function = python_function(value)
+        derivable = as_derivable(value)
+        if derivable is not None:  # its derivatives are those of the function as it was when it was decorated
+            if derivable.identity is None:
+                raise UnstableError(derivable.innermost.__qualname__)
+            yield derivable.identity
+        function = python_function(value) if derivable is None else derivable.innermost
         if function is not None:
             yield from self.of_callee(function)
             return

@@ -434,6 +434,12 @@ ACCEPTED: tuple[Construct, ...] = (
         "0.1",
     ),
     Construct(
+        "derivative of a function",
+        "e, g = chain.value_and_grad(x, s)\ny[0] = e * g.q[1]\ny[1:] = chain.grad(x[1:], s).q",
+        "0.1",
+        "Of what `@vectorize_grad` made; it is [written out](howto/derivatives_inside.md) with what it gives outside.",
+    ),
+    Construct(
         "function with a rule",
         "for i in range(n):\n    y[i] = power(x[i], s)",
         "0.1",

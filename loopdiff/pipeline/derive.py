@@ -229,7 +229,7 @@ def derive_one_pass(
     together so that less is kept, or arrays of the reverse sweep are copies; None where neither is so. For sums that
     may run in any order. `in_rows`: None where anything is kept for more than a row.
     """
-    from loopdiff.passes.sweeps.sweep_fusion import carriers, in_one_pass
+    from loopdiff.passes.sweeps.sweep_fusion import in_one_pass
     from loopdiff.pipeline.both import BothSweeps
 
     recorded = frozenset(a.name for a in forward.arrays if a.role in ("tape", "local"))
@@ -239,9 +239,15 @@ def derive_one_pass(
     found = stages.run("one pass", in_one_pass, fewer, recorded) or (None if fewer is both else fewer)
     if found is None or (in_rows and keeps_any_whole(found, forward)):
         return None
+    return replace(start_unseen(found, stages), name=f"{normal.name}_value_and_gradient")
+
+
+def start_unseen(found: ir.LoopSet, stages: Stages) -> ir.LoopSet:
+    """`found`, both sweeps as one function, with arrays of its own that start with what is first added to them."""
+    from loopdiff.passes.sweeps.sweep_fusion import carriers
+
     unseen = carriers(found)
-    found = after("REVERSE", found, stages, dead=unseen, forgotten=unseen)
-    return replace(found, name=f"{normal.name}_value_and_gradient")
+    return after("REVERSE", found, stages, dead=unseen, forgotten=unseen)
 
 
 def keeps_any_whole(ls: ir.LoopSet, forward: ir.LoopSet) -> bool:

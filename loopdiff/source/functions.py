@@ -23,6 +23,7 @@ from typing import Any, Final
 from loopdiff.errors import NOWHERE, Diagnostic, Home, Span, UnsupportedLoopError
 from loopdiff.errors.codes import reject
 from loopdiff.source.bytecode import is_run
+from loopdiff.source.records import with_fields
 from loopdiff.source.scopes import outer_uses
 
 MISSING: Final[Any] = object()
@@ -140,7 +141,8 @@ def source_of(func: Callable[..., Any]) -> SourceFunction:
     outer, owners = outer_values(node, namespace_of(function))
     name = NAME_OF_LAMBDAS if code.co_name == LAMBDA else function.__name__
     home = Home(file, code.co_firstlineno, node.name)
-    return SourceFunction(name, node, text, home, outer, owners, signature_of(function), code, function=function)
+    signature = signature_of(function)
+    return SourceFunction(name, with_fields(node, outer), text, home, outer, owners, signature, code, function=function)
 
 
 def other_text(function: FunctionType, file: str) -> Diagnostic:

@@ -84,6 +84,27 @@ def arrays_returned(x, w):
     return v, a + b
 
 
+def forces_from_energies(q, stiffness, steps):
+    v = np.zeros_like(q)
+    for _ in range(steps):
+        v = v - 0.1 * helpers.chain.grad(q, stiffness).q
+        q = q + 0.1 * v
+    energy, g = helpers.chain.value_and_grad(q, stiffness)
+    return energy + (g.q * v).sum()
+
+
+def oracle_of_forces(xp, q, stiffness, steps):
+    def force(q):
+        pull = stiffness * xp.sinh(q[1:] - q[:-1])
+        return xp.concatenate([pull, xp.zeros(1)]) - xp.concatenate([xp.zeros(1), pull])
+
+    v = xp.zeros_like(q)
+    for _ in range(steps):
+        v = v + 0.1 * force(q)
+        q = q + 0.1 * v
+    return {"result": stiffness * xp.cosh(q[1:] - q[:-1]).sum() - (force(q) * v).sum()}
+
+
 def call(name, function, make, wrt, outputs=(), constructs=("call of a function",)):
     return Entry(name=name, function=function, make=make, wrt=wrt, outputs=outputs, constructs=constructs)
 
@@ -125,5 +146,14 @@ ENTRIES: tuple[Entry, ...] = (
         ("x", "w"),
         ("w",),
         ("function that returns an array or several values", "function as an argument or result"),
+    ),
+    Entry(
+        name="forces_from_energies",
+        function=forces_from_energies,
+        make=lambda r: dict(q=r.uniform(-1.0, 1.0, 7), stiffness=0.8, steps=3),
+        wrt=("q", "stiffness"),
+        oracle=oracle_of_forces,
+        is_twin=True,
+        constructs=("derivative of a function",),
     ),
 )

@@ -36,4 +36,12 @@ def norm(x):
     return square_root(t)
 
 
+@vectorize_grad(wrt=("q",))
+def chain(q, stiffness):
+    e = 0.0
+    for i in range(q.shape[0] - 1):
+        e += stiffness * math.cosh(q[i + 1] - q[i])
+    return e
+
+
 cube = lambda v: v * v * v

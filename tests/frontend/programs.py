@@ -21,6 +21,7 @@ from scipy import special
 from scipy.special import gammaln
 
 from loopdiff import stop_gradient
+from tests.corpus.helpers import chain
 from tests.corpus.ruled import power, staircase
 
 HALF = 0.5
@@ -915,6 +916,16 @@ def signatures(x, s):
         return a - c
 
     return f(s, 1.0), f(s, b=2.0, d=x), f(s, c=3.0, b=s, flag=True)
+
+
+@shows("derivative of a function", matrix(3, 4), vector(4), 0.7)
+def derivatives(A, x, s):
+    (force,) = chain.grad(x, s)
+    for i in range(A.shape[0]):
+        e, g = chain.value_and_grad(A[i], s)
+        x = x + 0.1 * g.q + e * force
+    _, t = chain.jvp((x[1:], s), dict(q=A[0, 1:]))
+    return x, t.result
 
 
 @shows("function with a rule", vector(), 0.7)

@@ -157,6 +157,19 @@ def test_arrays_without_axes_are_numbers() -> None:
     assert "a[0] = z[] * 2.0" in print_loopset(ls)
 
 
+def made_of_a_number_without_axes(c, x):
+    y = c * x
+    y += c
+    return y[0]
+
+
+def test_arrays_without_axes_make_arrays() -> None:
+    """What an array made of such a number holds is asked before types are bound."""
+    args = {"c": np.array(2.0), "x": np.ones(3)}
+    types = argument_types(args)
+    assert run(bind(parse_function(source_of(made_of_a_number_without_axes), types), types), args) == (4.0,)
+
+
 def test_unused_arguments_may_be_anything_with_a_type() -> None:
     ls = bound("a[0] = 1.0", a=ARGUMENTS["a"], unused=np.zeros((2, 2)))
     assert ls.array("unused").type == ArrayType("float64", 2)

@@ -8,7 +8,7 @@ from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import COMPARISONS, FLOAT_TESTS, Op
 from loopdiff.ir.types import BOOL, ELEMENT_TYPES, ArrayType
-from loopdiff.ir.walk import loads
+from loopdiff.ir.walk import all_statements, loads, stmt_exprs
 
 TRUTH_OPS = (*COMPARISONS, *FLOAT_TESTS, Op.AND, Op.OR, Op.NOT)
 BITS = (Op.BITAND, Op.BITOR, Op.BITXOR, Op.INVERT)
@@ -91,14 +91,54 @@ def kind_of(state: State, values: tuple[ir.Expr, ...], cells: Kind) -> Kind | No
             left += arrays_in(made[name]) - set(kinds) - set(left)
             if not made[name]:
                 return None
-    params = {n: kind_of_scalar(t) for n, t in state.need_types().items() if isinstance(t, ScalarArgument)}
-    typing = Typing(kinds, {}, params)
-    before: dict[str, Kind] = {}
+    typing, before = typing_of(state, kinds), dict[str, Kind]()
     while kinds != before:
         before = dict(kinds)
         for name, parts in made.items():
             kinds[name] = join_kinds(kinds[name], *(typing.typed(value)[1] for value in parts))
     return join_kinds(*(typing.typed(value)[1] for value in values)) if values else None
+
+
+def kind_so_far(state: State, value: ir.Expr) -> Kind:
+    """The kind of the number `value`, as far as what has been written of the program says: what loops around do with
+    the cells in it later may widen it. Elements of unknown types count as float64."""
+    blocks = [block for s in state.whole.active for block in (*s.opened, s.out)]
+    stores = [s for block in blocks for s in all_statements(tuple(block)) if isinstance(s, ir.Assign | ir.Accumulate)]
+    values: dict[str, list[ir.Stmt]] = {}
+    for store in stores:
+        values.setdefault(store.target.array, []).append(store)
+    kinds: dict[str, Kind] = {}
+    left = list(arrays_in((value,)))
+    while left:
+        name = left.pop()
+        if state.arrays[name].role == "local" and state.arrays[name].extents == ():
+            kinds[name] = state.whole.kinds.get(name, Kind.BOOL)
+            parts = tuple(e for store in values.get(name, ()) for e in stmt_exprs(store))
+            left += arrays_in(parts) - set(kinds) - set(left)
+        else:
+            kinds[name] = STRONG[ELEMENT_TYPES[dtype_of(state, name) or "float64"]]
+    typing, before = typing_of(state, kinds), dict[str, Kind]()
+    while kinds != before:
+        before = dict(kinds)
+        for name in set(kinds) & set(values):
+            if state.arrays[name].extents == ():
+                kinds[name] = join_kinds(kinds[name], *(stored_kind(typing, s) for s in values[name]))
+    return typing.typed(value)[1]
+
+
+def stored_kind(typing: Typing, store: ir.Stmt) -> Kind:
+    assert isinstance(store, ir.Assign | ir.Accumulate)
+    kind = typing.typed(store.value)[1]
+    return join_kinds(kind, Kind.INT) if isinstance(store, ir.Accumulate) else kind
+
+
+def typing_of(state: State, kinds: dict[str, Kind]) -> Typing:
+    """Types of expressions of arguments, arrays without axes among them, and of cells and arrays of these `kinds`."""
+    types = state.need_types()
+    params = {n: kind_of_scalar(t) for n, t in types.items() if isinstance(t, ScalarArgument)}
+    numbers = {n: t for n, t in types.items() if isinstance(t, ArrayType) and not t.rank}
+    kinds.update((n, STRONG[t.element]) for n, t in numbers.items())
+    return Typing(kinds, dict.fromkeys(numbers, 0), params)
 
 
 def arrays_in(values: tuple[ir.Expr, ...]) -> set[str]:

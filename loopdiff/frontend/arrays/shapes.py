@@ -42,6 +42,8 @@ def may_be_array(state: State, node: ast.expr) -> bool:
                     return True
         case ast.Constant() | ast.Tuple() | ast.List() | ast.Dict() | ast.Set() | ast.JoinedStr() | ast.Lambda():
             return False
+        case ast.Attribute(value=ast.Call() | ast.Subscript(value=ast.Call()), attr=attr):
+            return attr not in ("shape", "ndim", "size", "dtype")  # a field of what `f.grad(x)` gives
         case ast.Attribute(attr=attr):
             return attr in ("T", "real", "imag")
         case _:

@@ -6,10 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from loopdiff.errors import Diagnostic, raise_if
+from loopdiff.frontend.binding.derivatives import with_derivatives
 from loopdiff.frontend.binding.shapes import Shapes
-from loopdiff.frontend.binding.types import CELL_DTYPE, STRONG, Kind, Typing, coerce, join_kinds, kind_of_scalar
+from loopdiff.frontend.binding.types import (
+    CELL_DTYPE,
+    PYTHON_KINDS,
+    STRONG,
+    Kind,
+    Typing,
+    coerce,
+    join_kinds,
+    kind_of_scalar,
+)
 from loopdiff.frontend.binding.webs import split_webs
 from loopdiff.frontend.capture import ArgumentType, ScalarArgument, number_for_array
+from loopdiff.frontend.derivatives import Derivative
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType, ScalarType
@@ -20,7 +31,8 @@ ACCUMULATED = {"add": Op.ADD, "max": Op.MAX, "min": Op.MIN}
 
 
 def bind(surface: ir.LoopSet, types: Mapping[str, ArgumentType | ScalarType]) -> ir.LoopSet:
-    """`surface` for arguments of `types` (by parameter name), complex numbers still in one piece.
+    """`surface` for arguments of `types` (by parameter name), complex numbers still in one piece, with the loops of the
+    derivatives that it calls.
 
     Raises UnsupportedLoopError with every rejection that the types decide (LD2xx).
     """
@@ -37,7 +49,7 @@ def bind(surface: ir.LoopSet, types: Mapping[str, ArgumentType | ScalarType]) ->
     bound = binder.bind()
     raise_if(binder.typing.diagnostics)
     verify(bound, "bind")
-    return bound
+    return with_derivatives(bound)
 
 
 @dataclass(slots=True)
@@ -143,8 +155,7 @@ class Binder:
     def local(self, decl: ir.ArrayDecl) -> ir.ArrayDecl:
         name = decl.name
         extents = tuple(self.extent(e, decl) for e in self.shapes.extents.get(name, ()))
-        dtype = self.dtypes.get(name) or CELL_DTYPE[self.typing.kinds[name].storage]
-        return ir.ArrayDecl(name, ArrayType(dtype, len(extents)), "local", extents, loc=decl.loc)
+        return ir.ArrayDecl(name, ArrayType(self.dtype(name), len(extents)), "local", extents, loc=decl.loc)
 
     def extent(self, extent: ir.Expr, decl: ir.ArrayDecl) -> ir.Expr:
         value, kind = self.typing.typed(extent)
@@ -196,22 +207,41 @@ class Binder:
         """Numbers keep their own types, parts of arrays are passed as they are; the rule says what it returns."""
         typing = self.typing
         args: list[ir.Expr | None] = []
-        for arg in stmt.args:
+        types: dict[str, ArgumentType] = {}
+        for name, arg in zip(stmt.rule.params, stmt.args, strict=True):
             if isinstance(arg, ir.Load) and len(arg.access.subscripts) < typing.ranks[arg.access.array]:
                 args.append(replace(arg, access=typing.access(arg.access, is_part=True)))
                 kind = typing.kinds[arg.access.array]
+                types[name] = ArrayType(
+                    self.dtype(arg.access.array), typing.ranks[arg.access.array] - len(arg.access.subscripts)
+                )
             else:
                 assert arg is not None
                 value, kind = typing.typed(arg)
                 args.append(coerce(value, kind, STRONG[kind.storage]))
+                types[name] = ScalarArgument(kind.storage, kind in PYTHON_KINDS)
             if kind.is_complex:
-                name = stmt.rule.params[len(args) - 1]
                 message = f"`{name}` of `{stmt.rule.name}` is complex, and rules are of real functions"
                 typing.refuse("LD222", message, stmt.loc)
+        if isinstance(stmt.rule, Derivative):
+            return self.derivative(replace(stmt, args=tuple(args)), stmt.rule, types)
         for result in stmt.results:
             assert stmt.rule.result is not None
             self.join(result.array, STRONG[ScalarType(stmt.rule.result)])
         return replace(stmt, args=tuple(args), tape=tuple(self.bound(e) for e in stmt.tape))
+
+    def derivative(self, stmt: ir.Call, rule: Derivative, types: Mapping[str, ArgumentType]) -> ir.Call:
+        """The call of a derivative with the types of its arguments; axes have one element where the parser saw it."""
+        for result, kind in zip(stmt.results, rule.made.numbers, strict=True):
+            self.join(result.array, kind)
+        found = {
+            n: replace(types[n], units=old.units) if isinstance(old, ArrayType) else types[n]
+            for n, old in rule.types.items()
+        }
+        return replace(stmt, rule=replace(rule, found=found))
+
+    def dtype(self, array: str) -> str:
+        return self.dtypes.get(array) or CELL_DTYPE[self.typing.kinds[array].storage]
 
     def join(self, array: str, kind: Kind) -> Kind:
         """The kind of `array` after a value of `kind` is stored: only inferred types grow."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from loopdiff.errors import Diagnostic, Span
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.binding.types import plural
+from loopdiff.frontend.derivatives import Derivative
 from loopdiff.frontend.parsing.folding import FOLD, binary
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
@@ -142,6 +143,10 @@ class Shapes:
             case ir.Assign() | ir.Accumulate():
                 stmt = map_stmt_exprs(self.resolve, stmt)
                 return (stmt,), self.learned(stmt, known)
+            case ir.Call(rule=Derivative(), args=args):
+                # What a derivative keeps is sized by its arguments: they are what they are known to be at entry.
+                held = tuple(known.get(a.access.array, a) if isinstance(a, ir.Load) else a for a in args)
+                return (map_stmt_exprs(self.resolve, replace(stmt, args=held)),), known
             case ir.Call():
                 return (map_stmt_exprs(self.resolve, stmt),), forget(known, {r.array for r in stmt.results})
             case _:

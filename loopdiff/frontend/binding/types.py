@@ -63,6 +63,7 @@ STORAGE = {
     Kind.WEAK_COMPLEX: C128, Kind.C64: C64, Kind.C128: C128,
 }  # fmt: skip
 STRONG = {BOOL: Kind.BOOL, INT: Kind.INT, F32: Kind.F32, F64: Kind.F64, C64: Kind.C64, C128: Kind.C128}
+PYTHON_KINDS = (Kind.BOOL, Kind.INT, Kind.WEAK, Kind.WEAK_COMPLEX)  # those of Python's numbers
 CELL_DTYPE = {
     ScalarType.BOOL: "bool",
     ScalarType.INT: "int64",

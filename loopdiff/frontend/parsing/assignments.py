@@ -14,8 +14,17 @@ from loopdiff.frontend.arrays.shapes import array_extents, shaped
 from loopdiff.frontend.arrays.subscripts import target_of
 from loopdiff.frontend.arrays.values import ArrayValue, Quantity, View, as_array, is_array
 from loopdiff.frontend.arrays.views import bind_view, steady
-from loopdiff.frontend.parsing.bindings import ArrayName, LocalFunction, Outside, Rejected, Value, Values, Varying
-from loopdiff.frontend.parsing.calls import one_of
+from loopdiff.frontend.parsing.bindings import (
+    ArrayName,
+    LocalFunction,
+    Outside,
+    Record,
+    Rejected,
+    Value,
+    Values,
+    Varying,
+)
+from loopdiff.frontend.parsing.calls import field_at, one_of
 from loopdiff.frontend.parsing.expressions import binary_operation
 from loopdiff.frontend.parsing.folding import binary
 from loopdiff.frontend.parsing.meanings import value_of
@@ -24,7 +33,9 @@ from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads, reads, subexprs
+from loopdiff.source.records import FieldTargets
 
+RECORD_HINT = "ask the name for fields only, or unpack it at once"
 Target = ir.Access | View | ArrayValue | Masked
 
 
@@ -62,6 +73,8 @@ def assign_value(state: State, target: ast.Name, value: Value | None, node: ast.
         case tuple():
             count = f"{len(value)} values" if value else "nothing"
             hint = "name each value" if value else "call it on a line of its own"
+            if isinstance(value, Record):
+                count, hint = "a named tuple", RECORD_HINT
             state.reject("LD107", f"`{ast.unparse(node)}` returns {count}, assigned to one name", node, hint)
             state.forget(target)
         case ArrayName() | Varying() | Outside() | LocalFunction():
@@ -218,6 +231,12 @@ def value_for(state: State, node: ast.expr, target: ast.expr | None) -> Value | 
 
 def matched(state: State, target: ast.Tuple | ast.List, values: Values) -> tuple[list[ast.expr], list[Value]]:
     """Single targets and their values, nested tuples flattened."""
+    if isinstance(target, FieldTargets):
+        found = picked(state, target, values)
+        if found is None:
+            state.forget(target)
+            return [], []
+        values = found
     has_star = any(isinstance(t, ast.Starred) for t in target.elts)
     if len(target.elts) != len(values) or has_star:
         counts = f"{len(values)} values for {len(target.elts)} targets"
@@ -232,12 +251,20 @@ def matched(state: State, target: ast.Tuple | ast.List, values: Values) -> tuple
             targets += more_targets
             flat += more_values
         elif isinstance(value, tuple) or isinstance(one, ast.Tuple | ast.List):
-            state.reject("LD107", "a tuple on one side only", one, "unpack it on a line of its own")
+            own_line = "unpack it on a line of its own"
+            hint = RECORD_HINT if isinstance(value, Record) else own_line
+            state.reject("LD107", "a tuple on one side only", one, hint)
             state.forget(one)
         else:
             targets.append(one)
             flat.append(value)
     return targets, flat
+
+
+def picked(state: State, target: FieldTargets, values: Values) -> Values | None:
+    """The fields that `target` takes; None after a rejection."""
+    found = [field_at(state, values, field, target) for field in target.fields]
+    return None if any(v is None for v in found) else tuple(v for v in found if v is not None)
 
 
 def assign_together(state: State, targets: list[ast.expr], values: list[Value], span: Span) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -121,6 +121,24 @@ def is_of_array(binding: Binding) -> bool:
             return kind == "arrays"
         case _:
             return isinstance(binding, ArrayName | View)
+
+
+class Record(tuple["Value", ...]):
+    """Several values that have names."""
+
+    names: tuple[str, ...]
+
+    @staticmethod
+    def of(names: Sequence[str], values: Iterable[Value]) -> Record:
+        made = Record(values)
+        made.names = tuple(names)
+        return made
+
+    def at(self, field: str | int) -> Value | None:
+        """The value of that name, or at that place; None if there is none."""
+        if isinstance(field, str):
+            return self[self.names.index(field)] if field in self.names else None
+        return self[field] if -len(self) <= field < len(self) else None
 
 
 Value = Quantity | ArrayName | Varying | Outside | LocalFunction | tuple["Value", ...]

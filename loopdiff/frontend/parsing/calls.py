@@ -16,7 +16,8 @@ from loopdiff.frontend.arrays.shapes import extent_at, rank_of, shaped
 from loopdiff.frontend.arrays.subscripts import element_of
 from loopdiff.frontend.arrays.values import ArrayValue, Quantity, as_array, is_array
 from loopdiff.frontend.functions import ScalarFunction, scalar_function
-from loopdiff.frontend.parsing.bindings import ArrayName, LocalFunction, Outside, Value, Varying
+from loopdiff.frontend.parsing.bindings import ArrayName, LocalFunction, Outside, Record, Value, Varying
+from loopdiff.frontend.parsing.derivatives import derivative_in
 from loopdiff.frontend.parsing.order import in_order
 from loopdiff.frontend.parsing.outside import reject_outside, root_is_local
 from loopdiff.frontend.parsing.placing import with_place
@@ -132,6 +133,35 @@ def element_of_call(state: State, node: ast.Subscript) -> Quantity:
     return element_of(state, found, place, node)
 
 
+def field_of_call(state: State, node: ast.Attribute) -> Quantity | None:
+    """`f.grad(x).x`, and `f.value_and_grad(x)[1].x`; None for attributes of other things."""
+    match node.value:
+        case ast.Subscript(value=ast.Call() as call, slice=part):
+            place = constant_bound(part)
+        case call:
+            place = None
+    if derivative_in(state, call) is None:
+        return None
+    assert isinstance(call, ast.Call)
+    found = state.whole.call(state, call)
+    if isinstance(found, tuple) and place is not None and -len(found) <= place < len(found):
+        found = found[place]
+    if found is None:
+        return ir.Const(0, loc=state.source.span(node))
+    value = field_at(state, found, node.attr, call)
+    return ir.Const(0, loc=state.source.span(node)) if value is None else result_of_helper(state, value, call)
+
+
+def field_at(state: State, values: Value, field: str | int, node: ast.AST) -> Value | None:
+    """One of the fields that `values` have; None after a rejection."""
+    found = values.at(field) if isinstance(values, Record) else None
+    if found is None:
+        known = ", ".join(values.names) if isinstance(values, Record) else "none"
+        hint = "`wrt` of the function says what it is differentiated by"
+        state.reject("LD107", f"there is no field `{field}`, there are: {known}", node, hint)
+    return found
+
+
 def special_float(node: ast.Call) -> float | None:
     """`float("inf")`, `float("-inf")`, `float("nan")` and other numbers in strings."""
     match node.args:
@@ -176,9 +206,6 @@ def is_users_class(value: type) -> bool:
     return getattr(builtins, value.__name__, None) is not value and value.__module__.split(".")[0] not in LIBRARIES
 
 
-DERIVATIVES = ("grad", "value_and_grad", "vjp", "jvp", "hvp", "jacobian")  # of a differentiable function
-
-
 def unknown_call(state: State, node: ast.Call, text: str) -> ir.Expr:
     """The precise reason why `node` cannot be called."""
     match node.func:
@@ -195,9 +222,6 @@ def unknown_call(state: State, node: ast.Call, text: str) -> ir.Expr:
         return state.reject("LD109", f"`{text}` cannot be called", node)
     value = state.outside(node.func)
     owner = state.outside(node.func.value) if isinstance(node.func, ast.Attribute) else MISSING
-    if getattr(owner, "py_func", None) is not None and text.rpartition(".")[2] in DERIVATIVES:
-        hint = "write what it computes as a function, and call that"
-        return state.reject("LD109", f"`{text}` is a derivative, inside a program", node, hint)
     if value is MISSING and callable(getattr(owner, text.split(".")[-1], None)):
         hint = "write it as a function, and pass what it reads of the object as arguments"
         return state.reject("LD109", f"`{text}` is a method", node, hint)

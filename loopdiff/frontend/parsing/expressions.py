@@ -15,7 +15,7 @@ from loopdiff.frontend.arrays.shapes import shape_attribute
 from loopdiff.frontend.arrays.subscripts import is_element_of_call, subscript
 from loopdiff.frontend.arrays.values import Quantity, View, is_array
 from loopdiff.frontend.parsing.bindings import ArrayName, Cell, Given, LocalFunction, Outside
-from loopdiff.frontend.parsing.calls import element_of_call, parse_call
+from loopdiff.frontend.parsing.calls import element_of_call, field_of_call, parse_call
 from loopdiff.frontend.parsing.folding import binary
 from loopdiff.frontend.parsing.order import boolean, chain, either, in_order, lazily, truth_value
 from loopdiff.frontend.parsing.outside import is_none, outside_constant, outside_value, root_is_local
@@ -80,6 +80,8 @@ def name_value(state: State, node: ast.Name) -> Quantity:
 
 
 def attribute(state: State, node: ast.Attribute) -> Quantity:
+    if (found := field_of_call(state, node)) is not None:
+        return found
     if node.attr in ("real", "imag") and state.outside(node) is MISSING:
         part, span = node.attr, state.source.span(node)
         return combined(state, lambda z: ir.PartOf(part, z, loc=span), [parse_quantity(state, node.value)], node)

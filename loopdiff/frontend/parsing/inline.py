@@ -23,6 +23,7 @@ from loopdiff.frontend.functions import scalar_function
 from loopdiff.frontend.parsing.arguments import Callee, arguments_of
 from loopdiff.frontend.parsing.assignments import note_number
 from loopdiff.frontend.parsing.bindings import Given, LocalFunction, Outside, Value
+from loopdiff.frontend.parsing.derivatives import derivative_call, derivative_in
 from loopdiff.frontend.parsing.meanings import NUMBERS, local_function
 from loopdiff.frontend.parsing.outside import outside_constant, root_is_local
 from loopdiff.frontend.parsing.ruled import ruled_call
@@ -46,6 +47,9 @@ def inline_call(state: State, node: ast.Call) -> Value | None:
 
     None after a rejection; MISSING, and nothing written, if that is no Python function.
     """
+    called = derivative_in(state, node)
+    if called is not None:
+        return derivative_call(state, called)
     node = of_method(state, node)
     rule = state.whole.sources.rule_of(state.outside(node.func))
     if rule is not None:

@@ -65,7 +65,7 @@ def as_argument(state: State, rule: Rule, name: str, value: Value, node: ast.Cal
     """`value`, given for the parameter `name`, as an argument of a Call; None after a rejection."""
     what = f"`{name}` of `{rule.name}`"
     if isinstance(value, View):
-        part = part_of(state, value, state.source.span(node))
+        part = passed_part(state, value, state.source.span(node))
         if part is None:
             state.reject("LD132", f"{what} gets a view that is neither an array nor a row of one", node)
         return part
@@ -78,7 +78,7 @@ def as_argument(state: State, rule: Rule, name: str, value: Value, node: ast.Cal
     return value
 
 
-def part_of(state: State, view: View, span: Span) -> ir.Load | None:
+def passed_part(state: State, view: View, span: Span) -> ir.Load | None:
     """The array that `view` is, or its part at a few first subscripts; None if it is neither."""
     count = len(view.subscripts) - view.rank
     fixed, rest = view.subscripts[:count], view.subscripts[count:]

@@ -11,6 +11,7 @@ from typing import Any
 from loopdiff.errors import Diagnostic, Span
 from loopdiff.errors.codes import Related, reject
 from loopdiff.frontend.arrays.values import ArrayValue, Quantity, View, holes
+from loopdiff.frontend.binding.types import Kind
 from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.capture import ArgumentType
 from loopdiff.frontend.liveness import LiveNames, find_live_names
@@ -76,7 +77,7 @@ class Whole:
 
     For `joins`: where arrays are made (`births`) and `altered` by statements of the program, and `copies` of arrays
     that have other names; `supposed` types of elements; `around` are the loops around what is parsed, `clock` numbers
-    them all.
+    them all. `kinds` are those of cells that calls of derivatives give values.
     """
 
     names: NameSupply
@@ -109,6 +110,7 @@ class Whole:
     altered: list[ArrayEvent] = field(default_factory=list)
     copies: list[Copy] = field(default_factory=list)
     supposed: dict[str, str] = field(default_factory=dict)
+    kinds: dict[str, Kind] = field(default_factory=dict)
     around: list[int] = field(default_factory=list)
     clock: int = 0
 
@@ -132,7 +134,8 @@ class CallFrame:
 
 @dataclass(slots=True)
 class State:
-    """The parser's state: `out` is the block being written, `bindings` what local names stand for here.
+    """The parser's state: `out` is the block being written, `opened` are those around it, `bindings` what local names
+    stand for here.
 
     `stack`: the function, and those whose calls led to it, itself last. `around`: for a function defined in another,
     the state of that. `is_dead`: nothing comes here, because a jump was before. `loops` are those around, innermost
@@ -147,6 +150,7 @@ class State:
     cells: dict[str, str] = field(default_factory=dict)
     bindings: Bindings = field(default_factory=dict)
     out: list[ir.Stmt] = field(default_factory=list)
+    opened: list[list[ir.Stmt]] = field(default_factory=list)
     loops: list[LoopState] = field(default_factory=list)
     iterated: list[str] = field(default_factory=list)
     is_dead: bool = False
@@ -248,10 +252,11 @@ class State:
     def block(self) -> Iterator[list[ir.Stmt]]:
         """Statements written inside go to the new list."""
         outer, self.out = self.out, []
+        self.opened.append(outer)
         try:
             yield self.out
         finally:
-            self.out = outer
+            self.out = self.opened.pop()
 
     # -- arrays ----------------------------------------------------------------------------------------------
     def need_types(self) -> Mapping[str, ArgumentType]:

@@ -136,14 +136,15 @@ def refuse_late_names(scope: Scope, node: ast.ListComp | ast.GeneratorExp | ast.
     """Reject functions in a comprehension that read its names: they would find what these hold when they are called."""
     names = stored_names([generator.target for generator in node.generators])
     for inner in ast.walk(node):
-        if isinstance(inner, ast.Lambda) and names & read_by(inner):
+        if isinstance(inner, ast.Lambda) and names & names_in(inner):
             hint = "give it the value as a default: `lambda v, c=c: ...`, or write a `for` loop"
             scope.reject(f"`{ast.unparse(inner)}` reads what the comprehension goes on to change", inner, hint)
 
 
-def read_by(function: ast.Lambda) -> set[str]:
+def names_in(function: ast.Lambda) -> set[str]:
     """Names that a function reads, but for its parameters."""
-    return {n.id for n in ast.walk(function.body) if isinstance(n, ast.Name)} - {a.arg for a in parameters(function.args)}
+    names = {n.id for n in ast.walk(function.body) if isinstance(n, ast.Name)}
+    return names - {a.arg for a in parameters(function.args)}
 
 
 def comprehended(scope: Scope, node: ast.expr, over: ast.expr) -> list[Tree] | None:

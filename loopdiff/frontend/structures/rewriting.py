@@ -50,10 +50,27 @@ def rebuilt(scope: Scope, node: Any) -> Any:
         case ast.BoolOp(values=values):
             with scope.in_place():
                 return copied(node, values=[expression(scope, v) for v in values])
+        case ast.Call(func=function, args=[arguments, directions]) if is_directed(node):
+            parts = [expression(scope, arguments), by_name(scope, directions)]
+            return copied(node, func=rebuilt(scope, function), args=parts)
         case ast.AST():
             return copied(node, **{name: rebuilt_part(scope, part) for name, part in ast.iter_fields(node)})
         case _:
             return node
+
+
+def is_directed(node: ast.Call) -> bool:
+    """Whether `node` is the call of a derivative along directions, which are given by name."""
+    return isinstance(node.func, ast.Attribute) and node.func.attr in ("jvp", "hvp") and not node.keywords
+
+
+def by_name(scope: Scope, node: ast.expr) -> ast.expr:
+    """The dictionary `node`, written out."""
+    found = scope.tree_of(node)
+    if not isinstance(found, Branch) or found.kind != "dict":
+        return expression(scope, node)
+    keys = [ast.copy_location(ast.Constant(key), node) for key in found.keys]
+    return ast.copy_location(ast.Dict(list(keys), [display_of(scope, item, node) for item in found.items]), node)
 
 
 def rebuilt_part(scope: Scope, part: Any) -> Any:

@@ -38,7 +38,7 @@ from loopdiff.ir.walk import loads, map_expr
 MOST_COMBINATIONS = 8
 COPIED = (
     "arrays", "diagnostics", "following", "fixed", "truths", "undecided", "ranges", "heads", "active", "births",
-    "altered", "copies", "around", "flags", "supposed",
+    "altered", "copies", "around", "flags", "supposed", "kinds",
 )  # fmt: skip
 COUNTED = ("inlined", "site", "versions", "clock")
 Part = tuple[Binding | None, ...]
