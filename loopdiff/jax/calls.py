@@ -12,7 +12,8 @@ import numpy as np
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import ScalarType
 from loopdiff.ir.walk import statements
-from loopdiff.jax.handlers import Handler, HandlerArgument, Port, register, target_name
+from loopdiff.jax.handlers import register, target_name
+from loopdiff.jax.ports import Handler, HandlerArgument, Port
 from loopdiff.settings.options import Options
 from loopdiff.specialize.units import Unit
 

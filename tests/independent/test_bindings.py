@@ -20,8 +20,7 @@ GRADIENT = frozenset({"grad"})
 
 
 def gradients(wants: list[Expected], tape: str) -> Outcome:
-    """What a program makes of its gradient under a tape; code is generated for one of them, and the sweeps of the others
-    are interpreted."""
+    """What becomes of the gradient of a program under a tape: compiled under one, and interpreted under the others."""
     with nullcontext() if tape == "auto" else interpreting():
         return try_setting(wants, tape, GRADIENT)
 
