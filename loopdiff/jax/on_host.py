@@ -135,8 +135,7 @@ class HandlerText:
 
     def run(self, arguments: list[tuple[types.Type, Any]]) -> Any:
         """The numbers that the function returns, with their types."""
-        builder, dispatcher = self.builder, self.handler.function
-        (found,) = dispatcher.overloads.values()
+        builder, found = self.builder, self.handler.function.overloads[self.handler.types]
         wanted, result = found.signature.args, found.signature.return_type
         address = WORD(found.library.get_pointer_to_function(found.fndesc.llvm_func_name))
         kind = CONTEXT.call_conv.get_function_type(result, wanted)

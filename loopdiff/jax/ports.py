@@ -39,7 +39,8 @@ class Handler:
     """What a foreign call runs: `function(*arguments)`, whose scalar results go to `returns` (result numbers).
 
     `is_tuple`: it returns a tuple, perhaps of one. `is_on_device`: it launches kernels, and buffers are the GPU's;
-    `asks_stream`: on the stream that XLA says. `traits`: what XLA may know of it.
+    `asks_stream`: on the stream that XLA says. `traits`: what XLA may know of it. `types`: Numba's
+    of the arguments of a function on the CPU.
     """
 
     name: str
@@ -53,3 +54,4 @@ class Handler:
     is_on_device: bool = False
     asks_stream: bool = True
     traits: int = 0
+    types: tuple[Any, ...] = ()
