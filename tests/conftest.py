@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from typing import Any
 
 import pytest
@@ -12,6 +13,10 @@ from hypothesis import HealthCheck, settings
 os.environ.setdefault("JAX_ENABLE_X64", "1")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("LOOPDIFF_STRICT", "1")  # defects of the compiler are seen, not made up for by Numba's own
+
+# Tests start two hundred processes: a third of the time of each goes into bytecode where Python may not keep it.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # Numba makes objects by the million: looking for cycles every 700 of them is a tenth of the time of the suite.
 gc.set_threshold(100_000, 20, 100)

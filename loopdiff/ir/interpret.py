@@ -39,6 +39,11 @@ COMPLEX = "LD906: complex numbers are pairs of real ones before they are run"
 Program = Callable[[Mapping[str, Any]], tuple[Any, ...]]
 
 
+# What was run last, by identity, each with its LoopSet, whose id nothing else gets meanwhile.
+RECENT: dict[tuple[int, bool, bool], tuple[ir.LoopSet, Program]] = {}
+MOST_RECENT = 16
+
+
 def run(
     ls: ir.LoopSet, args: Mapping[str, Any], *, complex_step: bool = False, allow_negative: bool = False
 ) -> tuple[Any, ...]:
@@ -52,11 +57,18 @@ def run(
     for a subscript out of bounds and for arguments that do not fit, ZeroDivisionError for integer division
     by zero.
     """
-    return compile_loopset(ls, complex_step=complex_step, allow_negative=allow_negative)(args)
+    key = id(ls), complex_step, allow_negative
+    found = RECENT.get(key)
+    if found is None:
+        if len(RECENT) >= MOST_RECENT:
+            RECENT.clear()
+        found = ls, compile_loopset(ls, complex_step=complex_step, allow_negative=allow_negative)
+        RECENT[key] = found
+    return found[1](args)
 
 
 def compile_loopset(ls: ir.LoopSet, *, complex_step: bool = False, allow_negative: bool = False) -> Program:
-    """The function `run` executes, for callers that run one LoopSet many times."""
+    """The function that `run` executes."""
     declared = (*(d.type and d.type.element for d in ls.arrays), *(s.type for s in ls.scalars))
     if any(kind is not None and kind.is_complex for kind in declared):
         raise InternalError(COMPLEX)

@@ -32,37 +32,32 @@ XLA_TYPES: dict[str, int] = {
 }  # fmt: skip
 
 
+def loaded(builder: Any, address: Any, offset: Any, kind: llvm_ir.IntType) -> Any:
+    """The integer at an address plus an offset."""
+    pointer = builder.inttoptr(builder.add(address, offset), kind.as_pointer())
+    return builder.load(pointer, align=kind.width // 8)
+
+
+def stored(builder: Any, address: Any, offset: Any, value: Any) -> None:
+    """Write an integer at an address plus an offset."""
+    pointer = builder.inttoptr(builder.add(address, offset), value.type.as_pointer())
+    builder.store(value, pointer, align=value.type.width // 8)
+
+
 def loader(kind: llvm_ir.IntType, result: types.Type) -> Any:
     """An intrinsic that reads an integer at an address plus an offset."""
 
     @intrinsic
     def read(typingctx: Any, address: Any, offset: Any) -> Any:
         def lower(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            pointer = builder.inttoptr(builder.add(*args), kind.as_pointer())
-            return builder.load(pointer, align=kind.width // 8)
+            return loaded(builder, args[0], args[1], kind)
 
         return result(types.intp, types.intp), lower
 
     return read
 
 
-def storer(kind: llvm_ir.IntType, value: types.Type) -> Any:
-    """An intrinsic that writes an integer at an address plus an offset."""
-
-    @intrinsic
-    def write(typingctx: Any, address: Any, offset: Any, number: Any) -> Any:
-        def lower(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            pointer = builder.inttoptr(builder.add(args[0], args[1]), kind.as_pointer())
-            builder.store(args[2], pointer, align=kind.width // 8)
-            return context.get_dummy_value()
-
-        return types.void(types.intp, types.intp, value), lower
-
-    return write
-
-
 read64, read32 = loader(llvm_ir.IntType(64), types.int64), loader(llvm_ir.IntType(32), types.int32)
-write64, write32 = storer(llvm_ir.IntType(64), types.int64), storer(llvm_ir.IntType(32), types.int32)
 
 
 def pointer_to(dtype: str) -> Any:
@@ -82,6 +77,19 @@ def pointer_to(dtype: str) -> Any:
 POINTERS = {dtype: pointer_to(dtype) for dtype in XLA_TYPES}
 
 
+def create_error(builder: Any, frame: Any, code: Any, text: Any) -> Any:
+    """A new XLA error with the message at `text`."""
+    word, half, byte_pointer = llvm_ir.IntType(64), llvm_ir.IntType(32), llvm_ir.IntType(8).as_pointer()
+    at_create = builder.add(loaded(builder, frame, word(FRAME_API), word), word(API_ERROR_CREATE))
+    function = llvm_ir.FunctionType(word, [byte_pointer]).as_pointer().as_pointer()
+    create = builder.load(builder.inttoptr(at_create, function))
+    record = llvm_ir.LiteralStructType([word, word, byte_pointer, half, half])
+    place = cgutils.alloca_once(builder, record)
+    for position, value in enumerate((word(28), word(0), text, code)):
+        builder.store(value, builder.gep(place, [half(0), half(position)]))
+    return builder.call(create, [builder.bitcast(place, byte_pointer)])
+
+
 @intrinsic
 def make_error(typingctx: Any, frame: Any, code: Any, message: Any) -> Any:
     """A new XLA error with a literal message, as the integer a handler returns."""
@@ -90,17 +98,8 @@ def make_error(typingctx: Any, frame: Any, code: Any, message: Any) -> Any:
     text = message.literal_value
 
     def lower(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        word, half, byte_pointer = llvm_ir.IntType(64), llvm_ir.IntType(32), llvm_ir.IntType(8).as_pointer()
-        at_api = builder.inttoptr(builder.add(args[0], word(FRAME_API)), word.as_pointer())
-        at_create = builder.add(builder.load(at_api), word(API_ERROR_CREATE))
-        function = llvm_ir.FunctionType(word, [byte_pointer]).as_pointer().as_pointer()
-        create = builder.load(builder.inttoptr(at_create, function))
-        record = llvm_ir.LiteralStructType([word, word, byte_pointer, half, half])
-        place = cgutils.alloca_once(builder, record)
-        fields = (word(28), word(0), context.insert_const_string(builder.module, text), builder.trunc(args[1], half))
-        for position, value in enumerate(fields):
-            builder.store(value, builder.gep(place, [half(0), half(position)]))
-        return builder.call(create, [builder.bitcast(place, byte_pointer)])
+        pointer = context.insert_const_string(builder.module, text)
+        return create_error(builder, args[0], builder.trunc(args[1], llvm_ir.IntType(32)), pointer)
 
     return types.intp(types.intp, types.int64, message), lower
 
@@ -140,16 +139,24 @@ def metadata_extension(frame: int) -> int:
     return 0
 
 
-@numba.njit
-def answer_metadata(extension: int, traits: int) -> int:
+@intrinsic
+def answer_metadata(typingctx: Any, extension: Any, traits: Any) -> Any:
     """Report FFI version 0.1 and these traits."""
-    metadata = read64(extension, EXTENSION_METADATA)
-    write64(metadata, METADATA_VERSION, 24)
-    write64(metadata, METADATA_VERSION + 8, 0)
-    write32(metadata, METADATA_MAJOR, 0)
-    write32(metadata, METADATA_MINOR, 1)
-    write32(metadata, METADATA_TRAITS, traits)
-    return 0
+
+    def lower(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        report(builder, args[0], builder.trunc(args[1], llvm_ir.IntType(32)))
+        return llvm_ir.IntType(64)(0)
+
+    return types.intp(types.intp, types.int64), lower
+
+
+def report(builder: Any, extension: Any, traits: Any) -> None:
+    """Answer the metadata question at `extension`: FFI version 0.1 and these traits."""
+    word, half = llvm_ir.IntType(64), llvm_ir.IntType(32)
+    metadata = loaded(builder, extension, word(EXTENSION_METADATA), word)
+    version = ((METADATA_VERSION, word(24)), (METADATA_VERSION + 8, word(0)))
+    for offset, value in (*version, (METADATA_MAJOR, half(0)), (METADATA_MINOR, half(1)), (METADATA_TRAITS, traits)):
+        stored(builder, metadata, word(offset), value)
 
 
 @numba.njit(forceinline=True)

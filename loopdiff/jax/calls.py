@@ -12,7 +12,9 @@ import numpy as np
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import ScalarType
 from loopdiff.ir.walk import statements
-from loopdiff.jax.handlers import Handler, HandlerArgument, Port, register, target_name
+from loopdiff.jax.handlers import register, target_name
+from loopdiff.jax.ports import Handler, HandlerArgument, Port
+from loopdiff.pipeline.code import numba_type
 from loopdiff.settings.options import Options
 from loopdiff.specialize.units import Unit
 
@@ -100,7 +102,7 @@ def connect(
     ls = unit.ls
     handler = Handler(
         ls.name, unit.dispatcher, tuple(wiring.operands), tuple(wiring.results), tuple(wiring.arguments),
-        tuple(returns), ls.returns_tuple, complaint_of(ls),
+        tuple(returns), ls.returns_tuple, complaint_of(ls), types=tuple(numba_type(ls, name) for name in ls.params),
     )  # fmt: skip
     target = target_name(handler)
     if options.target != "cuda":

@@ -1,119 +1,73 @@
-"""Handlers: the code between XLA's buffers and a compiled sweep, generated for one combination of types."""
+"""Handlers: the code between XLA's buffers and a compiled sweep, for one combination of types; on GPUs, as text."""
 
 from __future__ import annotations
 
 import hashlib
 import itertools
 import linecache
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from threading import Lock
-from typing import Any, Literal
+from typing import Any
 
 import jax
 import numba
 from numba import types
 from numba.np.numpy_support import carray
 
-from loopdiff.backends.cpu.interrupts import is_handed_on
 from loopdiff.jax import abi
+from loopdiff.jax.on_host import CompiledHandler
+from loopdiff.jax.ports import Handler, HandlerArgument, Port
 from loopdiff.settings.deferred import deferred_interrupts
 
-Kind = Literal["array", "scalar"]
 REGISTERED: dict[str, Any] = {}
 LOCK = Lock()
 LONGEST_LITERAL = 30
 COUNT = itertools.count()
 
 
-@dataclass(frozen=True, slots=True)
-class Port:
-    """One operand or result of the foreign call: the parameter it carries, its dtype and rank."""
-
-    name: str
-    kind: Kind
-    dtype: str
-    rank: int
-
-
-@dataclass(frozen=True, slots=True)
-class HandlerArgument:
-    """How one parameter of the compiled function is made.
-
-    `operand` and `result` number the foreign call's buffers; with both, the result's buffer starts as a copy of the
-    operand. `is_zeroed`: the result starts at zero. With neither, the parameter is unused: an empty array; or a
-    number that is known, `constant`.
-    """
-
-    port: Port
-    operand: int | None = None
-    result: int | None = None
-    is_zeroed: bool = False
-    constant: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Handler:
-    """What a foreign call runs: `function(*arguments)`, whose scalar results go to `returns` (result numbers).
-
-    `is_tuple`: it returns a tuple, perhaps of one. `is_on_device`: it launches kernels, and buffers are the GPU's;
-    `asks_stream`: on the stream that XLA says. `traits`: what XLA may know of it.
-    """
-
-    name: str
-    function: Callable[..., Any]
-    operands: tuple[Port, ...]
-    results: tuple[Port, ...]
-    arguments: tuple[HandlerArgument, ...]
-    returns: tuple[int | None, ...]
-    is_tuple: bool
-    complaint: str
-    is_on_device: bool = False
-    asks_stream: bool = True
-    traits: int = 0
-
-
 def target_name(handler: Handler) -> str:
     """A name under which handlers are registered, one for each platform."""
-    digest = hashlib.sha256(f"{source(handler)}{handler.name}".encode()).hexdigest()[:12]
+    digest = hashlib.sha256(repr(replace(handler, function=None)).encode()).hexdigest()[:12]
     return f"loopdiff_{handler.name}_{digest}_{next(COUNT)}"
 
 
 def register(handler: Handler, target: str, platform: str) -> None:
     """Compile the handler and register it with XLA for a platform. Targets live as long as the process."""
-    text = source(handler)
-    filename = f"<{target} {platform}>"
-    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
-    names: dict[str, Any] = {
-        "run": handler.function, "carray": carray, "read64": abi.read64, "read32": abi.read32,
-        "metadata_extension": abi.metadata_extension, "answer_metadata": abi.answer_metadata,
-        "operand": abi.operand, "result": abi.result, "extent": abi.extent, "mismatch": abi.mismatch,
-        "make_error": abi.make_error, "is_handed_on": is_handed_on,
-        **{f"pointer_{dtype}": function for dtype, function in abi.POINTERS.items()},
-    }  # fmt: skip
-    if handler.is_on_device:
-        from loopdiff.backends.cuda.launching import clear, lock, peek, release_held, set_stream, unlock
-
-        names |= {"clear": clear, "lock": lock, "peek": peek, "set_stream": set_stream, "unlock": unlock}
-        names["release_held"] = release_held
-        names["stream_of"] = abi.stream_of
-    exec(compile(text, filename, "exec"), names)
-    for name in ("complain", *(["launch"] if handler.is_on_device else [])):
-        names[name] = numba.njit(names[name])
     with LOCK, deferred_interrupts():
-        compiled = numba.cfunc(types.intp(types.intp))(names["handler"])
+        compiled = (device_handler if handler.is_on_device else CompiledHandler)(handler, f"{target} {platform}")
         capsule = jax.ffi.pycapsule(compiled.address)
         jax.ffi.register_ffi_target(target, capsule, platform=platform, api_version=1)
         REGISTERED[f"{target} {platform}"] = compiled
 
 
+def device_handler(handler: Handler, name: str) -> Any:
+    """The handler of a function that launches kernels, compiled by Numba."""
+    from loopdiff.backends.cuda.launching import clear, lock, peek, release_held, set_stream, unlock
+
+    text = source(handler)
+    filename = f"<{name}>"
+    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    names: dict[str, Any] = {
+        "run": handler.function, "carray": carray, "read64": abi.read64, "read32": abi.read32,
+        "metadata_extension": abi.metadata_extension, "answer_metadata": abi.answer_metadata,
+        "operand": abi.operand, "result": abi.result, "extent": abi.extent, "mismatch": abi.mismatch,
+        "make_error": abi.make_error, "clear": clear, "lock": lock, "peek": peek, "release_held": release_held,
+        "set_stream": set_stream, "stream_of": abi.stream_of, "unlock": unlock,
+        **{f"pointer_{dtype}": function for dtype, function in abi.POINTERS.items()},
+    }  # fmt: skip
+    exec(compile(text, filename, "exec"), names)
+    for part in ("complain", "launch"):
+        names[part] = numba.njit(names[part])
+    return numba.cfunc(types.intp(types.intp))(names["handler"])
+
+
 def source(handler: Handler) -> str:
-    """The handler as Python for Numba."""
+    """The handler of a function that launches kernels, as Python for Numba."""
     sides = (("operand", handler.operands), ("result", handler.results))
     ports = [(side, number, port) for side, ports in sides for number, port in enumerate(ports)]
     lines = [
         *complain(handler, [port for _, _, port in ports]),
-        *(launches(handler) if handler.is_on_device else []),
+        *launches(handler),
         "def handler(frame):",
         "    question = metadata_extension(frame)",
         "    if question != 0:",
@@ -127,29 +81,8 @@ def source(handler: Handler) -> str:
     for position, (side, number, port) in enumerate(ports, 1):
         lines += checked_buffer(side, number, port, position)
     lines += ["    if wrong != 0:", "        return complain(frame, wrong)"]
-    lines += device_call(handler) if handler.is_on_device else host_call(handler)
+    lines += device_call(handler)
     return "\n".join([*lines, "    return 0"]) + "\n"
-
-
-def host_call(handler: Handler) -> list[str]:
-    """Lines that run the function, and put numbers where they go."""
-    lines: list[str] = []
-    for position, argument in enumerate(handler.arguments):
-        lines += made_argument(position, argument)
-    arguments = arguments_text(len(handler.arguments))
-    lines += [
-        "    try:",
-        f"        value = run(*{arguments})",
-        "    except Exception:",
-        "        return complain(frame, 0)",
-        "    if is_handed_on():",
-        f"        return make_error(frame, {abi.CANCELLED}, 'loopdiff: interrupted')",
-    ]
-    kept = [(k, r) for k, r in enumerate(handler.returns) if r is not None]
-    for position, number in kept:
-        item = f"value[{position}]" if handler.is_tuple else "value"
-        lines.append(f"    {pointer('result', number, handler.results[number])}[0] = {item}")
-    return lines
 
 
 def device_call(handler: Handler) -> list[str]:
@@ -191,9 +124,11 @@ def made_on_device(position: int, argument: HandlerArgument) -> list[str]:
     if argument.result is not None:
         made = f"{name} = {view('result', argument.result, port)}"
         return [made, *([f"    clear(a{position})"] if argument.is_zeroed else [])]
-    if argument.operand is not None and port.kind == "scalar":
-        return [f"{name} = peek({view('operand', argument.operand, port)}, 0)"]
-    return made_argument(position, argument)
+    if argument.operand is not None:
+        made = view("operand", argument.operand, port)
+        return [f"{name} = peek({made}, 0)" if port.kind == "scalar" else f"{name} = {made}"]
+    empty = ", ".join("0" for _ in range(max(port.rank, 1)))
+    return [f"{name} = carray(pointer_{port.dtype}(read64(frame, {abi.FRAME_API})), ({empty},))"]
 
 
 def arguments_text(count: int) -> str:
@@ -229,18 +164,3 @@ def view(side: str, number: int, port: Port) -> str:
     """A C-ordered array over a buffer; a scalar's has one element."""
     shape = ", ".join(f"extent({side[0]}{number}, {k})" for k in range(port.rank)) if port.rank else "1"
     return f"carray({pointer(side, number, port)}, ({shape},))"
-
-
-def made_argument(position: int, argument: HandlerArgument) -> list[str]:
-    port = argument.port
-    name = f"    a{position}"
-    if argument.result is not None:
-        made = f"{name} = {view('result', argument.result, port)}"
-        return [made, *([f"{name}[...] = 0"] if argument.is_zeroed else [])]
-    if argument.operand is not None:
-        if port.kind == "scalar":
-            # Through a view: what a bare pointer to a boolean gives, Numba cannot store in a variable.
-            return [f"{name} = {view('operand', argument.operand, port)}[0]"]
-        return [f"{name} = {view('operand', argument.operand, port)}"]
-    empty = ", ".join("0" for _ in range(max(port.rank, 1)))
-    return [f"{name} = carray(pointer_{port.dtype}(read64(frame, {abi.FRAME_API})), ({empty},))"]

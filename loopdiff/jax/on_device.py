@@ -13,7 +13,7 @@ from loopdiff.ir.names import NameSupply
 from loopdiff.ir.types import ScalarType
 from loopdiff.jax.abi import COMMAND_BUFFER_COMPATIBLE
 from loopdiff.jax.boxed import with_boxed_numbers
-from loopdiff.jax.handlers import Handler, HandlerArgument
+from loopdiff.jax.ports import Handler, HandlerArgument
 from loopdiff.pipeline.code import compile_function
 from loopdiff.pipeline.stages import Stages
 from loopdiff.settings.options import Options

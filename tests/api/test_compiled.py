@@ -124,7 +124,7 @@ x = np.array([1.0, -2.0, 3.0])
 value, g = weighted_square.value_and_grad(x, np.ones(3), np.zeros(3), 1.0)
 assert value == 14.0, value
 assert g.x.tolist() == [2.0, -4.0, 6.0]
-names = ("islpy", "astor", "jax", "loopdiff.frontend.parse", "loopdiff.ad.reverse")
+names = ("islpy", "astor", "jax", "scipy.linalg", "numba.np.linalg", "loopdiff.frontend.parse", "loopdiff.ad.reverse")
 heavy = [m for m in names if m in sys.modules]
 print(",".join(heavy))
 """

@@ -7,10 +7,13 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from loopdiff import vectorize_grad
+from loopdiff.backends import machine_code
 from loopdiff.backends.load import cache_directory, import_module, load_function, write_module
 from loopdiff.backends.writer import Writer, render
 from loopdiff.errors import BackendError
@@ -113,3 +116,22 @@ def test_source_that_numba_refuses_is_reported_with_its_file(directory: Path) ->
         instantiate(ir.LoopSet("broken", (), (), (), ()), function, Options(), Stages("broken"))
     assert caught.value.codes == ("LD601",)
     assert f"LD601: Numba cannot compile {path}, generated from `broken`: " in str(caught.value)
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_machine_code_is_loaded_without_the_compiler_unless_it_calls_some_of_it(
+    is_known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def halved(x):
+        return 0.5 * x[0]
+
+    x = np.ones(3)
+    dispatcher: Any = vectorize_grad(halved).compile(x).unit("primal").dispatcher
+    (signature,) = dispatcher.overloads
+    if not is_known:
+        monkeypatch.setattr(machine_code.llvm, "address_of_symbol", lambda _: None)
+    context, refreshed = dispatcher.targetctx, []
+    monkeypatch.setattr(context, "refresh", lambda: refreshed.append(True), raising=False)
+    found = machine_code.MachineCode(dispatcher.py_func).load_overload(signature, context)
+    assert found.entry_point(x) == 0.5
+    assert bool(refreshed) is not is_known

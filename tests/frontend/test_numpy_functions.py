@@ -14,6 +14,7 @@ from loopdiff.frontend.parse import parse_function
 from loopdiff.numpy_functions import WRITTEN
 from loopdiff.source.functions import source_of
 from tests.frontend.test_accepted import check_against_python, run_bound
+from tests.gradients.interpreted import interpreting
 from tests.texts import registered
 
 RNG = np.random.default_rng(7)
@@ -136,7 +137,8 @@ def test_values_and_types(expression: str, args: tuple[Any, ...]) -> None:
 @pytest.mark.parametrize(("expression", "args"), CASES[::6], ids=IDS[::6])
 def test_gradients(expression: str, args: tuple[Any, ...]) -> None:
     plain, given = weighted(expression, args)
-    value, gradients = vectorize_grad(plain).value_and_grad(*given)
+    with interpreting():
+        value, gradients = vectorize_grad(plain).value_and_grad(*given)
     assert value == pytest.approx(plain(*given), rel=1e-13)
     rng = np.random.default_rng(2)
     for k, name in enumerate("ab"[: len(args)]):

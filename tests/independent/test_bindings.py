@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 
+from tests.gradients.interpreted import interpreting
+
 from .bindings import programs
-from .check import try_setting
-from .expected import Program, cases_of
+from .check import Outcome, try_setting
+from .expected import Expected, Program, cases_of
 from .found import found
 from .idioms import idioms
 
@@ -15,12 +19,18 @@ REPORTED = 40  # programs, the first ones, were wrong or refused when they were 
 GRADIENT = frozenset({"grad"})
 
 
+def gradients(wants: list[Expected], tape: str) -> Outcome:
+    """What becomes of the gradient of a program under a tape: compiled under one, and interpreted under the others."""
+    with nullcontext() if tape == "auto" else interpreting():
+        return try_setting(wants, tape, GRADIENT)
+
+
 @pytest.mark.parametrize(("number", "program"), list(enumerate(programs())), ids=lambda p: getattr(p, "name", None))
 def test_bound_arrays(number: int, program: Program) -> None:
     """Those that were reported under every tape, the others each under one."""
     wants = cases_of(program)
     for tape in TAPES if number < REPORTED else TAPES[number % 3 :][:1]:
-        outcome = try_setting(wants, tape, GRADIENT)
+        outcome = gradients(wants, tape)
         assert outcome.kind == "ok", f"{tape}: {outcome.message}\n{program.runnable()}"
 
 
@@ -28,7 +38,7 @@ def test_bound_arrays(number: int, program: Program) -> None:
 def test_found_programs(program: Program) -> None:
     wants = cases_of(program)
     for tape in TAPES:
-        outcome = try_setting(wants, tape, GRADIENT)
+        outcome = gradients(wants, tape)
         assert not outcome.failed, f"{tape}: {outcome.message}\n{program.runnable()}"
 
 

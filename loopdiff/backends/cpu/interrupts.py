@@ -192,25 +192,20 @@ def is_interrupted(typingctx: Any) -> Any:
     return signature(types.boolean), lambda context, builder, sig, values: looking(builder)
 
 
-@emitted
-def is_handed_on(typingctx: Any) -> Any:
+def hand_on(builder: Any) -> Any:
     """Whether Python's exception ended what was called, which the main thread raises at its next instruction then: for
     callers that have an error of their own to return."""
-
-    def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
-        answer = alloca_once_value(builder, BIT(0))
-        with if_unlikely(builder, builder.icmp_signed("!=", load(builder, INT64(RAISED)), INT64(0))):
-            store(builder, INT64(RAISED), INT64(0))
-            lock = call(builder, "PyGILState_Ensure", INT32)
-            kind = call(builder, "PyErr_Occurred", INT64)
-            with builder.if_then(builder.icmp_signed("!=", kind, INT64(0))):
-                call(builder, "PyThreadState_SetAsyncExc", INT32, this_thread(builder), kind)
-                call(builder, "PyErr_Clear", llvm_ir.VoidType())
-                builder.store(BIT(1), answer)
-            call(builder, "PyGILState_Release", llvm_ir.VoidType(), lock)
-        return builder.load(answer)
-
-    return signature(types.boolean), lower
+    answer = alloca_once_value(builder, BIT(0))
+    with if_unlikely(builder, builder.icmp_signed("!=", load(builder, INT64(RAISED)), INT64(0))):
+        store(builder, INT64(RAISED), INT64(0))
+        lock = call(builder, "PyGILState_Ensure", INT32)
+        kind = call(builder, "PyErr_Occurred", INT64)
+        with builder.if_then(builder.icmp_signed("!=", kind, INT64(0))):
+            call(builder, "PyThreadState_SetAsyncExc", INT32, this_thread(builder), kind)
+            call(builder, "PyErr_Clear", llvm_ir.VoidType())
+            builder.store(BIT(1), answer)
+        call(builder, "PyGILState_Release", llvm_ir.VoidType(), lock)
+    return builder.load(answer)
 
 
 @emitted
