@@ -322,8 +322,7 @@ ACCEPTED: tuple[Construct, ...] = (
         "global and closure arrays",
         "y[:3] = WEIGHTS * x[:3]",
         "0.1",
-        "Arguments that the caller need not give: read at each call, not differentiated by. Also attributes of "
-        "modules, classes and records, and in functions that are called.",
+        "Read at each call as arguments are, not differentiated by; also attributes, and in functions that are called.",
     ),
     Construct(
         "modules under any name",
@@ -443,8 +442,7 @@ ACCEPTED: tuple[Construct, ...] = (
         "function with a rule",
         "for i in range(n):\n    y[i] = power(x[i], s)",
         "0.1",
-        "`@loopdiff.rule(power, ...)` states the derivatives of a function that is called, never written out. It gets "
-        "numbers, arrays and rows of arrays.",
+        "`@loopdiff.rule(power, ...)` states the derivatives of a function that is called. It gets numbers and arrays.",
     ),
     Construct(
         "lists, tuples and dictionaries of known length",
@@ -459,13 +457,11 @@ ACCEPTED: tuple[Construct, ...] = (
         "for v, c in zip((x, y), (1.0, 2.0)):\n    v *= c\nfor k, w in enumerate([x, y]):\n    w[k] = s\n"
         'for name, v in {"x": x, "y": y}.items():\n    if name == "x":\n        v[0] += 1.0',
         "0.1",
-        "Written out, once for each element, without `break` and `continue`. So are `range` loops that choose elements "
-        "of lists, or in which lists grow, where their bounds are numbers.",
+        "Written out, without `break` and `continue`; so are `range` loops over numbers that choose elements of lists.",
     ),
     Construct(
         "comprehensions of known length",
-        "squares = [v * v for v in (x, y)]\nd = {k: k * s for k in range(3)}\n"
-        "y[0] = sum(v.sum() for v in squares) + max(d.values())",
+        "d = {k: k * s for k in range(3)}\ny[0] = sum(v.sum() for v in [w * w for w in (x, y)]) + max(d.values())",
         "0.1",
         "Over lists, dictionaries and `range` of numbers.",
     ),
@@ -475,8 +471,7 @@ ACCEPTED: tuple[Construct, ...] = (
         'def norms(*vectors):\n    return {"each": [np.sum(v * v) for v in vectors]}\nstate = (x[0], y[0])\n'
         'for i in range(n):\n    state = step(state, {"k": s})\ny[1] = state[0] + norms(x, y)["each"][1]',
         "0.1",
-        "Also of the decorated function: [structured parameters](howto/structures.md). Named tuples and dataclasses, "
-        "too, `_replace` and `dataclasses.replace`; parameters behind `*` and `**`.",
+        "Also [of the decorated function](howto/structures.md). Named tuples and dataclasses, too; `*` and `**`.",
     ),
     Construct(
         "return from inside",
@@ -494,7 +489,7 @@ def language_table() -> str:
     """`ACCEPTED` as a Markdown table."""
     rows = ["| construct | example | since | note |", "| --- | --- | --- | --- |"]
     for c in ACCEPTED:
-        example = "<br>".join(table_code(line) for line in c.example.splitlines())
+        example = "<br>".join(map(table_code, c.example.splitlines()))
         rows.append(f"| {c.name} | {example} | {c.since} | {c.note} |")
     return "\n".join(rows) + "\n"
 

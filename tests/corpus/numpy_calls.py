@@ -35,7 +35,38 @@ def spread(x, y):
     return sum(x[i] * y[i] for i in range(x.shape[0]))
 
 
+def tracked(A, P, y):
+    """A state that is predicted and corrected, with an identity made in each step."""
+    s = 0.0
+    x = y[0]
+    for z in y:
+        P = A @ P + np.eye(2)
+        G = P @ np.linalg.inv(P + np.eye(2, k=1) + 3.0 * np.identity(2))
+        x = A @ x + G @ (z - x)
+        s += x @ x
+    return s
+
+
+def tracked_oracle(xp, A, P, y):
+    s, x, one = 0.0, y[0], xp.array([[1.0, 0.0], [0.0, 1.0]])
+    above = xp.array([[0.0, 1.0], [0.0, 0.0]])
+    for k in range(y.shape[0]):
+        P = xp.matmul(A, P) + one
+        x = xp.matmul(A, x) + xp.matmul(xp.matmul(P, xp.linalg.inv(P + above + 3.0 * one)), y[k] - x)
+        s = s + xp.sum(x * x)
+    return {"result": s}
+
+
 ENTRIES = (
+    Entry(
+        name="tracked",
+        function=tracked,
+        make=lambda r, n=3: dict(A=r.random((2, 2)), P=r.random((2, 2)), y=r.random((n, 2))),
+        wrt=("A", "P", "y"),
+        oracle=tracked_oracle,
+        is_twin=True,
+        constructs=("np.linalg.solve, inv, det, slogdet, cholesky, matrix_power",),
+    ),
     Entry(
         name="whitened_square",
         function=whitened_square,

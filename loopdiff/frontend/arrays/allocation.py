@@ -94,11 +94,11 @@ def allocated(state: State, stem: str, node: ast.Call) -> View:
     if fill is not None and decl.type is None and (decl.dtype_like or decl.like) is None:
         made_of(state, array, fill)
     whole = state.all_of(array, span)
-    if function == "eye" and found is not None:
-        put_ones(state, array, sizes, node)
     if left is not None:
         held = frozen(state, left, "fill")
         state.out += nest(state, whole.extents, lambda at: [ir.Assign(ir.Access(array, at), held, loc=span)], span)
+    if function == "eye" and found is not None:
+        put_ones(state, array, sizes, node)
     return whole if made is decl else View(array, whole.subscripts, tuple(sizes))
 
 

@@ -79,7 +79,9 @@ def takes_structures(source: SourceFunction, sources: Sources) -> bool:
 def is_taken(source: SourceFunction, node: ast.AST) -> bool:
     names = {a.arg for a in parameters(source.node.args)}
     match node:
-        case ast.Subscript(slice=ast.Constant(value=str())) | ast.Dict() | ast.DictComp() | ast.keyword(arg=None):
+        case ast.Subscript(slice=ast.Constant(value=str())) | ast.Dict() | ast.DictComp() | ast.ListComp():
+            return True
+        case ast.keyword(arg=None):
             return True
         case ast.Attribute(value=ast.Name(id=name), attr=attr) if name in names:
             return attr not in FIELDS

@@ -15,7 +15,7 @@ from loopdiff.frontend.structures.trees import Branch, Leaf, Tree, form, in_row,
 from loopdiff.frontend.structures.values import put_together
 from loopdiff.source.functions import MISSING, as_definition
 
-FRESH = (ast.List, ast.Dict, ast.ListComp, ast.DictComp, ast.Call)
+FRESH = (ast.List, ast.Dict, ast.ListComp, ast.DictComp)
 
 
 def block(scope: Scope, nodes: Sequence[ast.stmt]) -> bool:
@@ -86,7 +86,8 @@ def assign(scope: Scope, targets: Sequence[ast.expr], value: ast.expr, node: ast
                 scope.hold(name, PLAIN, node)
         case _:
             tree = element(scope, value)
-            is_fresh = isinstance(value, FRESH) and not isinstance(tree, Leaf)
+            is_made = isinstance(value, ast.Call) and scope.value_outside(value.func) in (dict, list)
+            is_fresh = (is_made or isinstance(value, FRESH)) and not isinstance(tree, Leaf)
             assign_tree(scope, targets, tree, node, is_fresh)
 
 
