@@ -497,5 +497,4 @@ def language_table() -> str:
 def table_code(line: str) -> str:
     """One line of code in a table cell, its indentation kept."""
     text = line.lstrip()
-    escaped = text.replace("|", "\\|")
-    return "&emsp;" * ((len(line) - len(text)) // 4) + f"`{escaped}`"
+    return "&emsp;" * ((len(line) - len(text)) // 4) + f"`{text.replace('|', chr(92) + '|')}`"

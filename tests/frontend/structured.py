@@ -194,6 +194,38 @@ def in_place(p, ws):
     return before[0] + r[0] * r[1] + (ws[0] * ws[1]).sum() + p["a"][0]
 
 
+@given(draw(3), "first")
+def several_targets(x, kind):
+    u = v = np.zeros(len(x))
+    u[0] = x[1] if kind == "first" else 0.0
+    a, b = c, d = x[0] * 2.0, v * x
+    p = q = (a, b)
+    return (v * x).sum() + p[0] * (q[1] * d).sum() + c
+
+
+@given(draw(3), None)
+def repeated(x, w):
+    rows = [np.zeros(3)] * 2
+    rows[0][0] = x[1]
+    twice = (x * 2.0,) * 2
+    twice[0][1] = x[2]
+    return rows[1][0] * twice[1].sum() + (len(rows) if w is None else 0.0)
+
+
+@given([{"w": draw(3)}, {"w": draw(3)}], [{"w": draw(3)}, {"w": draw(3)}], 0.1)
+def updates_in_place(params, grads, rate):
+    for p, g in zip(params, grads):
+        p["w"] -= rate * g["w"]
+    names = ["w", "w"]
+    return sum(part(p, n).sum() ** 2 for p, n in zip(params, names))
+
+
+def part(p, name, scale=None):
+    if scale is None:
+        return p[name]
+    return scale * p[name]
+
+
 WEIGHTS = draw(3)
 
 

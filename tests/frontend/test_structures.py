@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import inspect
+from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import optree
 import pytest
 
 from loopdiff import vectorize_grad
-from loopdiff.errors import ArgumentError
+from loopdiff.errors import ArgumentError, UnsupportedLoopError
 from loopdiff.frontend.structures.given import flattened
 from tests.frontend.structured import PROGRAMS, Model, Pair
 
@@ -168,6 +169,48 @@ def test_arrays_from_outside_are_read_at_each_call() -> None:
     weights = np.array([1.0, 1.0, 1.0])
     with pytest.raises(ArgumentError, match="LD320"):
         weighted(x)
+
+
+def test_functions_that_are_arguments_mean_what_they_do_at_the_call() -> None:
+    factor = 2.0
+
+    def scaled(v):
+        return factor * v
+
+    applied = vectorize_grad(lambda x, f: f(x).sum())
+    x = np.array([1.0, 2.0])
+    assert applied(x, scaled) == 6.0
+    factor = 5.0
+    assert applied(x, scaled) == 15.0
+    np.testing.assert_array_equal(applied.grad(x, scaled).x, [5.0, 5.0])
+
+
+class Doubled(NamedTuple):
+    """A record with a method that Python did not make."""
+
+    a: float
+    b: float
+
+    def __getitem__(self, k):
+        return 2.0 * tuple.__getitem__(self, k)
+
+
+def test_records_that_do_more_than_hold_are_refused() -> None:
+    with pytest.raises(ArgumentError, match="LD210: `Doubled` does more than hold"):
+        vectorize_grad(lambda p: p[0])(Doubled(1.0, 2.0))
+    with pytest.raises(ArgumentError, match="LD210: `p` is a Counter"):
+        vectorize_grad(lambda p: p["a"])(Counter(a=1))
+
+
+def test_lists_that_others_have_do_not_grow() -> None:
+    def grown(x):
+        terms = [x[0]]
+        others = terms
+        terms += [x[1]]
+        return sum(others)
+
+    with pytest.raises(UnsupportedLoopError, match="LD134: `terms` is changed where others may have it"):
+        vectorize_grad(grown)
 
 
 def test_a_record_is_made_again_from_what_it_holds() -> None:

@@ -84,6 +84,9 @@ def tree_of(spec: Any, values: Iterator[Any]) -> Tree:
     if spec.is_leaf():
         value = next(values)
         return Static(value) if is_known(value) else Leaf(Constant(0))
+    if kind_of(spec.type) == "record" and not is_plain_record(spec.type):
+        message = f"`{spec.type.__name__}` does more than hold its fields"
+        raise ArgumentError(reject("LD210", message, NOWHERE, "pass its fields, or a dictionary of them"))
     items = tuple(tree_of(child, values) for child in spec.children())
     return Branch(kind_of(spec.type), spec.type, getattr(spec.type, "_fields", tuple(spec.entries())), items)
 
