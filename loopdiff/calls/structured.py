@@ -254,6 +254,9 @@ def made_calls(program: Program, wrt: Names, make: MakeFlat, args: Arguments) ->
     found, spec = flattened(args)
     trees = dict(zip(program.source.signature.parameters, trees_of(spec, found), strict=True))
     values = [leaf for leaf in found if not is_known(leaf)]
+    odd = next((v for v in values if isinstance(v, dict | list | tuple)), None)
+    if odd is not None:
+        raise ArgumentError(reject("LD210", f"an argument is, or holds, a {type(odd).__name__}", NOWHERE))
     paths = [(name, path) for name, tree in trees.items() for path, _ in leaves(tree)]
     arrays = [place for place, value in zip(paths, values, strict=True) if getattr(value, "shape", ()) != ()]
     given = {name: tree for name, tree in trees.items() if not isinstance(tree, Leaf)}
