@@ -25,6 +25,7 @@ from tests.corpus import (
     sparse,
     spellings,
     stencils,
+    structures,
     subscripts,
     textbooks,
     traps,
@@ -55,6 +56,7 @@ CONSTRUCTS: tuple[Entry, ...] = (
     *ruled.ENTRIES,
     *spellings.ENTRIES,
     *numpy_calls.ENTRIES,
+    *structures.ENTRIES,
 )
 ENTRIES: tuple[Entry, ...] = (
     *SUITE,

@@ -34,7 +34,8 @@ def test_oracle_states_every_floating_output(entry: Entry) -> None:
 
 
 def test_every_row_of_the_language_table_has_an_entry() -> None:
-    rows = {c.name for c in ACCEPTED}
+    """But for arrays from outside, which are no arguments: `tests/frontend/test_structures.py` has them."""
+    rows = {c.name for c in ACCEPTED} - {"global and closure arrays"}
     covered = {name for e in ENTRIES for name in e.constructs}
     assert rows - covered == set()
     assert covered - rows == set()
