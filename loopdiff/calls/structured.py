@@ -27,7 +27,7 @@ from loopdiff.frontend.structures.given import (
     trees_of,
 )
 from loopdiff.frontend.structures.scope import Apart
-from loopdiff.frontend.structures.trees import Branch, Leaf, Tree, described, leaves, same
+from loopdiff.frontend.structures.trees import Branch, Leaf, Tree, described, leaves, same, statics
 from loopdiff.source.functions import LIBRARIES, SourceFunction
 from loopdiff.specialize.gradients import record_type
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from loopdiff.specialize.specialization import Program, Specialization
 
 Names = tuple[str, ...] | None
+MOST_KNOWN = 100  # structures of one function: each new lambda that it is given is another
 Record = tuple[type[tuple[Any, ...]], tuple[tuple[Any, tuple[int | None, ...]], ...]]  # of gradients, by leaves
 MakeFlat = Callable[[SourceFunction, Sources, Names], "Flat"]
 
@@ -246,6 +247,7 @@ def find_calls(
     if found is None:
         found = made_calls(program, wrt, make, args)
         known.append(found)
+        del known[:-MOST_KNOWN]
     return found
 
 
@@ -260,7 +262,9 @@ def made_calls(program: Program, wrt: Names, make: MakeFlat, args: Arguments) ->
     paths = [(name, path) for name, tree in trees.items() for path, _ in leaves(tree)]
     arrays = [place for place, value in zip(paths, values, strict=True) if getattr(value, "shape", ()) != ()]
     given = {name: tree for name, tree in trees.items() if not isinstance(tree, Leaf)}
-    sources = replace(program.sources, known=dict(program.sources.known), attributes=dict(program.sources.attributes))
+    functions = [f for tree in given.values() for f in statics(tree)]  # which are read as they are now
+    read = {f: source for f, source in program.sources.known.items() if f not in functions}
+    sources = replace(program.sources, known=read, attributes=dict(program.sources.attributes))
     apart = taken_apart(program.source, sources, given, arrays)
     if apart.diagnostics:
         refuse_lists({n: t for n, t in trees.items() if n not in dict(arrays)}, apart.diagnostics)
