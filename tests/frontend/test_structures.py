@@ -213,6 +213,24 @@ def test_lists_that_others_have_do_not_grow() -> None:
         vectorize_grad(grown)
 
 
+def test_which_of_two_functions_is_called_with_a_structure_is_known() -> None:
+    def either(x, p):
+        if x[0] > 0.0:
+
+            def g(q):
+                return q["a"] * x.sum()
+
+        else:
+
+            def g(q):
+                return q["a"] * x[1]
+
+        return g(p)
+
+    with pytest.raises(UnsupportedLoopError, match="LD134: `p` is a dictionary of 1, used as one value"):
+        vectorize_grad(either)(np.ones(2), {"a": 2.0})
+
+
 def test_a_record_is_made_again_from_what_it_holds() -> None:
     function, args = PROGRAMS["records"]
     gradients = vectorize_grad(function).vjp(*args)[1](Pair(np.zeros(3), b=1.0))

@@ -164,17 +164,21 @@ def branch(scope: Scope, node: ast.If) -> bool:
     ends: list[Names] = []
     owned: list[set[str]] = []
     arrays: list[frozenset[str]] = []
-    mine, known = set(scope.owned), scope.arrays
+    mine, known, functions = set(scope.owned), scope.arrays, dict(scope.functions)
+    defined: list[dict[str, ast.FunctionDef]] = []
     for nodes in (node.body, node.orelse):
         scope.held, scope.owned, scope.arrays = dict(before), set(mine), known
+        scope.functions = dict(functions)
         with scope.block() as out:
             if block(scope, nodes):
                 ends.append(scope.held)
         parts.append(out)
         owned.append(scope.owned)
         arrays.append(scope.arrays)
+        defined.append(scope.functions)
     scope.held = joined(*ends) if len(ends) == 2 else ends[0] if ends else before
     scope.owned, scope.arrays = owned[0] & owned[1], arrays[0] & arrays[1]
+    scope.functions = {name: f for name, f in defined[0].items() if defined[1].get(name) is f}
     scope.out.append(copied(node, test=test, body=parts[0] or [ast.copy_location(ast.Pass(), node)], orelse=parts[1]))
     return bool(ends)
 
@@ -263,6 +267,8 @@ def steady_block(scope: Scope, nodes: Sequence[ast.stmt], names: Names) -> list[
     """The body of a loop, where names hold what they may hold at the start of any iteration; and after it likewise."""
     start, outer, owned, arrays = scope.held, scope.jumped, set(scope.owned), scope.arrays
     said, may_run_ahead = len(scope.diagnostics), scope.may_run_ahead
+    changed = stored_names(nodes) | {n.name for stmt in nodes for n in ast.walk(stmt) if isinstance(n, ast.FunctionDef)}
+    scope.functions = {name: f for name, f in scope.functions.items() if name not in changed}
     while True:
         scope.held, scope.jumped, scope.owned, scope.arrays = {**start, **names}, [], set(owned), arrays
         scope.may_run_ahead = True
