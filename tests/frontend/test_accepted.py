@@ -16,7 +16,7 @@ import pytest
 
 import loopdiff
 from loopdiff import numpy_functions
-from loopdiff.errors import Span
+from loopdiff.errors import LoopdiffError, Span
 from loopdiff.frontend.binding.bind import bind
 from loopdiff.frontend.binding.complex_parts import split_complex
 from loopdiff.frontend.callees import Sources
@@ -104,6 +104,27 @@ def example_arguments() -> list[Any]:
 @pytest.mark.parametrize("construct", ACCEPTED, ids=lambda c: c.name)
 def test_example_of_the_language_table(construct: Construct) -> None:
     check_against_python(example_function(construct.example), example_arguments())
+
+
+REBINDING = """\
+for t in range(2):
+    A = 0.9 * A + 0.1
+    y = y + 0.1 * x
+{body}
+x[1] += A[0, 0] * 0.01 + y[0]
+"""
+
+
+@pytest.mark.parametrize("construct", ACCEPTED, ids=lambda c: c.name)
+def test_example_where_names_of_arrays_are_bound_again(construct: Construct) -> None:
+    """What is made in a loop that starts with arguments and goes on with other arrays has memory from before the loop,
+    and begins anew in each iteration."""
+    body = REBINDING.format(body=textwrap.indent(construct.example, "    "))
+    if "bincount" in construct.example:  # of what it counted before, which exceeds its `minlength`
+        with pytest.raises(LoopdiffError, match="LD332"):
+            check_against_python(example_function(body), example_arguments())
+    else:
+        check_against_python(example_function(body), example_arguments())
 
 
 def test_every_construct_has_a_program() -> None:
