@@ -294,7 +294,7 @@ ACCEPTED: tuple[Construct, ...] = (
     Construct(
         "arrays put together",
         "z = np.linspace(0.0, s, 5) + np.hstack((x[:2], y[:3]))\nB = np.eye(5) + np.triu(A) - np.tril(A, -1)\n"
-        "y[:5] = np.concatenate((z[:2], B[0, 2:])) * s + np.cov(A)[0]",
+        "y[:5] = np.concatenate((z[:2], B[2, 2:])) * s + np.cov(A)[0]",
         "0.1",
         "Also np.identity, np.flip, np.vstack, np.stack, np.column_stack, np.cov of a matrix. Axes are written out.",
     ),
