@@ -252,9 +252,9 @@ class Differentiable(InPrograms, Generic[P, R]):
 
         Forward mode over the program of both sweeps; the function runs once, on the caller's arrays.
         """
-        checked, args = self.recognised_tuple(args, "f.hvp((x, y), dict(x=x_vector))")
+        checked, arranged = self.recognised_tuple(args, "f.hvp((x, y), dict(x=x_vector))")
         if (structured := in_structures(checked)) is not None:
-            return structured.hvp(args, vectors)
+            return structured.hvp(arranged, vectors)
         spec = checked.specialization
         with self.lock:
             if self.with_gradient is None:

@@ -13,9 +13,10 @@ import numpy as np
 
 from loopdiff.calls.arguments import Arguments
 from loopdiff.calls.pullback import Pullback
-from loopdiff.errors import NOWHERE, ArgumentError, Diagnostic, DifferentiationError, UnsupportedLoopError
+from loopdiff.errors import NOWHERE, ArgumentError, DifferentiationError, UnsupportedLoopError
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.callees import Sources
+from loopdiff.frontend.capture import refusal
 from loopdiff.frontend.structures.apart import taken_apart
 from loopdiff.frontend.structures.given import (
     flattened,
@@ -27,7 +28,7 @@ from loopdiff.frontend.structures.given import (
     trees_of,
 )
 from loopdiff.frontend.structures.scope import Apart
-from loopdiff.frontend.structures.trees import Branch, Leaf, Tree, described, leaves, same, statics
+from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, leaves, same, statics
 from loopdiff.source.functions import LIBRARIES, SourceFunction
 from loopdiff.specialize.gradients import record_type
 
@@ -267,7 +268,7 @@ def made_calls(program: Program, wrt: Names, make: MakeFlat, args: Arguments) ->
     sources = replace(program.sources, known=read, attributes=dict(program.sources.attributes))
     apart = taken_apart(program.source, sources, given, arrays)
     if apart.diagnostics:
-        refuse_lists({n: t for n, t in trees.items() if n not in dict(arrays)}, apart.diagnostics)
+        refuse_values(trees, args, apart.as_arrays - dict(arrays).keys())
         raise UnsupportedLoopError(*apart.diagnostics)
     names = [name for of in apart.parameters.values() for name in of]
     floating = {name for name, value in zip(names, values, strict=True) if kind_of_number(value) in "fc"}
@@ -280,13 +281,24 @@ def kind_of_number(value: Any) -> str:
     return np.dtype(getattr(value, "dtype", type(value))).kind
 
 
-def refuse_lists(trees: Mapping[str, Tree], diagnostics: Sequence[Diagnostic]) -> None:
-    """Raise ArgumentError (LD210) for lists of numbers that a program was refused with: it may want arrays."""
-    rows = {name: tree for name, tree in trees.items() if isinstance(tree, Branch) and tree.kind in ("list", "tuple")}
-    lists = [name for name, tree in rows.items() if all(isinstance(item, Leaf) for item in tree.items)]
-    if lists and all(d.code == "LD134" for d in diagnostics):
-        found = [reject("LD210", f"`{n}` is {described(trees[n])}, used as an array", NOWHERE) for n in lists]
-        raise ArgumentError(*found, *diagnostics)
+def refuse_values(trees: Mapping[str, Tree], args: Arguments, as_arrays: Collection[str]) -> None:
+    """Raise ArgumentError (LD209, LD210) for texts, None and lists of numbers that are used as arrays, and for what
+    else among the arguments has no type."""
+    wrong = {name for name in as_arrays if name in trees and is_no_structure(trees[name])}
+    if not wrong:
+        return
+    wrong |= {
+        n for n, t in trees.items() if isinstance(t, Leaf) or (isinstance(t, Static) and isinstance(t.value, str))
+    }
+    found = [refusal(name, value) for name, value in zip(trees, args, strict=True) if name in wrong]
+    raise ArgumentError(*(d for d in found if d is not None))
+
+
+def is_no_structure(tree: Tree) -> bool:
+    """Whether somebody may have meant an array: a list of numbers, or nothing of the kind."""
+    if isinstance(tree, Branch):
+        return tree.kind in ("tuple", "list") and all(isinstance(item, Leaf) for item in tree.items)
+    return isinstance(tree, Static)
 
 
 def chosen_names(apart: Apart, name: str, floating: Collection[str]) -> list[str]:

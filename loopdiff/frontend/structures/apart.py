@@ -132,7 +132,9 @@ def apart(
     )
     is_changed = bool(given) or ast.dump(ast.Module(body, [])) != ast.dump(ast.Module(node.body, []))
     result = result_of(scope, node)
-    return Apart(own, result, became, is_changed or bool(hidden), hidden, tuple(scope.diagnostics))
+    return Apart(
+        own, result, became, is_changed or bool(hidden), hidden, frozenset(scope.as_arrays), tuple(scope.diagnostics)
+    )
 
 
 def arguments_of(

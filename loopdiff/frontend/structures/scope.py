@@ -75,8 +75,8 @@ class Apart:
     """A function taken apart: its parameters, and what it returns, are single values.
 
     `result` is what it returned before, with leaves in the order of what it returns now; None for what was one value,
-    or nothing. `parameters` are those that each of its parameters became, `hidden` those for arrays from outside. As a
-    value it stands in calls for the function.
+    or nothing. `parameters` are those that each of its parameters became, `hidden` those for arrays from outside;
+    those in `as_arrays` are used as arrays and hold none. As a value it stands in calls for the function.
     """
 
     source: SourceFunction
@@ -84,6 +84,7 @@ class Apart:
     parameters: Mapping[str, tuple[str, ...]]
     is_changed: bool
     hidden: Mapping[OuterArray, str]
+    as_arrays: frozenset[str] = frozenset()
     diagnostics: tuple[Diagnostic, ...] = ()
 
     def __repr__(self) -> str:
@@ -108,11 +109,12 @@ class Scope:
     """One function that is taken apart.
 
     `held`: what its names hold here; `out` is the block being written. `functions` are those defined in it, `captured`
-    what these read of its names; `owned` the names whose lists and dictionaries nobody else has. `outer` are values
-    from outside that it gets names for, `hidden` parameters for arrays from outside, `variables` the names of what
-    names hold parts of, `arrays` those that are arrays. `callees` are functions that were taken apart, `active` those
-    that are being so. `jumped`: what names held at jumps out of the loop around. `may_run_ahead`: whether calls can be
-    put before the statement; `ahead` are those that were, `leading` those that it evaluates before it reads anything.
+    what these read of its names; `owned` the names whose lists and dictionaries nobody else has, `as_arrays` those that
+    are used as arrays and hold none. `outer` are values from outside that it gets names for, `hidden` parameters for
+    arrays from outside, `variables` the names of what names hold parts of, `arrays` those that are arrays. `callees`
+    are functions that were taken apart, `active` those that are being so. `jumped`: what names held at jumps out of the
+    loop around. `may_run_ahead`: whether calls can be put before the statement; `ahead` are those that were, `leading`
+    those that it evaluates before it reads anything.
     """
 
     source: SourceFunction
@@ -131,6 +133,7 @@ class Scope:
     captured: dict[str, Tree] = field(default_factory=dict)
     jumped: list[Names] = field(default_factory=list)
     results: list[Tree | None] = field(default_factory=list)
+    as_arrays: set[str] = field(default_factory=set)
     may_run_ahead: bool = True
     leading: frozenset[int] = frozenset()
     ahead: dict[int, Any] = field(default_factory=dict)

@@ -72,13 +72,22 @@ def part_of(scope: Scope, node: ast.Attribute | ast.Subscript) -> Tree | None:
         case ast.Subscript(slice=index), Branch() if is_sequence(base) or base.kind == "dict":
             return handed_out(scope, node, element_at(scope, base, index, node))
         case _, Branch():
+            note_array(scope, node.value)
             return scope.reject(f"`{ast.unparse(node.value)}` is {described(base)}", node, "pass it as an array")
         case ast.Attribute(attr=attr), Static(value=Enum() | ModuleType() as value) if hasattr(value, attr):
             return Static(getattr(value, attr))
+        case _, Static():
+            note_array(scope, node.value)
+            return scope.reject(f"`{ast.unparse(node.value)}` is {described(base)}", node, "pass it as an array")
         case _:
             own = display_of(scope, base, node.value)
             rest = {} if isinstance(node, ast.Attribute) else {"slice": expression(scope, node.slice)}
             return Leaf(copied(node, value=own, **rest))
+
+
+def note_array(scope: Scope, node: ast.expr) -> None:
+    """The name `node` is used as an array."""
+    scope.as_arrays |= {node.id} if isinstance(node, ast.Name) else set()
 
 
 def handed_out(scope: Scope, node: ast.Attribute | ast.Subscript, found: Tree) -> Tree:
@@ -100,6 +109,7 @@ def element_at(scope: Scope, base: Branch, index: ast.expr, node: ast.Subscript)
         return in_row("list" if base.kind == "list" else "tuple", base.items[slice(*bounds)])
     key = static(scope, index)
     if key is MISSING:
+        note_array(scope, node.value)
         hint = "go through it by a `for` loop, or pass one array with an axis more"
         return scope.reject(f"which element of `{text}`, {what}, is meant is not known", node, hint)
     if is_sequence(base) and isinstance(key, int) and -len(base.items) <= key < len(base.items):
