@@ -16,7 +16,7 @@ from loopdiff.calls.pullback import Pullback
 from loopdiff.errors import NOWHERE, ArgumentError, DifferentiationError, UnsupportedLoopError
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.callees import Sources
-from loopdiff.frontend.capture import refusal
+from loopdiff.frontend.capture import refusal_of_value
 from loopdiff.frontend.structures.apart import taken_apart
 from loopdiff.frontend.structures.given import (
     flattened,
@@ -290,7 +290,7 @@ def refuse_values(trees: Mapping[str, Tree], args: Arguments, as_arrays: Collect
     wrong |= {
         n for n, t in trees.items() if isinstance(t, Leaf) or (isinstance(t, Static) and isinstance(t.value, str))
     }
-    found = [refusal(name, value) for name, value in zip(trees, args, strict=True) if name in wrong]
+    found = [refusal_of_value(name, value) for name, value in zip(trees, args, strict=True) if name in wrong]
     raise ArgumentError(*(d for d in found if d is not None))
 
 

@@ -32,7 +32,7 @@ def argument_types(arguments: Mapping[str, Any]) -> dict[str, ArgumentType]:
     try:
         return {name: argument_type(value) for name, value in arguments.items()}
     except TypeError:
-        found = [refusal(name, value) for name, value in arguments.items()]
+        found = [refusal_of_value(name, value) for name, value in arguments.items()]
         raise UnsupportedLoopError(*(d for d in found if d is not None)) from None
 
 
@@ -76,7 +76,7 @@ def number_for_array(name: str, span: Span) -> Diagnostic:
     return reject("LD201", f"`{name}` is used as an array, but a number was passed", span)
 
 
-def refusal(name: str, value: Any) -> Diagnostic | None:
+def refusal_of_value(name: str, value: Any) -> Diagnostic | None:
     """The Diagnostic for an argument without a type; None if it has one."""
     try:
         argument_type(value)
