@@ -16,7 +16,7 @@ from loopdiff.errors.codes import reject
 from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.structures.arguments import written_defaults
 from loopdiff.frontend.structures.rewriting import copied
-from loopdiff.frontend.structures.scope import PLAIN, Apart, OuterArray, Scope, Walk, in_variables, key_of
+from loopdiff.frontend.structures.scope import PLAIN, Apart, OuterArray, Scope, Walk, in_variables, key_of, name_read
 from loopdiff.frontend.structures.statements import block
 from loopdiff.frontend.structures.trees import Branch, Leaf, Path, Tree, are_alike, described, leaves, with_leaves
 from loopdiff.frontend.structures.values import tree_of
@@ -103,12 +103,7 @@ def apart(
         scope.held.pop(name, None)
     became: dict[str, tuple[str, ...]] = {}
     for name in source.signature.parameters:
-        tree = given.get(name)
-        own = (
-            Leaf(ast.copy_location(ast.Name(name), known[name]))
-            if tree is None
-            else in_variables(scope, name, tree, known[name])
-        )
+        own = in_variables(scope, name, given.get(name, Leaf(name_read(name, known[name]))), known[name])
         became[name] = tuple(leaf.expr.id for _, leaf in leaves(own) if isinstance(leaf.expr, ast.Name))
         scope.held[name] = PLAIN if isinstance(own, Leaf) else own
     with scope.block() as body:

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from loopdiff.frontend.structures.known import static
-from loopdiff.frontend.structures.rewriting import base_of, expression, rebuilt, steadied
-from loopdiff.frontend.structures.scope import PLAIN, Plain, Scope, in_variables, stored_names
+from loopdiff.frontend.structures.rewriting import assignment, base_of, expression, rebuilt, steadied
+from loopdiff.frontend.structures.scope import PLAIN, Plain, Scope, in_variables, name_stored, stored_names
 from loopdiff.frontend.structures.trees import (
     Branch,
     Leaf,
@@ -47,7 +47,7 @@ def take_apart(scope: Scope, target: ast.expr, tree: Tree, pairs: list[Pair], he
             held[name] = PLAIN
         case ast.Name(id=name), _:
             own = in_variables(scope, name, tree, target)
-            pairs += [(stored(to), leaf.expr) for (_, leaf), to in zip(leaves(tree), variables(own), strict=True)]
+            pairs += pairs_of(own, tree)
             held[name] = own
         case ast.Tuple(elts=elts) | ast.List(elts=elts), Branch() if is_sequence(tree) or tree.kind == "dict":
             items = tree.items if tree.kind != "dict" else tuple(map(Static, tree.keys))
@@ -108,8 +108,7 @@ def store_part(
     items = dict(zip(base.keys, base.items, strict=True)) | {key: tree}
     own = in_variables(scope, name, Branch(base.kind, base.type, tuple(items), tuple(items.values())), target)
     assert isinstance(own, Branch)
-    placed = own.items[list(items).index(key)]
-    pairs += [(stored(to), leaf.expr) for (_, leaf), to in zip(leaves(tree), variables(placed), strict=True)]
+    pairs += pairs_of(own.items[list(items).index(key)], tree)
     held[name] = own
 
 
@@ -118,15 +117,11 @@ def write(scope: Scope, pairs: Sequence[Pair], node: ast.stmt) -> None:
     wanted = [(to, value) for to, value in pairs if not is_same(to, value)]
     arrays = {to.id for to, value in wanted if isinstance(to, ast.Name) and is_array(scope, value)}
     scope.arrays = (scope.arrays - {to.id for to, _ in wanted if isinstance(to, ast.Name)}) | arrays
-    if not wanted:
-        return
     targets, values = [to for to, _ in wanted], [value for _, value in wanted]
     if len(wanted) == 1:
         scope.out.append(ast.copy_location(ast.Assign(targets, values[0]), node))
-        return
-    target = ast.copy_location(ast.Tuple(targets, ast.Store()), node)
-    value = ast.copy_location(ast.Tuple(values, ast.Load()), node)
-    scope.out.append(ast.copy_location(ast.Assign([target], value), node))
+    elif wanted:
+        scope.out.append(assignment(targets, ast.copy_location(ast.Tuple(values, ast.Load()), node), node))
 
 
 def is_array(scope: Scope, value: ast.expr) -> bool:
@@ -137,10 +132,8 @@ def is_same(to: ast.expr, value: ast.expr) -> bool:
     return isinstance(to, ast.Name) and isinstance(value, ast.Name) and to.id == value.id
 
 
-def variables(tree: Tree) -> list[ast.expr]:
-    return [leaf.expr for _, leaf in leaves(tree)]
-
-
-def stored(name: ast.expr) -> ast.expr:
-    assert isinstance(name, ast.Name)
-    return ast.copy_location(ast.Name(name.id, ast.Store()), name)
+def pairs_of(variables: Tree, tree: Tree) -> Iterator[Pair]:
+    """What gives `variables`, whose leaves are names, the values of the leaves of `tree`."""
+    for (_, to), (_, leaf) in zip(leaves(variables), leaves(tree), strict=True):
+        assert isinstance(to.expr, ast.Name)
+        yield name_stored(to.expr.id, to.expr), leaf.expr

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from enum import Enum
 from types import FunctionType
@@ -18,8 +18,8 @@ from loopdiff.frontend.structures.arguments import parameters_given, written_def
 from loopdiff.frontend.structures.iterated import spread
 from loopdiff.frontend.structures.known import static
 from loopdiff.frontend.structures.records import of_builtin
-from loopdiff.frontend.structures.rewriting import base_of, element, rebuilt_part
-from loopdiff.frontend.structures.scope import PLAIN, Scope
+from loopdiff.frontend.structures.rewriting import assignment, base_of, element, rebuilt_part
+from loopdiff.frontend.structures.scope import PLAIN, Scope, name_read, name_stored
 from loopdiff.frontend.structures.signs import may_write
 from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, leaves, with_leaves
 from loopdiff.source.functions import MISSING, SourceFunction, python_function
@@ -67,15 +67,8 @@ def run_ahead(scope: Scope, call: ast.expr, result: Branch, node: ast.AST) -> Tr
     """Put `call` before the statement: its `result`, in variables of its own."""
     names = {path: scope.names.fresh("_".join(("part", *map(str, path)))) for path, _ in leaves(result)}
     if names:
-        targets: list[ast.expr] = [ast.copy_location(ast.Name(n, ast.Store()), node) for n in names.values()]
-        scope.out.append(assignment(targets, call, node))
-    return with_leaves(result, lambda path, _: Leaf(ast.copy_location(ast.Name(names[path], ast.Load()), node)))
-
-
-def assignment(targets: Sequence[ast.expr], value: ast.expr, node: ast.AST) -> ast.stmt:
-    """What takes apart the tuple `value`; a tuple of one is that one."""
-    target = ast.copy_location(ast.Tuple(list(targets), ast.Store()), node)
-    return ast.copy_location(ast.Assign([target], value), node)
+        scope.out.append(assignment([name_stored(n, node) for n in names.values()], call, node))
+    return with_leaves(result, lambda path, _: Leaf(name_read(names[path], node)))
 
 
 def pending_call(scope: Scope, node: ast.Call) -> tuple[ast.expr, Branch | None] | None:

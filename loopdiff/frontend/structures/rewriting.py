@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from loopdiff.frontend.structures.scope import PLAIN, Names, Scope, stored_names
+from loopdiff.frontend.structures.scope import PLAIN, Names, Scope, name_read, name_stored, stored_names
 from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, is_sequence, with_leaves
 
 Display = ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp
@@ -127,8 +127,13 @@ def steadied(scope: Scope, tree: Tree, changing: Collection[str], node: ast.expr
         if not scope.may_run_ahead:
             return scope.reject(f"`{ast.unparse(node)}` is computed where it may not run at all", node)
         name = scope.names.fresh("item")
-        target: ast.expr = ast.copy_location(ast.Name(name, ast.Store()), node)
-        scope.out.append(ast.copy_location(ast.Assign([target], leaf.expr), node))
-        return Leaf(ast.copy_location(ast.Name(name, ast.Load()), node))
+        scope.out.append(ast.copy_location(ast.Assign([name_stored(name, node)], leaf.expr), node))
+        return Leaf(name_read(name, node))
 
     return with_leaves(tree, kept)
+
+
+def assignment(targets: Sequence[ast.expr], value: ast.expr, node: ast.AST) -> ast.stmt:
+    """What takes apart the tuple `value`, of one element, too."""
+    target = ast.copy_location(ast.Tuple(list(targets), ast.Store()), node)
+    return ast.copy_location(ast.Assign([target], value), node)

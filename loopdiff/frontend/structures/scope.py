@@ -206,7 +206,7 @@ class Scope:
         """The parameter that gets an array from outside."""
         if array not in self.hidden:
             self.hidden[array] = self.names.fresh(word(array.text))
-        return ast.copy_location(ast.Name(self.hidden[array], ast.Load()), node)
+        return name_read(self.hidden[array], node)
 
     def name_for(self, value: Any, node: ast.AST) -> ast.expr:
         """An expression for a value that is known: written out, or under a name from outside the function."""
@@ -216,7 +216,17 @@ class Scope:
         if found is None:
             found = self.names.fresh(f"given_{word(getattr(value, '__name__', type(value).__name__))}")
             self.outer[found] = value
-        return ast.copy_location(ast.Name(found, ast.Load()), node)
+        return name_read(found, node)
+
+
+def name_read(name: str, at: ast.AST) -> ast.Name:
+    """`name` where it is read, in the place of `at`."""
+    return ast.copy_location(ast.Name(name, ast.Load()), at)
+
+
+def name_stored(name: str, at: ast.AST) -> ast.Name:
+    """`name` where it gets a value, in the place of `at`."""
+    return ast.copy_location(ast.Name(name, ast.Store()), at)
 
 
 def word(key: Any) -> str:
@@ -266,8 +276,7 @@ def in_variables(scope: Scope, name: str, tree: Tree, node: ast.AST) -> Tree:
     """`tree` with the variables of `name` as its leaves."""
 
     def variable(path: Path, _: Leaf) -> Leaf:
-        own = scope.variable(name, path) if path else name
-        return Leaf(ast.copy_location(ast.Name(own, ast.Load()), node))
+        return Leaf(name_read(scope.variable(name, path) if path else name, node))
 
     return with_leaves(tree, variable)
 

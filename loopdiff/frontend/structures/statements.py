@@ -10,7 +10,18 @@ from loopdiff.frontend.structures.calls import leading, pending_call
 from loopdiff.frontend.structures.iterated import items_of, known_range
 from loopdiff.frontend.structures.known import static
 from loopdiff.frontend.structures.rewriting import base_of, copied, display_of, element, expression, rebuilt, steadied
-from loopdiff.frontend.structures.scope import PLAIN, Held, Names, Scope, Torn, joined, stored_names, torn
+from loopdiff.frontend.structures.scope import (
+    PLAIN,
+    Held,
+    Names,
+    Scope,
+    Torn,
+    joined,
+    name_read,
+    name_stored,
+    stored_names,
+    torn,
+)
 from loopdiff.frontend.structures.trees import Branch, Leaf, Tree, form, in_row, leaves
 from loopdiff.frontend.structures.values import put_together
 from loopdiff.source.functions import MISSING, as_definition
@@ -95,9 +106,8 @@ def augment(scope: Scope, node: ast.AugAssign) -> None:
     """`x += e`: of tuples and lists, what both have; of a part of a structure, the variable of that."""
     match node.target:
         case ast.Name(id=name) as target if isinstance(scope.tree(name, target), Branch):
-            own = ast.copy_location(ast.Name(name, ast.Load()), target)
             was_owned = name in scope.owned
-            tree = put_together(scope, own, node.op, node.value)
+            tree = put_together(scope, name_read(name, target), node.op, node.value)
             if tree is None:
                 scope.reject(f"`{ast.unparse(node)}` changes a structure", node)
             elif isinstance(tree, Branch) and tree.kind == "list" and not was_owned:
@@ -127,7 +137,7 @@ def augment_part(scope: Scope, node: ast.AugAssign) -> None:
         hint = "make another one: `{**d, key: value}`, `dataclasses.replace(r, field=value)`"
         scope.reject(f"`{ast.unparse(target)}` is changed where others may have it, too", node, hint)
     else:
-        to = ast.copy_location(ast.Name(own.expr.id, ast.Store()), target)
+        to = name_stored(own.expr.id, target)
         scope.out.append(copied(node, target=to, value=expression(scope, node.value)))
 
 
@@ -136,8 +146,7 @@ def append(scope: Scope, name: str, tree: Branch, added: Tree, node: ast.stmt) -
     if name not in scope.owned:
         scope.reject(f"`{name}` is changed where others may have it, too", node, f"write `{name} = {name} + [...]`")
         return
-    target = ast.copy_location(ast.Name(name, ast.Store()), node)
-    assign_tree(scope, [target], in_row("list", (*tree.items, added)), node, is_fresh=True)
+    assign_tree(scope, [name_stored(name, node)], in_row("list", (*tree.items, added)), node, is_fresh=True)
 
 
 def returned(scope: Scope, value: ast.expr | None, node: ast.Return) -> None:
