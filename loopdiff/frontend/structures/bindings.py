@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from loopdiff.frontend.structures.known import static
-from loopdiff.frontend.structures.rewriting import assignment, base_of, expression, rebuilt, steadied
+from loopdiff.frontend.structures.rewriting import assignment, base_of, expression, rebuilt, steadied, with_base
 from loopdiff.frontend.structures.scope import PLAIN, Plain, Scope, in_variables, name_stored, stored_names
 from loopdiff.frontend.structures.trees import (
     Branch,
@@ -14,9 +14,11 @@ from loopdiff.frontend.structures.trees import (
     Static,
     Tree,
     described,
+    dictionary_of,
+    has_length,
     in_row,
-    is_sequence,
     leaves,
+    row_like,
 )
 from loopdiff.source.functions import MISSING
 
@@ -49,7 +51,7 @@ def take_apart(scope: Scope, target: ast.expr, tree: Tree, pairs: list[Pair], he
             own = in_variables(scope, name, tree, target)
             pairs += pairs_of(own, tree)
             held[name] = own
-        case ast.Tuple(elts=elts) | ast.List(elts=elts), Branch() if is_sequence(tree) or tree.kind == "dict":
+        case ast.Tuple(elts=elts) | ast.List(elts=elts), Branch() if has_length(tree):
             items = tree.items if tree.kind != "dict" else tuple(map(Static, tree.keys))
             for inner, item in unpacked(scope, elts, items, target):
                 take_apart(scope, inner, item, pairs, held)
@@ -89,24 +91,20 @@ def store_part(
         if not isinstance(tree, Leaf):
             scope.reject(f"`{ast.unparse(target)}` cannot hold {described(tree)}", target)
             return
-        own = expression(scope, target.value)
-        rest = {} if isinstance(target, ast.Attribute) else {"slice": expression(scope, target.slice)}
-        fields = {**dict(ast.iter_fields(target)), "value": own, **rest}
-        pairs.append((ast.copy_location(type(target)(**fields), target), tree.expr))
+        pairs.append((with_base(scope, target, expression(scope, target.value)), tree.expr))
         return
     name = target.value.id if isinstance(target.value, ast.Name) else ""
     key = static(scope, target.slice) if isinstance(target, ast.Subscript) else MISSING
     if name not in scope.owned or base.kind not in ("list", "dict") or key is MISSING:
-        text = ast.unparse(target.value)
-        hint = "make another one: `{**d, key: value}`, `dataclasses.replace(r, field=value)`"
-        scope.reject(f"`{text}`, {described(base)}, is changed where others may have it, too", target, hint)
+        scope.reject_shared(f"`{ast.unparse(target.value)}`, {described(base)},", target)
         return
     key = key + len(base.items) if base.kind == "list" and isinstance(key, int) and key < 0 else key
     if base.kind == "list" and base.item(key) is None:
         scope.reject(f"`{ast.unparse(target.value)}`, {described(base)}, has no element {key!r}", target)
         return
     items = dict(zip(base.keys, base.items, strict=True)) | {key: tree}
-    own = in_variables(scope, name, Branch(base.kind, base.type, tuple(items), tuple(items.values())), target)
+    whole = dictionary_of(items) if base.kind == "dict" else row_like(base, tuple(items.values()))
+    own = in_variables(scope, name, whole, target)
     assert isinstance(own, Branch)
     pairs += pairs_of(own.items[list(items).index(key)], tree)
     held[name] = own

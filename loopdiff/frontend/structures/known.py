@@ -12,13 +12,12 @@ from typing import Any
 from loopdiff.frontend.structures.effects import require_settled
 from loopdiff.frontend.structures.rewriting import base_of
 from loopdiff.frontend.structures.scope import Scope
-from loopdiff.frontend.structures.trees import Branch, Static, is_sequence, same
+from loopdiff.frontend.structures.trees import Branch, Static, has_length, is_sequence, same
 from loopdiff.source.functions import MISSING
 
 COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
-    ast.GtE: operator.ge, ast.Is: same, ast.IsNot: lambda a, b: not same(a, b), ast.In: lambda a, b: a in b,
-    ast.NotIn: lambda a, b: a not in b,
+    ast.GtE: operator.ge, ast.Is: same, ast.IsNot: lambda a, b: not same(a, b),
 }  # fmt: skip
 CALCULATED: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
@@ -65,10 +64,6 @@ def static(scope: Scope, node: ast.expr) -> Any:
             return MISSING
 
 
-def has_length(tree: Branch) -> bool:
-    return is_sequence(tree) or tree.kind == "dict"
-
-
 def is_instance(scope: Scope, node: ast.expr, kinds: ast.expr) -> Any:
     """`isinstance` of a structure, or of a number or an array with classes of structures."""
     if not isinstance(node, ast.Name) or node.id not in scope.held:
@@ -105,9 +100,7 @@ def compared(scope: Scope, left: ast.expr, op: ast.cmpop, right: ast.expr) -> An
             return MISSING
         require_settled(scope, [tree], right)
         found = [i.value for i in tree.items if isinstance(i, Static)] if is_sequence(tree) else list(tree.keys)
-        return (
-            (a in found) is isinstance(op, ast.In) if tree.kind == "dict" or len(found) == len(tree.items) else MISSING
-        )
+        return MISSING if len(found) < len(tree.items) else (a in found) is isinstance(op, ast.In)
     a, b = static(scope, left), static(scope, right)
     if a is MISSING or b is MISSING:
         return MISSING

@@ -11,8 +11,8 @@ from loopdiff.frontend.structures.iterated import items_of, items_of_call, sprea
 from loopdiff.frontend.structures.known import static
 from loopdiff.frontend.structures.rewriting import base_of, copied, display_of, element
 from loopdiff.frontend.structures.scope import Scope
-from loopdiff.frontend.structures.signs import is_plain_record
-from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, in_row
+from loopdiff.frontend.structures.signs import is_plain_record, is_record_class
+from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, dictionary_of, in_row
 from loopdiff.source.functions import MISSING
 
 
@@ -24,9 +24,7 @@ def of_builtin(scope: Scope, node: ast.Call) -> Tree | None:
         case _:
             function = scope.value_outside(node.func)
     if function is dict and all(k.arg for k in node.keywords) and not node.args:
-        return Branch(
-            "dict", dict, tuple(k.arg for k in node.keywords), tuple(element(scope, k.value) for k in node.keywords)
-        )
+        return dictionary_of({k.arg: element(scope, k.value) for k in node.keywords})
     if (function is tuple or function is list) and len(node.args) == 1 and not node.keywords:
         items = items_of(scope, node.args[0])
         return None if items is None else in_row("tuple" if function is tuple else "list", tuple(items))
@@ -35,7 +33,7 @@ def of_builtin(scope: Scope, node: ast.Call) -> Tree | None:
     if function is dataclasses.replace and len(node.args) == 1:
         tree = base_of(scope, node.args[0])
         return replaced(scope, tree, node) if isinstance(tree, Branch) else None
-    if isinstance(function, type) and (dataclasses.is_dataclass(function) or hasattr(function, "_fields")):
+    if isinstance(function, type) and is_record_class(function):
         return record(scope, function, node)
     return None
 

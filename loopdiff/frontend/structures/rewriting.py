@@ -82,6 +82,12 @@ def copied(node: Any, **fields: Any) -> Any:
     return ast.copy_location(type(node)(**{**dict(ast.iter_fields(node)), **fields}), node)
 
 
+def with_base(scope: Scope, node: ast.Attribute | ast.Subscript, base: ast.expr) -> ast.expr:
+    """The same part of `base`."""
+    rest = {} if isinstance(node, ast.Attribute) else {"slice": expression(scope, node.slice)}
+    return copied(node, value=base, **rest)
+
+
 def where_held(scope: Scope, names: Names, make: Callable[[], Any]) -> Any:
     """What `make` makes where `names` hold these."""
     before, scope.held = scope.held, {**scope.held, **names}

@@ -37,6 +37,7 @@ class Plain(Enum):
 
 
 PLAIN = Plain.PLAIN
+ANOTHER = "make another one: `{**d, key: value}`, `dataclasses.replace(r, field=value)`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +147,15 @@ class Scope:
         if found not in self.diagnostics:
             self.diagnostics.append(found)
         return Leaf(ast.copy_location(ast.Constant(0), node))
+
+    def reject_shared(
+        self,
+        what: str,
+        node: ast.AST,
+        hint: str = "make another one: `{**d, key: value}`, `dataclasses.replace(r, field=value)`",
+    ) -> None:
+        """Reject the change of a list, dictionary or record that is not only here."""
+        self.reject(f"{what} is changed where others may have it, too", node, hint)
 
     @contextmanager
     def block(self) -> Iterator[list[ast.stmt]]:

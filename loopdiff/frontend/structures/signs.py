@@ -18,15 +18,8 @@ from loopdiff.source.functions import SourceFunction, dotted_name, python_functi
 from loopdiff.source.scopes import parameters
 
 OVERRIDDEN = (
-    "__getattribute__",
-    "__getattr__",
-    "__getitem__",
-    "__iter__",
-    "__len__",
-    "__add__",
-    "__mul__",
-    "__contains__",
-)
+    "__getattribute__", "__getattr__", "__getitem__", "__iter__", "__len__", "__add__", "__mul__", "__contains__",
+)  # fmt: skip
 CHANGING = ("at", "copyto", "fill", "fill_diagonal", "itemset", "partition", "put", "put_along_axis", "sort")
 VIEWS = ("items", "keys", "values", "get", "_replace")
 FIELDS = frozenset((*ARRAY_ATTRIBUTES, *METHODS, *dir(np.ndarray)))

@@ -111,8 +111,7 @@ def augment(scope: Scope, node: ast.AugAssign) -> None:
             if tree is None:
                 scope.reject(f"`{ast.unparse(node)}` changes a structure", node)
             elif isinstance(tree, Branch) and tree.kind == "list" and not was_owned:
-                hint = f"write `{name} = {name} + [...]`"
-                scope.reject(f"`{name}` is changed where others may have it, too", node, hint)
+                scope.reject_shared(f"`{name}`", node, f"write `{name} = {name} + [...]`")
             else:
                 assign_tree(scope, [target], tree, node, was_owned)
         case ast.Subscript(value=base) | ast.Attribute(value=base) if isinstance(base_of(scope, base), Branch):
@@ -134,8 +133,7 @@ def augment_part(scope: Scope, node: ast.AugAssign) -> None:
     if not isinstance(own, Leaf) or not isinstance(own.expr, ast.Name):
         scope.reject(f"`{ast.unparse(node)}` changes a structure", node)
     elif not was_owned and own.expr.id not in scope.arrays:
-        hint = "make another one: `{**d, key: value}`, `dataclasses.replace(r, field=value)`"
-        scope.reject(f"`{ast.unparse(target)}` is changed where others may have it, too", node, hint)
+        scope.reject_shared(f"`{ast.unparse(target)}`", node)
     else:
         to = name_stored(own.expr.id, target)
         scope.out.append(copied(node, target=to, value=expression(scope, node.value)))
@@ -144,7 +142,7 @@ def augment_part(scope: Scope, node: ast.AugAssign) -> None:
 def append(scope: Scope, name: str, tree: Branch, added: Tree, node: ast.stmt) -> None:
     """`name.append(added)`."""
     if name not in scope.owned:
-        scope.reject(f"`{name}` is changed where others may have it, too", node, f"write `{name} = {name} + [...]`")
+        scope.reject_shared(f"`{name}`", node, f"write `{name} = {name} + [...]`")
         return
     assign_tree(scope, [name_stored(name, node)], in_row("list", (*tree.items, added)), node, is_fresh=True)
 

@@ -65,6 +65,15 @@ def is_sequence(tree: Tree) -> bool:
     return isinstance(tree, Branch) and (tree.kind in ("tuple", "list") or issubclass(tree.type, tuple))
 
 
+def row_like(tree: Branch, items: tuple[Tree, ...]) -> Branch:
+    """A list of `items` if `tree` is one, else a tuple: what Python makes of a part of it, or of more than one."""
+    return in_row("list" if tree.kind == "list" else "tuple", items)
+
+
+def has_length(tree: Branch) -> bool:
+    return is_sequence(tree) or tree.kind == "dict"
+
+
 def leaves(tree: Tree, path: Path = ()) -> Iterator[tuple[Path, Leaf]]:
     """The values in `tree` that the loops compute with, in order, and where they stand in it."""
     match tree:

@@ -14,9 +14,20 @@ from loopdiff.frontend.structures.calls import called
 from loopdiff.frontend.structures.effects import require_settled
 from loopdiff.frontend.structures.iterated import MOST_ITEMS, comprehension, spread
 from loopdiff.frontend.structures.known import static
-from loopdiff.frontend.structures.rewriting import base_of, copied, display_of, element, expression, steadied
+from loopdiff.frontend.structures.rewriting import base_of, display_of, element, steadied, with_base
 from loopdiff.frontend.structures.scope import OuterArray, Scope
-from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, dictionary_of, in_row, is_sequence
+from loopdiff.frontend.structures.trees import (
+    Branch,
+    Leaf,
+    Static,
+    Tree,
+    described,
+    dictionary_of,
+    has_length,
+    in_row,
+    is_sequence,
+    row_like,
+)
 from loopdiff.source.functions import MISSING, dotted_name
 
 
@@ -69,20 +80,15 @@ def part_of(scope: Scope, node: ast.Attribute | ast.Subscript) -> Tree | None:
             if found is None:
                 return scope.reject(f"{described(base)} has no field `{node.attr}`", node)
             return handed_out(scope, node, found)
-        case ast.Subscript(slice=index), Branch() if is_sequence(base) or base.kind == "dict":
+        case ast.Subscript(slice=index), Branch() if has_length(base):
             return handed_out(scope, node, element_at(scope, base, index, node))
-        case _, Branch():
-            note_array(scope, node.value)
-            return scope.reject(f"`{ast.unparse(node.value)}` is {described(base)}", node, "pass it as an array")
         case ast.Attribute(attr=attr), Static(value=Enum() | ModuleType() as value) if hasattr(value, attr):
             return Static(getattr(value, attr))
-        case _, Static():
+        case _, Branch() | Static():
             note_array(scope, node.value)
             return scope.reject(f"`{ast.unparse(node.value)}` is {described(base)}", node, "pass it as an array")
         case _:
-            own = display_of(scope, base, node.value)
-            rest = {} if isinstance(node, ast.Attribute) else {"slice": expression(scope, node.slice)}
-            return Leaf(copied(node, value=own, **rest))
+            return Leaf(with_base(scope, node, display_of(scope, base, node.value)))
 
 
 def note_array(scope: Scope, node: ast.expr) -> None:
@@ -106,7 +112,7 @@ def element_at(scope: Scope, base: Branch, index: ast.expr, node: ast.Subscript)
         if any(b is MISSING for b in bounds):
             hint = "write the bounds as numbers"
             return scope.reject(f"which elements of `{text}`, {what}, are meant is not known", node, hint)
-        return in_row("list" if base.kind == "list" else "tuple", base.items[slice(*bounds)])
+        return row_like(base, base.items[slice(*bounds)])
     key = static(scope, index)
     if key is MISSING:
         note_array(scope, node.value)
@@ -146,12 +152,12 @@ def put_together(scope: Scope, left: ast.expr, op: ast.operator, right: ast.expr
     first, second = element(scope, left), element(scope, right)
     kinds = [t for t in (first, second) if isinstance(t, Branch) and t.kind in ("tuple", "list")]
     if isinstance(op, ast.Add) and len(kinds) == 2 and kinds[0].kind == kinds[1].kind:
-        return in_row("list" if kinds[0].kind == "list" else "tuple", (*kinds[0].items, *kinds[1].items))
+        return row_like(kinds[0], (*kinds[0].items, *kinds[1].items))
     count = static(scope, left if first is not kinds[0] else right) if len(kinds) == 1 else MISSING
     if isinstance(op, ast.Mult) and type(count) is int and count * len(kinds[0].items) <= MOST_ITEMS:
         once = steadied(scope, kinds[0], (), left if first is kinds[0] else right)
         assert isinstance(once, Branch)
-        return in_row("list" if kinds[0].kind == "list" else "tuple", once.items * count)
+        return row_like(once, once.items * count)
     return None
 
 
