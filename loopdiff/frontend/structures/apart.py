@@ -58,8 +58,8 @@ def of_callee(caller: Scope, source: SourceFunction, given: Mapping[str, Tree], 
     called = replace(source, called_from=source.called_from if is_own else caller.source.span(node))
     scope = Scope(called, caller.sources, names, WALK, caller.callees, (*caller.active, key))
     if is_own:
-        scope.held, scope.functions, scope.outer = dict(caller.held), caller.functions, caller.outer
-        scope.hidden = caller.hidden
+        scope.held, scope.functions = dict(caller.held), dict(caller.functions)
+        scope.outer, scope.hidden = caller.outer, caller.hidden
     found = apart(scope, called, given, inspect.Parameter.KEYWORD_ONLY, {} if is_own else scope.hidden)
     if is_own and (given or found.is_changed):
         name = caller.names.fresh(source.name)

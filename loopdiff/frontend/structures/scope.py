@@ -53,6 +53,17 @@ Names = dict[str, Held]
 
 
 @dataclass(frozen=True, slots=True)
+class Flow:
+    """What is known in one place: what names hold, whose lists and dictionaries nobody else has (`owned`), which
+    variables are `arrays`, which names are `functions` defined inside."""
+
+    held: Names
+    owned: frozenset[str]
+    arrays: frozenset[str]
+    functions: Mapping[str, ast.FunctionDef]
+
+
+@dataclass(frozen=True, slots=True)
 class OuterArray:
     """An array that `function` finds under the name `text` outside of it, whenever it runs."""
 
@@ -113,7 +124,7 @@ class Scope:
     what these read of its names; `owned` the names whose lists and dictionaries nobody else has, `as_arrays` those that
     are used as arrays and hold none. `outer` are values from outside that it gets names for, `hidden` parameters for
     arrays from outside, `variables` the names of what names hold parts of, `arrays` those that are arrays. `callees`
-    are functions that were taken apart, `active` those that are being so. `jumped`: what names held at jumps out of the
+    are functions that were taken apart, `active` those that are being so. `jumped`: what was known at jumps out of the
     loop around. `may_run_ahead`: whether calls can be put before the statement; `ahead` are those that were, `leading`
     those that it evaluates before it reads anything.
     """
@@ -132,7 +143,7 @@ class Scope:
     hidden: dict[OuterArray, str] = field(default_factory=dict)
     variables: dict[tuple[str, Path], str] = field(default_factory=dict)
     captured: dict[str, Tree] = field(default_factory=dict)
-    jumped: list[Names] = field(default_factory=list)
+    jumped: list[Flow] = field(default_factory=list)
     results: list[Tree | None] = field(default_factory=list)
     as_arrays: set[str] = field(default_factory=set)
     may_run_ahead: bool = True
@@ -156,6 +167,15 @@ class Scope:
     ) -> None:
         """Reject the change of a list, dictionary or record that is not only here."""
         self.reject(f"{what} is changed where others may have it, too", node, hint)
+
+    def flow(self) -> Flow:
+        """What is known here."""
+        return Flow(dict(self.held), frozenset(self.owned), self.arrays, dict(self.functions))
+
+    def go_on(self, flow: Flow) -> None:
+        """Go on where that is known."""
+        self.held, self.owned = dict(flow.held), set(flow.owned)
+        self.arrays, self.functions = flow.arrays, dict(flow.functions)
 
     @contextmanager
     def block(self) -> Iterator[list[ast.stmt]]:
@@ -263,6 +283,17 @@ def joined(first: Names, second: Names) -> Names:
         else:
             found[name] = merged(other, held) or Torn(other, held)
     return found
+
+
+def met(*flows: Flow) -> Flow:
+    """What is known where ways meet."""
+    first, *others = flows
+    for other in others:
+        held = joined(first.held, other.held)
+        owned = {n for n in first.owned | other.owned if all(n in f.owned or n not in f.held for f in (first, other))}
+        functions = {name: f for name, f in first.functions.items() if other.functions.get(name) is f}
+        first = Flow(held, frozenset(owned), first.arrays & other.arrays, functions)
+    return first
 
 
 def is_alike(a: Tree | Plain, b: Tree | Plain) -> bool:

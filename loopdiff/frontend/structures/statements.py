@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from dataclasses import replace
 
 from loopdiff.frontend.structures.bindings import assign_tree
 from loopdiff.frontend.structures.calls import leading, pending_call
@@ -12,11 +13,12 @@ from loopdiff.frontend.structures.known import static
 from loopdiff.frontend.structures.rewriting import base_of, copied, display_of, element, expression, rebuilt, steadied
 from loopdiff.frontend.structures.scope import (
     PLAIN,
+    Flow,
     Held,
     Names,
     Scope,
     Torn,
-    joined,
+    met,
     name_read,
     name_stored,
     stored_names,
@@ -67,7 +69,7 @@ def statement(scope: Scope, node: ast.stmt) -> bool:
         ):
             append(scope, name, tree, element(scope, added), node)
         case ast.Break() | ast.Continue():
-            scope.jumped.append(dict(scope.held))
+            scope.jumped.append(scope.flow())
             scope.out.append(node)
             return False
         case _:
@@ -166,26 +168,15 @@ def branch(scope: Scope, node: ast.If) -> bool:
     known = static(scope, node.test)
     if known is not MISSING:
         return block(scope, node.body if known else node.orelse)
-    test, before = expression(scope, node.test), dict(scope.held)
-    parts: list[list[ast.stmt]] = []
-    ends: list[Names] = []
-    owned: list[set[str]] = []
-    arrays: list[frozenset[str]] = []
-    mine, known, functions = set(scope.owned), scope.arrays, dict(scope.functions)
-    defined: list[dict[str, ast.FunctionDef]] = []
+    test = expression(scope, node.test)
+    before, ends, parts = scope.flow(), list[Flow](), list[list[ast.stmt]]()
     for nodes in (node.body, node.orelse):
-        scope.held, scope.owned, scope.arrays = dict(before), set(mine), known
-        scope.functions = dict(functions)
+        scope.go_on(before)
         with scope.block() as out:
             if block(scope, nodes):
-                ends.append(scope.held)
+                ends.append(scope.flow())
         parts.append(out)
-        owned.append(scope.owned)
-        arrays.append(scope.arrays)
-        defined.append(scope.functions)
-    scope.held = joined(*ends) if len(ends) == 2 else ends[0] if ends else before
-    scope.owned, scope.arrays = owned[0] & owned[1], arrays[0] & arrays[1]
-    scope.functions = {name: f for name, f in defined[0].items() if defined[1].get(name) is f}
+    scope.go_on(met(*ends) if ends else before)
     scope.out.append(copied(node, test=test, body=parts[0] or [ast.copy_location(ast.Pass(), node)], orelse=parts[1]))
     return bool(ends)
 
@@ -199,18 +190,26 @@ def loop(scope: Scope, node: ast.For) -> None:
     if items is not None:
         write_out(scope, node, items)
         return
-    before, owned, said = dict(scope.held), set(scope.owned), len(scope.diagnostics)
+    before, said = scope.flow(), len(scope.diagnostics)
     over = expression(scope, node.iter)
     names: Names = dict.fromkeys(stored_names([node.target]), PLAIN)
     body = steady_block(scope, node.body, names)
-    if numbers is not None and torn(scope.held) - torn(before):
-        scope.held, scope.owned = before, owned
+    if numbers is not None and torn(scope.held) - torn(before.held):
+        scope.go_on(before)
         del scope.diagnostics[said:]
         write_out(scope, node, numbers)
         return
-    with scope.block() as orelse:
-        block(scope, node.orelse)
-    scope.out.append(copied(node, iter=over, target=rebuilt(scope, node.target), body=body, orelse=orelse))
+    orelse, target = otherwise(scope, node.orelse), rebuilt(scope, node.target)
+    scope.out.append(copied(node, iter=over, target=target, body=body, orelse=orelse))
+
+
+def otherwise(scope: Scope, nodes: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """The `else` of a loop, which runs unless the loop was left by a jump."""
+    before = scope.flow()
+    with scope.block() as out:
+        is_passed = block(scope, nodes)
+    scope.go_on(met(before, scope.flow()) if is_passed else before)
+    return out
 
 
 def is_asked_for(scope: Scope, node: ast.For) -> bool:
@@ -265,34 +264,35 @@ def while_loop(scope: Scope, node: ast.While) -> None:
     with scope.in_place():
         body = steady_block(scope, node.body, {})
         test = expression(scope, node.test)
-    with scope.block() as orelse:
-        block(scope, node.orelse)
-    scope.out.append(copied(node, test=test, body=body, orelse=orelse))
+    scope.out.append(copied(node, test=test, body=body, orelse=otherwise(scope, node.orelse)))
 
 
 def steady_block(scope: Scope, nodes: Sequence[ast.stmt], names: Names) -> list[ast.stmt]:
     """The body of a loop, where names hold what they may hold at the start of any iteration; and after it likewise."""
-    start, outer, owned, arrays = scope.held, scope.jumped, set(scope.owned), scope.arrays
-    said, may_run_ahead = len(scope.diagnostics), scope.may_run_ahead
+    outer, said, may_run_ahead = scope.jumped, len(scope.diagnostics), scope.may_run_ahead
     changed = stored_names(nodes) | {n.name for stmt in nodes for n in ast.walk(stmt) if isinstance(n, ast.FunctionDef)}
     scope.functions = {name: f for name, f in scope.functions.items() if name not in changed}
+    start = scope.flow()
     while True:
-        scope.held, scope.jumped, scope.owned, scope.arrays = {**start, **names}, [], set(owned), arrays
-        scope.may_run_ahead = True
+        scope.go_on(start)
+        scope.held |= names
+        scope.jumped, scope.may_run_ahead = [], True
         with scope.block() as body:
-            ends = [scope.held] if block(scope, nodes) else []
-        scope.may_run_ahead = may_run_ahead
-        after = start
-        for end in (*ends, *scope.jumped):
-            after = joined(after, end)
-        still_owned, still_arrays = owned & scope.owned, arrays & scope.arrays
-        if (still_owned, still_arrays) == (owned, arrays) and all(
-            is_steady(h, after[name]) for name, h in start.items()
-        ):
-            scope.held, scope.jumped = after, outer
+            ends = [scope.flow()] if block(scope, nodes) else []
+        after = met(start, *ends, *scope.jumped)
+        scope.jumped, scope.may_run_ahead = outer, may_run_ahead
+        scope.go_on(after)
+        if says_as_much(start, after):
             return body or [ast.copy_location(ast.Pass(), nodes[0])]
         del scope.diagnostics[said:]
-        start, owned, arrays = {name: after[name] for name in start}, still_owned, still_arrays
+        known = {name: after.held[name] for name in start.held}
+        start = replace(after, held=known, owned=after.owned & start.owned, functions=start.functions)
+
+
+def says_as_much(start: Flow, after: Flow) -> bool:
+    """Whether nothing that is known before an iteration is unknown after it."""
+    is_known = start.owned <= after.owned and start.arrays <= after.arrays
+    return is_known and all(is_steady(held, after.held[name]) for name, held in start.held.items())
 
 
 def is_steady(before: Held, after: Held) -> bool:
