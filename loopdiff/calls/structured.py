@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,7 +19,6 @@ from loopdiff.frontend.capture import refusal_of_value
 from loopdiff.frontend.structures.apart import taken_apart
 from loopdiff.frontend.structures.given import (
     flattened,
-    is_known,
     is_structure,
     leaves_like,
     of_leaves,
@@ -28,8 +26,9 @@ from loopdiff.frontend.structures.given import (
     trees_of,
 )
 from loopdiff.frontend.structures.scope import Apart
+from loopdiff.frontend.structures.signs import is_known
 from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, leaves, same, statics
-from loopdiff.source.functions import LIBRARIES, SourceFunction
+from loopdiff.source.functions import SourceFunction, is_of_library
 from loopdiff.specialize.gradients import record_type
 
 if TYPE_CHECKING:
@@ -66,10 +65,6 @@ class Place:
     @property
     def taken(self) -> tuple[str, ...]:
         return tuple(n for n in self.names if n is not None)
-
-    def gathered(self, values: Mapping[str, Any]) -> Any:
-        """The argument with these values for its leaves; None for those that have none."""
-        return of_leaves(self.spec, [None if n is None else values.get(n) for n in self.names])
 
 
 class StructuredCalls:
@@ -128,19 +123,19 @@ class StructuredCalls:
         return self.result(value), self.gradients(gradients)
 
     def gradients(self, found: Any) -> Any:
-        """Gradients in the structure of the arguments, None where there is none."""
+        """Gradients, or tangents, in the structure of the arguments, None where there is none; of a named tuple."""
         record, places = self.records.get(type(found)) or self.record_of(type(found))
         return tuple.__new__(
             record, [of_leaves(spec, [None if k is None else found[k] for k in leaves]) for spec, leaves in places]
         )
 
-    def record_of(self, of_leaves: Any) -> Record:
-        """The gradients of arguments, of the record of those of leaves."""
-        where = {name: k for k, name in enumerate(of_leaves._fields)}
+    def record_of(self, flat: Any) -> Record:
+        """The gradients of arguments, of the class of those of leaves."""
+        where = {name: k for k, name in enumerate(flat._fields)}
         places = [p for p in self.places if any(n in where for n in p.names)]
         record = record_type("Gradients", tuple(p.name for p in places))
         made = record, tuple((p.spec, tuple(None if n is None else where.get(n) for n in p.names)) for p in places)
-        self.records[of_leaves] = made
+        self.records[flat] = made
         return made
 
     def vjp(self, *args: Any) -> tuple[Any, StructuredPullback]:
@@ -149,9 +144,9 @@ class StructuredCalls:
 
     def jvp(self, args: tuple[Any, ...], tangents: Mapping[str, Any]) -> tuple[Any, Any]:
         value, along = self.flat.jvp(self.leaves(args), self.spread(tangents, "LD344", "direction"))
-        values = dict(zip(along._fields, along, strict=True))
-        found = {"result": self.result(values["result"])} if "result" in values else {}
-        found |= {p.name: p.gathered(values) for p in self.places if any(n in values for n in p.names)}
+        found = {"result": self.result(along[0])} if along._fields[:1] == ("result",) else {}
+        written = self.gradients(along)
+        found |= dict(zip(written._fields, written, strict=True))
         return self.result(value), tuple.__new__(record_type("Tangents", tuple(found)), tuple(found.values()))
 
     def hvp(self, args: tuple[Any, ...], vectors: Mapping[str, Any]) -> tuple[Any, Any, Any]:
@@ -227,10 +222,6 @@ def read_by(value: Any) -> Read | None:
 
 def is_unchanged(read: Read) -> bool:
     return all(one() is before for one, before in read)
-
-
-def is_of_library(function: FunctionType) -> bool:
-    return str(function.__module__).split(".")[0] in (*LIBRARIES, *sys.stdlib_module_names)
 
 
 # -- finding them ------------------------------------------------------------------------------------------

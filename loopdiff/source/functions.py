@@ -122,6 +122,11 @@ def python_function(value: Any) -> FunctionType | None:
     return found if is_own else None
 
 
+def is_of_library(function: FunctionType) -> bool:
+    """Whether `function` comes with Python, or with a library whose functions are known by name."""
+    return str(function.__module__).split(".")[0] in (*LIBRARIES, *sys.stdlib_module_names)
+
+
 def source_of(func: Callable[..., Any]) -> SourceFunction:
     """The source of `func`; a lambda is a `def` with one `return`.
 

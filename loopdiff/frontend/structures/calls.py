@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import ast
 import inspect
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from enum import Enum
-from types import FunctionType
 from typing import Any, cast
-
-import numpy as np
 
 from loopdiff.errors import UnsupportedLoopError
 from loopdiff.frontend.structures.arguments import parameters_given, written_defaults
@@ -20,9 +15,9 @@ from loopdiff.frontend.structures.known import static
 from loopdiff.frontend.structures.records import of_builtin
 from loopdiff.frontend.structures.rewriting import assignment, base_of, element, rebuilt_part
 from loopdiff.frontend.structures.scope import PLAIN, Scope, name_read, name_stored
-from loopdiff.frontend.structures.signs import may_write
+from loopdiff.frontend.structures.signs import is_known, may_write
 from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, leaves, with_leaves
-from loopdiff.source.functions import MISSING, SourceFunction, python_function
+from loopdiff.source.functions import MISSING, SourceFunction, is_of_library, python_function
 
 
 def called(scope: Scope, node: ast.Call) -> Tree | None:
@@ -114,16 +109,12 @@ def defaults_of(scope: Scope, source: SourceFunction, given: Mapping[str, Tree])
     """The defaults that a call takes and that are no numbers: what a function does with them is known."""
     left = {n: p for n, p in source.signature.parameters.items() if n not in given and p.default is not p.empty}
     if source.code is not scope.source.code:
-        return {n: Static(p.default) for n, p in left.items() if is_part_of_program(p.default)}
+        return {n: Static(p.default) for n, p in left.items() if is_known(p.default)}
     written = dict(written_defaults(source.node.args))
     found = {
         n: element(scope, written[n]) for n in left if isinstance(written[n], ast.Constant | ast.Name | ast.Attribute)
     }
     return {n: tree for n, tree in found.items() if isinstance(tree, Static)}
-
-
-def is_part_of_program(value: Any) -> bool:
-    return value is None or isinstance(value, str | Enum | FunctionType | np.ufunc)
 
 
 def call_with(
@@ -153,7 +144,7 @@ def callee_of(scope: Scope, node: ast.expr) -> SourceFunction | None:
         case _:
             return None
     function = None if value is MISSING or scope.sources.rule_of(value) is not None else python_function(value)
-    if function is None or str(function.__module__).split(".")[0] in sys.stdlib_module_names:
+    if function is None or is_of_library(function):
         return None
     try:
         return scope.sources.of(function)

@@ -5,30 +5,21 @@ from __future__ import annotations
 import dataclasses
 from ast import Constant
 from collections.abc import Iterable, Iterator, Sequence
-from enum import Enum
-from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
-import numpy as np
 import optree
 
 from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.errors.codes import reject
-from loopdiff.frontend.structures.signs import is_plain_record
+from loopdiff.frontend.structures.signs import is_known, is_plain_record
 from loopdiff.frontend.structures.trees import Branch, Kind, Leaf, Static, Tree
 
 SPACE = "loopdiff"
 ROWS = (list, tuple, dict)
-KNOWN = (str, bytes, Enum, np.dtype, type, type(None), FunctionType, BuiltinFunctionType, ModuleType, np.ufunc)
 NO_RECORDS: set[type[Any]] = set()  # classes of leaves, which are no dataclasses
 # Loops over a dictionary go through it in the order in which it was filled. The switch is back once nobody has it.
 IN_ORDER = optree.dict_insertion_ordered(True, namespace=SPACE)
 IN_ORDER.__enter__()
-
-
-def is_known(value: Any) -> bool:
-    """Whether `value` is part of the program rather than what it computes with."""
-    return isinstance(value, KNOWN) or isinstance(getattr(value, "py_func", None), FunctionType)
 
 
 def is_structure(value: Any) -> bool:

@@ -6,7 +6,9 @@ import ast
 import dataclasses
 from collections.abc import Iterator
 from contextlib import suppress
-from types import FunctionType
+from enum import Enum
+from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -21,8 +23,14 @@ OVERRIDDEN = (
     "__getattribute__", "__getattr__", "__getitem__", "__iter__", "__len__", "__add__", "__mul__", "__contains__",
 )  # fmt: skip
 CHANGING = ("at", "copyto", "fill", "fill_diagonal", "itemset", "partition", "put", "put_along_axis", "sort")
+KNOWN = (str, bytes, Enum, np.dtype, type, type(None), FunctionType, BuiltinFunctionType, ModuleType, np.ufunc)
 VIEWS = ("items", "keys", "values", "get", "_replace")
 FIELDS = frozenset((*ARRAY_ATTRIBUTES, *METHODS, *dir(np.ndarray)))
+
+
+def is_known(value: Any) -> bool:
+    """Whether `value` is part of the program rather than what it computes with."""
+    return isinstance(value, KNOWN) or isinstance(getattr(value, "py_func", None), FunctionType)
 
 
 def gives_structures(source: SourceFunction, sources: Sources) -> bool:
