@@ -279,9 +279,7 @@ def test_functions_of_many_parameters_and_long_ones_compute_what_python_computes
     args = [np.arange(4.0).reshape(2, 2) + k for k in range(count)]
     compiled = direct(function)
     assert compiled(*args) == function(*args)
-    library = compiled.overloads[compiled.signatures[0]].library
-    assert isinstance(library, Library)
-    assert library.is_large
+    assert isinstance(compiled.overloads[compiled.signatures[0]].library, Library)
     before = [sys.getrefcount(a) for a in args]
     compiled(*args)
     assert [sys.getrefcount(a) for a in args] == before
