@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, TextIO, TypeVar
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.printer import print_loopset
 from loopdiff.ir.verify import verify
+from loopdiff.pipeline.collection import rare_collection
 from loopdiff.settings.options import Shown, debug_level, dump_directory, shown
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ class Progress:
         self.depth += 1
         if self.depth > 1:
             return
+        rare_collection.__enter__()
         self.begun = time.monotonic()
         if self.begun - self.ended > PAUSE:
             self.spent = 0.0
@@ -80,6 +82,7 @@ class Progress:
         self.depth -= 1
         if self.depth:
             return
+        rare_collection.__exit__()
         self.ended = time.monotonic()
         self.spent += self.ended - self.begun
         if self.ticker is not None:

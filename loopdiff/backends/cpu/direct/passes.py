@@ -10,6 +10,7 @@ from typing import Any
 from llvmlite import ir as llvm
 from llvmlite.binding import Linkage
 from numba.core import types
+from numba.core.bytecode import FunctionIdentity
 from numba.core.compiler import Compiler
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import CompilerPass, PassManager, register_pass
@@ -17,6 +18,7 @@ from numba.core.errors import NumbaError
 from numba.core.lowering import Lower
 from numba.core.targetconfig import ConfigStack
 from numba.core.typed_passes import BaseNativeLowering, NoPythonBackend
+from numba.core.untyped_passes import ExtractByteCode
 
 from loopdiff.backends.cpu.defects import ScalarCodegen, moves_masked_loads
 
@@ -103,7 +105,8 @@ def typed_program(state: Any) -> Program:
 
 @register_pass(mutates_CFG=False, analysis_only=True)
 class StartAgain(CompilerPass):
-    """Forgets why another pipeline gave up, which Numba would report, and keeps clear of defects of LLVM."""
+    """Forgets why another pipeline gave up, which Numba would report, reads the bytecode, and keeps clear of defects of
+    LLVM."""
 
     _name = "start_again"
 
@@ -112,6 +115,7 @@ class StartAgain(CompilerPass):
 
     def run_pass(self, state: Any) -> Any:
         state.status.fail_reason = None
+        ExtractByteCode().run_pass(state)
         if moves_masked_loads():
             if state.library is None:
                 state.library = state.targetctx.codegen().create_library(state.func_id.func_qualname)
@@ -121,7 +125,13 @@ class StartAgain(CompilerPass):
 
 
 class Direct(Compiler):
-    """Numba's compiler, whose own passes are asked only for what the walks do not know."""
+    """Numba's compiler, whose own passes, and bytecode, are asked only for what the walks do not know."""
+
+    def compile_extra(self, func: FunctionType) -> Any:
+        state: Any = self.state
+        state.func_id = FunctionIdentity.from_function(func)
+        state.lifted, state.lifted_from = (), None
+        return self._compile_bytecode()
 
     def define_pipelines(self) -> list[Any]:
         first, second = PassManager("direct"), PassManager("nopython")
