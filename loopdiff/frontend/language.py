@@ -27,12 +27,7 @@ ACCEPTED: tuple[Construct, ...] = (
         "Bounds are evaluated once, when the loop is entered. `numba.prange` means `range`.",
     ),
     Construct("negative step", "for i in range(len(x) - 1, -1, -1):\n    x[i] += y[i]", "0.1"),
-    Construct(
-        "run-time step",
-        "for i in range(0, len(x), n):\n    x[i] = 1.0",
-        "0.1",
-        "A step of zero raises ArgumentError (LD330).",
-    ),
+    Construct("run-time step", "for i in range(0, len(x), n):\n    x[i] = 1.0", "0.1", "Not zero (LD330)."),
     Construct("triangular bounds", "for i in range(n):\n    for j in range(i + 1):\n        A[i, j] *= 0.5", "0.1"),
     Construct(
         "indirect bounds",
@@ -168,13 +163,13 @@ ACCEPTED: tuple[Construct, ...] = (
         "np.flipud, fliplr, rot90, roll, repeat, tile",
         "y[:] = np.roll(x, 1)\nA[:] = np.rot90(A)\ny[:6] = np.repeat(x[:3], 2)",
         "0.1",
-        "Repeated a number of times that is the same for all elements.",
+        "Repeated so often that it is the same for all elements; `roll` along several axes, `tile` by a pair.",
     ),
     Construct(
         "np.diff, ediff1d, cumsum, cumprod, convolve, gradient, trapezoid, interp, searchsorted",
         "y[1:] = np.diff(x)\ny[:] = np.cumsum(x)\ny[0] = np.trapezoid(x) + np.interp(s, np.cumsum(x * x), y)",
         "0.1",
-        "Along any axis where NumPy has one; `interp` of one number.",
+        "Along any axis where NumPy has one; `gradient` gives a tuple for a matrix; `interp` of one number.",
     ),
     Construct(
         "np.sort, argsort, median, histogram, bincount, digitize",
@@ -240,7 +235,9 @@ ACCEPTED: tuple[Construct, ...] = (
         "The step must be above zero (LD330). Slices that are written to start at the same place in all iterations "
         "of the loops around (LD208).",
     ),
-    Construct("transposes and new axes", "A.T[0] = x[:5]\nA[:] = x[:5, None] - y[np.newaxis, 3:]", "0.1"),
+    Construct(
+        "transposes and new axes", "A.T[0] = x[:5]\nA[:] = x[:5, None] - y[np.newaxis, 3:]", "0.1", "And `moveaxis`."
+    ),
     Construct("reshape", "B = x.reshape(2, -1)\nB[1] = B[0] + s", "0.1", "Of contiguous arrays, where it is a view."),
     Construct("rows", "r = A[1]\nfor row in A:\n    row[0] = r[2]\n    row += r", "0.1"),
     Construct(

@@ -57,20 +57,30 @@ def fliplr(m):
 
 
 def rot90(m, k=1):
-    """A matrix turned by `k` quarters, counter-clockwise."""
+    """The first two axes turned by `k` quarters, counter-clockwise."""
+    assert m.ndim >= 2, "np.rot90 takes two axes"
     if k % 4 == 0:
         return m
     if k % 4 == 1:
-        return np.transpose(m)[::-1]
+        return np.swapaxes(m, 0, 1)[::-1]
     if k % 4 == 2:
         return m[::-1, ::-1]
-    return np.transpose(m[::-1])
+    return np.swapaxes(m[::-1], 0, 1)
 
 
 def roll(a, shift, axis=None):
-    """Elements moved by `shift` places along an axis; those beyond its end come in again."""
+    """Elements moved by `shift` places along an axis, or one after the other; those beyond its end come in again."""
     if axis is None:
         return rolled(a.ravel(), shift).reshape(a.shape)
+    if isinstance(axis, tuple):
+        out = a + 0
+        for k in range(len(axis)):
+            out = rolled_along(out, shift[k] if isinstance(shift, tuple) else shift, axis[k])
+        return out
+    return rolled_along(a, shift, axis)
+
+
+def rolled_along(a, shift, axis):
     return np.swapaxes(rolled(np.swapaxes(a, 0, axis), shift), 0, axis)
 
 
@@ -102,11 +112,20 @@ def repeated(a, repeats):
 
 
 def tile(A, reps):
-    """A vector `reps` times, one after the other."""
-    assert A.ndim == 1, "np.tile takes a vector"
-    out = np.empty((reps, A.shape[0]), dtype=A.dtype)
-    out[:] = A
-    return out.reshape(reps * A.shape[0])
+    """A vector or a matrix `reps` times, one after the other; of a pair, so often downwards and to the right."""
+    if isinstance(reps, tuple):
+        rows, columns = reps
+        return tiled(A[None] if A.ndim == 1 else A, rows, columns)
+    if A.ndim == 1:
+        return tiled(A[None], 1, reps)[0]
+    return tiled(A, 1, reps)
+
+
+def tiled(A, rows, columns):
+    assert A.ndim == 2, "np.tile takes a vector or a matrix"
+    out = np.empty((rows, A.shape[0], columns, A.shape[1]), dtype=A.dtype)
+    out[:] = A[:, None, :]
+    return out.reshape(rows * A.shape[0], columns * A.shape[1])
 
 
 def deg2rad(x):

@@ -41,6 +41,8 @@ def histogram(a, bins=10, weights=None):
         assert edges[k] <= edges[k + 1], "`bins` must increase monotonically, when an array"
     if weights is None:
         return sums_in_bins(numbers, edges, np.ndim(bins) == 0), edges
+    assert weights.ndim == a.ndim, "weights should have the same shape as a."
+    assert weights.shape[0] == a.shape[0], "weights should have the same shape as a."
     assert weights.size == numbers.shape[0], "weights should have the same shape as a."
     return sums_in_bins(numbers, edges, np.ndim(bins) == 0, weights.ravel()), edges
 

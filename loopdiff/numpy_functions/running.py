@@ -47,6 +47,7 @@ def up_to_each(a, axis, is_product):
 
 
 def convolve(a, v, mode="full"):
+    assert a.ndim + v.ndim == 2, "np.convolve takes two vectors"
     assert min(a.shape[0], v.shape[0]) > 0, "np.convolve of an array without elements"
     n, m = a.shape[0], v.shape[0]
     whole = np.concatenate((a, v))[1:]  # of the type of both
@@ -62,22 +63,46 @@ def convolve(a, v, mode="full"):
     return whole[first : first + max(n, m)]
 
 
-def gradient(f, dx=1.0):
-    """Central differences, one-sided at both ends, of values that are `dx` apart along the only axis."""
-    assert f.shape[0] > 1, "np.gradient of fewer than two values"
-    out = f / 2.0
-    out[1:-1] = (f[2:] - f[:-2]) / (2.0 * dx)
-    out[0] = (f[1] - f[0]) / dx
-    out[-1] = (f[-1] - f[-2]) / dx
-    return out
+def gradient(f, spacing=1.0, other=None, axis=None):
+    """Central differences, one-sided at both ends: along an axis, or an array for each axis. `spacing` is the distance
+    of values or where they are; of a matrix, `other` is that of the second axis."""
+    if axis is not None:
+        assert other is None, "np.gradient along one axis takes one distance"
+        return slopes(f, spacing, axis)
+    if f.ndim == 1:
+        assert other is None, "np.gradient of a vector takes one distance"
+        return slopes(f, spacing, 0)
+    assert f.ndim == 2, "np.gradient of more than two axes takes an `axis`"
+    if other is None:
+        assert np.ndim(spacing) == 0, "np.gradient of a matrix takes the places of values for each axis"
+        return slopes(f, spacing, 0), slopes(f, spacing, 1)
+    return slopes(f, spacing, 0), slopes(f, other, 1)
+
+
+def slopes(f, spacing, axis):
+    lines = np.swapaxes(f, axis, -1)
+    assert lines.shape[-1] > 1, "np.gradient of fewer than two values"
+    out = lines / 2.0
+    if np.ndim(spacing) == 0:
+        out[..., 1:-1] = (lines[..., 2:] - lines[..., :-2]) / (2.0 * spacing)
+        out[..., 0] = (lines[..., 1] - lines[..., 0]) / spacing
+        out[..., -1] = (lines[..., -1] - lines[..., -2]) / spacing
+    else:
+        assert spacing.ndim == 1, "the places of values in np.gradient are along one axis"
+        assert spacing.shape[0] == lines.shape[-1], "np.gradient takes a place for each value"
+        steps = spacing[1:] - spacing[:-1]
+        each = (lines[..., 1:] - lines[..., :-1]) / steps
+        share = steps[1:] / (steps[1:] + steps[:-1])
+        out[..., 1:-1] = share * each[..., :-1] + (1.0 - share) * each[..., 1:]
+        out[..., 0] = each[..., 0]
+        out[..., -1] = each[..., -1]
+    return np.swapaxes(out, axis, -1)
 
 
 def trapezoid(y, x=None, dx=1.0, axis=-1):
     """The integral along an axis by the trapezoidal rule."""
-    lines = np.swapaxes(y, 0, axis)
+    lines = np.moveaxis(y, axis, -1)
     if x is None:
-        return (dx * (lines[1:] + lines[:-1]) / 2.0).sum(axis=0)
+        return (dx * (lines[..., 1:] + lines[..., :-1]) / 2.0).sum(axis=-1)
     assert x.ndim == 1, "`x` of np.trapezoid has one axis"
-    if y.ndim == 1:
-        return ((x[1:] - x[:-1]) * (y[1:] + y[:-1]) / 2.0).sum()
-    return np.swapaxes(lines[1:] + lines[:-1], 0, -1) @ (x[1:] - x[:-1]) / 2.0
+    return ((x[1:] - x[:-1]) * (lines[..., 1:] + lines[..., :-1]) / 2.0).sum(axis=-1)

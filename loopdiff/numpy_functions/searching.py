@@ -31,6 +31,8 @@ def place(a, v, side):
 
 def interp(x, xp, fp):
     """The line through the points (`xp`, `fp`), of ascending `xp`, at `x`; beyond them the first and the last value."""
+    assert xp.ndim + fp.ndim == 2, "np.interp takes points along one axis"
+    assert xp.shape[0] == fp.shape[0], "fp and xp are not of the same length."
     n = xp.shape[0]
     k = min(max(place(xp, x, "right") - 1, 0), n - 2)
     slope = (fp[k + 1] - fp[k]) / (xp[k + 1] - xp[k])

@@ -73,6 +73,7 @@ def median(a, axis=None):
     if axis is None:
         return middle_of(a.ravel())
     if a.ndim == 1:
+        assert axis == 0 or axis == -1, "a vector has no such axis"
         return middle_of(a)
     assert a.ndim == 2, "np.median takes a vector or a matrix"
     lines = np.swapaxes(a, axis, -1)

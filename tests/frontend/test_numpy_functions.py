@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 
 from loopdiff import UnsupportedLoopError, vectorize_grad
+from loopdiff.errors import LoopdiffError
 from loopdiff.frontend.binding.bind import bind
 from loopdiff.frontend.capture import argument_types
 from loopdiff.frontend.parse import parse_function
@@ -23,6 +26,7 @@ MATRIX, CUBE = RNG.uniform(0.5, 2.0, (4, 6)), RNG.uniform(0.5, 2.0, (2, 3, 4))
 GRID = np.array([0.0, 0.5, 1.5, 2.0, 3.5, 4.0])
 SYMMETRIC = np.array([[2.0, 0.5, 0.25], [0.5, 1.5, -0.5], [0.25, -0.5, 1.75]])
 SQUARE, STACK = SYMMETRIC[[1, 0, 2]] - 0.25, np.stack((SYMMETRIC, SYMMETRIC + np.eye(3)))
+RANDOM = {s: RNG.uniform(0.5, 2.0, s) for s in ((6,), (3,), (4, 6), (3, 3), (2, 3, 4), (1, 6), (6, 1))}
 V, M = (VECTOR,), (MATRIX,)
 
 CASES: list[tuple[str, tuple[Any, ...]]] = [
@@ -56,6 +60,9 @@ CASES: list[tuple[str, tuple[Any, ...]]] = [
     ("np.cumprod(a)", V), ("np.cumprod(a, axis=0)", M), ("a.cumprod()", V),
     ("np.convolve(a, b)", (VECTOR, SHORT)), ("np.convolve(a, b, 'same')", (VECTOR, SHORT)),
     ("np.convolve(a, b, mode='valid')", (SHORT, VECTOR)), ("np.gradient(a)", V), ("np.gradient(a, 0.5)", V),
+    ("np.gradient(a)[1]", M), ("np.gradient(a, 2.0, 0.5)[0]", M), ("np.gradient(a, b, axis=1)", (MATRIX, GRID)),
+    ("np.gradient(a, axis=0)", (CUBE,)), ("np.roll(a, (1, 2), axis=(0, 1))", M), ("np.tile(a, (2, 3))", M),
+    ("np.moveaxis(a, 0, -1)", (CUBE,)), ("np.rot90(a)", (CUBE,)), ("np.trapezoid(a)", (CUBE,)),
     ("np.trapezoid(a)", V), ("np.trapezoid(a, b)", (VECTOR, GRID)), ("np.trapezoid(a, dx=0.1)", M),
     ("np.trapezoid(a, axis=0)", M), ("np.trapezoid(a, b)", (MATRIX, GRID)),
     ("np.std(a)", V), ("np.std(a, axis=0)", M), ("np.std(a, ddof=1)", M), ("a.std()", M), ("a.std(axis=1)", M),
@@ -146,6 +153,37 @@ def test_gradients(expression: str, args: tuple[Any, ...]) -> None:
         if args[k] is not GRID:  # the points of an interpolation are not moved past each other
             expected = difference(plain, given, k, way)
             assert np.sum(getattr(gradients, name) * way) == pytest.approx(expected, rel=1e-6, abs=1e-7)
+
+
+ONCE_EACH = sorted({e for e, _ in CASES} | {
+    "np.gradient(a, axis=-1)", "np.gradient(a, b, axis=0)", "np.gradient(a, 0.5, b[0])[0]", "np.median(a, axis=0)",
+    "np.roll(a, (1, 2), axis=(0, 1))", "np.roll(a, 1, axis=(0, 1))", "np.tile(a, (2, 3))", "np.moveaxis(a, 0, -1)",
+    "np.moveaxis(a, (0, 1), (1, 2))", "np.swapaxes(a, 0, 1)", "np.trapezoid(a, b, axis=0)", "np.repeat(a, 2)",
+})  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's, for lines of one number
+@pytest.mark.parametrize("expression", ONCE_EACH)
+def test_arrays_of_any_rank_give_what_numpy_gives_or_an_error(expression: str) -> None:
+    """Where NumPy refuses, we do; else it is the same, or refused with a place."""
+    names = "ab" if re.search(r"\bb\b", expression) else "a"
+    every = list(itertools.product(RANDOM, repeat=len(names)))
+    for shapes in every[:: len(every) // 7]:
+        text = f"def f({', '.join(names)}):\n    return 1 * ({expression})\n"
+        plain = registered(text, f"<ranks of {expression} {shapes}>", np=np)
+        given = {name: RANDOM[shape] for name, shape in zip(names, shapes, strict=True)}
+        try:
+            expected = np.asarray(plain(*given.values()))
+        except (ValueError, TypeError, IndexError, np.linalg.LinAlgError) as error:
+            expected = error
+        try:
+            types = argument_types(given)
+            (found,) = run_bound(bind(parse_function(source_of(plain), types), types), given)
+        except (LoopdiffError, AssertionError, ValueError):
+            continue
+        assert isinstance(expected, np.ndarray), (shapes, expected)
+        assert np.shape(found) == expected.shape
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 def test_every_function_is_tried() -> None:

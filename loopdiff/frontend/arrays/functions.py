@@ -272,13 +272,40 @@ def transpose(state: State, call: Call) -> Quantity:
 
 
 def swapaxes(state: State, call: Call) -> Quantity:
-    array = as_array(call.array)
-    first, second = (axes_of(state, call.given[p], array, call.node) for p in ("axis1", "axis2"))
-    if first is None or second is None:
+    pairs = pairs_of_axes(state, call, "axis1", "axis2")
+    if pairs is None:
         return ir.Const(0, loc=state.source.span(call.node))
+    if len(pairs) != 1:
+        return state.reject("LD110", f"`{ast.unparse(call.node)}` must name two axes", call.node)
+    array = as_array(call.array)
     order = list(range(array.rank))
-    order[first[0]], order[second[0]] = second[0], first[0]
+    ((first, second),) = pairs
+    order[first], order[second] = second, first
     return transposed(array, order)
+
+
+def moveaxis(state: State, call: Call) -> Quantity:
+    """A view with some axes in other places, and the others in their order around them."""
+    pairs = pairs_of_axes(state, call, "source", "destination")
+    if pairs is None:
+        return ir.Const(0, loc=state.source.span(call.node))
+    array = as_array(call.array)
+    order = [axis for axis in range(array.rank) if axis not in [source for source, _ in pairs]]
+    for source, destination in sorted(pairs, key=lambda pair: pair[1]):
+        order.insert(destination, source)
+    return transposed(array, order)
+
+
+def pairs_of_axes(state: State, call: Call, *names: str) -> list[tuple[int, int]] | None:
+    """The axes that two arguments name, side by side; None after a rejection."""
+    nodes = [call.given[name] for name in names]
+    first, second = (axes_of(state, node, as_array(call.array), call.node) for node in nodes)
+    if first is None or second is None:
+        return None
+    if len(first) != len(second) or any(is_none(state, node) for node in nodes):
+        state.reject("LD110", f"`{ast.unparse(call.node)}` must name as many axes twice", call.node)
+        return None
+    return list(zip(first, second, strict=True))
 
 
 def flip(state: State, call: Call) -> Quantity:
@@ -408,6 +435,7 @@ FUNCTIONS: dict[Any, ArrayFunction] = {
     np.flip: ArrayFunction("flip", flip, ("axis",), first="m"),
     np.triu: ArrayFunction("triu", partial(triangle_of, True), ("k",), first="m"),
     np.tril: ArrayFunction("tril", partial(triangle_of, False), ("k",), first="m"),
+    np.moveaxis: ArrayFunction("moveaxis", moveaxis, ("source", "destination"), needed=2),
     np.expand_dims: ArrayFunction("expand_dims", expand_dims, ("axis",), needed=1),
 }  # fmt: skip
 
