@@ -34,12 +34,13 @@ from tests.corpus.helpers import chain
 from tests.corpus.ruled import power
 from tests.texts import registered
 
-from . import array_programs
+from . import array_programs, structured
 from .programs import PROGRAMS, Program
 
 FUNCTIONS = Path(numpy_functions.__file__).parent  # of NumPy, which are written out
 
-assert array_programs  # registers its programs
+assert array_programs
+assert structured  # both register programs
 
 
 def copies(values: Any) -> list[Any]:
