@@ -172,8 +172,8 @@ CODES: dict[str, Code] = {
     ),
     "LD207": Code(
         "shape does not fit",
-        "The number of axes differs from what the function says.",
-        "pass an array with as many axes as the function unpacks",
+        "The number of axes, or of elements that are unpacked, differs from what the function says.",
+        "pass an array with as many axes, or elements, as the function unpacks",
     ),
     "LD208": Code(
         "extent not known at entry",

@@ -104,6 +104,7 @@ ACCEPTED: tuple[Construct, ...] = (
         "0.1",
         "All values are computed before the first is stored.",
     ),
+    Construct("unpacking of arrays", "a, b, c = x[:3]\nfor u, v in A[:, :2]:\n    y[0] += u * v - a * b * c", "0.1"),
     Construct(
         "augmented assignments",
         "x[0] += s\nx[1] -= s\nx[2] *= s\nx[3] /= s\nidx[0] //= 2\nidx[1] %= 3\nidx[2] <<= 1",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from loopdiff.source.functions import as_definition
-from loopdiff.source.scopes import bound_by, of_scope, own_names, parameters
+from loopdiff.source.scopes import bound_by, of_scope, own_names, own_nodes, parameters
 
 ARRAY_ATTRIBUTES = ("shape", "ndim", "size", "dtype", "T")
 ITERATING_BUILTINS = ("len", "enumerate", "zip", "reversed", "iter", "sum")
@@ -40,7 +40,7 @@ def survey(function: ast.FunctionDef, parameters: tuple[str, ...], array_argumen
     """
     nodes = [node for statement in function.body for node in of_scope(statement)]
     stores: Counter[str] = Counter()
-    array_names: set[str] = set()
+    array_names = arrays_among(nodes, array_arguments)
     first_uses: dict[str, ast.Name] = {}
     copies: list[tuple[str, str]] = []
     for node in nodes:
@@ -49,15 +49,9 @@ def survey(function: ast.FunctionDef, parameters: tuple[str, ...], array_argumen
                 first_uses[name] = min(node, first_uses.get(name, node), key=position)
             case ast.Assign(targets=[target], value=value):
                 copies += name_copies(target, value)
-            case ast.FunctionDef():
-                array_names |= free_arrays(node, array_arguments)
-            case ast.Lambda():
-                array_names |= free_arrays(node, array_arguments)
             case _:
-                array_names.update(used_as_array(node))
+                pass
         stores.update(bound_by(node))
-        if isinstance(node, ast.Call):
-            array_names |= {a.id for a in array_arguments(node) if isinstance(a, ast.Name)}
     returns = sum(isinstance(node, ast.Return) for node in nodes)
     changed = True
     while changed:
@@ -66,6 +60,23 @@ def survey(function: ast.FunctionDef, parameters: tuple[str, ...], array_argumen
         changed = bool(found)
     assigned = frozenset(stores) & own_names(function)
     return Survey(parameters, assigned, stores, frozenset(array_names), first_uses, returns)
+
+
+def arrays_among(nodes: Iterable[ast.AST], array_arguments: ArrayArguments) -> set[str]:
+    """The names that the `nodes` of a scope, and functions and comprehensions among them, use as arrays."""
+    found: set[str] = set()
+    for node in nodes:
+        match node:
+            case ast.FunctionDef() | ast.Lambda():
+                found |= free_arrays(node, array_arguments)
+            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+                inner = arrays_among(own_nodes(node), array_arguments) - own_names(node)
+                found.update(used_as_array(node.generators[0]), inner)
+            case _:
+                found.update(used_as_array(node))
+        if isinstance(node, ast.Call):
+            found |= {a.id for a in array_arguments(node) if isinstance(a, ast.Name)}
+    return found
 
 
 def free_arrays(node: ast.FunctionDef | ast.Lambda, array_arguments: ArrayArguments) -> frozenset[str]:
@@ -112,7 +123,7 @@ def used_as_array(node: ast.AST) -> tuple[str, ...]:
             return (name,)
         case ast.Attribute(value=ast.Name(id=name), attr=attr) if attr in ARRAY_ATTRIBUTES:
             return (name,)
-        case ast.For(iter=ast.Name(id=name)):
+        case ast.For(iter=ast.Name(id=name)) | ast.comprehension(iter=ast.Name(id=name)):
             return (name,)
         case ast.Call(func=ast.Name(id=callee), args=args) if callee in ITERATING_BUILTINS:
             iterated = args if callee == "zip" else args[:1]

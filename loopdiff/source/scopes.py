@@ -50,6 +50,11 @@ def inside(block: Block) -> Iterable[ast.AST]:
             return [first.target, *first.ifs, *others, *values]
 
 
+def own_nodes(block: Block) -> list[ast.AST]:
+    """What is in the scope of `block`, but for what blocks in it have in theirs."""
+    return [node for part in inside(block) for node in of_scope(part)]
+
+
 def given(arguments: ast.arguments) -> list[ast.AST]:
     return [*arguments.defaults, *(d for d in arguments.kw_defaults if d is not None)]
 
@@ -87,7 +92,7 @@ def bound_by(node: ast.AST) -> tuple[str, ...]:
 
 def own_names(block: Block) -> frozenset[str]:
     """The names that are local to `block`. Those of a class are not seen by what is inside it."""
-    return own_among([node for part in inside(block) for node in of_scope(part)], block)
+    return own_among(own_nodes(block), block)
 
 
 def own_among(nodes: Iterable[ast.AST], block: Block) -> frozenset[str]:
@@ -107,7 +112,7 @@ def outer_uses(block: Block) -> Iterator[tuple[ast.expr, bool]]:
     Each with whether no function around can give it one: it is declared `global`, or is a name of a class that has no
     value there yet.
     """
-    nodes = [node for part in inside(block) for node in of_scope(part)]
+    nodes = own_nodes(block)
     own = own_among(nodes, block)
     declared = {name for node in nodes if isinstance(node, ast.Global) for name in node.names}
     unsure = {n for node in nodes for n in bound_by(node)} if isinstance(block, ast.ClassDef) else set[str]()

@@ -34,6 +34,22 @@ def tuple_assignment(x):
     return a * b
 
 
+def lorenz(x, A, n):
+    def slope(state):
+        p, q, r = state
+        return np.array([10.0 * (q - p), p * (28.0 - r) - q, p * q - 8.0 / 3.0 * r])
+
+    y = x
+    for i in range(n):
+        y = y + 0.01 * slope(y + 0.005 * slope(y))
+    s = 0.0
+    for i, (u, v) in enumerate(A):
+        s += u * v * (i + 1)
+    p, q, r = y
+    (a, b), top = A[1], A[0]
+    return p * q + r * s + a * b * (top @ top)
+
+
 def swaps(x, p, y):
     n = x.shape[0]
     for i in range(n // 2):
@@ -162,6 +178,14 @@ ENTRIES = (
         wrt=("x",),
         is_analytic=True,
         constructs=("tuple assignment and swap",),
+    ),
+    Entry(
+        name="lorenz",
+        function=lorenz,
+        make=lambda r: dict(x=r.uniform(0.5, 2.0, 3), A=r.random((4, 2)), n=3),
+        wrt=("x", "A"),
+        is_analytic=True,
+        constructs=("unpacking of arrays",),
     ),
     Entry(
         name="swaps",

@@ -172,6 +172,21 @@ def counters(x, A, n):
     return np.arange(n) * x, np.arange(1, n, 2), np.arange(n, 0, -1), np.tri(n, 3, 1), np.diag(x, -1), np.diagonal(A)
 
 
+@shows("unpacking of arrays", vector(3), matrix(3, 2), 2)
+def unpacked(x, A, n):
+    a, b, c = x
+    x[0], x[1], x[2] = 2.0 * x[::-1]
+    (d, e), f = A[n], x[2]
+    for i, (u, v) in enumerate(A):
+        a += u * v * i
+    for row, (u, v) in zip(A, A[::-1]):
+        row[0] += v
+        b -= u
+    first, second, third = A
+    first[:] = third
+    return a, b, c, d, e, f, second[0]
+
+
 @shows("np.flipud, fliplr, rot90, roll, repeat, tile", vector(4), matrix(3, 4), 2)
 def turned(x, A, n):
     np.fliplr(A)[0] = x

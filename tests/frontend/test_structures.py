@@ -210,7 +210,7 @@ def test_lists_that_others_have_do_not_grow() -> None:
         return sum(others)
 
     with pytest.raises(UnsupportedLoopError, match="LD134: `terms` is changed where others may have it"):
-        vectorize_grad(grown)
+        vectorize_grad(grown)(np.ones(2))
 
 
 def test_which_of_two_functions_is_called_with_a_structure_is_known() -> None:

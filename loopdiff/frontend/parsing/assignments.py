@@ -10,7 +10,7 @@ from loopdiff.frontend.arrays.allocation import constant_bound, is_allocation, p
 from loopdiff.frontend.arrays.element_types import dtype_of, is_widened
 from loopdiff.frontend.arrays.indexing import Masked, scattered, store_masked
 from loopdiff.frontend.arrays.nests import copied_view, store_array
-from loopdiff.frontend.arrays.shapes import array_extents, shaped
+from loopdiff.frontend.arrays.shapes import array_extents, may_be_array, shaped
 from loopdiff.frontend.arrays.subscripts import target_of
 from loopdiff.frontend.arrays.values import ArrayValue, Quantity, View, as_array, is_array
 from loopdiff.frontend.arrays.views import bind_view, steady
@@ -163,7 +163,7 @@ def note_undecided(state: State, access: ir.Access, value: ir.Expr) -> None:
 
 # -- tuples --------------------------------------------------------------------------------------------------
 def parse_values(state: State, node: ast.expr, target: ast.Tuple | ast.List) -> Values | None:
-    """What `target` unpacks: a tuple written out, a shape, divmod; None after a rejection."""
+    """What `target` unpacks: a tuple written out, a shape, divmod, an array; None after a rejection."""
     count = len(target.elts)
     match node:
         case ast.Tuple(elts=elts) | ast.List(elts=elts):
@@ -181,12 +181,38 @@ def parse_values(state: State, node: ast.expr, target: ast.Tuple | ast.List) -> 
         case ast.Call(func=func, args=[a, b], keywords=[]) if state.outside(func) is divmod:
             (left, right), span = in_order(state, (a, b), State.number), state.source.span(node)
             return binary(Op.FLOORDIV, left, right, span), binary(Op.MOD, left, right, span)
-        case ast.Call() if (found := state.whole.call(state, node)) is None or (isinstance(found, tuple) and found):
-            return found
+        case ast.Call():
+            found = state.whole.call(state, node)
+            return (
+                found if found is None or (isinstance(found, tuple) and found) else elements(state, found, node, target)
+            )
+        case ast.Subscript(value=ast.Attribute(attr="shape"), slice=ast.Slice()):
+            return elements(state, None, node, target)
         case _:
-            message = f"`{ast.unparse(node)}` cannot be unpacked"
-            state.reject("LD107", message, node, "unpack a tuple written out, or `A.shape`")
-            return None
+            if may_be_array(state, node):
+                state.need_types()
+            return elements(state, value_of(state, node), node, target)
+
+
+def elements(state: State, value: Value | None, node: ast.expr, target: ast.Tuple | ast.List) -> Values | None:
+    """The elements, or rows, of an array, which must be as many as `target` has names."""
+    if isinstance(value, tuple | Outside | LocalFunction | None) or not (
+        is_array(value) or isinstance(value, ArrayName)
+    ):
+        message = f"`{ast.unparse(node)}` cannot be unpacked"
+        state.reject("LD107", message, node, "unpack a tuple written out, an array or `A.shape`")
+        return None
+    span, count = state.source.span(node), len(target.elts)
+    name = ast.copy_location(ast.Name(state.names.fresh("unpacked"), ast.Store()), node)
+    assign_value(state, name, value, node, span)
+    array = shaped(state, name)
+    if array is None:
+        return None
+    are_as_many = ir.Apply(Op.EQ, (array_extents(state, array, span)[0], ir.Const(count, loc=span)), loc=span)
+    message = f"{count} names take the elements of an array with another number of them"
+    state.out.append(ir.Require(are_as_many, "LD207", message, loc=span))
+    parts: list[ast.expr] = [ast.Subscript(name, ast.Constant(k), ast.Load()) for k in range(count)]
+    return parse_values(state, ast.fix_missing_locations(ast.copy_location(ast.Tuple(parts, ast.Load()), node)), target)
 
 
 def unpacked_shape(
@@ -245,7 +271,10 @@ def matched(state: State, target: ast.Tuple | ast.List, values: Values) -> tuple
         return [], []
     targets: list[ast.expr] = []
     flat: list[Value] = []
-    for one, value in zip(target.elts, values, strict=True):
+    for one, given in zip(target.elts, values, strict=True):
+        value: Value = given
+        if isinstance(one, ast.Tuple | ast.List) and isinstance(given, View | ArrayValue | ArrayName):
+            value = elements(state, given, one, one) or ()
         if isinstance(value, tuple) and isinstance(one, ast.Tuple | ast.List):
             more_targets, more_values = matched(state, one, value)
             targets += more_targets

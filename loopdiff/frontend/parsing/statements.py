@@ -12,7 +12,7 @@ from loopdiff.frontend.arrays.functions import array_statement
 from loopdiff.frontend.arrays.integers import ONE, minus, plus
 from loopdiff.frontend.arrays.values import ArrayValue, View
 from loopdiff.frontend.functions import scalar_function
-from loopdiff.frontend.parsing.assignments import assign, matched, parse_assign, parse_augmented
+from loopdiff.frontend.parsing.assignments import assign, elements, matched, parse_assign, parse_augmented
 from loopdiff.frontend.parsing.bindings import ArrayName, Bindings, Value, Varying, without_dead
 from loopdiff.frontend.parsing.expressions import condition
 from loopdiff.frontend.parsing.iterables import Iteration, parse_iterable
@@ -432,6 +432,8 @@ def index_stem(target: ast.expr, iteration: Iteration) -> str:
 def bind_targets(state: State, target: ast.expr, value: Value) -> None:
     """Statements that give the loop variables their values at the start of each iteration."""
     span = state.source.span(target)
+    if isinstance(target, ast.Tuple | ast.List) and isinstance(value, View):
+        value = elements(state, value, target, target) or ()
     if isinstance(target, ast.Tuple | ast.List) and isinstance(value, tuple):
         for one, single in zip(*matched(state, target, value), strict=True):
             bind_targets(state, one, single)

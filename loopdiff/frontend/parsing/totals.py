@@ -56,6 +56,7 @@ def of_array(state: State, node: ast.Call, name: str, rest: list[ast.expr]) -> V
         state.need_types()
     array, *starts = in_order(state, [node.args[0], *rest], State.quantity)
     if not isinstance(array, View | ArrayValue) or (array.rank > 1 and name != "sum"):
+        state.need_types()  # without them, what is not seen to be an array passes for a number
         what = "several axes" if is_array(array) else "a number"
         hint = f"write `np.{name}(...)`" if is_array(array) else None
         return state.reject("LD110", f"`{name}` goes through an array with one axis, here {what}", node, hint)
