@@ -160,8 +160,8 @@ def in_plain_python(text: str, name: str) -> Callable[..., Any]:
 
 
 @lru_cache(8)
-def plan(ls: ir.LoopSet, style: Style, requests: Requests) -> LaunchPlan:
-    """The plan of a sweep, once for both orders of threads."""
+def plan(ls: ir.LoopSet, style: Style, requests: Requests = specialization.NOTHING) -> LaunchPlan:
+    """The plan of a sweep, once for both orders of threads, and for machine code."""
     return launch_plan_of(ls, style, requests)
 
 
@@ -184,7 +184,8 @@ def running(made: Callable[[LaunchPlan, Style], Callable[..., Any]]) -> Iterator
         reader: ir.LoopSet | None = None,
     ) -> Unit:  # fmt: skip
         style = Style(spec.options.fastmath, spec.options.accuracy, own_arrays(ls, reader))
-        return Unit(ls, CompiledFunction(ls.name, made(plan(ls, style, requests), style), "", Path()))
+        planned = plan(ls, style, requests) if requests.items else plan(ls, style)
+        return Unit(ls, CompiledFunction(ls.name, made(planned, style), "", Path()))
 
     def in_rows(spec: Specialization, plan: Plan, asked: object) -> Plan:
         return plan
