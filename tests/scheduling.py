@@ -20,7 +20,10 @@ class ByEntry(LoadScopeScheduling):
 
 
 # Files whose tests share what takes long to make.
-TOGETHER = ("tests/examples/test_npbench.py", "tests/examples/test_board.py", "tests/test_layers.py")
+TOGETHER = (
+    "tests/ad/test_mutation.py", "tests/examples/test_npbench.py", "tests/examples/test_board.py",
+    "tests/test_layers.py",
+)  # fmt: skip
 
 
 def group_of(nodeid: str) -> str:

@@ -42,7 +42,7 @@ def program(seed: int) -> str:
     return "\n".join([*lines, "    return t"]) + "\n"
 
 
-@pytest.mark.parametrize("first", range(0, 600 if IS_LONG else 60, 12))
+@pytest.mark.parametrize("first", range(0, 120 if IS_LONG else 60, 12))
 def test_slices_in_loops(first: int) -> None:
     for seed in range(first, first + 12):
         function = registered(program(seed), f"<slices {seed}>")
