@@ -190,8 +190,14 @@ def running(made: Callable[[LaunchPlan, Style], Callable[..., Any]]) -> Iterator
     def in_rows(spec: Specialization, plan: Plan, asked: object) -> Plan:
         return plan
 
+    def kept(spec: Specialization, name: str, make: Callable[[], Any]) -> Any:
+        """Neither are rows for CPUs taken from disk, nor is put there what is none."""
+        return spec.once(name, make) if "rows" in name else kept_on_disk(spec, name, make)
+
+    kept_on_disk = Specialization.kept
     with (
         patch.object(Specialization, "unit", unit),
+        patch.object(Specialization, "kept", kept),
         patch.object(Specialization, "in_rows", in_rows),
         patch.object(Specialization, "one_pass_loops", property(lambda spec: None)),
         patch.object(specialization, "arrange_primal_rows", lambda normal, requests, stages: normal),
