@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.lengths import IS_LONG
+
 os.environ.setdefault("JAX_ENABLE_X64", "1")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("LOOPDIFF_STRICT", "1")  # defects of the compiler are seen, not made up for by Numba's own
@@ -24,7 +26,7 @@ gc.set_threshold(100_000, 20, 100)
 COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
 settings.register_profile("fixed", derandomize=True, database=None, **COMMON)
 settings.register_profile("long", max_examples=2000, print_blob=True, **COMMON)
-settings.load_profile("long" if os.environ.get("LOOPDIFF_LONG_TESTS") else "fixed")
+settings.load_profile("long" if IS_LONG else "fixed")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -20,7 +20,18 @@ class ByEntry(LoadScopeScheduling):
 
 
 # Files whose tests share what takes long to make.
-TOGETHER = ("tests/examples/test_npbench.py", "tests/examples/test_board.py", "tests/test_layers.py")
+TOGETHER = (
+    "tests/ad/test_mutation.py",
+    "tests/api/test_buffers.py",
+    "tests/api/test_decisions.py",
+    "tests/backends/test_lane_products.py",
+    "tests/backends/test_products.py",
+    "tests/backends/test_threads.py",
+    "tests/examples/test_board.py",
+    "tests/examples/test_npbench.py",
+    "tests/test_budgets.py",
+    "tests/test_layers.py",
+)
 
 
 def group_of(nodeid: str) -> str:

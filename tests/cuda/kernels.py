@@ -15,9 +15,10 @@ from loopdiff.backends.load import import_module, write_module
 from loopdiff.mapping.launches import Launch, LaunchPlan, all_steps
 from loopdiff.passes.storage.workspace import own_arrays
 from loopdiff.pipeline import derive
-from loopdiff.pipeline.cuda import launch_plan_of
 from loopdiff.pipeline.stages import Stages
+from loopdiff.specialize.units import kept_plan
 from tests.corpus import BY_NAME, ENTRIES, Entry
+from tests.cuda import plain
 from tests.gradients.interpreted import in_real_parts, lowered
 
 
@@ -30,10 +31,10 @@ def sweeps_of(name: str) -> Sweeps:
 
 
 def plans_of(name: str) -> tuple[LaunchPlan, LaunchPlan]:
-    """The launch plans of the forward and the reverse sweep."""
-    sweeps = sweeps_of(name)
+    """The launch plans of the forward and the reverse sweep, those that `plain` emulates."""
+    sweeps = kept_plan(sweeps_of(name))
     found = ((sweeps.forward, sweeps.reverse), (sweeps.reverse, None))
-    forward, reverse = (launch_plan_of(ls, Style(dead=own_arrays(ls, reader))) for ls, reader in found)
+    forward, reverse = (plain.plan(ls, Style(dead=own_arrays(ls, reader))) for ls, reader in found)
     return forward, reverse
 
 

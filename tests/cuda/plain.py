@@ -160,8 +160,8 @@ def in_plain_python(text: str, name: str) -> Callable[..., Any]:
 
 
 @lru_cache(8)
-def plan(ls: ir.LoopSet, style: Style, requests: Requests) -> LaunchPlan:
-    """The plan of a sweep, once for both orders of threads."""
+def plan(ls: ir.LoopSet, style: Style, requests: Requests = specialization.NOTHING) -> LaunchPlan:
+    """The plan of a sweep, once for both orders of threads, and for machine code."""
     return launch_plan_of(ls, style, requests)
 
 
@@ -184,13 +184,20 @@ def running(made: Callable[[LaunchPlan, Style], Callable[..., Any]]) -> Iterator
         reader: ir.LoopSet | None = None,
     ) -> Unit:  # fmt: skip
         style = Style(spec.options.fastmath, spec.options.accuracy, own_arrays(ls, reader))
-        return Unit(ls, CompiledFunction(ls.name, made(plan(ls, style, requests), style), "", Path()))
+        planned = plan(ls, style, requests) if requests.items else plan(ls, style)
+        return Unit(ls, CompiledFunction(ls.name, made(planned, style), "", Path()))
 
     def in_rows(spec: Specialization, plan: Plan, asked: object) -> Plan:
         return plan
 
+    def kept(spec: Specialization, name: str, make: Callable[[], Any]) -> Any:
+        """Neither are rows for CPUs taken from disk, nor is put there what is none."""
+        return spec.once(name, make) if "rows" in name else kept_on_disk(spec, name, make)
+
+    kept_on_disk = Specialization.kept
     with (
         patch.object(Specialization, "unit", unit),
+        patch.object(Specialization, "kept", kept),
         patch.object(Specialization, "in_rows", in_rows),
         patch.object(Specialization, "one_pass_loops", property(lambda spec: None)),
         patch.object(specialization, "arrange_primal_rows", lambda normal, requests, stages: normal),

@@ -23,6 +23,7 @@ from loopdiff.backends.machine_code import MachineCode
 from loopdiff.disk import notices, secret
 from loopdiff.settings.installation import installation, installed
 from tests.disk.damage import DAMAGE
+from tests.lengths import IS_LONG
 
 ROOT = Path(loopdiff.__file__).parents[1]
 PROGRAM = """
@@ -312,7 +313,7 @@ print(vectorize_grad(weighted)(np.ones(4)))
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_processes_that_are_killed_while_they_write(folder: Path) -> None:
-    count = 200 if os.environ.get("LOOPDIFF_LONG_TESTS") else 12
+    count = 200 if IS_LONG else 12
     path = folder.parent / "killed.py"
     path.write_text(KILLED)
     command = [sys.executable, "-W", "ignore::DeprecationWarning", str(path), str(count)]

@@ -13,6 +13,7 @@ from loopdiff.errors import ArgumentError
 from loopdiff.ir.interpret import run
 from loopdiff.ir.printer import print_loopset
 from tests.gradients.interpreted import normal_form
+from tests.lengths import IS_LONG
 from tests.texts import registered
 
 
@@ -41,7 +42,7 @@ def program(seed: int) -> str:
     return "\n".join([*lines, "    return t"]) + "\n"
 
 
-@pytest.mark.parametrize("first", range(0, 120, 12))
+@pytest.mark.parametrize("first", range(0, 120 if IS_LONG else 60, 12))
 def test_slices_in_loops(first: int) -> None:
     for seed in range(first, first + 12):
         function = registered(program(seed), f"<slices {seed}>")

@@ -7,6 +7,7 @@ outputs and directions of inputs come from fixed seeds, so every check sees the 
 from __future__ import annotations
 
 import math
+import pickle
 from collections.abc import Callable, Mapping
 from functools import cache
 from types import FunctionType, ModuleType
@@ -16,12 +17,14 @@ import numpy as np
 import scipy.special
 
 from loopdiff import vectorize_grad
-from tests.corpus import BY_NAME, ENTRIES, SUITE, Arguments, Entry
+from tests.corpus import BY_NAME, ENTRIES, SUITE, Arguments, Entry, carried, cases, found, traps
 from tests.gradients.interpreted import interpreting
+from tests.lengths import IS_LONG
 
 Values = dict[str, Any]
-# Sweeps are compiled for all entries. Primal and tangent go through the same code generation: these stand for all.
-COMPILED = frozenset(e.name for e in (*SUITE, *ENTRIES[::5]))
+# All goes through one code generation: these stand for all, in both sweeps those that were wrong once or are delicate.
+COMPILED = frozenset(e.name for e in (*SUITE, *ENTRIES[:: 1 if IS_LONG else 5]))
+COMPILED_SWEEPS = COMPILED.union(e.name for m in (carried, cases, found, traps) for e in m.ENTRIES)
 
 
 def decorate(name: str, **settings: Any) -> Any:
@@ -65,19 +68,19 @@ def run_python(entry: Entry, args: Arguments) -> Values:
 
 def run_decorated(entry: Entry, args: Arguments) -> Values:
     """All outputs of the decorated function."""
-    result = in_one_language(entry, lambda f: f(*args.values()))
+    result = in_one_language(entry, COMPILED, lambda f: f(*args.values()))
     return {**named_results(result), **{name: args[name] for name in entry.outputs}}
 
 
 def run_forward_sweep(entry: Entry, args: Arguments) -> Values:
     """All outputs of the forward sweep."""
-    result, _ = decorated(entry.name).vjp(*args.values())
+    result, _ = in_one_language(entry, COMPILED_SWEEPS, lambda f: f.vjp(*args.values()))
     return {**named_results(result), **{name: args[name] for name in entry.outputs}}
 
 
-def in_one_language(entry: Entry, call: Callable[[Any], Any]) -> Any:
-    """`call` of the decorated entry: compiled if it is one of `COMPILED`, else interpreted."""
-    if entry.name in COMPILED:
+def in_one_language(entry: Entry, compiled: frozenset[str], call: Callable[[Any], Any]) -> Any:
+    """`call` of the decorated entry: compiled if it is one of `compiled`, else interpreted."""
+    if entry.name in compiled:
         return call(decorated(entry.name))
     with interpreting():
         return call(interpreted(entry.name))
@@ -122,19 +125,22 @@ def magnitude(left: Mapping[str, Any], right: Mapping[str, Any]) -> float:
     return math.fsum(float(np.sum(np.abs(product(left[k], v)))) for k, v in right.items())
 
 
-def pull_back(entry: Entry, args: Arguments, weight: Values | None = None, seed: int = 0, **settings: Any) -> Values:
+def pull_back(entry: Entry, args: Arguments, weight: Values | None = None, seed: int = 0) -> Values:
     """Gradients by reverse mode with `weight` (default: drawn) on outputs, from a pullback called twice."""
-    result, pullback = decorated(entry.name, **settings).vjp(*args.values())
-    if weight is None:
-        weight = weights(outputs_of(entry, result, args), seed)
-    seeds = seeds_of(result, weight)
-    cotangents = {name: weight[name] for name in entry.outputs if name in weight}
-    first = pullback(*seeds, **cotangents)
-    kept = {name: np.array(value, copy=True) for name, value in zip(entry.wrt, first, strict=True)}
-    second = pullback(*seeds, **cotangents)
-    for name, value in zip(entry.wrt, second, strict=True):
-        np.testing.assert_array_equal(value, kept[name], err_msg=f"second pullback, {name}")
-    return kept
+
+    def gradients(function: Any) -> Values:
+        result, pullback = function.vjp(*args.values())
+        given = weights(outputs_of(entry, result, args), seed) if weight is None else weight
+        seeds = seeds_of(result, given)
+        cotangents = {name: given[name] for name in entry.outputs if name in given}
+        first = pullback(*seeds, **cotangents)
+        kept = {name: np.array(value, copy=True) for name, value in zip(entry.wrt, first, strict=True)}
+        second = pullback(*seeds, **cotangents)
+        for name, value in zip(entry.wrt, second, strict=True):
+            np.testing.assert_array_equal(value, kept[name], err_msg=f"second pullback, {name}")
+        return kept
+
+    return in_one_language(entry, COMPILED_SWEEPS, gradients)
 
 
 def seeds_of(result: Any, weight: Values) -> tuple[Any, ...]:
@@ -148,7 +154,7 @@ def seeds_of(result: Any, weight: Values) -> tuple[Any, ...]:
 
 def push_forward(entry: Entry, args: Arguments, along: Values) -> Values:
     """Tangents of all floating outputs by forward mode."""
-    result, tangents = in_one_language(entry, lambda f: f.jvp(tuple(args.values()), along))
+    result, tangents = in_one_language(entry, COMPILED, lambda f: f.jvp(tuple(args.values()), along))
     names = [k for k, v in named_results(result).items() if is_floating(v)]
     names += [k for k in entry.outputs if is_floating(args[k])]
     found = tangents._asdict()
@@ -204,6 +210,10 @@ def oracle_outputs(entry: Entry, args: Arguments, xp: Any = np) -> Values:
     return named_results(found.pop("result", None)) | found
 
 
+# Gradients of oracles as JAX compiles them, by the name of the entry and the arguments that are not differentiated.
+JAX_GRADIENTS: dict[tuple[str, bytes], Any] = {}
+
+
 def jax_gradient(entry: Entry, seed: int, weight: Values, size: str | None = None) -> Values:
     """Gradients by `jax.grad` of the entry's oracle, weighted like the outputs: one weight for each of them."""
     import jax
@@ -214,9 +224,10 @@ def jax_gradient(entry: Entry, seed: int, weight: Values, size: str | None = Non
     args = entry.args(seed, size)
     rest = {k: v for k, v in args.items() if k not in entry.wrt}
 
-    def loss(active: Values) -> Any:
+    def loss(active: Values, weight: Values) -> Any:
         found = oracle_outputs(entry, {k: active.get(k, rest.get(k)) for k in args}, jnp)
         return sum(jnp.sum(w * found[name]).real for name, w in weight.items())
 
     active = {k: jnp.asarray(args[k]) for k in entry.wrt}
-    return {k: np.asarray(v) for k, v in jax.jit(jax.grad(loss))(active).items()}
+    gradient = JAX_GRADIENTS.setdefault((entry.name, pickle.dumps(rest)), jax.jit(jax.grad(loss)))
+    return {k: np.asarray(v) for k, v in gradient(active, weight).items()}

@@ -44,5 +44,6 @@ def test_found_programs(program: Program) -> None:
 
 @pytest.mark.parametrize("program", idioms(), ids=lambda program: program.name)
 def test_programs_of_people_are_accepted(program: Program) -> None:
-    outcome = try_setting(cases_of(program), "auto", frozenset({"value"}))
+    with interpreting():
+        outcome = try_setting(cases_of(program), "auto", frozenset({"value"}))
     assert outcome.kind == "ok", f"{outcome.message}\n{program.runnable()}"
