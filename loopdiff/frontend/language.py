@@ -477,7 +477,12 @@ ACCEPTED: tuple[Construct, ...] = (
         "Every way returns the same number of values; arrays in the same place have one shape and type.",
     ),
     Construct("return of a scalar", "return x[0] + s", "0.1"),
-    Construct("return of a tuple", "t = np.zeros(n)\nt[0] = s\nreturn t, s, n", "0.1", "Scalars and local arrays."),
+    Construct(
+        "return of a tuple",
+        "t = np.zeros(n)\nt[0] = s\nreturn t, s, n, x",
+        "0.1",
+        "Numbers and arrays; of an argument, or a part of one, a copy.",
+    ),
     Construct("return of nothing", "x[0] = s\nreturn", "0.1"),
 )
 

@@ -343,3 +343,9 @@ def handed_on(x, s):
         state = step(state, {"k": s})
     found = sums(x, 2.0 * x, w=state[1])
     return state[0] + found["each"][1] * found["named"]
+
+
+@given({"w": draw(3), "b": draw(2)}, draw(3, 2), 0.5)
+def returned_as_they_came(state, m, rate):
+    state["w"][0] *= 2.0
+    return {**state, "b": state["b"] * rate}, state["w"], m[1], m.T
