@@ -24,6 +24,7 @@ import numpy as np
 from loopdiff.errors import Home, UnsupportedLoopError
 from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.derivatives import as_derivable
+from loopdiff.frontend.structures.signs import is_data
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import statements
 from loopdiff.rules.definitions import Rule, add_key, has_text, name_rule, rule_key
@@ -123,13 +124,13 @@ class Content:
         if function is not None:
             yield from self.of_callee(function)
             return
+        if self.has_arguments and is_data(value):  # what is known of it stands with what was taken apart
+            yield "data"
+            return
         if type(value) is tuple:
             yield f"tuple {len(value)}"
             for item in value:
                 yield from self.of_value(item)
-            return
-        if isinstance(value, np.ndarray) and self.has_arguments:
-            yield "array"
             return
         yield plain_text(value)
 

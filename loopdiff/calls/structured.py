@@ -19,13 +19,14 @@ from loopdiff.frontend.capture import refusal_of_value
 from loopdiff.frontend.structures.apart import taken_apart
 from loopdiff.frontend.structures.given import (
     flattened,
+    is_part,
     is_structure,
     leaves_like,
     of_leaves,
     of_values,
     trees_of,
 )
-from loopdiff.frontend.structures.scope import Apart
+from loopdiff.frontend.structures.scope import Apart, Outer
 from loopdiff.frontend.structures.signs import is_known
 from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, leaves, same, statics
 from loopdiff.source.functions import SourceFunction, is_of_library
@@ -81,7 +82,8 @@ class StructuredCalls:
         self.known = [(k, leaf, read_by(leaf)) for k, leaf in enumerate(found) if is_known(leaf)]
         self.taken = tuple(k for k, leaf in enumerate(found) if not is_known(leaf))
         self.records: dict[type[Any], Record] = {}
-        self.readers = tuple(array.reader() for array in apart.hidden)
+        self.readers = tuple(array.reader() for array in apart.hidden if isinstance(array, Outer))
+        self.outside = [(structure.reader(), *there) for structure, there in apart.outside.items()]
         self.places = tuple(places_of(apart, self.spec, found))
 
     @property
@@ -97,8 +99,10 @@ class StructuredCalls:
     def guard(self, *args: Any) -> bool:
         """Whether the arguments have this structure, and the same known values."""
         found, spec = flattened(args)
-        return spec == self.spec and all(
-            same(found[k], value) and (read is None or is_unchanged(read)) for k, value, read in self.known
+        return (
+            spec == self.spec
+            and all(same(found[k], value) and (read is None or is_unchanged(read)) for k, value, read in self.known)
+            and all(is_as_it_was(*outside) for outside in self.outside)
         )
 
     def leaves(self, args: Arguments) -> Arguments:
@@ -218,6 +222,12 @@ def read_by(value: Any) -> Read | None:
                 found.append((read, now))
                 functions.append(now)
     return found or None
+
+
+def is_as_it_was(read: Callable[[], Any], before: list[Any], spec: Any) -> bool:
+    """Whether a structure from outside has the form that it had, and the same known values."""
+    now, found = flattened((read(),))
+    return found == spec and all(same(a, b) for a, b in zip(now, before, strict=True) if is_part(b) or is_part(a))
 
 
 def is_unchanged(read: Read) -> bool:

@@ -66,7 +66,7 @@ def parse_surface(source: SourceFunction, sources: Sources, types: Mapping[str, 
         return parse_as_written(source, sources, types)
     except UnsupportedLoopError as error:
         apart = taken_apart(source, sources, {})
-        if not apart.is_changed or apart.hidden or not (apart.result is None or is_flat(apart.result)):
+        if not apart.is_changed or apart.hidden or apart.outside or not (apart.result is None or is_flat(apart.result)):
             raise error from None
     lines = {(d.span.file, d.span.line) for d in apart.diagnostics}
     try:

@@ -349,3 +349,109 @@ def handed_on(x, s):
 def returned_as_they_came(state, m, rate):
     state["w"][0] *= 2.0
     return {**state, "b": state["b"] * rate}, state["w"], m[1], m.T
+
+
+# -- functions that are given functions ----------------------------------------------------------------------
+def plus(y, h, k):
+    return tuple(a + h * b for a, b in zip(y, k))
+
+
+def runge_kutta(f, y, t, h):
+    k1 = f(y, t)
+    k2 = f(plus(y, h / 2, k1), t + h / 2)
+    k3 = f(plus(y, h / 2, k2), t + h / 2)
+    k4 = f(plus(y, h, k3), t + h)
+    return tuple(a + h / 6 * (p + 2 * q + 2 * r + s) for a, p, q, r, s in zip(y, k1, k2, k3, k4))
+
+
+def epidemic(y, t, beta):
+    s, i = y
+    return -beta * s * i, beta * s * i - 0.1 * i * np.cos(t)
+
+
+@given(draw(2), draw(2), 0.3, 0.4, 3)
+def integrators(x, v, beta, h, n):
+    def pendulum(y, t):
+        position, speed = y
+        return speed, -np.sin(position) - beta * t
+
+    y, z = (x, v), (0.9, 0.1)
+    for i in range(n):
+        y = runge_kutta(pendulum, y, i * h, h)
+        z = runge_kutta(lambda y, t: epidemic(y, t, beta), z, i * h, h)
+    return y, z[1] * runge_kutta(pendulum, (z[0], z[1]), 0.0, h)[0]
+
+
+def applied(f, *given):
+    return sum(f(p) for p in given)
+
+
+@given(0.5, 0.3)
+def functions_mean_what_they_do_at_the_call(x, y):
+    c = 2.0
+
+    def f(x):
+        return x[0] * c + x[1] * y
+
+    g = lambda p: p["a"] * c  # noqa: E731
+    first = applied(f, (x, y), [y, x]) + applied(g, {"a": y})
+    c = 3.0
+    fs = [f, lambda p: f(p) ** 2]
+    g = fs[1]
+    return first + 10.0 * applied(g, (x, y)) + sum(f((y, x)) for f in fs)
+
+
+def bumped(f, q):
+    both = (f(q), q["v"][0], f(q))
+    return both[0] * 100.0 + both[1] * 10.0 + both[2]
+
+
+@given(draw(3))
+def functions_that_change_arrays(x):
+    def bump(p):
+        p["v"][0] += 1.0
+        return p["v"][0]
+
+    return bumped(bump, {"v": x})
+
+
+# -- what is known -------------------------------------------------------------------------------------------
+@given({"w0": draw(3), "w1": draw(3), "b": 0.5}, draw(3), 2)
+def known_numbers_and_texts(p, x, n):
+    layers, last = 2, 0
+    for i in range(layers):
+        x = np.tanh(p[f"w{i}"] * x) + p["w" + str(i)]
+        last = i
+    for k in p:
+        if k.startswith("w"):
+            x = x * p[k]
+    first = 0
+    for _ in range(n):
+        x = x * 0.5 if first == 0 else x + p["b"]
+        first = 1
+    p = (x[0], x[1])
+    first -= 1
+    return p[0] + (3.0 if first == 0 else 5.0) * p[1] + last
+
+
+SETTINGS = {"rate": 0.3, "steps": 2, "kind": "quartic", "sizes": [3, 2], "layers": [{"w": draw(3)}, {"w": draw(3)}]}
+ACTIVATIONS = {"tanh": np.tanh, "scaled": lambda v: 2.0 * v, "none": None}
+TERMS = ((1, 2.0), (3, 0.5))
+
+
+@given(draw(3), "scaled")
+def structures_from_outside(x, kind):
+    def total(settings, v):
+        return sum((p["w"] * v).sum() for p in settings["layers"])
+
+    for _ in range(SETTINGS["steps"]):
+        x = x - SETTINGS["rate"] * x**2
+    for name, act in ACTIVATIONS.items():
+        if act is not None:
+            x = x + act(x) if name == kind else act(x)
+    s = sum(c * x.sum() ** k for k, c in TERMS)
+    if SETTINGS["kind"] == "quartic":
+        s = s**2
+    for f in [np.sin, np.exp, ACTIVATIONS[kind]]:
+        s += f(x[0])
+    return s + total(SETTINGS, x) + len(SETTINGS["sizes"]) + SETTINGS["sizes"][0]

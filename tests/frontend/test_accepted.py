@@ -24,7 +24,7 @@ from loopdiff.frontend.capture import argument_types
 from loopdiff.frontend.language import ACCEPTED, Construct, language_table
 from loopdiff.frontend.parse import parse_function
 from loopdiff.frontend.structures.apart import taken_apart
-from loopdiff.frontend.structures.signs import reads_arrays
+from loopdiff.frontend.structures.signs import reads_data
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.interpret import run
 from loopdiff.ir.walk import expressions, statements, subexprs
@@ -64,7 +64,7 @@ def run_bound(bound: ir.LoopSet, named: dict[str, Any]) -> tuple[Any, ...]:
 def with_arrays_outside(function: Callable[..., Any], named: dict[str, Any]) -> tuple[SourceFunction, dict[str, Any]]:
     """The source of a function and its arguments, with those that are arrays from outside."""
     source = source_of(function)
-    hidden = taken_apart(source, Sources(), {}).hidden if reads_arrays(source, Sources()) else {}
+    hidden = taken_apart(source, Sources(), {}).hidden if reads_data(source, Sources()) else {}
     if hidden:
         source = taken_apart(source, Sources(), {}).source
     return source, named | {name: array.reader()() for array, name in hidden.items()}

@@ -15,6 +15,7 @@ from loopdiff import vectorize_grad
 from loopdiff.errors import ArgumentError, UnsupportedLoopError
 from loopdiff.frontend.structures.given import flattened
 from tests.frontend.structured import PROGRAMS, Model, Pair
+from tests.gradients.interpreted import interpreting
 
 STEP = 1e-6
 
@@ -69,9 +70,15 @@ def slopes(function: Any, args: tuple[Any, ...]) -> Iterator[np.ndarray | None]:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_values_and_gradients(name: str) -> None:
+    """Through the interpreter: the other tests compile."""
     function, args = PROGRAMS[name]
     expected = function(*copied(args))
-    value, pullback = vectorize_grad(function).vjp(*copied(args))
+    with interpreting():
+        check(function, args, expected)
+
+
+def check(function: Any, args: tuple[Any, ...], expected: Any) -> None:
+    value, pullback = vectorize_grad(cache=False)(function).vjp(*copied(args))
     assert flattened((value,))[1] == flattened((expected,))[1]
     for one, other in zip(parts(value), parts(expected), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
@@ -236,3 +243,29 @@ def test_a_record_is_made_again_from_what_it_holds() -> None:
     gradients = vectorize_grad(function).vjp(*args)[1](Pair(np.zeros(3), b=1.0))
     assert gradients.p.b == pytest.approx(8 * 0.5)
     assert type(gradients.p) is Pair
+
+
+def test_structures_from_outside_are_read_at_each_call() -> None:
+    settings = {"rate": 2.0, "kinds": ["sin"], "w": np.array([1.0, 2.0])}
+    functions = {"sin": np.sin, "exp": np.exp}
+    x = np.array([0.5, 1.5])
+
+    def plain(x):
+        s = settings["rate"] * (settings["w"] * x).sum()
+        for kind in settings["kinds"]:
+            s += functions[kind](x).sum()
+        return s
+
+    compiled = vectorize_grad(plain)
+    assert compiled(x) == pytest.approx(plain(x))
+    assert compiled.grad(x)._fields == ("x",)
+    settings["rate"], settings["w"] = 3.0, np.array([4.0, 5.0])
+    assert compiled(x) == pytest.approx(plain(x))
+    assert len(compiled.structured) == 1
+    settings["kinds"].append("exp")
+    assert compiled(x) == pytest.approx(plain(x))
+    functions["sin"] = np.cos
+    assert compiled(x) == pytest.approx(plain(x))
+    assert len(compiled.structured) == 3
+    settings = {"rate": 1, "kinds": (), "w": x}
+    assert compiled(x) == pytest.approx(plain(x))

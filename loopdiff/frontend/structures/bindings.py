@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from loopdiff.frontend.structures.known import static
 from loopdiff.frontend.structures.rewriting import assignment, base_of, expression, rebuilt, steadied, with_base
-from loopdiff.frontend.structures.scope import PLAIN, Plain, Scope, in_variables, name_stored, stored_names
+from loopdiff.frontend.structures.scope import PLAIN, Scope, in_variables, name_stored, stored_names
 from loopdiff.frontend.structures.trees import (
     Branch,
     Leaf,
@@ -30,7 +30,7 @@ def assign_tree(scope: Scope, targets: Sequence[ast.expr], tree: Tree, node: ast
     if len(targets) > 1:
         tree = steadied(scope, tree, (), node.value if isinstance(node, ast.Assign) else targets[0])
     pairs: list[Pair] = []
-    held: dict[str, Tree | Plain] = {}
+    held: dict[str, Tree] = {}
     for target in targets:
         take_apart(scope, target, tree, pairs, held)
     write(scope, pairs, node)
@@ -41,12 +41,12 @@ def assign_tree(scope: Scope, targets: Sequence[ast.expr], tree: Tree, node: ast
         scope.owned.add(targets[0].id)
 
 
-def take_apart(scope: Scope, target: ast.expr, tree: Tree, pairs: list[Pair], held: dict[str, Tree | Plain]) -> None:
+def take_apart(scope: Scope, target: ast.expr, tree: Tree, pairs: list[Pair], held: dict[str, Tree]) -> None:
     """Which variable gets which value, and what names hold afterwards."""
     match target, tree:
         case ast.Name(id=name), Leaf(expr=expr):
             pairs.append((target, expr))
-            held[name] = PLAIN
+            held[name] = tree
         case ast.Name(id=name), _:
             own = in_variables(scope, name, tree, target)
             pairs += pairs_of(own, tree)
@@ -83,7 +83,7 @@ def unpacked(
 
 
 def store_part(
-    scope: Scope, target: ast.Subscript | ast.Attribute, tree: Tree, pairs: list[Pair], held: dict[str, Tree | Plain]
+    scope: Scope, target: ast.Subscript | ast.Attribute, tree: Tree, pairs: list[Pair], held: dict[str, Tree]
 ) -> None:
     """`p["w"] = ...`: of a list or dictionary that nobody else has; of an array, its elements."""
     base = base_of(scope, target.value)
@@ -111,8 +111,13 @@ def store_part(
 
 
 def write(scope: Scope, pairs: Sequence[Pair], node: ast.stmt) -> None:
-    """The assignments, all values before the first is stored."""
+    """The assignments, all values before the first is stored; lambdas are on lines of their own, and left out if
+    nothing calls them."""
     wanted = [(to, value) for to, value in pairs if not is_same(to, value)]
+    if len(wanted) > 1:
+        lambdas = [pair for pair in wanted if isinstance(pair[1], ast.Lambda)]
+        scope.out += [ast.copy_location(ast.Assign([to], value), node) for to, value in lambdas]
+        wanted = [pair for pair in wanted if pair not in lambdas]
     arrays = {to.id for to, value in wanted if isinstance(to, ast.Name) and is_array(scope, value)}
     scope.arrays = (scope.arrays - {to.id for to, _ in wanted if isinstance(to, ast.Name)}) | arrays
     targets, values = [to for to, _ in wanted], [value for _, value in wanted]

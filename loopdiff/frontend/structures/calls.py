@@ -10,11 +10,11 @@ from typing import Any, cast
 
 from loopdiff.errors import UnsupportedLoopError
 from loopdiff.frontend.structures.arguments import parameters_given, written_defaults
-from loopdiff.frontend.structures.iterated import spread
+from loopdiff.frontend.structures.iterated import known_leaf, spread
 from loopdiff.frontend.structures.known import static
 from loopdiff.frontend.structures.records import of_builtin
 from loopdiff.frontend.structures.rewriting import assignment, base_of, element, rebuilt_part
-from loopdiff.frontend.structures.scope import PLAIN, Scope, name_read, name_stored
+from loopdiff.frontend.structures.scope import Apart, Local, Scope, Version, name_read, name_stored
 from loopdiff.frontend.structures.signs import is_known, may_write
 from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, leaves, with_leaves
 from loopdiff.source.functions import MISSING, SourceFunction, is_of_library, python_function
@@ -24,7 +24,7 @@ def called(scope: Scope, node: ast.Call) -> Tree | None:
     """What a call gives, where that is a structure, or made of one; None for other calls."""
     known = static(scope, node)
     if known is not MISSING:
-        return Static(known)
+        return known_leaf(known, node)
     found = of_builtin(scope, node)
     if found is not None:
         return found
@@ -80,35 +80,36 @@ def pending_call(scope: Scope, node: ast.Call) -> tuple[ast.expr, Branch | None]
 
 
 def without_structures(scope: Scope, node: ast.Call) -> tuple[ast.expr, Branch | None] | None:
-    source = callee_of(scope, node.func)
+    source, local = callee_of(scope, node.func), local_of(scope, node.func)
     if source is None:
         return None
     given = parameters_given(source.signature, node, lambda nodes: spread(scope, nodes), lambda n: element(scope, n))
     if given is None:
         return None
-    given |= defaults_of(scope, source, given)
-    trees = {name: tree for name, tree in given.items() if not isinstance(tree, Leaf)}
-    apart = scope.walk.take_apart(scope, source, trees, node)
+    given |= defaults_of(scope if local is None else local.scope, source, local, given)
+    trees = {name: t for name, t in given.items() if not isinstance(t, Leaf) or t.known is not MISSING}
+    apart = scope.walk.take_apart(scope, source, trees, node, local)
     if apart is None:
         return None
     scope.diagnostics += [d for d in apart.diagnostics if d not in scope.diagnostics]
+    scope.outside.update(apart.outside)
     if not trees and not apart.is_changed and not apart.hidden:
         has_stars = any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords)
         is_known = apart.result is None and not has_stars
         return None if is_known else (call_with(given, node, rebuilt_part(scope, node.func)), apart.result)
-    is_own = source.code is scope.source.code
-    function = ast.Name(apart.source.name, ast.Load()) if is_own else ast.Constant(cast(Any, apart))
-    call = call_with(given, node, ast.copy_location(function, node.func), apart.parameters)
-    if not is_own:
-        arrays = ((name, scope.parameter_for(array, node)) for array, name in apart.hidden.items())
-        call.keywords += [ast.keyword(name, array) for name, array in arrays]
+    version = Version(apart.source.name, local.scope) if local is not None else None
+    function = ast.Constant(cast(Any, apart)) if version is None else scope.parameter_for(version, node)
+    call = call_with(given, node, ast.copy_location(function, node.func), apart)
+    call.keywords += [ast.keyword(name, scope.parameter_for(value, node)) for value, name in apart.hidden.items()]
     return call, apart.result
 
 
-def defaults_of(scope: Scope, source: SourceFunction, given: Mapping[str, Tree]) -> dict[str, Tree]:
+def defaults_of(
+    scope: Scope, source: SourceFunction, local: Local | None, given: Mapping[str, Tree]
+) -> dict[str, Tree]:
     """The defaults that a call takes and that are no numbers: what a function does with them is known."""
     left = {n: p for n, p in source.signature.parameters.items() if n not in given and p.default is not p.empty}
-    if source.code is not scope.source.code:
+    if local is None:
         return {n: Static(p.default) for n, p in left.items() if is_known(p.default)}
     written = dict(written_defaults(source.node.args))
     found = {
@@ -121,22 +122,23 @@ def call_with(
     given: Mapping[str, Tree],
     node: ast.Call,
     function: ast.expr,
-    parameters: Mapping[str, tuple[str, ...]] | None = None,
+    apart: Apart | None = None,
 ) -> ast.Call:
     """The call of `function` with these values, each by the name of the parameter that it is for."""
     keywords = [
         ast.keyword(name, leaf.expr)
         for of, tree in given.items()
-        for name, (_, leaf) in zip((of,) if parameters is None else parameters[of], leaves(tree), strict=True)
+        for name, (_, leaf) in zip((of,) if apart is None else apart.parameters[of], leaves(tree), strict=True)
+        if apart is None or name not in apart.unused
     ]
     return ast.copy_location(ast.Call(function, [], keywords), node)
 
 
 def callee_of(scope: Scope, node: ast.expr) -> SourceFunction | None:
     """The Python function that `node` stands for, whose text can be read and which has no rule."""
+    if (local := local_of(scope, node)) is not None:
+        return of_definition(local.scope.source, local.node)
     match node:
-        case ast.Name(id=name) if name in scope.functions and scope.held.get(name) == PLAIN:
-            return of_definition(scope.source, scope.functions[name])
         case ast.Name() | ast.Subscript() | ast.Attribute() if isinstance(tree := base_of(scope, node), Static):
             value = tree.value
         case ast.Name() | ast.Attribute():
@@ -150,6 +152,18 @@ def callee_of(scope: Scope, node: ast.expr) -> SourceFunction | None:
         return scope.sources.of(function)
     except UnsupportedLoopError:  # reported where it is called
         return None
+
+
+def local_of(scope: Scope, node: ast.expr) -> Local | None:
+    """The function defined inside that `node` stands for."""
+    match node:
+        case ast.Name() | ast.Subscript() | ast.Attribute():
+            tree = base_of(scope, node)
+            is_one = tree is None and isinstance(node, ast.Name)
+            known = scope.known(node.id) if is_one else tree.known if isinstance(tree, Leaf) else MISSING
+            return known if isinstance(known, Local) else None
+        case _:
+            return None
 
 
 def of_definition(source: SourceFunction, node: ast.FunctionDef) -> SourceFunction:

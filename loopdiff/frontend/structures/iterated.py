@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from enum import Enum
 from functools import partial
+from typing import Any
 
 from loopdiff.frontend.structures.effects import require_settled
 from loopdiff.frontend.structures.known import static
-from loopdiff.frontend.structures.rewriting import base_of, element, steadied, where_held
+from loopdiff.frontend.structures.rewriting import base_of, element, names_in, steadied, where_held
 from loopdiff.frontend.structures.scope import Names, Scope, stored_names
-from loopdiff.frontend.structures.trees import Branch, Static, Tree, described, dictionary_of, in_row, is_sequence
+from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, dictionary_of, in_row, is_sequence
 from loopdiff.source.functions import MISSING
-from loopdiff.source.scopes import parameters
 
 MOST_ITEMS = 1000
 
@@ -32,7 +33,7 @@ def items_of_tree(scope: Scope, tree: Tree, node: ast.expr) -> list[Tree] | None
         case Branch(kind="dict", keys=keys):
             require_order(scope, tree, node)
             require_settled(scope, [tree], node)
-            return [Static(key) for key in keys]
+            return [known_leaf(key, node) for key in keys]
         case Branch(items=items) if is_sequence(tree):
             return list(items)
         case Branch():
@@ -57,7 +58,7 @@ def items_of_call(scope: Scope, node: ast.Call) -> list[Tree] | None:
                 return None
             require_order(scope, tree, node)
             require_settled(scope, [tree], node)
-            keys: list[Tree] = [Static(key) for key in tree.keys]
+            keys: list[Tree] = [known_leaf(key, node) for key in tree.keys]
             pairs: list[Tree] = [in_row("tuple", pair) for pair in zip(keys, tree.items, strict=True)]
             return {"keys": keys, "values": list(tree.items), "items": pairs}[view]
         case ast.Call(args=args) if args and not any(isinstance(a, ast.Starred) for a in args):
@@ -82,8 +83,18 @@ def items_of_call(scope: Scope, node: ast.Call) -> list[Tree] | None:
         start = static(scope, given[0]) if given else 0
         if type(start) is not int:
             return None
-        return [in_row("tuple", (Static(k), item)) for k, item in enumerate(rows[0], start)]
+        return [in_row("tuple", (number(k, node), item)) for k, item in enumerate(rows[0], start)]
     return [in_row("tuple", row) for row in zip(*rows, strict=False)]
+
+
+def number(value: int, node: ast.AST) -> Leaf:
+    """An integer that is known."""
+    return Leaf(ast.copy_location(ast.Constant(value), node), value)
+
+
+def known_leaf(key: Any, node: ast.AST) -> Tree:
+    """A value that is known."""
+    return number(key, node) if isinstance(key, int) and not isinstance(key, Enum) else Static(key)
 
 
 def known_range(scope: Scope, node: ast.expr) -> list[Tree] | None:
@@ -92,7 +103,7 @@ def known_range(scope: Scope, node: ast.expr) -> list[Tree] | None:
         case ast.Call(func=function, args=args, keywords=[]) if scope.value_outside(function) is range:
             bounds = [static(scope, a) for a in args]
             if all(type(b) is int for b in bounds) and 1 <= len(bounds) <= 3 and is_short(bounds):
-                return [Static(k) for k in range(*bounds)]
+                return [number(k, node) for k in range(*bounds)]
         case _:
             pass
     return None
@@ -139,12 +150,6 @@ def refuse_late_names(scope: Scope, node: ast.ListComp | ast.GeneratorExp | ast.
         if isinstance(inner, ast.Lambda) and names & names_in(inner):
             hint = "give it the value as a default: `lambda v, c=c: ...`, or write a `for` loop"
             scope.reject(f"`{ast.unparse(inner)}` reads what the comprehension goes on to change", inner, hint)
-
-
-def names_in(function: ast.Lambda) -> set[str]:
-    """Names that a function reads, but for its parameters."""
-    names = {n.id for n in ast.walk(function.body) if isinstance(n, ast.Name)}
-    return names - {a.arg for a in parameters(function.args)}
 
 
 def comprehended(scope: Scope, node: ast.expr, over: ast.expr) -> list[Tree] | None:

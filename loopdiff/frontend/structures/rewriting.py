@@ -6,8 +6,11 @@ import ast
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from loopdiff.frontend.structures.scope import PLAIN, Names, Scope, name_read, name_stored, stored_names
+from loopdiff.frontend.structures.scope import PLAIN, Local, Names, Scope, Torn, name_read, name_stored, stored_names
+from loopdiff.frontend.structures.signs import is_known
 from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, is_sequence, with_leaves
+from loopdiff.source.functions import MISSING, as_definition
+from loopdiff.source.scopes import parameters
 
 Display = ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp
 
@@ -38,7 +41,7 @@ def rebuilt(scope: Scope, node: Any) -> Any:
         case list():
             return [rebuilt_part(scope, part) for part in node]
         case ast.Lambda(args=args, body=body):
-            inner: Names = {a.arg: PLAIN for a in (*args.posonlyargs, *args.args, *args.kwonlyargs)}
+            inner: Names = {**later(scope.held), **{a.arg: PLAIN for a in parameters(args)}}
             return copied(node, body=where_held(scope, inner, lambda: expression(scope, body)))
         case ast.ListComp() | ast.GeneratorExp() | ast.SetComp() | ast.DictComp():
             return plain_comprehension(scope, node)
@@ -90,12 +93,13 @@ def with_base(scope: Scope, node: ast.Attribute | ast.Subscript, base: ast.expr)
 
 def where_held(scope: Scope, names: Names, make: Callable[[], Any]) -> Any:
     """What `make` makes where `names` hold these."""
-    before, scope.held = scope.held, {**scope.held, **names}
+    held, bound = scope.held, scope.bound
+    scope.held, scope.bound = {**held, **names}, {**{name: held.get(name) for name in names}, **bound}
     try:
         with scope.in_place():
             return make()
     finally:
-        scope.held = before
+        scope.held, scope.bound = held, bound
 
 
 def plain_comprehension(scope: Scope, node: Display) -> ast.expr:
@@ -116,12 +120,46 @@ def plain_comprehension(scope: Scope, node: Display) -> ast.expr:
 def element(scope: Scope, node: ast.expr) -> Tree:
     """The value of `node`, whatever it is."""
     found = scope.tree_of(node)
-    return Leaf(rebuilt(scope, node)) if found is None else found
+    if found is not None:
+        return found
+    match node:
+        case ast.Lambda():
+            return function_inside(scope, node)
+        case ast.Name() | ast.Attribute() if is_known(value := scope.value_outside(node)):
+            return Static(value)
+        case ast.Name(id=name):
+            return Leaf(node, scope.known(name))
+        case ast.Constant(value=int() as value):
+            return Leaf(node, value)
+        case _:
+            return Leaf(rebuilt(scope, node))
+
+
+def function_inside(scope: Scope, node: ast.Lambda) -> Leaf:
+    """A lambda as a value; what is wrong with it where it is given single values matters if it is."""
+    said, scope.diagnostics = scope.diagnostics, []
+    made = rebuilt(scope, node)
+    scope.generic.append((made, scope.diagnostics))
+    scope.diagnostics = said
+    is_free = scope.bound.keys().isdisjoint(names_in(node))
+    return Leaf(made, Local(as_definition(node), scope, as_definition(made)) if is_free else MISSING)
+
+
+def later(names: Names) -> Names:
+    """What is known of `names` whenever a function inside is called: what they hold has that form."""
+    return {n: h if isinstance(h, Torn) else with_leaves(h, lambda _, leaf: Leaf(leaf.expr)) for n, h in names.items()}
+
+
+def names_in(function: ast.Lambda) -> set[str]:
+    """Names that a function reads, but for its parameters."""
+    names = {n.id for n in ast.walk(function.body) if isinstance(n, ast.Name)}
+    return names - {a.arg for a in parameters(function.args)}
 
 
 def base_of(scope: Scope, node: ast.expr) -> Tree | None:
     """The tree of `node`, of which a part is taken."""
-    return scope.tree(node.id, node) if isinstance(node, ast.Name) else scope.tree_of(node)
+    is_held = isinstance(node, ast.Name) and node.id in scope.held
+    return scope.tree(node.id, node) if is_held else scope.tree_of(node)
 
 
 def steadied(scope: Scope, tree: Tree, changing: Collection[str], node: ast.expr) -> Tree:
@@ -129,6 +167,8 @@ def steadied(scope: Scope, tree: Tree, changing: Collection[str], node: ast.expr
 
     def kept(_: object, leaf: Leaf) -> Leaf:
         if isinstance(leaf.expr, ast.Constant) or (isinstance(leaf.expr, ast.Name) and leaf.expr.id not in changing):
+            return leaf
+        if isinstance(leaf.expr, ast.Lambda) and leaf.known is not MISSING:
             return leaf
         if not scope.may_run_ahead:
             return scope.reject(f"`{ast.unparse(node)}` is computed where it may not run at all", node)

@@ -16,7 +16,7 @@ from loopdiff.errors import UnsupportedLoopError
 from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.survey import ARRAY_ATTRIBUTES
 from loopdiff.numpy_functions import METHODS
-from loopdiff.source.functions import SourceFunction, dotted_name, python_function
+from loopdiff.source.functions import SourceFunction, python_function
 from loopdiff.source.scopes import parameters
 
 OVERRIDDEN = (
@@ -33,29 +33,26 @@ def is_known(value: Any) -> bool:
     return isinstance(value, KNOWN) or isinstance(getattr(value, "py_func", None), FunctionType)
 
 
-def gives_structures(source: SourceFunction, sources: Sources) -> bool:
-    """Whether the function may return a dictionary, a record, or a tuple in a tuple."""
-    return any(makes_structure(one, node) for one in reached(source, sources) for node in ast.walk(one.node))
+def reads_data(source: SourceFunction, sources: Sources) -> bool:
+    """Whether the function, or one that it calls, reads arrays from outside, or what may hold or become others."""
+    return any(is_data(value) for one in reached(source, sources) for value in one.used.values())
 
 
-def reads_arrays(source: SourceFunction, sources: Sources) -> bool:
-    """Whether the function, or one that it calls, reads arrays from outside."""
-    return any(isinstance(v, np.ndarray) for one in reached(source, sources) for v in one.used.values())
+def is_data(value: Any) -> bool:
+    """Whether a value from outside is read at each call: an array, or a structure that is no tuple of numbers."""
+    is_record = dataclasses.is_dataclass(value) and not isinstance(value, type) and is_plain_record(type(value))
+    return (
+        isinstance(value, np.ndarray | list | dict)
+        or is_record
+        or (isinstance(value, tuple) and not is_constant(value))
+    )
 
 
-def makes_structure(source: SourceFunction, node: ast.AST) -> bool:
-    match node:
-        case ast.Dict() | ast.DictComp():
-            return True
-        case ast.Return(value=ast.List() | ast.ListComp()):
-            return True
-        case ast.Return(value=ast.Tuple(elts=elts)):
-            return any(isinstance(e, ast.Tuple | ast.List | ast.ListComp | ast.Starred) for e in elts)
-        case ast.Call(func=function):
-            value = source.outer.get(dotted_name(function) or "")
-            return value is dict or (isinstance(value, type) and is_record_class(value))
-        case _:
-            return False
+def is_constant(value: Any) -> bool:
+    """Whether `value` is a number, or a tuple of such, in each other to any depth."""
+    return (
+        all(map(is_constant, value)) if type(value) is tuple else isinstance(value, int | float | complex | np.generic)
+    )
 
 
 def is_record_class(value: type) -> bool:

@@ -15,6 +15,7 @@ from loopdiff.frontend.structures.scope import (
     PLAIN,
     Flow,
     Held,
+    Local,
     Names,
     Scope,
     Torn,
@@ -26,7 +27,7 @@ from loopdiff.frontend.structures.scope import (
 )
 from loopdiff.frontend.structures.trees import Branch, Leaf, Tree, form, in_row, leaves
 from loopdiff.frontend.structures.values import put_together
-from loopdiff.source.functions import MISSING, as_definition
+from loopdiff.source.functions import MISSING
 
 FRESH = (ast.List, ast.Dict, ast.ListComp, ast.DictComp)
 
@@ -61,9 +62,10 @@ def statement(scope: Scope, node: ast.stmt) -> bool:
             returned(scope, value, node)
             return False
         case ast.FunctionDef(name=name):
-            scope.functions[name] = node
             scope.hold(name, PLAIN, node)
-            scope.out.append(scope.walk.rewrite(scope, node))
+            made = scope.walk.rewrite(scope, node)
+            scope.out.append(made)
+            scope.hold(name, Leaf(PLAIN.expr, Local(node, scope, made)), node)
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[added])) if (
             isinstance(tree := scope.held.get(name), Branch) and tree.kind == "list"
         ):
@@ -83,10 +85,6 @@ def statement(scope: Scope, node: ast.stmt) -> bool:
 # -- assignments -------------------------------------------------------------------------------------------
 def assign(scope: Scope, targets: Sequence[ast.expr], value: ast.expr, node: ast.stmt) -> None:
     match targets, value:
-        case [ast.Name(id=name)], ast.Lambda():
-            scope.functions[name] = as_definition(value)
-            scope.out.append(copied(node, value=rebuilt(scope, value)))
-            scope.hold(name, PLAIN, node)
         case [ast.Tuple(elts=elts)], ast.Call() if (
             (pending := pending_call(scope, value)) is not None
             and pending[1] is not None
@@ -121,6 +119,8 @@ def augment(scope: Scope, node: ast.AugAssign) -> None:
         case target:
             made = copied(node, target=rebuilt(scope, target), value=expression(scope, node.value))
             scope.out.append(made)
+            if isinstance(target, ast.Name):
+                scope.hold(target.id, PLAIN, node)
 
 
 def augment_part(scope: Scope, node: ast.AugAssign) -> None:
@@ -190,13 +190,13 @@ def loop(scope: Scope, node: ast.For) -> None:
     if items is not None:
         write_out(scope, node, items)
         return
-    before, said = scope.flow(), len(scope.diagnostics)
+    before, said = scope.flow(), scope.said()
     over = expression(scope, node.iter)
     names: Names = dict.fromkeys(stored_names([node.target]), PLAIN)
     body = steady_block(scope, node.body, names)
     if numbers is not None and torn(scope.held) - torn(before.held):
         scope.go_on(before)
-        del scope.diagnostics[said:]
+        scope.take_back(said)
         write_out(scope, node, numbers)
         return
     orelse, target = otherwise(scope, node.orelse), rebuilt(scope, node.target)
@@ -228,8 +228,11 @@ def is_asked_for(scope: Scope, node: ast.For) -> bool:
 
 def is_structure(scope: Scope, node: ast.expr) -> bool:
     while isinstance(node, ast.Subscript | ast.Attribute):
+        if isinstance(scope.value_outside(node), tuple | list | dict):
+            return True
         node = node.value
-    return isinstance(node, ast.Name) and isinstance(scope.held.get(node.id), Branch)
+    is_outside = isinstance(scope.value_outside(node), tuple | list | dict)
+    return is_outside or (isinstance(node, ast.Name) and isinstance(scope.held.get(node.id), Branch))
 
 
 def write_out(scope: Scope, node: ast.For, items: Sequence[Tree]) -> None:
@@ -269,9 +272,9 @@ def while_loop(scope: Scope, node: ast.While) -> None:
 
 def steady_block(scope: Scope, nodes: Sequence[ast.stmt], names: Names) -> list[ast.stmt]:
     """The body of a loop, where names hold what they may hold at the start of any iteration; and after it likewise."""
-    outer, said, may_run_ahead = scope.jumped, len(scope.diagnostics), scope.may_run_ahead
+    outer, said, may_run_ahead = scope.jumped, scope.said(), scope.may_run_ahead
     changed = stored_names(nodes) | {n.name for stmt in nodes for n in ast.walk(stmt) if isinstance(n, ast.FunctionDef)}
-    scope.functions = {name: f for name, f in scope.functions.items() if name not in changed}
+    scope.held |= {name: PLAIN for name in changed if isinstance(scope.held.get(name), Leaf)}
     start = scope.flow()
     while True:
         scope.go_on(start)
@@ -284,9 +287,9 @@ def steady_block(scope: Scope, nodes: Sequence[ast.stmt], names: Names) -> list[
         scope.go_on(after)
         if says_as_much(start, after):
             return body or [ast.copy_location(ast.Pass(), nodes[0])]
-        del scope.diagnostics[said:]
+        scope.take_back(said)
         known = {name: after.held[name] for name in start.held}
-        start = replace(after, held=known, owned=after.owned & start.owned, functions=start.functions)
+        start = replace(after, held=known, owned=after.owned & start.owned)
 
 
 def says_as_much(start: Flow, after: Flow) -> bool:
@@ -297,6 +300,6 @@ def says_as_much(start: Flow, after: Flow) -> bool:
 
 def is_steady(before: Held, after: Held) -> bool:
     """Whether what a name holds after an iteration says no less than before."""
-    if isinstance(before, Branch) and isinstance(after, Branch):
-        return form(before) == form(after)
-    return isinstance(before, Torn) == isinstance(after, Torn)
+    if isinstance(before, Torn) or isinstance(after, Torn):
+        return isinstance(before, Torn)
+    return form(before) == form(after)

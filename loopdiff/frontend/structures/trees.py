@@ -7,15 +7,19 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from loopdiff.source.functions import MISSING
+
 Kind = Literal["tuple", "list", "dict", "record"]
 Path = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Leaf:
-    """One value, a number or an array: that of the expression `expr`."""
+    """One value, a number or an array: that of the expression `expr`. `known`: which integer it is, or which function
+    that is defined inside; MISSING for others."""
 
     expr: ast.expr
+    known: Any = MISSING
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,7 +118,7 @@ def merged(a: Tree, b: Tree) -> Tree | None:
     """What holds for both trees, which differ in the values of their leaves alone; None if they differ in more."""
     match a, b:
         case Leaf(), Leaf():
-            return a
+            return a if same(a.known, b.known) else Leaf(a.expr)
         case Static(value=first), Static(value=second):
             return a if same(first, second) else None
         case Branch(), Branch() if a.kind == b.kind and a.type is b.type and set(a.keys) == set(b.keys):
@@ -140,8 +144,8 @@ def same(a: Any, b: Any) -> bool:
 def form(tree: Tree) -> str:
     """What is alike for trees that are alike: for people, and in keys beside `statics`."""
     match tree:
-        case Leaf():
-            return "*"
+        case Leaf(known=known):
+            return "*" if known is MISSING else f"{known!r}"
         case Static():
             return "="
         case Branch(kind=kind, keys=keys, items=items):

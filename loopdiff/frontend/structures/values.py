@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from dataclasses import replace
 from enum import Enum
 from types import ModuleType
 from typing import Any
@@ -12,13 +13,16 @@ import numpy as np
 
 from loopdiff.frontend.structures.calls import called
 from loopdiff.frontend.structures.effects import require_settled
+from loopdiff.frontend.structures.given import flattened, outer_tree
 from loopdiff.frontend.structures.iterated import MOST_ITEMS, comprehension, spread
 from loopdiff.frontend.structures.known import static
 from loopdiff.frontend.structures.rewriting import base_of, display_of, element, steadied, with_base
-from loopdiff.frontend.structures.scope import OuterArray, Scope
+from loopdiff.frontend.structures.scope import Outer, Scope
+from loopdiff.frontend.structures.signs import is_constant, is_data
 from loopdiff.frontend.structures.trees import (
     Branch,
     Leaf,
+    Path,
     Static,
     Tree,
     described,
@@ -27,6 +31,7 @@ from loopdiff.frontend.structures.trees import (
     in_row,
     is_sequence,
     row_like,
+    with_leaves,
 )
 from loopdiff.source.functions import MISSING, dotted_name
 
@@ -36,8 +41,8 @@ def tree_of(scope: Scope, node: ast.expr) -> Tree | None:
     match node:
         case ast.Constant(value=None | str() as value):
             return Static(value)
-        case ast.Name() | ast.Attribute() if isinstance(scope.value_outside(node), np.ndarray):
-            return array_outside(scope, node)
+        case ast.Name() | ast.Attribute() if (value := scope.value_outside(node)) is not MISSING:
+            return outside(scope, value, node)
         case ast.Name(id=name, ctx=ast.Load()):
             scope.owned.discard(name)
             return scope.tree(name, node)
@@ -60,12 +65,34 @@ def tree_of(scope: Scope, node: ast.expr) -> Tree | None:
             return None
 
 
-def array_outside(scope: Scope, node: ast.expr) -> Tree | None:
-    """An array from outside the function, which becomes a parameter."""
+def outside(scope: Scope, value: Any, node: ast.expr) -> Tree | None:
+    """An array from outside the function, which becomes a parameter, or a structure, of which the arrays and floating
+    numbers do; None for others."""
+    if is_constant(value):
+        return constants(value, node) if isinstance(value, tuple) else None
     function, text = scope.source.function, dotted_name(node)
-    if function is None or text is None:
+    if function is None or text is None or not is_data(value):
         return None
-    return Leaf(scope.parameter_for(OuterArray(function, text), node))
+    here = Outer(function, text)
+    now = here.reader()()
+    if isinstance(now, np.ndarray):
+        return Leaf(scope.parameter_for(here, node))
+    scope.outside[here] = flattened((now,))
+    tree = outer_tree(scope.outside[here])
+
+    def leaf_at(path: Path, leaf: Leaf) -> Leaf:
+        if leaf.known is not MISSING:
+            return Leaf(ast.copy_location(ast.Constant(leaf.known), node), leaf.known)
+        return Leaf(scope.parameter_for(replace(here, path=path), node))
+
+    return with_leaves(tree, leaf_at)
+
+
+def constants(value: Any, node: ast.AST) -> Tree:
+    """Numbers from outside, which are as they were when the function was read."""
+    if type(value) is tuple:
+        return in_row("tuple", tuple(constants(item, node) for item in value))
+    return Leaf(ast.copy_location(ast.Constant(value), node), value if isinstance(value, int) else MISSING)
 
 
 def part_of(scope: Scope, node: ast.Attribute | ast.Subscript) -> Tree | None:
