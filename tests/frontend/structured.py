@@ -455,3 +455,64 @@ def structures_from_outside(x, kind):
     for f in [np.sin, np.exp, ACTIVATIONS[kind]]:
         s += f(x[0])
     return s + total(SETTINGS, x) + len(SETTINGS["sizes"]) + SETTINGS["sizes"][0]
+
+
+# -- lists, dictionaries and records that change in place ----------------------------------------------------
+@dataclasses.dataclass
+class Particle:
+    """A record that changes."""
+
+    x: float
+    v: float
+
+
+def parameters_of(x):
+    layers = [{"w": x * k} for k in range(2)]
+    first = layers[0]["w"]
+    return {"layers": layers, "first": first}
+
+
+@given(draw(4), 2)
+def changes_in_place(x, n):
+    stack = [0.0] * 4
+    for i in range(4):
+        stack[i] = x[i] ** 2 + stack[i - 1]
+    for _ in range(n):
+        for i in range(1, 4):
+            stack[i] = stack[i] * 0.5 + stack[i - 1]
+    last = stack.pop()
+    stack[0], stack[-1] = stack[1] * last, stack[0]
+    stack.extend(v * 2.0 for v in (x[0], last))
+    stack.insert(1, stack[2] * 3.0)
+    first = stack.pop(0)
+    stack += [first]
+    stack.reverse()
+    rows = [[0.0] * 2 for _ in range(2)]
+    for i in range(2):
+        for j in range(2):
+            rows[i][j] = stack[i] * stack[j + 1]
+    particle = Particle(x[0], x[1])
+    for _ in range(n):
+        particle.v -= 0.1 * particle.x
+        particle.x += 0.1 * particle.v
+    return stack, rows, particle
+
+
+@given(draw(3), draw(3))
+def dictionaries_that_grow(x, g):
+    state = dict(m=np.zeros(3), t=0, history={"loss": []})
+    for _ in range(3):
+        state["t"] += 1
+        state["m"] = 0.9 * state["m"] + g * x
+        x = x - 0.1 * state["m"] / (1.0 - 0.9 ** state["t"])
+        state["history"]["loss"].append((x * g).sum())
+    state.update({"x": x}, n=len(state))
+    low = state.setdefault("low", x.min())
+    m = state.pop("m")
+    del state["n"]
+    params = parameters_of(x)
+    params["layers"][0]["w"] = x * params["first"]
+    params["layers"].append({"w": m})
+    total = sum(p["w"].sum() for p in params["layers"])
+    keys = sorted(state)
+    return {k: state[k] for k in keys}, low * total, state.get("none", 3.0)

@@ -112,7 +112,8 @@ def of_definition(around: Scope, node: ast.FunctionDef) -> ast.FunctionDef:
     own = own_names(node)
     read = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} - own
     around.captured |= {n: held for n in read if isinstance(held := around.held.get(n), Branch)}
-    around.owned -= read
+    for name in read:
+        around.disown(name)
     inner = inner_scope(around, around.source)
     inner.held = later(around.held)
     for name in own:

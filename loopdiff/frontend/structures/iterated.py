@@ -10,7 +10,7 @@ from typing import Any
 
 from loopdiff.frontend.structures.effects import require_settled
 from loopdiff.frontend.structures.known import static
-from loopdiff.frontend.structures.rewriting import base_of, element, names_in, steadied, where_held
+from loopdiff.frontend.structures.rewriting import base_of, element, hand_out, names_in, steadied, where_held
 from loopdiff.frontend.structures.scope import Names, Scope, stored_names
 from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, dictionary_of, in_row, is_sequence
 from loopdiff.source.functions import MISSING
@@ -20,12 +20,12 @@ MOST_ITEMS = 1000
 
 def items_of(scope: Scope, node: ast.expr) -> list[Tree] | None:
     """What a loop over `node` meets, where that is known; None for arrays, and ranges, which are loops."""
-    if isinstance(node, ast.Call):
-        found = items_of_call(scope, node)
-        if found is not None:
-            return found
-    tree = scope.tree_of(node)
-    return None if tree is None else items_of_tree(scope, tree, node)
+    items = items_of_call(scope, node) if isinstance(node, ast.Call) else None
+    if items is None and (tree := base_of(scope, node)) is not None:
+        items = items_of_tree(scope, tree, node)
+    if items is not None:
+        hand_out(scope, items, node)
+    return items
 
 
 def items_of_tree(scope: Scope, tree: Tree, node: ast.expr) -> list[Tree] | None:
@@ -65,6 +65,8 @@ def items_of_call(scope: Scope, node: ast.Call) -> list[Tree] | None:
             function = scope.value_outside(node.func)
         case _:
             return None
+    if function is sorted and len(args) == 1 and not node.keywords:
+        return in_order(items_of(scope, args[0]))
     if not any(function is f for f in (zip, enumerate, reversed)):
         return None
     found = [items_of(scope, a) for a in (args[:1] if function is enumerate else args)]
@@ -85,6 +87,12 @@ def items_of_call(scope: Scope, node: ast.Call) -> list[Tree] | None:
             return None
         return [in_row("tuple", (number(k, node), item)) for k, item in enumerate(rows[0], start)]
     return [in_row("tuple", row) for row in zip(*rows, strict=False)]
+
+
+def in_order(items: list[Tree] | None) -> list[Tree] | None:
+    """Texts that are known, sorted; None for others."""
+    known = [item for item in items or () if isinstance(item, Static) and isinstance(item.value, str)]
+    return sorted(known, key=lambda item: item.value) if items is not None and len(known) == len(items) else None
 
 
 def number(value: int, node: ast.AST) -> Leaf:

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from loopdiff.frontend.structures.scope import PLAIN, Local, Names, Scope, Torn, name_read, name_stored, stored_names
 from loopdiff.frontend.structures.signs import is_known
-from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, is_sequence, with_leaves
+from loopdiff.frontend.structures.trees import (
+    Branch,
+    Leaf,
+    Static,
+    Tree,
+    described,
+    holds_structures,
+    is_sequence,
+    shared,
+    with_leaves,
+)
 from loopdiff.source.functions import MISSING, as_definition
 from loopdiff.source.scopes import parameters
 
@@ -94,7 +104,8 @@ def with_base(scope: Scope, node: ast.Attribute | ast.Subscript, base: ast.expr)
 def where_held(scope: Scope, names: Names, make: Callable[[], Any]) -> Any:
     """What `make` makes where `names` hold these."""
     held, bound = scope.held, scope.bound
-    scope.held, scope.bound = {**held, **names}, {**{name: held.get(name) for name in names}, **bound}
+    inner = {name: known if isinstance(known, Torn) else shared(known) for name, known in names.items()}
+    scope.held, scope.bound = {**held, **inner}, {**{name: held.get(name) for name in names}, **bound}
     try:
         with scope.in_place():
             return make()
@@ -158,8 +169,22 @@ def names_in(function: ast.Lambda) -> set[str]:
 
 def base_of(scope: Scope, node: ast.expr) -> Tree | None:
     """The tree of `node`, of which a part is taken."""
-    is_held = isinstance(node, ast.Name) and node.id in scope.held
-    return scope.tree(node.id, node) if is_held else scope.tree_of(node)
+    root = node
+    while isinstance(root, ast.Subscript | ast.Attribute):
+        root = root.value
+    if not isinstance(root, ast.Name):
+        return scope.tree_of(node)
+    owned = set(scope.owned)
+    found = scope.tree_of(node)
+    scope.owned = owned  # nothing is handed out
+    return found
+
+
+def hand_out(scope: Scope, found: Iterable[Tree], node: ast.AST) -> None:
+    """Note that `found`, parts of what `node` names, belong to others as well."""
+    if any(map(holds_structures, found)):
+        for name in {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}:
+            scope.disown(name)
 
 
 def steadied(scope: Scope, tree: Tree, changing: Collection[str], node: ast.expr) -> Tree:

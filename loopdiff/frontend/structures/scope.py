@@ -23,6 +23,7 @@ from loopdiff.frontend.structures.trees import (
     form,
     leaves,
     merged,
+    shared,
     statics,
     with_leaves,
 )
@@ -44,6 +45,7 @@ class Torn:
 
 Held = Tree | Torn
 Names = dict[str, Held]
+Place = tuple[str, Path]  # a name, and where in what it holds
 Snapshot = tuple[list[Any], Any]  # a structure as `optree` takes it apart
 
 
@@ -74,7 +76,7 @@ class Flow:
     variables are `arrays`."""
 
     held: Names
-    owned: frozenset[str]
+    owned: frozenset[Place]
     arrays: frozenset[str]
 
 
@@ -151,13 +153,14 @@ class Scope:
     """One function that is taken apart.
 
     `held`: what its names hold here; `out` is the block being written. `captured` is what functions in it read of its
-    names; `owned` the names whose lists and dictionaries nobody else has, `as_arrays` those that are used as arrays and
-    hold none. `outer` are values from outside that it gets names for, `outside` structures from there, `hidden`
+    names; `owned` the places of lists and dictionaries that nobody else has, `as_arrays` names that are used as arrays
+    and hold none. `outer` are values from outside that it gets names for, `outside` structures from there, `hidden`
     parameters for what is in these, `variables` the names of what names hold parts of, `arrays` those that are arrays.
     `callees` are functions that were taken apart, `active` those that are being so. `jumped`: what was known at jumps
     out of the loop around. `may_run_ahead`: whether calls can be put before the statement; `ahead` are those that were,
     `leading` those that it evaluates before it reads anything. `around`: where the function is defined inside another;
     `bound` are names of lambdas and comprehensions around an expression, and what is called so outside of these;
+    `last` those that a `return` reads once, when nobody else can any more;
     `generic` what is wrong with functions inside where they are given single values, by the name or the lambda.
     """
 
@@ -169,7 +172,7 @@ class Scope:
     active: tuple[object, ...] = ()
     held: Names = field(default_factory=dict)
     out: list[ast.stmt] = field(default_factory=list)
-    owned: set[str] = field(default_factory=set)
+    owned: set[Place] = field(default_factory=set)
     outer: dict[str, Any] = field(default_factory=dict)
     hidden: dict[Hidden, str] = field(default_factory=dict)
     outside: dict[Outer, Snapshot] = field(default_factory=dict)
@@ -185,6 +188,7 @@ class Scope:
     diagnostics: list[Diagnostic] = field(default_factory=list)
     around: Scope | None = None
     bound: Mapping[str, Held | None] = field(default_factory=dict)
+    last: frozenset[str] = frozenset()
     generic: list[tuple[str | ast.Lambda, list[Diagnostic]]] = field(default_factory=list)
 
     def reject(self, message: str, node: ast.AST, hint: str | None = None) -> Leaf:
@@ -260,6 +264,10 @@ class Scope:
         if captured is not None and not are_alike(captured, tree):
             self.reject(f"`{name}`, which a function inside reads, gets something of another form", node)
         self.held[name] = Leaf(PLAIN.expr, tree.known) if isinstance(tree, Leaf) else tree
+
+    def disown(self, name: str, path: Path = ()) -> None:
+        """Others may have what is at `path` in what `name` holds."""
+        self.owned -= {at for at in self.owned if at[0] == name and at[1][: len(path)] == path}
 
     def known(self, name: str) -> Any:
         """Which integer, or which function inside, the name of one value stands for; MISSING where that is open."""
@@ -348,7 +356,8 @@ def met(*flows: Flow) -> Flow:
     first, *others = flows
     for other in others:
         held = joined(first.held, other.held)
-        owned = {n for n in first.owned | other.owned if all(n in f.owned or n not in f.held for f in (first, other))}
+        both, all_owned = (first, other), first.owned | other.owned
+        owned = {at for at in all_owned if all(at in flow.owned or at[0] not in flow.held for flow in both)}
         first = Flow(held, frozenset(owned), first.arrays & other.arrays)
     return first
 
@@ -370,7 +379,7 @@ def in_variables(scope: Scope, name: str, tree: Tree, node: ast.AST) -> Tree:
     def variable(path: Path, leaf: Leaf) -> Leaf:
         return Leaf(name_read(scope.variable(name, path) if path else name, node), leaf.known)
 
-    return with_leaves(tree, variable)
+    return with_leaves(shared(tree), variable)
 
 
 def has_functions(tree: Tree) -> bool:

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
-from loopdiff.frontend.structures.bindings import assign_tree
+from loopdiff.frontend.structures.bindings import assign_tree, store
 from loopdiff.frontend.structures.calls import leading, pending_call
+from loopdiff.frontend.structures.changes import Change, changed, part_to_store
 from loopdiff.frontend.structures.iterated import items_of, known_range
 from loopdiff.frontend.structures.known import static
 from loopdiff.frontend.structures.rewriting import base_of, copied, display_of, element, expression, rebuilt, steadied
@@ -25,11 +26,9 @@ from loopdiff.frontend.structures.scope import (
     stored_names,
     torn,
 )
-from loopdiff.frontend.structures.trees import Branch, Leaf, Tree, form, in_row, leaves
+from loopdiff.frontend.structures.trees import Branch, Leaf, Tree, dictionary_of, form, in_row, leaves
 from loopdiff.frontend.structures.values import put_together
 from loopdiff.source.functions import MISSING
-
-FRESH = (ast.List, ast.Dict, ast.ListComp, ast.DictComp)
 
 
 def block(scope: Scope, nodes: Sequence[ast.stmt]) -> bool:
@@ -66,20 +65,31 @@ def statement(scope: Scope, node: ast.stmt) -> bool:
             made = scope.walk.rewrite(scope, node)
             scope.out.append(made)
             scope.hold(name, Leaf(PLAIN.expr, Local(node, scope, made)), node)
-        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[added])) if (
-            isinstance(tree := scope.held.get(name), Branch) and tree.kind == "list"
-        ):
-            append(scope, name, tree, element(scope, added), node)
         case ast.Break() | ast.Continue():
             scope.jumped.append(scope.flow())
             scope.out.append(node)
             return False
         case _:
-            made = rebuilt(scope, node)
-            scope.out.append(made)
+            simple(scope, node)
+    return True
+
+
+def simple(scope: Scope, node: ast.stmt) -> None:
+    """A statement that is none of the others."""
+    match node:
+        case ast.Expr(value=value) if (found := changed(scope, value)) is not None:
+            change(scope, found, node)
+        case ast.Delete(targets=[ast.Subscript(value=base) as target]) if isinstance(base_of(scope, base), Branch):
+            delete(scope, target, node)
+        case _:
+            scope.out.append(rebuilt(scope, node))
             for name in stored_names([node]):
                 scope.hold(name, PLAIN, node)
-    return True
+
+
+def change(scope: Scope, found: Change, node: ast.stmt) -> None:
+    if found.place is not None:
+        store(scope, found.place, found.after, node)
 
 
 # -- assignments -------------------------------------------------------------------------------------------
@@ -96,62 +106,80 @@ def assign(scope: Scope, targets: Sequence[ast.expr], value: ast.expr, node: ast
             for name in stored_names(targets):
                 scope.hold(name, PLAIN, node)
         case _:
-            tree = element(scope, value)
-            is_made = isinstance(value, ast.Call) and scope.value_outside(value.func) in (dict, list)
-            is_fresh = (is_made or isinstance(value, FRESH)) and not isinstance(tree, Leaf)
-            assign_tree(scope, targets, tree, node, is_fresh)
+            assign_tree(scope, targets, last_of(scope, value, node), node)
+
+
+def last_of(scope: Scope, value: ast.expr, node: ast.stmt) -> Tree:
+    """The value of a statement, which may be what the change of a list or dictionary gives."""
+    found = changed(scope, value)
+    if found is None:
+        return element(scope, value)
+    kept = steadied(scope, found.gives, set(scope.variables.values()), value)
+    change(scope, found, node)
+    return kept
+
+
+def delete(scope: Scope, target: ast.Subscript, node: ast.Delete) -> None:
+    """`del d["k"]`, of a list or dictionary that nobody else has."""
+    base = base_of(scope, target.value)
+    assert isinstance(base, Branch)
+    place = part_to_store(scope, target, base)
+    if place is not None:
+        name, path = place
+        rest = [(k, item) for k, item in zip(base.keys, base.items, strict=True) if k != path[-1]]
+        after = dictionary_of(dict(rest)) if base.kind == "dict" else in_row("list", tuple(item for _, item in rest))
+        store(scope, (name, path[:-1]), after, node)
 
 
 def augment(scope: Scope, node: ast.AugAssign) -> None:
     """`x += e`: of tuples and lists, what both have; of a part of a structure, the variable of that."""
     match node.target:
         case ast.Name(id=name) as target if isinstance(scope.tree(name, target), Branch):
-            was_owned = name in scope.owned
+            is_owned = (name, ()) in scope.owned
             tree = put_together(scope, name_read(name, target), node.op, node.value)
             if tree is None:
                 scope.reject(f"`{ast.unparse(node)}` changes a structure", node)
-            elif isinstance(tree, Branch) and tree.kind == "list" and not was_owned:
+            elif isinstance(tree, Branch) and tree.kind == "list" and not is_owned:
                 scope.reject_shared(f"`{name}`", node, f"write `{name} = {name} + [...]`")
             else:
-                assign_tree(scope, [target], tree, node, was_owned)
-        case ast.Subscript(value=base) | ast.Attribute(value=base) if isinstance(base_of(scope, base), Branch):
-            augment_part(scope, node)
+                assign_tree(scope, [target], tree, node)
+        case ast.Subscript(value=base) | ast.Attribute(value=base) as target if isinstance(
+            tree := base_of(scope, base), Branch
+        ):
+            augment_part(scope, target, tree, node)
         case target:
-            made = copied(node, target=rebuilt(scope, target), value=expression(scope, node.value))
-            scope.out.append(made)
+            scope.out.append(copied(node, target=rebuilt(scope, target), value=expression(scope, node.value)))
             if isinstance(target, ast.Name):
                 scope.hold(target.id, PLAIN, node)
 
 
-def augment_part(scope: Scope, node: ast.AugAssign) -> None:
+def augment_part(scope: Scope, target: ast.Subscript | ast.Attribute, base: Branch, node: ast.AugAssign) -> None:
     """`p["w"] += e`: an array changes in place, for all that have it; a number where nobody else has the list or
     dictionary."""
-    target = node.target
-    assert isinstance(target, ast.Subscript | ast.Attribute)
-    read = copied(target, ctx=ast.Load())
-    name = target.value.id if isinstance(target.value, ast.Name) else ""
-    was_owned = name in scope.owned
-    own = element(scope, read)
-    if not isinstance(own, Leaf) or not isinstance(own.expr, ast.Name):
-        scope.reject(f"`{ast.unparse(node)}` changes a structure", node)
-    elif not was_owned and own.expr.id not in scope.arrays:
-        scope.reject_shared(f"`{ast.unparse(target)}`", node)
-    else:
+    own = base_of(scope, read := copied(target, ctx=ast.Load()))
+    if isinstance(own, Leaf) and isinstance(own.expr, ast.Name) and own.expr.id in scope.arrays:
         to = name_stored(own.expr.id, target)
         scope.out.append(copied(node, target=to, value=expression(scope, node.value)))
-
-
-def append(scope: Scope, name: str, tree: Branch, added: Tree, node: ast.stmt) -> None:
-    """`name.append(added)`."""
-    if name not in scope.owned:
-        scope.reject_shared(f"`{name}`", node, f"write `{name} = {name} + [...]`")
         return
-    assign_tree(scope, [name_stored(name, node)], in_row("list", (*tree.items, added)), node, is_fresh=True)
+    place = part_to_store(scope, target, base)
+    if place is None:
+        return
+    if isinstance(own, Leaf) and isinstance(own.expr, ast.Name):
+        to = name_stored(own.expr.id, target)
+        scope.out.append(copied(node, target=to, value=expression(scope, node.value)))
+        store(scope, place, Leaf(own.expr), node)
+    elif (tree := put_together(scope, read, node.op, node.value)) is not None:
+        store(scope, place, tree, node)
+    else:
+        scope.reject(f"`{ast.unparse(node)}` changes a structure", node)
 
 
 def returned(scope: Scope, value: ast.expr | None, node: ast.Return) -> None:
     """`return`: of several values, a tuple of these."""
-    tree = None if value is None else element(scope, value)
+    names = [n for n in ast.walk(value or node) if isinstance(n, ast.Name)]
+    scope.last = frozenset(n.id for n in names if sum(n.id == other.id for other in names) == 1)
+    tree = None if value is None else last_of(scope, value, node)
+    scope.last = frozenset()
     if isinstance(tree, Branch):
         scope.results.append(tree)
         found = [leaf.expr for _, leaf in leaves(tree)]

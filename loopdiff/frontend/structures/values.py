@@ -16,7 +16,7 @@ from loopdiff.frontend.structures.effects import require_settled
 from loopdiff.frontend.structures.given import flattened, outer_tree
 from loopdiff.frontend.structures.iterated import MOST_ITEMS, comprehension, spread
 from loopdiff.frontend.structures.known import static
-from loopdiff.frontend.structures.rewriting import base_of, display_of, element, steadied, with_base
+from loopdiff.frontend.structures.rewriting import base_of, display_of, element, hand_out, steadied, with_base
 from loopdiff.frontend.structures.scope import Outer, Scope
 from loopdiff.frontend.structures.signs import is_constant, is_data
 from loopdiff.frontend.structures.trees import (
@@ -27,10 +27,12 @@ from loopdiff.frontend.structures.trees import (
     Tree,
     described,
     dictionary_of,
+    freshened,
     has_length,
     in_row,
     is_sequence,
     row_like,
+    shared,
     with_leaves,
 )
 from loopdiff.source.functions import MISSING, dotted_name
@@ -44,8 +46,7 @@ def tree_of(scope: Scope, node: ast.expr) -> Tree | None:
         case ast.Name() | ast.Attribute() if (value := scope.value_outside(node)) is not MISSING:
             return outside(scope, value, node)
         case ast.Name(id=name, ctx=ast.Load()):
-            scope.owned.discard(name)
-            return scope.tree(name, node)
+            return whole(scope, name, node)
         case ast.Attribute() | ast.Subscript() if isinstance(node.ctx, ast.Load):
             return part_of(scope, node)
         case ast.Tuple(elts=elts) | ast.List(elts=elts) if isinstance(node.ctx, ast.Load):
@@ -63,6 +64,15 @@ def tree_of(scope: Scope, node: ast.expr) -> Tree | None:
             return called(scope, node)
         case _:
             return None
+
+
+def whole(scope: Scope, name: str, node: ast.expr) -> Tree | None:
+    """What `name` holds, which others have from here on; nobody else has what the function returns last."""
+    found = scope.tree(name, node)
+    if found is not None and name in scope.last:
+        found = freshened(found, {path for of, path in scope.owned if of == name})
+    scope.disown(name)
+    return found
 
 
 def outside(scope: Scope, value: Any, node: ast.expr) -> Tree | None:
@@ -106,9 +116,12 @@ def part_of(scope: Scope, node: ast.Attribute | ast.Subscript) -> Tree | None:
             require_settled(scope, [base], node)
             if found is None:
                 return scope.reject(f"{described(base)} has no field `{node.attr}`", node)
-            return handed_out(scope, node, found)
+            hand_out(scope, [found], node)
+            return found
         case ast.Subscript(slice=index), Branch() if has_length(base):
-            return handed_out(scope, node, element_at(scope, base, index, node))
+            part = element_at(scope, base, index, node)
+            hand_out(scope, part.items if isinstance(part, Branch) and part.is_fresh else [part], node)
+            return part
         case ast.Attribute(attr=attr), Static(value=Enum() | ModuleType() as value) if hasattr(value, attr):
             return Static(getattr(value, attr))
         case _, Branch() | Static():
@@ -121,13 +134,6 @@ def part_of(scope: Scope, node: ast.Attribute | ast.Subscript) -> Tree | None:
 def note_array(scope: Scope, node: ast.expr) -> None:
     """The name `node` is used as an array."""
     scope.as_arrays |= {node.id} if isinstance(node, ast.Name) else set()
-
-
-def handed_out(scope: Scope, node: ast.Attribute | ast.Subscript, found: Tree) -> Tree:
-    """`found`, a part: a list or dictionary that is handed out belongs to two."""
-    if isinstance(found, Branch):
-        scope.owned -= {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-    return found
 
 
 def element_at(scope: Scope, base: Branch, index: ast.expr, node: ast.Subscript) -> Tree:
@@ -184,11 +190,11 @@ def put_together(scope: Scope, left: ast.expr, op: ast.operator, right: ast.expr
     if isinstance(op, ast.Mult) and type(count) is int and count * len(kinds[0].items) <= MOST_ITEMS:
         once = steadied(scope, kinds[0], (), left if first is kinds[0] else right)
         assert isinstance(once, Branch)
-        return row_like(once, once.items * count)
+        return row_like(once, tuple(map(shared, once.items)) * count)
     return None
 
 
 def holds_row(scope: Scope, node: ast.expr) -> bool:
-    """Whether `node` is a name of a tuple or list."""
-    found = scope.held.get(node.id) if isinstance(node, ast.Name) else None
+    """Whether `node` is a tuple or list that has a name, or is a part of one that has."""
+    found = base_of(scope, node) if isinstance(node, ast.Name | ast.Subscript | ast.Attribute) else None
     return isinstance(found, Branch) and found.kind in ("tuple", "list")
