@@ -98,7 +98,7 @@ def changed(scope: Scope, node: ast.expr) -> Change | None:
         return None
     place, nothing = place_of(scope, base), Leaf(ast.copy_location(ast.Constant(0), node))
     if place is None or place not in scope.owned:
-        scope.reject_shared(f"`{ast.unparse(base)}`", node, "make another one: `l + [e]`, `{**d, key: value}`")
+        scope.reject_shared(f"`{ast.unparse(base)}`", node)
         return Change(None, tree, nothing)
     start = len(place[1])
     inside = {path[start:] for name, path in scope.owned if name == place[0] and path[:start] == place[1]}

@@ -39,6 +39,9 @@ def of_builtin(scope: Scope, node: ast.Call) -> Tree | None:
     if (function is tuple or function is list) and len(node.args) == 1 and not node.keywords:
         items = items_of(scope, node.args[0])
         return None if items is None else in_row("tuple" if function is tuple else "list", tuple(items))
+    if function is sorted:
+        items = items_of_call(scope, node)
+        return None if items is None else in_row("list", tuple(items))
     if any(function is f for f in (sum, max, min, any, all)) and len(node.args) == 1 and not node.keywords:
         return total(scope, function, node)
     if function is dataclasses.replace and len(node.args) == 1:

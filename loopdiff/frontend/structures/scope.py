@@ -32,7 +32,7 @@ from loopdiff.source.functions import MISSING, SourceFunction, dotted_name
 from loopdiff.source.scopes import of_scope
 
 PLAIN = Leaf(ast.Constant(0))  # what names of numbers, arrays and functions hold, of which no more is known
-ANOTHER = "make another one: `{**d, key: value}`, `dataclasses.replace(r, field=value)`"
+ANOTHER = "make another one: `l + [e]`, `{**d, key: value}`, `dataclasses.replace(r, field=value)`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,14 +198,9 @@ class Scope:
             self.diagnostics.append(found)
         return Leaf(ast.copy_location(ast.Constant(0), node))
 
-    def reject_shared(
-        self,
-        what: str,
-        node: ast.AST,
-        hint: str = "make another one: `{**d, key: value}`, `dataclasses.replace(r, field=value)`",
-    ) -> None:
+    def reject_shared(self, what: str, node: ast.AST) -> None:
         """Reject the change of a list, dictionary or record that is not only here."""
-        self.reject(f"{what} is changed where others may have it, too", node, hint)
+        self.reject(f"{what} is changed where others may have it, too", node, ANOTHER)
 
     def flow(self) -> Flow:
         """What is known here."""

@@ -140,7 +140,7 @@ def augment(scope: Scope, node: ast.AugAssign) -> None:
             if tree is None:
                 scope.reject(f"`{ast.unparse(node)}` changes a structure", node)
             elif isinstance(tree, Branch) and tree.kind == "list" and not is_owned:
-                scope.reject_shared(f"`{name}`", node, f"write `{name} = {name} + [...]`")
+                scope.reject_shared(f"`{name}`", node)
             else:
                 assign_tree(scope, [target], tree, node)
         case ast.Subscript(value=base) | ast.Attribute(value=base) as target if isinstance(
