@@ -102,6 +102,7 @@ class Content:
             yield name
             yield from self.of_value(value)
         if source.apart is not None:
+            from loopdiff.frontend.structures.methods import methods_of
             from loopdiff.frontend.structures.trees import form, statics
 
             yield "apart"
@@ -109,6 +110,9 @@ class Content:
                 yield from (name, form(tree))
                 for value in statics(tree):
                     yield from self.of_value(value)
+                for method in dict.fromkeys(methods_of(tree)):
+                    if method in self.sources.known:
+                        yield from self.of_callee(method)
 
     def of_value(self, value: Any) -> Iterator[str]:
         rule = self.sources.rule_of(value)

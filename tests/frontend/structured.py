@@ -9,7 +9,7 @@ import dataclasses
 from collections import namedtuple
 from collections.abc import Callable
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -516,3 +516,87 @@ def dictionaries_that_grow(x, g):
     total = sum(p["w"].sum() for p in params["layers"])
     keys = sorted(state)
     return {k: state[k] for k in keys}, low * total, state.get("none", 3.0)
+
+
+# -- methods, properties and operators of records ------------------------------------------------------------
+@dataclasses.dataclass(frozen=True)
+class Vector:
+    """A point, with operators."""
+
+    x: float
+    y: float
+    dimension = 2
+
+    def __add__(self, other):
+        return Vector(self.x + other.x, self.y + other.y)
+
+    def __mul__(self, c):
+        return type(self)(self.x * c, self.y * c)
+
+    __rmul__ = __mul__
+
+    def __neg__(self):
+        return -1.0 * self
+
+    def dot(self, other):
+        return self.x * other.x + self.y * other.y
+
+    @property
+    def norm(self):
+        return np.sqrt(self.dot(self))
+
+    @classmethod
+    def polar(cls, r, t):
+        return cls(r * np.cos(t), r * np.sin(t))
+
+    @staticmethod
+    def origin():
+        return Vector(0.0, 0.0)
+
+
+@given([Vector(0.5, 0.3), Vector(-0.2, 0.7)], 0.1, 3)
+def vectors(points, h, n):
+    x, v = points
+    for _ in range(n):
+        v += h * -x * (1.0 / (1.0 + x.norm**3))
+        x = x + h * v
+    total = Vector.origin()
+    for p in points:
+        total = total + p + Vector.polar(p.norm, h)
+    return x, v.dot(total) * x.dimension
+
+
+@dataclasses.dataclass
+class Dense:
+    """A layer that is called."""
+
+    w: np.ndarray
+    act: str = "tanh"
+
+    def __call__(self, x):
+        return np.tanh(x @ self.w) if self.act == "tanh" else x @ self.w
+
+
+class Network(NamedTuple):
+    """Layers of layers, with a loss."""
+
+    hidden: list[Dense]
+    out: Dense
+
+    def loss(self, x):
+        for layer in self.hidden:
+            x = layer(x)
+        return (self.out(x) ** 2).mean() + self.penalty
+
+    @property
+    def penalty(self):
+        return 0.1 * sum((layer.w**2).sum() for layer in (*self.hidden, self.out))
+
+
+FIXED = Dense(draw(3, 3))
+
+
+@given(Network([Dense(draw(3, 3)), Dense(draw(3, 2), "none")], Dense(draw(2, 1))), draw(4, 3))
+def networks(net, x):
+    smaller = net._replace(hidden=[*net.hidden[:1], FIXED])._asdict()
+    return net.loss(FIXED(x)), sum(h(x).sum() for h in smaller["hidden"])

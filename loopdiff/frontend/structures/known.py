@@ -76,6 +76,9 @@ def of_call(scope: Scope, node: ast.Call) -> Any:
     match node:
         case ast.Call(args=[of, kinds]) if function is isinstance:
             return is_instance(scope, of, kinds)
+        case ast.Call(args=[of]) if function is type:
+            tree = base_of(scope, of)
+            return tree.type if isinstance(tree, Branch) else MISSING
         case ast.Call(args=[of]) if function is len:
             tree = base_of(scope, of)
             if not isinstance(tree, Branch) or not has_length(tree):

@@ -10,7 +10,8 @@ from typing import Any, cast
 from loopdiff.frontend.structures.effects import require_settled
 from loopdiff.frontend.structures.iterated import items_of, items_of_call, spread
 from loopdiff.frontend.structures.known import static
-from loopdiff.frontend.structures.rewriting import base_of, copied, display_of, element, hand_out
+from loopdiff.frontend.structures.methods import method_of
+from loopdiff.frontend.structures.rewriting import base_of, copied, display_of, element, function_at, hand_out
 from loopdiff.frontend.structures.scope import Scope
 from loopdiff.frontend.structures.signs import is_plain_record, is_record_class
 from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, dictionary_of, in_row, is_sequence
@@ -25,13 +26,16 @@ ALONE = "put it on a line of its own: `l.append(x)`, `last = l.pop()`"
 
 def of_builtin(scope: Scope, node: ast.Call) -> Tree | None:
     """`tuple`, `list`, `dict`, `sum` of structures, classes of records, and methods of structures."""
+    function = known_function(scope, node.func)
     match node:
         case ast.Call(func=ast.Attribute(value=base, attr=attr)) if isinstance(tree := base_of(scope, base), Branch):
+            if method_of(scope, tree, attr) is not None or function_at(scope, node.func) is not None:
+                return None
             found = method(scope, tree, attr, node)
             hand_out(scope, found.items if isinstance(found, Branch) and found.is_fresh else [found], node)
             return found
         case _:
-            function = scope.value_outside(node.func)
+            pass
     if function is dict and all(k.arg for k in node.keywords) and not node.args:
         return dictionary_of({k.arg: element(scope, k.value) for k in node.keywords})
     if function is dict and len(node.args) == 1 and all(k.arg for k in node.keywords):
@@ -46,10 +50,21 @@ def of_builtin(scope: Scope, node: ast.Call) -> Tree | None:
         return total(scope, function, node)
     if function is dataclasses.replace and len(node.args) == 1:
         tree = base_of(scope, node.args[0])
-        return replaced(scope, tree, node) if isinstance(tree, Branch) else None
+        found = replaced(scope, tree, node) if isinstance(tree, Branch) else None
+        hand_out(scope, found.items if isinstance(found, Branch) else (), node)
+        return found
     if isinstance(function, type) and is_record_class(function):
         return record(scope, function, node)
     return None
+
+
+def known_function(scope: Scope, node: ast.expr) -> Any:
+    """The function or class that `node` stands for; MISSING if that is open."""
+    value = scope.value_outside(node)
+    if isinstance(node, ast.Call):
+        return static(scope, node)
+    tree = function_at(scope, node) if value is MISSING else None
+    return tree.value if isinstance(tree, Static) else value
 
 
 def dictionary(scope: Scope, node: ast.Call) -> Tree | None:
@@ -101,6 +116,8 @@ def method(scope: Scope, tree: Branch, attr: str, node: ast.Call) -> Tree:
         if found is not MISSING:
             require_settled(scope, [tree, *(element(scope, a) for a in node.args[1:])], node)
             return found
+    if attr == "_asdict" and tree.kind == "record" and not node.args:
+        return dictionary_of(dict(zip(tree.keys, tree.items, strict=True)))
     if attr in ("items", "keys", "values") and (items := items_of_call(scope, node)) is not None:
         return in_row("list", tuple(items))
     return scope.reject(f"`{attr}` of {described(tree)} is not followed", node)

@@ -50,6 +50,8 @@ def rebuilt(scope: Scope, node: Any) -> Any:
     match node:
         case list():
             return [rebuilt_part(scope, part) for part in node]
+        case ast.Attribute() if scope.value_outside(node) is not MISSING:
+            return node
         case ast.Lambda(args=args, body=body):
             inner: Names = {**later(scope.held), **{a.arg: PLAIN for a in parameters(args)}}
             return copied(node, body=where_held(scope, inner, lambda: expression(scope, body)))
@@ -178,6 +180,17 @@ def base_of(scope: Scope, node: ast.expr) -> Tree | None:
     found = scope.tree_of(node)
     scope.owned = owned  # nothing is handed out
     return found
+
+
+def function_at(scope: Scope, node: ast.expr) -> Tree | None:
+    """The tree of `node`, which is called; None for methods."""
+    match node:
+        case ast.Attribute(value=base, attr=attr) if isinstance(tree := base_of(scope, base), Branch):
+            return tree.item(attr) if tree.kind == "record" else None
+        case ast.Name() | ast.Subscript() | ast.Attribute():
+            return base_of(scope, node)
+        case _:
+            return None
 
 
 def hand_out(scope: Scope, found: Iterable[Tree], node: ast.AST) -> None:

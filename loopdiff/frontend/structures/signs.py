@@ -20,7 +20,7 @@ from loopdiff.source.functions import SourceFunction, python_function
 from loopdiff.source.scopes import parameters
 
 OVERRIDDEN = (
-    "__getattribute__", "__getattr__", "__getitem__", "__iter__", "__len__", "__add__", "__mul__", "__contains__",
+    "__getattribute__", "__getattr__", "__setattr__", "__getitem__", "__iter__", "__len__", "__contains__",
 )  # fmt: skip
 CHANGING = ("at", "copyto", "fill", "fill_diagonal", "itemset", "partition", "put", "put_along_axis", "sort")
 KNOWN = (str, bytes, Enum, np.dtype, type, type(None), FunctionType, BuiltinFunctionType, ModuleType, np.ufunc)
@@ -62,8 +62,12 @@ def is_record_class(value: type) -> bool:
 def is_plain_record(kind: type) -> bool:
     """Whether a record does nothing but hold its fields: its special methods were generated."""
     own = (getattr(kind, name, None) for name in ("__init__", "__new__", *OVERRIDDEN))
-    codes = [function.__code__ for function in own if isinstance(function, FunctionType)]
-    return all(code.co_filename == "<string>" for code in codes)
+    return all(is_generated(function) for function in own if isinstance(function, FunctionType))
+
+
+def is_generated(function: FunctionType) -> bool:
+    """Whether Python wrote the function for a dataclass or a named tuple."""
+    return function.__code__.co_filename == "<string>" or function.__module__ == "dataclasses"
 
 
 def takes_structures(source: SourceFunction, sources: Sources) -> bool:
@@ -81,7 +85,9 @@ def is_taken(source: SourceFunction, node: ast.AST) -> bool:
             return True
         case ast.keyword(arg=None):
             return True
-        case ast.Attribute(value=ast.Name(id=name), attr=attr) if name in names:
+        case ast.Attribute(value=ast.Name(id=name), attr=attr) if name not in source.outer:
+            return attr not in FIELDS
+        case ast.Attribute(value=ast.BinOp() | ast.UnaryOp(), attr=attr):
             return attr not in FIELDS
         case ast.Call(func=ast.Attribute(attr=attr)) if attr in VIEWS:
             return True

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from loopdiff.frontend.structures.bindings import assign_tree, store
-from loopdiff.frontend.structures.calls import leading, pending_call
+from loopdiff.frontend.structures.calls import callee_of, leading, operator_call, pending_call
 from loopdiff.frontend.structures.changes import Change, changed, part_to_store
 from loopdiff.frontend.structures.iterated import items_of, known_range
 from loopdiff.frontend.structures.known import static
+from loopdiff.frontend.structures.methods import has_own_method
 from loopdiff.frontend.structures.rewriting import base_of, copied, display_of, element, expression, rebuilt, steadied
 from loopdiff.frontend.structures.scope import (
     PLAIN,
@@ -96,7 +97,8 @@ def change(scope: Scope, found: Change, node: ast.stmt) -> None:
 def assign(scope: Scope, targets: Sequence[ast.expr], value: ast.expr, node: ast.stmt) -> None:
     match targets, value:
         case [ast.Tuple(elts=elts)], ast.Call() if (
-            (pending := pending_call(scope, value)) is not None
+            (target := callee_of(scope, value.func)) is not None
+            and (pending := pending_call(scope, value, target, value)) is not None
             and pending[1] is not None
             and all(isinstance(i, Leaf) for i in pending[1].items)
             and len(elts) == len(pending[1].items)
@@ -136,7 +138,7 @@ def augment(scope: Scope, node: ast.AugAssign) -> None:
     match node.target:
         case ast.Name(id=name) as target if isinstance(scope.tree(name, target), Branch):
             is_owned = (name, ()) in scope.owned
-            tree = put_together(scope, name_read(name, target), node.op, node.value)
+            tree = together(scope, name_read(name, target), node)
             if tree is None:
                 scope.reject(f"`{ast.unparse(node)}` changes a structure", node)
             elif isinstance(tree, Branch) and tree.kind == "list" and not is_owned:
@@ -151,6 +153,15 @@ def augment(scope: Scope, node: ast.AugAssign) -> None:
             scope.out.append(copied(node, target=rebuilt(scope, target), value=expression(scope, node.value)))
             if isinstance(target, ast.Name):
                 scope.hold(target.id, PLAIN, node)
+
+
+def together(scope: Scope, read: ast.expr, node: ast.AugAssign) -> Tree | None:
+    """What `read` and the value of `node` give, where that is another structure."""
+    found = put_together(scope, read, node.op, node.value)
+    tree = base_of(scope, read)
+    if found is not None or not isinstance(tree, Branch) or has_own_method(tree, node.op):
+        return found
+    return operator_call(scope, ast.copy_location(ast.BinOp(read, node.op, node.value), node))
 
 
 def augment_part(scope: Scope, target: ast.Subscript | ast.Attribute, base: Branch, node: ast.AugAssign) -> None:
@@ -168,7 +179,7 @@ def augment_part(scope: Scope, target: ast.Subscript | ast.Attribute, base: Bran
         to = name_stored(own.expr.id, target)
         scope.out.append(copied(node, target=to, value=expression(scope, node.value)))
         store(scope, place, Leaf(own.expr), node)
-    elif (tree := put_together(scope, read, node.op, node.value)) is not None:
+    elif (tree := together(scope, read, node)) is not None:
         store(scope, place, tree, node)
     else:
         scope.reject(f"`{ast.unparse(node)}` changes a structure", node)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from loopdiff.frontend.structures.calls import called
+from loopdiff.frontend.structures.calls import called, operator_call, property_of
 from loopdiff.frontend.structures.effects import require_settled
 from loopdiff.frontend.structures.given import flattened, outer_tree
 from loopdiff.frontend.structures.iterated import MOST_ITEMS, comprehension, spread
@@ -58,8 +58,10 @@ def tree_of(scope: Scope, node: ast.expr) -> Tree | None:
         case ast.IfExp(test=test, body=body, orelse=orelse):
             known = static(scope, test)
             return None if known is MISSING else element(scope, body if known else orelse)
-        case ast.BinOp(left=left, op=ast.Add() | ast.Mult() as op, right=right):
-            return put_together(scope, left, op, right)
+        case ast.BinOp(left=left, op=op, right=right):
+            return put_together(scope, left, op, right) or operator_call(scope, node)
+        case ast.UnaryOp():
+            return operator_call(scope, node)
         case ast.Call():
             return called(scope, node)
         case _:
@@ -114,6 +116,8 @@ def part_of(scope: Scope, node: ast.Attribute | ast.Subscript) -> Tree | None:
         case ast.Attribute(), Branch(kind="record"):
             found = base.item(node.attr)
             require_settled(scope, [base], node)
+            if found is None and (made := property_of(scope, base, node)) is not None:
+                return made
             if found is None:
                 return scope.reject(f"{described(base)} has no field `{node.attr}`", node)
             hand_out(scope, [found], node)
@@ -180,7 +184,8 @@ def dictionary(scope: Scope, keys: Sequence[ast.expr | None], values: Sequence[a
 
 def put_together(scope: Scope, left: ast.expr, op: ast.operator, right: ast.expr) -> Tree | None:
     """`a + b` of two tuples or lists, or `n * a`."""
-    if not any(isinstance(n, ast.Tuple | ast.List) or holds_row(scope, n) for n in (left, right)):
+    is_row = any(isinstance(n, ast.Tuple | ast.List) or holds_row(scope, n) for n in (left, right))
+    if not is_row or not isinstance(op, ast.Add | ast.Mult):
         return None
     first, second = element(scope, left), element(scope, right)
     kinds = [t for t in (first, second) if isinstance(t, Branch) and t.kind in ("tuple", "list")]
