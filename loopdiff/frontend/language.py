@@ -139,7 +139,12 @@ ACCEPTED: tuple[Construct, ...] = (
         "0.1",
         "`x[i * m + j]` is row `i`, column `j`, where `0 <= j < m`: known to be apart, and checked once per call.",
     ),
-    Construct("shape, ndim, size, len", "M, N = A.shape\nx[0] = M + N + A.ndim + A.size + len(x)", "0.1"),
+    Construct(
+        "shape, ndim, size, len",
+        "M, N = A.shape\nB = np.zeros(A.shape[:1] + (2, *x.shape))\nx[0] = M + N + A.ndim + B.size + len(x)",
+        "0.1",
+        "Shapes of arguments are tuples like others.",
+    ),
     Construct(
         "np.empty, zeros, ones, full, ndarray",
         "M = A.shape[0]\nt = np.zeros((M, n + 1), dtype=np.float32)\nt[0, n] = s\nx[0] = t[0, n]",
@@ -317,9 +322,11 @@ ACCEPTED: tuple[Construct, ...] = (
     ),
     Construct(
         "global and closure arrays",
-        "y[:3] = WEIGHTS * x[:3]",
+        'y[:3] = WEIGHTS * x[:3]\nfor f in CONFIG["functions"]:\n    y[3] += CONFIG["rate"] * f(s)',
         "0.1",
-        "Read at each call as arguments are, not differentiated by; also attributes, and in functions that are called.",
+        "Read at each call as arguments are, not differentiated by; also attributes, and in functions that are called. "
+        "So are lists, dictionaries and records; another form of them, or other integers, texts or functions in them, "
+        "are another program.",
     ),
     Construct(
         "modules under any name",
@@ -426,7 +433,8 @@ ACCEPTED: tuple[Construct, ...] = (
     Construct(
         "function as an argument or result",
         "def scaled(c):\n    return lambda v: c * v\ndef twice(g, v):\n    return g(g(v))\n"
-        "y[0] = twice(scaled(3.0), s)",
+        "def euler(f, u, h):\n    return tuple(a + h * b for a, b in zip(u, f(u)))\n"
+        "u, v = euler(lambda u: (u[1], -u[0]), (s, 1.0), 0.1)\ny[0] = twice(scaled(3.0), u + v)",
         "0.1",
     ),
     Construct(
@@ -444,10 +452,13 @@ ACCEPTED: tuple[Construct, ...] = (
     Construct(
         "lists, tuples and dictionaries of known length",
         "shape = (n, n + 1)\nB = np.zeros(shape)\nparts = [x[:3], y[:3]]\nparts.append(parts[0] * s)\n"
-        'd = {"a": s, "b": B[0]}\nd = {**d, "a": d["a"] + 1.0}\nfirst, *rest = parts\n'
-        'y[0] = d["a"] + first[0] + len(rest) + shape[1]',
+        'd = {"a": s, "b": B[0]}\nd = {**d, "a": d["a"] + 1.0}\nd["a"] *= 2.0\nfirst, *rest = parts\n'
+        "rows = [[0.0] * 2 for _ in range(2)]\nfor i in range(2):\n    rows[i][1 - i] = x[i]\n"
+        'y[0] = d["a"] + first[0] + len(rest) + shape[1] + rows[0][1]',
         "0.1",
-        "Names become variables, one for each value. Subscripts are known. What others may have is not changed.",
+        "Names become variables, one for each value. Subscripts are known. What others may have is not changed: "
+        "`l[i] =`, `append`, `extend`, `insert`, `pop`, `update`, `setdefault`, `del` are for what the function made "
+        "and did not hand on.",
     ),
     Construct(
         "for over lists, zip, enumerate and dictionaries",
@@ -468,7 +479,8 @@ ACCEPTED: tuple[Construct, ...] = (
         'def norms(*vectors):\n    return {"each": [np.sum(v * v) for v in vectors]}\nstate = (x[0], y[0])\n'
         'for i in range(n):\n    state = step(state, {"k": s})\ny[1] = state[0] + norms(x, y)["each"][1]',
         "0.1",
-        "Also [of the decorated function](howto/structures.md). Named tuples and dataclasses, too; `*` and `**`.",
+        "Also [of the decorated function](howto/structures.md). Named tuples and dataclasses, too, with their methods, "
+        "properties and operators; `*` and `**`.",
     ),
     Construct(
         "return from inside",

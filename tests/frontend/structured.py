@@ -1,7 +1,7 @@
 """Programs with lists, tuples, dictionaries and records, as people write them, and arguments for each."""
 
 # Loops and branches are written the way users write them.
-# ruff: noqa: B905, SIM, PLR
+# ruff: noqa: B905, RUF005, SIM, PLR
 
 from __future__ import annotations
 
@@ -600,3 +600,25 @@ FIXED = Dense(draw(3, 3))
 def networks(net, x):
     smaller = net._replace(hidden=[*net.hidden[:1], FIXED])._asdict()
     return net.loss(FIXED(x)), sum(h(x).sum() for h in smaller["hidden"])
+
+
+# -- shapes --------------------------------------------------------------------------------------------------
+def zeros_of(shape, like):
+    assert len(shape) == 3
+    made = np.zeros(shape)
+    made[0] = like
+    return made.reshape(-1, *like.shape[1:])
+
+
+@given(draw(2, 3), draw(2, 3))
+def shapes(x, y):
+    assert x.shape == y.shape
+    assert x.shape != y.shape[:1]
+    size = 0
+    for n in x.shape:
+        size += n
+    both = (2, *x.shape)
+    z = np.zeros(x.shape[:-1] + (4,))
+    z[:, 1] = x[:, 0] * y[:, 1]
+    stacked = zeros_of(both, x) + zeros_of((2,) + y.shape, y)
+    return stacked, z.sum() * size * len(both)

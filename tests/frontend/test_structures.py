@@ -269,3 +269,10 @@ def test_structures_from_outside_are_read_at_each_call() -> None:
     assert len(compiled.structured) == 3
     settings = {"rate": 1, "kinds": (), "w": x}
     assert compiled(x) == pytest.approx(plain(x))
+
+
+def test_an_array_of_another_rank_is_another_program_where_its_shape_is_a_tuple() -> None:
+    counted = vectorize_grad(lambda p: p["x"].sum() * len(p["x"].shape))
+    assert [counted({"x": np.ones(shape)}) for shape in ((2,), (2, 2), (2,), (1, 1, 2))] == [2.0, 8.0, 2.0, 6.0]
+    scaled = vectorize_grad(lambda p: len(p))
+    assert (scaled({"x": np.ones(1)}), scaled({"x": 1.0}), len(scaled.structured)) == (1, 1, 1)

@@ -30,10 +30,10 @@ from loopdiff.frontend.structures.scope import (
     name_read,
 )
 from loopdiff.frontend.structures.statements import block
-from loopdiff.frontend.structures.trees import Branch, Leaf, Path, Tree, are_alike, described, leaves, with_leaves
+from loopdiff.frontend.structures.trees import Branch, Leaf, Rank, Tree, are_alike, described, leaves, with_leaves
 from loopdiff.frontend.structures.values import tree_of
 from loopdiff.ir.names import NameSupply
-from loopdiff.source.functions import SourceFunction
+from loopdiff.source.functions import MISSING, SourceFunction
 from loopdiff.source.scopes import own_names, parameters
 
 
@@ -41,14 +41,12 @@ def taken_apart(
     source: SourceFunction,
     sources: Sources,
     given: Mapping[str, Tree],
-    arrays: Collection[tuple[str, Path]] = (),
 ) -> Apart:
-    """`source` for what is `given` for its parameters; leaves at `arrays`, names of parameters with paths, are arrays.
+    """`source` for what is `given` for its parameters.
 
     What was rejected (LD104, LD134) is a number in what comes of it.
     """
     scope = Scope(source, sources, names_of(source.node), WALK)
-    scope.arrays = frozenset(scope.variable(name, path) for name, path in arrays if path)
     return apart(scope, source, given, inspect.Parameter.POSITIONAL_OR_KEYWORD, scope.hidden)
 
 
@@ -85,13 +83,19 @@ def of_local(local: Local, caller: Scope, source: SourceFunction, given: Mapping
     scope = inner_scope(around, source)
     scope.callees, scope.active = caller.callees, (*caller.active, key_of(source, given))
     found = apart(scope, source, given, inspect.Parameter.KEYWORD_ONLY, {})
-    found = replace(found, is_changed=bool(given) or not is_same(found.source.node, local.generic))
+    is_changed = any(map(is_apart, given.values())) or not is_same(found.source.node, local.generic)
+    found = replace(found, is_changed=is_changed)
     if found.is_changed:
         name = around.names.fresh(source.name)
         definition = copied(found.source.node, name=name)
         around.out.append(definition)
         found = replace(found, source=replace(found.source, name=name, node=definition))
     return found
+
+
+def is_apart(tree: Tree) -> bool:
+    """Whether what a parameter gets is more than a number, or an array, of which nothing or the rank is known."""
+    return not isinstance(tree, Leaf) or not (tree.known is MISSING or isinstance(tree.known, Rank))
 
 
 def is_same(first: ast.FunctionDef, second: ast.FunctionDef) -> bool:
@@ -203,11 +207,11 @@ def apart(
         apart=(*given.items(), *((of.text, outer_tree(there)) for of, there in scope.outside.items())),
         hidden=frozenset(hidden.values()),
     )
-    is_changed = bool(given) or not is_same(made, node)
+    is_changed = any(map(is_apart, given.values())) or not is_same(made, node)
     result = result_of(scope, node)
     return Apart(
-        own, result, became, is_changed or bool(hidden), hidden, scope.outside, frozenset(functions - read),
-        frozenset(scope.as_arrays), tuple(scope.diagnostics),
+        own, result, became, is_changed or bool(hidden), hidden, scope.outside, scope.uses_ranks,
+        frozenset(functions - read), frozenset(scope.as_arrays), tuple(scope.diagnostics),
     )  # fmt: skip
 
 

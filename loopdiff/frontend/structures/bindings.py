@@ -136,17 +136,11 @@ def write(scope: Scope, pairs: Sequence[Pair], node: ast.stmt) -> None:
         lambdas = [pair for pair in wanted if isinstance(pair[1], ast.Lambda)]
         scope.out += [ast.copy_location(ast.Assign([to], value), node) for to, value in lambdas]
         wanted = [pair for pair in wanted if pair not in lambdas]
-    arrays = {to.id for to, value in wanted if isinstance(to, ast.Name) and is_array(scope, value)}
-    scope.arrays = (scope.arrays - {to.id for to, _ in wanted if isinstance(to, ast.Name)}) | arrays
     targets, values = [to for to, _ in wanted], [value for _, value in wanted]
     if len(wanted) == 1:
         scope.out.append(ast.copy_location(ast.Assign(targets, values[0]), node))
     elif wanted:
         scope.out.append(assignment(targets, ast.copy_location(ast.Tuple(values, ast.Load()), node), node))
-
-
-def is_array(scope: Scope, value: ast.expr) -> bool:
-    return isinstance(value, ast.Name) and value.id in scope.arrays
 
 
 def is_same(to: ast.expr, value: ast.expr) -> bool:

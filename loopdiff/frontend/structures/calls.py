@@ -139,7 +139,8 @@ def without_structures(scope: Scope, node: ast.Call, target: Callee) -> tuple[as
         return None
     scope.diagnostics += [d for d in apart.diagnostics if d not in scope.diagnostics]
     scope.outside.update(apart.outside)
-    if not trees and not apart.is_changed and not apart.hidden and not is_method(scope, node.func):
+    scope.uses_ranks |= apart.uses_ranks
+    if not apart.is_changed and not apart.hidden and not is_method(scope, node.func):
         has_stars = any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords)
         is_known = apart.result is None and not has_stars
         return None if is_known else (call_with(given, node, rebuilt_part(scope, node.func)), apart.result)

@@ -13,7 +13,8 @@ import optree
 from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.structures.signs import is_known, is_plain_record
-from loopdiff.frontend.structures.trees import Branch, Kind, Leaf, Static, Tree
+from loopdiff.frontend.structures.trees import Branch, Kind, Leaf, Rank, Static, Tree
+from loopdiff.source.functions import MISSING
 
 SPACE = "loopdiff"
 ROWS = (list, tuple, dict)
@@ -90,13 +91,19 @@ def outer_tree(flat: tuple[list[Any], Any]) -> Tree:
 
 def given_leaf(value: Any) -> Tree:
     """A leaf of what a call gives."""
-    return Static(value) if is_known(value) else Leaf(Constant(0))
+    return Static(value) if is_known(value) else Leaf(Constant(0), rank_of(value))
+
+
+def rank_of(value: Any) -> Any:
+    """How many axes an array has; MISSING for numbers."""
+    shape = getattr(value, "shape", ())
+    return Rank(len(shape)) if shape != () else MISSING
 
 
 def outer_leaf(value: Any) -> Tree:
     """A leaf of what stands outside."""
     if not is_part(value):
-        return Leaf(Constant(0))
+        return Leaf(Constant(0), rank_of(value))
     return Leaf(Constant(value), value) if isinstance(value, int) else Static(value)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import math
 from dataclasses import replace
 from typing import Any, cast
 
@@ -46,7 +47,7 @@ def of_builtin(scope: Scope, node: ast.Call) -> Tree | None:
     if function is sorted:
         items = items_of_call(scope, node)
         return None if items is None else in_row("list", tuple(items))
-    if any(function is f for f in (sum, max, min, any, all)) and len(node.args) == 1 and not node.keywords:
+    if any(function is f for f in (sum, math.prod, max, min, any, all)) and len(node.args) == 1 and not node.keywords:
         return total(scope, function, node)
     if function is dataclasses.replace and len(node.args) == 1:
         tree = base_of(scope, node.args[0])
@@ -87,10 +88,11 @@ def total(scope: Scope, function: Any, node: ast.Call) -> Tree | None:
     if items is None:
         return None
     values = [display_of(scope, i, node) for i in items]
-    if function is sum:
-        found: ast.expr = ast.copy_location(ast.Constant(0), node)
+    if function is sum or function is math.prod:
+        op = ast.Add() if function is sum else ast.Mult()
+        found: ast.expr = ast.copy_location(ast.Constant(0 if function is sum else 1), node)
         for value in values:
-            found = ast.copy_location(ast.BinOp(found, ast.Add(), value), node)
+            found = ast.copy_location(ast.BinOp(found, op, value), node)
         return Leaf(found)
     if function is any or function is all:
         of_each: list[ast.expr] = [ast.copy_location(ast.Constant(function is all), node), *values]

@@ -49,7 +49,7 @@ def rebuilt(scope: Scope, node: Any) -> Any:
     """`node`, or list of nodes, with its parts without structures."""
     match node:
         case list():
-            return [rebuilt_part(scope, part) for part in node]
+            return [made for part in node for made in rebuilt_parts(scope, part)]
         case ast.Attribute() if scope.value_outside(node) is not MISSING:
             return node
         case ast.Lambda(args=args, body=body):
@@ -86,6 +86,15 @@ def by_name(scope: Scope, node: ast.expr) -> ast.expr:
         return expression(scope, node)
     keys = [ast.copy_location(ast.Constant(key), node) for key in found.keys]
     return ast.copy_location(ast.Dict(list(keys), [display_of(scope, item, node) for item in found.items]), node)
+
+
+def rebuilt_parts(scope: Scope, part: Any) -> list[Any]:
+    """A part of a list of nodes; for `*row`, all that are in the row."""
+    tree = base_of(scope, part.value) if isinstance(part, ast.Starred) else None
+    if tree is None or not is_sequence(tree):
+        return [rebuilt_part(scope, part)]
+    assert isinstance(tree, Branch)
+    return [display_of(scope, item, part) for item in tree.items]
 
 
 def rebuilt_part(scope: Scope, part: Any) -> Any:

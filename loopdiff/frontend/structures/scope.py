@@ -72,12 +72,10 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """What is known in one place: what names hold, whose lists and dictionaries nobody else has (`owned`), which
-    variables are `arrays`."""
+    """What is known in one place: what names hold, whose lists and dictionaries nobody else has (`owned`)."""
 
     held: Names
     owned: frozenset[Place]
-    arrays: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +124,7 @@ class Apart:
     is_changed: bool
     hidden: Mapping[Hidden, str]
     outside: Mapping[Outer, Tree]
+    uses_ranks: bool = False
     unused: frozenset[str] = frozenset()
     as_arrays: frozenset[str] = frozenset()
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -155,7 +154,8 @@ class Scope:
     `held`: what its names hold here; `out` is the block being written. `captured` is what functions in it read of its
     names; `owned` the places of lists and dictionaries that nobody else has, `as_arrays` names that are used as arrays
     and hold none. `outer` are values from outside that it gets names for, `outside` structures from there, `hidden`
-    parameters for what is in these, `variables` the names of what names hold parts of, `arrays` those that are arrays.
+    parameters for what is in these, `variables` the names of what names hold parts of. `uses_ranks`: what arrays were
+    said to have for axes mattered.
     `callees` are functions that were taken apart, `active` those that are being so. `jumped`: what was known at jumps
     out of the loop around. `may_run_ahead`: whether calls can be put before the statement; `ahead` are those that were,
     `leading` those that it evaluates before it reads anything. `around`: where the function is defined inside another;
@@ -184,7 +184,7 @@ class Scope:
     may_run_ahead: bool = True
     leading: frozenset[int] = frozenset()
     ahead: dict[int, Any] = field(default_factory=dict)
-    arrays: frozenset[str] = frozenset()
+    uses_ranks: bool = False
     diagnostics: list[Diagnostic] = field(default_factory=list)
     around: Scope | None = None
     bound: Mapping[str, Held | None] = field(default_factory=dict)
@@ -204,11 +204,11 @@ class Scope:
 
     def flow(self) -> Flow:
         """What is known here."""
-        return Flow(dict(self.held), frozenset(self.owned), self.arrays)
+        return Flow(dict(self.held), frozenset(self.owned))
 
     def go_on(self, flow: Flow) -> None:
         """Go on where that is known."""
-        self.held, self.owned, self.arrays = dict(flow.held), set(flow.owned), flow.arrays
+        self.held, self.owned = dict(flow.held), set(flow.owned)
 
     def said(self) -> tuple[int, int]:
         """How much was said so far."""
@@ -353,7 +353,7 @@ def met(*flows: Flow) -> Flow:
         held = joined(first.held, other.held)
         both, all_owned = (first, other), first.owned | other.owned
         owned = {at for at in all_owned if all(at in flow.owned or at[0] not in flow.held for flow in both)}
-        first = Flow(held, frozenset(owned), first.arrays & other.arrays)
+        first = Flow(held, frozenset(owned))
     return first
 
 

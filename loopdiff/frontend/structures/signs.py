@@ -75,7 +75,8 @@ def takes_structures(source: SourceFunction, sources: Sources) -> bool:
     own = source.signature.parameters.values()
     if any(p.default is not p.empty and not isinstance(p.default, int | float | complex) for p in own):
         return True
-    return any(is_taken(one, node) for one in reached(source, sources) for node in ast.walk(one.node))
+    nodes = ((one, node) for one in reached(source, sources) for node in ast.walk(one.node))
+    return any(is_taken(one, node) or has_shape(node) for one, node in nodes)
 
 
 def is_taken(source: SourceFunction, node: ast.AST) -> bool:
@@ -102,6 +103,26 @@ def is_taken(source: SourceFunction, node: ast.AST) -> bool:
         case ast.Starred(value=ast.Name(id=name)) if name in names:
             return True
         case ast.Compare(left=ast.Name(id=name), comparators=[ast.Constant(value=None | str())]) if name in names:
+            return True
+        case _:
+            return False
+
+
+def has_shape(node: ast.AST) -> bool:
+    """Whether a shape is used as a tuple."""
+    match node:
+        case ast.Starred(value=value) | ast.Assign(targets=[ast.Name()], value=value):
+            return is_shape(value)
+        case ast.BinOp(left=left, right=right):
+            return is_shape(left) or is_shape(right)
+        case _:
+            return False
+
+
+def is_shape(node: ast.expr) -> bool:
+    """Whether `node` is a shape, or a part of one."""
+    match node:
+        case ast.Attribute(attr="shape") | ast.Subscript(value=ast.Attribute(attr="shape"), slice=ast.Slice()):
             return True
         case _:
             return False

@@ -27,7 +27,7 @@ from loopdiff.frontend.structures.scope import (
     stored_names,
     torn,
 )
-from loopdiff.frontend.structures.trees import Branch, Leaf, Tree, dictionary_of, form, in_row, leaves
+from loopdiff.frontend.structures.trees import Branch, Leaf, Rank, Tree, dictionary_of, form, in_row, leaves
 from loopdiff.frontend.structures.values import put_together
 from loopdiff.source.functions import MISSING
 
@@ -151,7 +151,7 @@ def augment(scope: Scope, node: ast.AugAssign) -> None:
             augment_part(scope, target, tree, node)
         case target:
             scope.out.append(copied(node, target=rebuilt(scope, target), value=expression(scope, node.value)))
-            if isinstance(target, ast.Name):
+            if isinstance(target, ast.Name) and not isinstance(scope.known(target.id), Rank):
                 scope.hold(target.id, PLAIN, node)
 
 
@@ -168,7 +168,8 @@ def augment_part(scope: Scope, target: ast.Subscript | ast.Attribute, base: Bran
     """`p["w"] += e`: an array changes in place, for all that have it; a number where nobody else has the list or
     dictionary."""
     own = base_of(scope, read := copied(target, ctx=ast.Load()))
-    if isinstance(own, Leaf) and isinstance(own.expr, ast.Name) and own.expr.id in scope.arrays:
+    if isinstance(own, Leaf) and isinstance(own.expr, ast.Name) and isinstance(own.known, Rank):
+        scope.uses_ranks = True
         to = name_stored(own.expr.id, target)
         scope.out.append(copied(node, target=to, value=expression(scope, node.value)))
         return
@@ -333,8 +334,7 @@ def steady_block(scope: Scope, nodes: Sequence[ast.stmt], names: Names) -> list[
 
 def says_as_much(start: Flow, after: Flow) -> bool:
     """Whether nothing that is known before an iteration is unknown after it."""
-    is_known = start.owned <= after.owned and start.arrays <= after.arrays
-    return is_known and all(is_steady(held, after.held[name]) for name, held in start.held.items())
+    return start.owned <= after.owned and all(is_steady(held, after.held[name]) for name, held in start.held.items())
 
 
 def is_steady(before: Held, after: Held) -> bool:

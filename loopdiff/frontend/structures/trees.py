@@ -13,10 +13,17 @@ Kind = Literal["tuple", "list", "dict", "record"]
 Path = tuple[Any, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """An array has so many axes."""
+
+    axes: int
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Leaf:
-    """One value, a number or an array: that of the expression `expr`. `known`: which integer it is, or which function
-    that is defined inside; MISSING for others."""
+    """One value, a number or an array: that of the expression `expr`. `known`: which integer it is, of which rank an
+    array, or which function that is defined inside; MISSING for others."""
 
     expr: ast.expr
     known: Any = MISSING
@@ -169,7 +176,7 @@ def are_alike(a: Tree, b: Tree) -> bool:
 
 def same(a: Any, b: Any) -> bool:
     """Whether two values that are known before the loops run are one for them."""
-    return a is b or (type(a) is type(b) and isinstance(a, str | int) and a == b)
+    return a is b or (type(a) is type(b) and isinstance(a, str | int | Rank) and a == b)
 
 
 def form(tree: Tree) -> str:

@@ -13,16 +13,17 @@ import numpy as np
 
 from loopdiff.frontend.structures.calls import called, operator_call, property_of
 from loopdiff.frontend.structures.effects import require_settled
-from loopdiff.frontend.structures.given import flattened, outer_tree
+from loopdiff.frontend.structures.given import flattened, outer_tree, rank_of
 from loopdiff.frontend.structures.iterated import MOST_ITEMS, comprehension, spread
 from loopdiff.frontend.structures.known import static
-from loopdiff.frontend.structures.rewriting import base_of, display_of, element, hand_out, steadied, with_base
+from loopdiff.frontend.structures.rewriting import base_of, display_of, element, hand_out, rebuilt, steadied, with_base
 from loopdiff.frontend.structures.scope import Outer, Scope
 from loopdiff.frontend.structures.signs import is_constant, is_data
 from loopdiff.frontend.structures.trees import (
     Branch,
     Leaf,
     Path,
+    Rank,
     Static,
     Tree,
     described,
@@ -58,10 +59,8 @@ def tree_of(scope: Scope, node: ast.expr) -> Tree | None:
         case ast.IfExp(test=test, body=body, orelse=orelse):
             known = static(scope, test)
             return None if known is MISSING else element(scope, body if known else orelse)
-        case ast.BinOp(left=left, op=op, right=right):
-            return put_together(scope, left, op, right) or operator_call(scope, node)
-        case ast.UnaryOp():
-            return operator_call(scope, node)
+        case ast.BinOp() | ast.UnaryOp() | ast.Compare():
+            return operation(scope, node)
         case ast.Call():
             return called(scope, node)
         case _:
@@ -88,14 +87,14 @@ def outside(scope: Scope, value: Any, node: ast.expr) -> Tree | None:
     here = Outer(function, text)
     now = here.reader()()
     if isinstance(now, np.ndarray):
-        return Leaf(scope.parameter_for(here, node))
+        return Leaf(scope.parameter_for(here, node), rank_of(now))
     scope.outside[here] = flattened((now,))
     tree = outer_tree(scope.outside[here])
 
     def leaf_at(path: Path, leaf: Leaf) -> Leaf:
-        if leaf.known is not MISSING:
+        if isinstance(leaf.known, int):
             return Leaf(ast.copy_location(ast.Constant(leaf.known), node), leaf.known)
-        return Leaf(scope.parameter_for(replace(here, path=path), node))
+        return Leaf(scope.parameter_for(replace(here, path=path), node), leaf.known)
 
     return with_leaves(tree, leaf_at)
 
@@ -111,6 +110,10 @@ def part_of(scope: Scope, node: ast.Attribute | ast.Subscript) -> Tree | None:
     """A field or an element."""
     base = base_of(scope, node.value)
     match node, base:
+        case ast.Attribute(attr="shape"), None | Leaf() if isinstance(rank := rank_at(scope, node.value, base), Rank):
+            scope.uses_ranks = True
+            whole = rebuilt(scope, node)
+            return in_row("tuple", tuple(Leaf(subscript(whole, k)) for k in range(rank.axes)))
         case _, None:
             return None
         case ast.Attribute(), Branch(kind="record"):
@@ -133,6 +136,15 @@ def part_of(scope: Scope, node: ast.Attribute | ast.Subscript) -> Tree | None:
             return scope.reject(f"`{ast.unparse(node.value)}` is {described(base)}", node, "pass it as an array")
         case _:
             return Leaf(with_base(scope, node, display_of(scope, base, node.value)))
+
+
+def rank_at(scope: Scope, node: ast.expr, tree: Leaf | None) -> Any:
+    """How many axes an array has, where that is known."""
+    return scope.known(node.id) if tree is None and isinstance(node, ast.Name) else getattr(tree, "known", MISSING)
+
+
+def subscript(node: ast.expr, k: int) -> ast.expr:
+    return ast.copy_location(ast.Subscript(node, ast.copy_location(ast.Constant(k), node), ast.Load()), node)
 
 
 def note_array(scope: Scope, node: ast.expr) -> None:
@@ -182,6 +194,19 @@ def dictionary(scope: Scope, keys: Sequence[ast.expr | None], values: Sequence[a
     return dictionary_of(found)
 
 
+def operation(scope: Scope, node: ast.BinOp | ast.UnaryOp | ast.Compare) -> Tree | None:
+    """An operator between structures."""
+    match node:
+        case ast.BinOp(left=left, op=op, right=right):
+            return put_together(scope, left, op, right) or operator_call(scope, node)
+        case ast.UnaryOp():
+            return operator_call(scope, node)
+        case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq() as op], comparators=[right]):
+            return compared_rows(scope, left, op, right, node)
+        case _:
+            return None
+
+
 def put_together(scope: Scope, left: ast.expr, op: ast.operator, right: ast.expr) -> Tree | None:
     """`a + b` of two tuples or lists, or `n * a`."""
     is_row = any(isinstance(n, ast.Tuple | ast.List) or holds_row(scope, n) for n in (left, right))
@@ -197,6 +222,23 @@ def put_together(scope: Scope, left: ast.expr, op: ast.operator, right: ast.expr
         assert isinstance(once, Branch)
         return row_like(once, tuple(map(shared, once.items)) * count)
     return None
+
+
+def compared_rows(scope: Scope, left: ast.expr, op: ast.cmpop, right: ast.expr, node: ast.expr) -> Tree | None:
+    """`a == b` of two tuples or lists: whether all elements are equal."""
+    if not all(isinstance(n, ast.Tuple | ast.List) or holds_row(scope, n) for n in (left, right)):
+        return None
+    first, second = element(scope, left), element(scope, right)
+    if not (isinstance(first, Branch) and isinstance(second, Branch)):
+        return None
+    is_equal = isinstance(op, ast.Eq)
+    if first.kind != second.kind or len(first.items) != len(second.items):
+        return Leaf(ast.copy_location(ast.Constant(not is_equal), node), not is_equal)
+    found: list[ast.expr] = [ast.copy_location(ast.Constant(is_equal), node)]
+    for a, b in zip(first.items, second.items, strict=True):
+        values = [display_of(scope, a, left), display_of(scope, b, right)]
+        found.append(ast.copy_location(ast.Compare(values[0], [op], values[1:]), node))
+    return Leaf(ast.copy_location(ast.BoolOp(ast.And() if is_equal else ast.Or(), found), node))
 
 
 def holds_row(scope: Scope, node: ast.expr) -> bool:
