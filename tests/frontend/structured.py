@@ -622,3 +622,24 @@ def shapes(x, y):
     z[:, 1] = x[:, 0] * y[:, 1]
     stacked = zeros_of(both, x) + zeros_of((2,) + y.shape, y)
     return stacked, z.sum() * size * len(both)
+
+
+# -- None until there is something ---------------------------------------------------------------------------
+@given(draw(6), 0.1)
+def none_until(x, least):
+    best, at, previous, total, found = None, None, None, None, None
+    s = 0.0
+    for i, v in enumerate(x):
+        if best is None or v < best:
+            best, at = v, i
+        if previous is not None:
+            s += previous * v
+        previous = v * 2.0
+        total = v if total is None else total + v**2
+        if found is None and v > least:
+            found = v
+        if not (found is None or v < 100.0):
+            found = None
+    if found is not None and found > 0.0:
+        s *= found
+    return s + best * x[at] + total

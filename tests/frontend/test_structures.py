@@ -276,3 +276,17 @@ def test_an_array_of_another_rank_is_another_program_where_its_shape_is_a_tuple(
     assert [counted({"x": np.ones(shape)}) for shape in ((2,), (2, 2), (2,), (1, 1, 2))] == [2.0, 8.0, 2.0, 6.0]
     scaled = vectorize_grad(lambda p: len(p))
     assert (scaled({"x": np.ones(1)}), scaled({"x": 1.0}), len(scaled.structured)) == (1, 1, 1)
+
+
+def test_none_that_is_read_as_a_number_is_an_error() -> None:
+    def first(x, limit):
+        found = None
+        for v in x:
+            if found is None and v > limit:
+                found = v
+        return 2.0 * found
+
+    compiled = vectorize_grad(first)
+    assert compiled(np.array([1.0, 2.0, 3.0]), 1.5) == 4.0
+    with pytest.raises(ArgumentError, match="LD332: assertion failed: `found` is None"):
+        compiled(np.array([1.0, 2.0, 3.0]), 4.0)

@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.callees import Sources
+from loopdiff.frontend.structures.absent import names_with_none
 from loopdiff.frontend.structures.arguments import written_defaults
 from loopdiff.frontend.structures.given import outer_tree
 from loopdiff.frontend.structures.rewriting import copied, later
@@ -131,13 +132,14 @@ def of_definition(around: Scope, node: ast.FunctionDef) -> ast.FunctionDef:
 
 
 def without_idle(scope: Scope, body: list[ast.stmt]) -> list[ast.stmt]:
-    """`body` without functions inside that nothing calls as they are, in single values; what is wrong with others is
-    among the diagnostics."""
+    """`body` without functions inside that nothing calls as they are, in single values, and without flags that nothing
+    reads; what is wrong with other functions is among the diagnostics."""
     wrong = [(of, said) for of, said in scope.generic if said]
     while True:
         nodes = [n for stmt in body for n in ast.walk(stmt)]
         read = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
         idle = {id(n) for n in nodes if is_idle(n, read)} if wrong else set[int]()
+        idle |= {id(n) for n in nodes if id(n) in scope.fills and scope.fills[id(n)][1] not in read}
         if not idle:
             break
         body = [made for stmt in body for made in without(stmt, idle)]
@@ -185,6 +187,7 @@ def apart(
         became[name] = tuple(leaf.expr.id for _, leaf in leaves(own) if isinstance(leaf.expr, ast.Name))
         functions |= {leaf.expr.id for _, leaf in leaves(own) if isinstance(leaf.known, Local)}
         scope.hold(name, own, known[name])
+    scope.flags = {name: scope.names.fresh(f"no_{name}") for name in names_with_none(node)}
     with scope.block() as body:
         block(scope, node.body)
     body = without_idle(scope, body)

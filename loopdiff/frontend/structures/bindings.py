@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from loopdiff.frontend.structures.absent import note_none
 from loopdiff.frontend.structures.changes import part_at, part_to_store, with_part
 from loopdiff.frontend.structures.rewriting import assignment, base_of, expression, rebuilt, steadied, with_base
 from loopdiff.frontend.structures.scope import PLAIN, Place, Scope, in_variables, name_stored, stored_names
@@ -57,6 +58,7 @@ def settle(scope: Scope, found: Assigned, node: ast.stmt) -> None:
     write(scope, found.pairs, node)
     for name, now in found.held.items():
         scope.hold(name, now, node)
+        note_none(scope, name, now, node)
     for (name, path), _ in found.parts:
         scope.disown(name, path)
     scope.owned |= {(name, (*path, *inner)) for (name, path), tree in found.parts for inner in fresh_paths(tree)}

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Any
 
+from loopdiff.frontend.structures.absent import may_be_none
 from loopdiff.frontend.structures.effects import require_settled
 from loopdiff.frontend.structures.rewriting import base_of
 from loopdiff.frontend.structures.scope import Scope
@@ -145,6 +146,8 @@ def compared(scope: Scope, left: ast.expr, op: ast.cmpop, right: ast.expr) -> An
     """A comparison of values that are known, or of a structure or an array with None."""
     is_none = isinstance(right, ast.Constant) and right.value is None and isinstance(op, ast.Is | ast.IsNot)
     if is_none and isinstance(left, ast.Name) and left.id in scope.held:
+        if may_be_none(scope, left.id):
+            return MISSING
         held = scope.tree(left.id, left)
         return (isinstance(held, Static) and held.value is None) is isinstance(op, ast.Is)
     if isinstance(op, ast.In | ast.NotIn):

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
+from loopdiff.frontend.structures.absent import NOTHING, facts, knowing, require_number, test_of_none
 from loopdiff.frontend.structures.scope import PLAIN, Local, Names, Scope, Torn, name_read, name_stored, stored_names
 from loopdiff.frontend.structures.signs import is_known
 from loopdiff.frontend.structures.trees import (
@@ -27,6 +28,8 @@ Display = ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp
 
 def expression(scope: Scope, node: ast.expr) -> ast.expr:
     """`node` without structures: where it is one it is written out."""
+    if (flag := test_of_none(scope, node)) is not None:
+        return flag
     found = scope.tree_of(node)
     return rebuilt(scope, node) if found is None else display_of(scope, found, node)
 
@@ -52,19 +55,17 @@ def rebuilt(scope: Scope, node: Any) -> Any:
             return [made for part in node for made in rebuilt_parts(scope, part)]
         case ast.Attribute() if scope.value_outside(node) is not MISSING:
             return node
+        case ast.Name(ctx=ast.Load()):
+            require_number(scope, node)
+            return node
         case ast.Lambda(args=args, body=body):
             inner: Names = {**later(scope.held), **{a.arg: PLAIN for a in parameters(args)}}
             return copied(node, body=where_held(scope, inner, lambda: expression(scope, body)))
         case ast.ListComp() | ast.GeneratorExp() | ast.SetComp() | ast.DictComp():
             return plain_comprehension(scope, node)
-        case ast.IfExp(test=test, body=body, orelse=orelse):
+        case ast.IfExp() | ast.BoolOp():
             with scope.in_place():
-                return copied(
-                    node, test=expression(scope, test), body=expression(scope, body), orelse=expression(scope, orelse)
-                )
-        case ast.BoolOp(values=values):
-            with scope.in_place():
-                return copied(node, values=[expression(scope, v) for v in values])
+                return by_turns(scope, node)
         case ast.Call(func=function, args=[arguments, directions]) if is_directed(node):
             parts = [expression(scope, arguments), by_name(scope, directions)]
             return copied(node, func=rebuilt(scope, function), args=parts)
@@ -72,6 +73,22 @@ def rebuilt(scope: Scope, node: Any) -> Any:
             return copied(node, **{name: rebuilt_part(scope, part) for name, part in ast.iter_fields(node)})
         case _:
             return node
+
+
+def by_turns(scope: Scope, node: ast.IfExp | ast.BoolOp) -> ast.expr:
+    """A conditional expression, or `and` and `or`: each part where what comes before it says what it does."""
+    if isinstance(node, ast.IfExp):
+        test, (yes, no) = expression(scope, node.test), facts(node.test)
+        with knowing(scope, yes):
+            body = expression(scope, node.body)
+        with knowing(scope, no):
+            return copied(node, test=test, body=body, orelse=expression(scope, node.orelse))
+    values, known = list[ast.expr](), NOTHING
+    for value in node.values:
+        with knowing(scope, known):
+            values.append(expression(scope, value))
+        known |= facts(value)[0 if isinstance(node.op, ast.And) else 1]
+    return copied(node, values=values)
 
 
 def is_directed(node: ast.Call) -> bool:
@@ -150,7 +167,7 @@ def element(scope: Scope, node: ast.expr) -> Tree:
         case ast.Name() | ast.Attribute() if is_known(value := scope.value_outside(node)):
             return Static(value)
         case ast.Name(id=name):
-            return Leaf(node, scope.known(name))
+            return Leaf(rebuilt(scope, node), scope.known(name))
         case ast.Constant(value=int() as value):
             return Leaf(node, value)
         case _:

@@ -17,6 +17,7 @@ from loopdiff.frontend.structures.trees import (
     Branch,
     Leaf,
     Path,
+    Static,
     Tree,
     are_alike,
     described,
@@ -161,6 +162,7 @@ class Scope:
     `leading` those that it evaluates before it reads anything. `around`: where the function is defined inside another;
     `bound` are names of lambdas and comprehensions around an expression, and what is called so outside of these;
     `last` those that a `return` reads once, when nobody else can any more;
+    `flags` say of names whether they hold None, `fills` are statements that matter if a flag is read;
     `generic` what is wrong with functions inside where they are given single values, by the name or the lambda.
     """
 
@@ -189,6 +191,8 @@ class Scope:
     around: Scope | None = None
     bound: Mapping[str, Held | None] = field(default_factory=dict)
     last: frozenset[str] = frozenset()
+    flags: dict[str, str] = field(default_factory=dict)
+    fills: dict[int, tuple[ast.stmt, str]] = field(default_factory=dict)
     generic: list[tuple[str | ast.Lambda, list[Diagnostic]]] = field(default_factory=list)
 
     def reject(self, message: str, node: ast.AST, hint: str | None = None) -> Leaf:
@@ -246,6 +250,8 @@ class Scope:
         found = self.held.get(name)
         match found:
             case None | Leaf(expr=PLAIN.expr):
+                return None
+            case Torn(Static(value=None), Leaf()) | Torn(Leaf(), Static(value=None)) if name in self.flags:
                 return None
             case Torn(first, second):
                 words = ", or ".join(described(held) for held in (first, second))

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
+from loopdiff.frontend.structures.absent import facts, learn, require_number
 from loopdiff.frontend.structures.bindings import assign_tree, store
 from loopdiff.frontend.structures.calls import callee_of, leading, operator_call, pending_call
 from loopdiff.frontend.structures.changes import Change, changed, part_to_store
@@ -103,6 +104,7 @@ def assign(scope: Scope, targets: Sequence[ast.expr], value: ast.expr, node: ast
             and all(isinstance(i, Leaf) for i in pending[1].items)
             and len(elts) == len(pending[1].items)
             and not any(isinstance(e, ast.Starred | ast.Tuple | ast.List) for e in elts)
+            and scope.flags.keys().isdisjoint(stored_names(targets))
         ):
             scope.out.append(copied(node, targets=[rebuilt(scope, targets[0])], value=pending[0]))
             for name in stored_names(targets):
@@ -150,6 +152,8 @@ def augment(scope: Scope, node: ast.AugAssign) -> None:
         ):
             augment_part(scope, target, tree, node)
         case target:
+            if isinstance(target, ast.Name):
+                require_number(scope, target)
             scope.out.append(copied(node, target=rebuilt(scope, target), value=expression(scope, node.value)))
             if isinstance(target, ast.Name) and not isinstance(scope.known(target.id), Rank):
                 scope.hold(target.id, PLAIN, node)
@@ -210,8 +214,9 @@ def branch(scope: Scope, node: ast.If) -> bool:
         return block(scope, node.body if known else node.orelse)
     test = expression(scope, node.test)
     before, ends, parts = scope.flow(), list[Flow](), list[list[ast.stmt]]()
-    for nodes in (node.body, node.orelse):
+    for nodes, known in zip((node.body, node.orelse), facts(node.test), strict=True):
         scope.go_on(before)
+        learn(scope, known)
         with scope.block() as out:
             if block(scope, nodes):
                 ends.append(scope.flow())

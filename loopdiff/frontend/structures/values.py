@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from loopdiff.frontend.structures.absent import may_be_none
 from loopdiff.frontend.structures.calls import called, operator_call, property_of
 from loopdiff.frontend.structures.effects import require_settled
 from loopdiff.frontend.structures.given import flattened, outer_tree, rank_of
@@ -115,6 +116,9 @@ def part_of(scope: Scope, node: ast.Attribute | ast.Subscript) -> Tree | None:
             whole = rebuilt(scope, node)
             return in_row("tuple", tuple(Leaf(subscript(whole, k)) for k in range(rank.axes)))
         case _, None:
+            if isinstance(node.value, ast.Name) and may_be_none(scope, node.value.id):
+                hint = "make the array before: `np.zeros(...)`"
+                return scope.reject(f"`{node.value.id}` holds None, or an array", node.value, hint)
             return None
         case ast.Attribute(), Branch(kind="record"):
             found = base.item(node.attr)
