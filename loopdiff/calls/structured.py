@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, wraps
+from operator import itemgetter
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -45,6 +46,9 @@ MakeFlat = Callable[[SourceFunction, Sources, Names], "Flat"]
 
 class Flat(Protocol):
     """The function of the leaves, as `api.Differentiable` is one."""
+
+    program: Any
+    requested: Names
 
     def __call__(self, /, *args: Any) -> Any: ...
     def value_and_grad(self, /, *args: Any) -> tuple[Any, Any]: ...
@@ -117,6 +121,19 @@ class StructuredCalls:
         """The arguments of `flat`."""
         found = flattened(args)[0]
         return (*[found[k] for k in self.taken], *[read() for read in self.readers])
+
+    def plain(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """`function`, which takes structures, as a function of their leaves, which gives those of its result."""
+
+        @wraps(function)
+        def of_parts(*values: Any) -> Any:
+            found = [value for _, value, _ in sorted(self.known, key=itemgetter(0))]
+            for k, value in zip(self.taken, values, strict=False):
+                found.insert(k, value)
+            result, form = function(*of_leaves(self.spec, found)), self.apart.result
+            return result if form is None else tuple(leaves_like(form, result))
+
+        return of_parts
 
     @property
     def names(self) -> tuple[str, ...]:

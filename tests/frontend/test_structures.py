@@ -11,9 +11,10 @@ import numpy as np
 import optree
 import pytest
 
-from loopdiff import vectorize_grad
+from loopdiff import stop_gradient, vectorize_grad
 from loopdiff.errors import ArgumentError, UnsupportedLoopError
 from loopdiff.frontend.structures.given import flattened
+from loopdiff.testing import GradientCheckError, check_grads
 from tests.frontend.structured import PROGRAMS, Model, Pair
 from tests.gradients.interpreted import interpreting
 
@@ -290,3 +291,12 @@ def test_none_that_is_read_as_a_number_is_an_error() -> None:
     assert compiled(np.array([1.0, 2.0, 3.0]), 1.5) == 4.0
     with pytest.raises(ArgumentError, match="LD332: assertion failed: `found` is None"):
         compiled(np.array([1.0, 2.0, 3.0]), 4.0)
+
+
+def test_gradients_with_structures_are_checked_leaf_by_leaf() -> None:
+    report = check_grads(scaled, arguments())
+    assert {p.input for p in report.pairs} == {"m_w", "m_scale", "p_w"}
+    assert len(report.pairs) == 9  # of each of these two results, and of the array that is written
+    wrong = vectorize_grad(lambda p, w: {"a": stop_gradient(p["x"][0]) * p["x"].sum()})
+    with pytest.raises(GradientCheckError, match="p_x"):
+        check_grads(wrong, ({"x": np.array([1.0, 2.0])}, None))

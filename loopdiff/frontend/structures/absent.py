@@ -24,19 +24,19 @@ def names_with_none(node: ast.FunctionDef) -> Iterator[str]:
         match inner:
             case ast.Assign(targets=targets, value=value):
                 for target in targets:
-                    assigned += [n.id for n in ast.walk(target) if is_stored(n)]
+                    assigned += stored_in(target)
                     none |= set(given_none(target, value))
             case ast.AugAssign(target=ast.Name(id=name)):
                 assigned.append(name)
-            case ast.Name(id=name) if is_stored(inner):
+            case ast.Name(id=name, ctx=ast.Store()):
                 stored.append(name)
             case _:
                 pass
     yield from (n for n in sorted(none) if assigned.count(n) == stored.count(n) > 1)
 
 
-def is_stored(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+def stored_in(target: ast.expr) -> list[str]:
+    return [n.id for n in ast.walk(target) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
 
 
 def given_none(target: ast.expr, value: ast.expr) -> Iterator[str]:

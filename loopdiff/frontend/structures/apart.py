@@ -185,7 +185,9 @@ def apart(
     for name in source.signature.parameters:
         own = in_variables(scope, name, given.get(name, Leaf(name_read(name, known[name]))), known[name])
         became[name] = tuple(leaf.expr.id for _, leaf in leaves(own) if isinstance(leaf.expr, ast.Name))
-        functions |= {leaf.expr.id for _, leaf in leaves(own) if isinstance(leaf.known, Local)}
+        functions |= {
+            n for n, (_, leaf) in zip(became[name], leaves(own), strict=True) if isinstance(leaf.known, Local)
+        }
         scope.hold(name, own, known[name])
     scope.flags = {name: scope.names.fresh(f"no_{name}") for name in names_with_none(node)}
     with scope.block() as body:

@@ -214,8 +214,9 @@ def callee_of(scope: Scope, node: ast.expr) -> Callee | None:
 def local_of(scope: Scope, node: ast.expr) -> Local | None:
     """The function defined inside that `node` stands for."""
     tree = function_at(scope, node)
-    is_name = tree is None and isinstance(node, ast.Name)
-    known = scope.known(node.id) if is_name else tree.known if isinstance(tree, Leaf) else MISSING
+    known = getattr(tree, "known", MISSING)
+    if isinstance(node, ast.Name) and tree is None:
+        known = scope.known(node.id)
     return known if isinstance(known, Local) else None
 
 

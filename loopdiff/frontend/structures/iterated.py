@@ -91,8 +91,8 @@ def items_of_call(scope: Scope, node: ast.Call) -> list[Tree] | None:
 
 def in_order(items: list[Tree] | None) -> list[Tree] | None:
     """Texts that are known, sorted; None for others."""
-    known = [item for item in items or () if isinstance(item, Static) and isinstance(item.value, str)]
-    return sorted(known, key=lambda item: item.value) if items is not None and len(known) == len(items) else None
+    known = [item.value for item in items or () if isinstance(item, Static) and isinstance(item.value, str)]
+    return [Static(text) for text in sorted(known)] if items is not None and len(known) == len(items) else None
 
 
 def number(value: int, node: ast.AST) -> Leaf:

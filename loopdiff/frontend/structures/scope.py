@@ -124,7 +124,7 @@ class Apart:
     parameters: Mapping[str, tuple[str, ...]]
     is_changed: bool
     hidden: Mapping[Hidden, str]
-    outside: Mapping[Outer, Tree]
+    outside: Mapping[Outer, Snapshot]
     uses_ranks: bool = False
     unused: frozenset[str] = frozenset()
     as_arrays: frozenset[str] = frozenset()
