@@ -25,7 +25,7 @@ from loopdiff.frontend.structures.scope import (
     Local,
     Scope,
     Walk,
-    has_functions,
+    holds_functions,
     in_variables,
     key_of,
     name_read,
@@ -67,7 +67,7 @@ def of_callee(
         return None
     if local is not None:
         return of_local(local, caller, source, given)
-    is_kept = not any(map(has_functions, given.values()))
+    is_kept = not any(map(holds_functions, given.values()))
     if is_kept and key in caller.callees:
         return caller.callees[key]
     called = replace(source, called_from=caller.source.span(node))

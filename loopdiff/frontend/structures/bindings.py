@@ -46,7 +46,7 @@ def assign_tree(scope: Scope, targets: Sequence[ast.expr], tree: Tree, node: ast
     settle(scope, found, node)
 
 
-def store(scope: Scope, place: Place, tree: Tree, node: ast.stmt) -> None:
+def store_at(scope: Scope, place: Place, tree: Tree, node: ast.stmt) -> None:
     """`tree` as what stands at `place`."""
     found = Assigned()
     give(scope, place, tree, found, node)

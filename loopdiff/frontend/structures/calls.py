@@ -15,7 +15,7 @@ from loopdiff.frontend.structures.iterated import known_leaf, spread
 from loopdiff.frontend.structures.known import static
 from loopdiff.frontend.structures.methods import (
     OPERATORS,
-    Callee,
+    Bound,
     callee,
     class_constant,
     has_records,
@@ -42,7 +42,7 @@ def called(scope: Scope, node: ast.Call) -> Tree | None:
     return None if target is None else given_by(scope, node, target, node)
 
 
-def given_by(scope: Scope, call: ast.Call, target: Callee, node: ast.expr) -> Tree | None:
+def given_by(scope: Scope, call: ast.Call, target: Bound, node: ast.expr) -> Tree | None:
     """What `call` of a Python function gives, which stands for `node`; None for single values of single values."""
     pending = pending_call(scope, call, target, node)
     if pending is None:
@@ -81,7 +81,7 @@ def operator_call(scope: Scope, node: ast.BinOp | ast.UnaryOp) -> Tree | None:
     return None if reflected is None else method_call(scope, reflected, [left], node, right[0])
 
 
-def method_call(scope: Scope, target: Callee, args: list[ast.expr], node: ast.expr, base: ast.expr) -> Tree | None:
+def method_call(scope: Scope, target: Bound, args: list[ast.expr], node: ast.expr, base: ast.expr) -> Tree | None:
     """What a method of `base` gives for `args`, at `node`."""
     hand_out(scope, target.first, base)
     return given_by(scope, ast.copy_location(ast.Call(base, args, []), node), target, node)
@@ -110,7 +110,7 @@ def run_ahead(scope: Scope, call: ast.expr, result: Branch, node: ast.AST) -> Tr
     return with_leaves(result, lambda path, _: Leaf(name_read(names[path], node)))
 
 
-def pending_call(scope: Scope, call: ast.Call, target: Callee, node: ast.AST) -> tuple[ast.expr, Branch | None] | None:
+def pending_call(scope: Scope, call: ast.Call, target: Bound, node: ast.AST) -> tuple[ast.expr, Branch | None] | None:
     """A call of a Python function that is given structures, or gives some: the call without, and what it gives.
 
     None for other calls. It stands for `node`.
@@ -119,11 +119,11 @@ def pending_call(scope: Scope, call: ast.Call, target: Callee, node: ast.AST) ->
         found = without_structures(scope, call, target)
         if not scope.may_run_ahead:
             return found
-        scope.ahead[id(node)] = found
-    return scope.ahead[id(node)]
+        scope.ahead[id(node)] = node, found
+    return scope.ahead[id(node)][1]
 
 
-def without_structures(scope: Scope, node: ast.Call, target: Callee) -> tuple[ast.expr, Branch | None] | None:
+def without_structures(scope: Scope, node: ast.Call, target: Bound) -> tuple[ast.expr, Branch | None] | None:
     source, local = target.source, target.local
 
     def values(nodes: Sequence[ast.expr]) -> tuple[Tree, ...]:
@@ -186,10 +186,10 @@ def is_method(scope: Scope, node: ast.expr) -> bool:
     return isinstance(node, ast.Attribute) and scope.value_outside(node) is MISSING
 
 
-def callee_of(scope: Scope, node: ast.expr) -> Callee | None:
+def callee_of(scope: Scope, node: ast.expr) -> Bound | None:
     """The Python function that `node` stands for, whose text can be read and which has no rule."""
     if (local := local_of(scope, node)) is not None:
-        return Callee(of_definition(local.scope.source, local.node), local)
+        return Bound(of_definition(local.scope.source, local.node), local)
     bound = node.value if isinstance(node, ast.Attribute) else node
     called, value = function_at(scope, node), scope.value_outside(node)
     if isinstance(node, ast.Attribute) and called is None:
@@ -206,7 +206,7 @@ def callee_of(scope: Scope, node: ast.expr) -> Callee | None:
     if function is None or is_of_library(function):
         return None
     try:
-        return Callee(scope.sources.of(function))
+        return Bound(scope.sources.of(function))
     except UnsupportedLoopError:  # reported where it is called
         return None
 

@@ -78,7 +78,7 @@ def part_at(tree: Tree, path: tuple[object, ...]) -> Tree:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PlaceChange:
     """What a method does to the list or dictionary at `place`, which becomes `after`, and what it gives; nothing at no
     place."""
 
@@ -87,7 +87,7 @@ class Change:
     gives: Tree
 
 
-def changed(scope: Scope, node: ast.expr) -> Change | None:
+def changed(scope: Scope, node: ast.expr) -> PlaceChange | None:
     """What a call of a method changes in place; None for others."""
     match node:
         case ast.Call(func=ast.Attribute(value=base, attr=attr)) if isinstance(tree := base_of(scope, base), Branch):
@@ -99,7 +99,7 @@ def changed(scope: Scope, node: ast.expr) -> Change | None:
     place, nothing = place_of(scope, base), Leaf(ast.copy_location(ast.Constant(0), node))
     if place is None or place not in scope.owned:
         scope.reject_shared(f"`{ast.unparse(base)}`", node)
-        return Change(None, tree, nothing)
+        return PlaceChange(None, tree, nothing)
     start = len(place[1])
     inside = {path[start:] for name, path in scope.owned if name == place[0] and path[:start] == place[1]}
     own = freshened(tree, inside)
@@ -107,8 +107,8 @@ def changed(scope: Scope, node: ast.expr) -> Change | None:
     found = (of_list if tree.kind == "list" else of_dictionary)(scope, own, attr, node)
     if found is None:
         scope.reject(f"what `{ast.unparse(node)}` makes of {described(tree)} is not known before the loops run", node)
-        return Change(None, tree, nothing)
-    return Change(place, *found)
+        return PlaceChange(None, tree, nothing)
+    return PlaceChange(place, *found)
 
 
 def of_list(scope: Scope, tree: Branch, attr: str, node: ast.Call) -> tuple[Tree, Tree] | None:

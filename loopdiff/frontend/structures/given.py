@@ -91,10 +91,10 @@ def outer_tree(flat: tuple[list[Any], Any]) -> Tree:
 
 def given_leaf(value: Any) -> Tree:
     """A leaf of what a call gives."""
-    return Static(value) if is_known(value) else Leaf(Constant(0), rank_of(value))
+    return Static(value) if is_known(value) else Leaf(Constant(0), known_rank(value))
 
 
-def rank_of(value: Any) -> Any:
+def known_rank(value: Any) -> Any:
     """How many axes an array has; MISSING for numbers."""
     shape = getattr(value, "shape", ())
     return Rank(len(shape)) if shape != () else MISSING
@@ -103,7 +103,7 @@ def rank_of(value: Any) -> Any:
 def outer_leaf(value: Any) -> Tree:
     """A leaf of what stands outside."""
     if not is_part(value):
-        return Leaf(Constant(0), rank_of(value))
+        return Leaf(Constant(0), known_rank(value))
     return Leaf(Constant(value), value) if isinstance(value, int) else Static(value)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from loopdiff.frontend.structures.effects import require_settled
 from loopdiff.frontend.structures.known import static
-from loopdiff.frontend.structures.rewriting import base_of, element, hand_out, names_in, steadied, where_held
+from loopdiff.frontend.structures.rewriting import base_of, element, free_names, hand_out, steadied, where_held
 from loopdiff.frontend.structures.scope import Names, Scope, stored_names
 from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, dictionary_of, in_row, is_sequence
 from loopdiff.source.functions import MISSING
@@ -61,15 +61,13 @@ def items_of_call(scope: Scope, node: ast.Call) -> list[Tree] | None:
             keys: list[Tree] = [known_leaf(key, node) for key in tree.keys]
             pairs: list[Tree] = [in_row("tuple", pair) for pair in zip(keys, tree.items, strict=True)]
             return {"keys": keys, "values": list(tree.items), "items": pairs}[view]
-        case ast.Call(args=args) if args and not any(isinstance(a, ast.Starred) for a in args):
+        case ast.Call(args=args) if args:
             function = scope.value_outside(node.func)
         case _:
             return None
-    if function is sorted and len(args) == 1 and not node.keywords:
-        return in_order(items_of(scope, args[0]))
-    if not any(function is f for f in (zip, enumerate, reversed)):
+    if not any(function is f for f in (zip, enumerate, reversed, sorted)):
         return None
-    found = [items_of(scope, a) for a in (args[:1] if function is enumerate else args)]
+    found = [items for a in (args if function is zip else args[:1]) for items in items_behind(scope, a)]
     if all(items is None for items in found):
         return None
     if any(items is None for items in found):
@@ -78,6 +76,8 @@ def items_of_call(scope: Scope, node: ast.Call) -> list[Tree] | None:
         return []
     rows = [items for items in found if items is not None]
     require_settled(scope, (item for items in rows for item in items), node)
+    if function is sorted:
+        return in_order(rows[0]) if len(args) == 1 and not node.keywords else None
     if function is reversed:
         return rows[0][::-1]
     if function is enumerate:
@@ -89,10 +89,22 @@ def items_of_call(scope: Scope, node: ast.Call) -> list[Tree] | None:
     return [in_row("tuple", row) for row in zip(*rows, strict=False)]
 
 
-def in_order(items: list[Tree] | None) -> list[Tree] | None:
-    """Texts that are known, sorted; None for others."""
-    known = [item.value for item in items or () if isinstance(item, Static) and isinstance(item.value, str)]
-    return [Static(text) for text in sorted(known)] if items is not None and len(known) == len(items) else None
+def items_behind(scope: Scope, node: ast.expr) -> list[list[Tree] | None]:
+    """What `node` goes through, an argument of `zip` and the like; of `*rows`, what each of the rows does."""
+    if not isinstance(node, ast.Starred):
+        return [items_of(scope, node)]
+    rows = items_of(scope, node.value)
+    return [None] if rows is None else [items_of_tree(scope, row, node) for row in rows]
+
+
+def in_order(items: list[Tree]) -> list[Tree] | None:
+    """Texts that are known, or tuples that begin with different ones, sorted; None for others."""
+    first = [item.items[0] if isinstance(item, Branch) and is_sequence(item) and item.items else item for item in items]
+    texts = [tree.value for tree in first if isinstance(tree, Static) and isinstance(tree.value, str)]
+    if len(texts) < len(items) or len(set(texts)) < len(texts):
+        return None
+    found = dict(zip(texts, items, strict=True))
+    return [found[text] for text in sorted(texts)]
 
 
 def number(value: int, node: ast.AST) -> Leaf:
@@ -122,14 +134,26 @@ def is_short(bounds: Sequence[int]) -> bool:
     return 0 not in bounds[2:] and len(range(*bounds)) <= MOST_ITEMS
 
 
-def comprehension(scope: Scope, node: ast.ListComp | ast.GeneratorExp | ast.DictComp) -> Tree | None:
+Comprehension = ast.ListComp | ast.GeneratorExp | ast.DictComp
+
+
+def comprehension(scope: Scope, node: Comprehension) -> Tree | None:
     """A list or dictionary made of the items of one that is known; None if that is not what `node` goes over."""
+    if id(node) not in scope.ahead:
+        found = comprehended(scope, node)
+        if not scope.may_run_ahead:
+            return found
+        scope.ahead[id(node)] = node, found
+    return scope.ahead[id(node)][1]
+
+
+def comprehended(scope: Scope, node: Comprehension) -> Tree | None:
     refuse_late_names(scope, node)
     rounds: list[Names] = [{}]
     for generator in node.generators:
         longer: list[Names] = []
         for names in rounds:
-            here = partial(comprehended, scope, node, generator.iter)
+            here = partial(gone_over, scope, node, generator.iter)
             items = here() if generator is node.generators[0] else where_held(scope, names, here)
             if items is None:
                 return None
@@ -142,11 +166,11 @@ def comprehension(scope: Scope, node: ast.ListComp | ast.GeneratorExp | ast.Dict
                 longer += [inner] if all(tests) else []
         rounds = longer
     if not isinstance(node, ast.DictComp):
-        return in_row("list", tuple(where_held(scope, names, partial(element, scope, node.elt)) for names in rounds))
+        return in_row("list", tuple(where_held(scope, n, partial(element, scope, node.elt), True) for n in rounds))
     keys = [where_held(scope, names, partial(static, scope, node.key)) for names in rounds]
     if any(k is MISSING for k in keys):
         return scope.reject(f"the key `{ast.unparse(node.key)}` is not known before the loops run", node.key)
-    values = [where_held(scope, names, partial(element, scope, node.value)) for names in rounds]
+    values = [where_held(scope, names, partial(element, scope, node.value), True) for names in rounds]
     found = dict(zip(keys, values, strict=True))
     return dictionary_of(found)
 
@@ -155,12 +179,12 @@ def refuse_late_names(scope: Scope, node: ast.ListComp | ast.GeneratorExp | ast.
     """Reject functions in a comprehension that read its names: they would find what these hold when they are called."""
     names = stored_names([generator.target for generator in node.generators])
     for inner in ast.walk(node):
-        if isinstance(inner, ast.Lambda) and names & names_in(inner):
+        if isinstance(inner, ast.Lambda) and names & free_names(inner):
             hint = "give it the value as a default: `lambda v, c=c: ...`, or write a `for` loop"
             scope.reject(f"`{ast.unparse(inner)}` reads what the comprehension goes on to change", inner, hint)
 
 
-def comprehended(scope: Scope, node: ast.expr, over: ast.expr) -> list[Tree] | None:
+def gone_over(scope: Scope, node: ast.expr, over: ast.expr) -> list[Tree] | None:
     """What a comprehension goes over, where that is known."""
     found = items_of(scope, over)
     return known_range(scope, over) if found is None and isinstance(node, ast.ListComp | ast.DictComp) else found

@@ -23,7 +23,7 @@ OPERATORS: dict[type[ast.AST], str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Callee:
+class Bound:
     """A function that is called, `local` if it is one inside; `first` is what it is given before what is written."""
 
     source: SourceFunction
@@ -31,7 +31,7 @@ class Callee:
     first: tuple[Tree, ...] = ()
 
 
-def method_of(scope: Scope, tree: Tree | None, attr: str) -> Callee | None:
+def method_of(scope: Scope, tree: Tree | None, attr: str) -> Bound | None:
     """The method, property or operator `attr` of a record, bound to it; None if it has none that is written in
     Python."""
     if not isinstance(tree, Branch) or tree.kind != "record":
@@ -47,12 +47,12 @@ def method_of(scope: Scope, tree: Tree | None, attr: str) -> Callee | None:
             return None
 
 
-def callee(scope: Scope, function: Any, *first: Tree) -> Callee | None:
+def callee(scope: Scope, function: Any, *first: Tree) -> Bound | None:
     """`function`, if its text can be read."""
     if not isinstance(function, FunctionType) or is_generated(function) or is_of_library(function):
         return None
     try:
-        return Callee(scope.sources.of(function), None, first)
+        return Bound(scope.sources.of(function), None, first)
     except UnsupportedLoopError:  # reported where it is called
         return None
 

@@ -44,9 +44,9 @@ def of_builtin(scope: Scope, node: ast.Call) -> Tree | None:
     if (function is tuple or function is list) and len(node.args) == 1 and not node.keywords:
         items = items_of(scope, node.args[0])
         return None if items is None else in_row("tuple" if function is tuple else "list", tuple(items))
-    if function is sorted:
+    if any(function is f for f in (sorted, zip, enumerate, reversed)):
         items = items_of_call(scope, node)
-        return None if items is None else in_row("list", tuple(items))
+        return None if items is None else in_row("list" if function is sorted else "tuple", tuple(items))
     if any(function is f for f in (sum, math.prod, max, min, any, all)) and len(node.args) == 1 and not node.keywords:
         return total(scope, function, node)
     if function is dataclasses.replace and len(node.args) == 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from loopdiff.frontend.structures.absent import NOTHING, facts, knowing, require_number, test_of_none
@@ -129,16 +130,17 @@ def with_base(scope: Scope, node: ast.Attribute | ast.Subscript, base: ast.expr)
     return copied(node, value=base, **rest)
 
 
-def where_held(scope: Scope, names: Names, make: Callable[[], Any]) -> Any:
-    """What `make` makes where `names` hold these."""
+def where_held(scope: Scope, names: Names, make: Callable[[], Any], is_certain: bool = False) -> Any:
+    """What `make` makes where `names` hold these; `is_certain`: now, and once."""
     held, bound = scope.held, scope.bound
     inner = {name: known if isinstance(known, Torn) else shared(known) for name, known in names.items()}
     scope.held, scope.bound = {**held, **inner}, {**{name: held.get(name) for name in names}, **bound}
+    ahead, scope.ahead = scope.ahead, {}
     try:
-        with scope.in_place():
+        with nullcontext() if is_certain else scope.in_place():
             return make()
     finally:
-        scope.held, scope.bound = held, bound
+        scope.held, scope.bound, scope.ahead = held, bound, ahead
 
 
 def plain_comprehension(scope: Scope, node: Display) -> ast.expr:
@@ -180,7 +182,7 @@ def function_inside(scope: Scope, node: ast.Lambda) -> Leaf:
     made = rebuilt(scope, node)
     scope.generic.append((made, scope.diagnostics))
     scope.diagnostics = said
-    is_free = scope.bound.keys().isdisjoint(names_in(node))
+    is_free = scope.bound.keys().isdisjoint(free_names(node))
     return Leaf(made, Local(as_definition(node), scope, as_definition(made)) if is_free else MISSING)
 
 
@@ -189,7 +191,7 @@ def later(names: Names) -> Names:
     return {n: h if isinstance(h, Torn) else with_leaves(h, lambda _, leaf: Leaf(leaf.expr)) for n, h in names.items()}
 
 
-def names_in(function: ast.Lambda) -> set[str]:
+def free_names(function: ast.Lambda) -> set[str]:
     """Names that a function reads, but for its parameters."""
     names = {n.id for n in ast.walk(function.body) if isinstance(n, ast.Name)}
     return names - {a.arg for a in parameters(function.args)}

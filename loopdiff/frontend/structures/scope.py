@@ -185,7 +185,7 @@ class Scope:
     as_arrays: set[str] = field(default_factory=set)
     may_run_ahead: bool = True
     leading: frozenset[int] = frozenset()
-    ahead: dict[int, Any] = field(default_factory=dict)
+    ahead: dict[int, tuple[ast.AST, Any]] = field(default_factory=dict)
     uses_ranks: bool = False
     diagnostics: list[Diagnostic] = field(default_factory=list)
     around: Scope | None = None
@@ -383,7 +383,7 @@ def in_variables(scope: Scope, name: str, tree: Tree, node: ast.AST) -> Tree:
     return with_leaves(shared(tree), variable)
 
 
-def has_functions(tree: Tree) -> bool:
+def holds_functions(tree: Tree) -> bool:
     """Whether functions inside are among the leaves of `tree`."""
     return any(isinstance(leaf.known, Local) for _, leaf in leaves(tree))
 

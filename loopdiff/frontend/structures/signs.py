@@ -44,15 +44,15 @@ def is_data(value: Any) -> bool:
     return (
         isinstance(value, np.ndarray | list | dict)
         or is_record
-        or (isinstance(value, tuple) and not is_constant(value))
+        or (isinstance(value, tuple) and not is_plain_constant(value))
     )
 
 
-def is_constant(value: Any) -> bool:
+def is_plain_constant(value: Any) -> bool:
     """Whether `value` is a number, or a tuple of such, in each other to any depth."""
-    return (
-        all(map(is_constant, value)) if type(value) is tuple else isinstance(value, int | float | complex | np.generic)
-    )
+    if type(value) is tuple:
+        return all(map(is_plain_constant, value))
+    return isinstance(value, int | float | complex | np.generic)
 
 
 def is_record_class(value: type) -> bool:

@@ -7,13 +7,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from loopdiff.frontend.structures.absent import facts, learn, require_number
-from loopdiff.frontend.structures.bindings import assign_tree, store
+from loopdiff.frontend.structures.bindings import assign_tree, store_at
 from loopdiff.frontend.structures.calls import callee_of, leading, operator_call, pending_call
-from loopdiff.frontend.structures.changes import Change, changed, part_to_store
+from loopdiff.frontend.structures.changes import PlaceChange, changed, part_to_store
 from loopdiff.frontend.structures.iterated import items_of, known_range
 from loopdiff.frontend.structures.known import static
 from loopdiff.frontend.structures.methods import has_own_method
-from loopdiff.frontend.structures.rewriting import base_of, copied, display_of, element, expression, rebuilt, steadied
+from loopdiff.frontend.structures.rewriting import (
+    base_of,
+    copied,
+    display_of,
+    element,
+    expression,
+    hand_out,
+    rebuilt,
+    steadied,
+)
 from loopdiff.frontend.structures.scope import (
     PLAIN,
     Flow,
@@ -89,9 +98,9 @@ def simple(scope: Scope, node: ast.stmt) -> None:
                 scope.hold(name, PLAIN, node)
 
 
-def change(scope: Scope, found: Change, node: ast.stmt) -> None:
+def change(scope: Scope, found: PlaceChange, node: ast.stmt) -> None:
     if found.place is not None:
-        store(scope, found.place, found.after, node)
+        store_at(scope, found.place, found.after, node)
 
 
 # -- assignments -------------------------------------------------------------------------------------------
@@ -110,7 +119,16 @@ def assign(scope: Scope, targets: Sequence[ast.expr], value: ast.expr, node: ast
             for name in stored_names(targets):
                 scope.hold(name, PLAIN, node)
         case _:
-            assign_tree(scope, targets, last_of(scope, value, node), node)
+            assign_tree(scope, targets, parts_of(scope, targets, value) or last_of(scope, value, node), node)
+
+
+def parts_of(scope: Scope, targets: Sequence[ast.expr], value: ast.expr) -> Tree | None:
+    """What `a, b = row` takes apart: others get what is in the row, not the row."""
+    if not isinstance(value, ast.Name) or not all(isinstance(t, ast.Tuple | ast.List) for t in targets):
+        return None
+    tree = base_of(scope, value)
+    hand_out(scope, tree.items if isinstance(tree, Branch) else (), value)
+    return tree
 
 
 def last_of(scope: Scope, value: ast.expr, node: ast.stmt) -> Tree:
@@ -132,7 +150,7 @@ def delete(scope: Scope, target: ast.Subscript, node: ast.Delete) -> None:
         name, path = place
         rest = [(k, item) for k, item in zip(base.keys, base.items, strict=True) if k != path[-1]]
         after = dictionary_of(dict(rest)) if base.kind == "dict" else in_row("list", tuple(item for _, item in rest))
-        store(scope, (name, path[:-1]), after, node)
+        store_at(scope, (name, path[:-1]), after, node)
 
 
 def augment(scope: Scope, node: ast.AugAssign) -> None:
@@ -183,9 +201,9 @@ def augment_part(scope: Scope, target: ast.Subscript | ast.Attribute, base: Bran
     if isinstance(own, Leaf) and isinstance(own.expr, ast.Name):
         to = name_stored(own.expr.id, target)
         scope.out.append(copied(node, target=to, value=expression(scope, node.value)))
-        store(scope, place, Leaf(own.expr), node)
+        store_at(scope, place, Leaf(own.expr), node)
     elif (tree := together(scope, read, node)) is not None:
-        store(scope, place, tree, node)
+        store_at(scope, place, tree, node)
     else:
         scope.reject(f"`{ast.unparse(node)}` changes a structure", node)
 

@@ -14,12 +14,12 @@ import numpy as np
 from loopdiff.frontend.structures.absent import may_be_none
 from loopdiff.frontend.structures.calls import called, operator_call, property_of
 from loopdiff.frontend.structures.effects import require_settled
-from loopdiff.frontend.structures.given import flattened, outer_tree, rank_of
+from loopdiff.frontend.structures.given import flattened, known_rank, outer_tree
 from loopdiff.frontend.structures.iterated import MOST_ITEMS, comprehension, spread
 from loopdiff.frontend.structures.known import static
 from loopdiff.frontend.structures.rewriting import base_of, display_of, element, hand_out, rebuilt, steadied, with_base
 from loopdiff.frontend.structures.scope import Outer, Scope
-from loopdiff.frontend.structures.signs import is_constant, is_data
+from loopdiff.frontend.structures.signs import is_data, is_plain_constant
 from loopdiff.frontend.structures.trees import (
     Branch,
     Leaf,
@@ -80,7 +80,7 @@ def whole(scope: Scope, name: str, node: ast.expr) -> Tree | None:
 def outside(scope: Scope, value: Any, node: ast.expr) -> Tree | None:
     """An array from outside the function, which becomes a parameter, or a structure, of which the arrays and floating
     numbers do; None for others."""
-    if is_constant(value):
+    if is_plain_constant(value):
         return constants(value, node) if isinstance(value, tuple) else None
     function, text = scope.source.function, dotted_name(node)
     if function is None or text is None or not is_data(value):
@@ -88,7 +88,7 @@ def outside(scope: Scope, value: Any, node: ast.expr) -> Tree | None:
     here = Outer(function, text)
     now = here.reader()()
     if isinstance(now, np.ndarray):
-        return Leaf(scope.parameter_for(here, node), rank_of(now))
+        return Leaf(scope.parameter_for(here, node), known_rank(now))
     scope.outside[here] = flattened((now,))
     tree = outer_tree(scope.outside[here])
 
@@ -135,6 +135,8 @@ def part_of(scope: Scope, node: ast.Attribute | ast.Subscript) -> Tree | None:
             return part
         case ast.Attribute(attr=attr), Static(value=Enum() | ModuleType() as value) if hasattr(value, attr):
             return Static(getattr(value, attr))
+        case ast.Subscript(slice=index), Static(value=str() as text) if isinstance(k := static(scope, index), int):
+            return Static(text[k]) if -len(text) <= k < len(text) else scope.reject(f"{text!r} has no {k}", node)
         case _, Branch() | Static():
             note_array(scope, node.value)
             return scope.reject(f"`{ast.unparse(node.value)}` is {described(base)}", node, "pass it as an array")
