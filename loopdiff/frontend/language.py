@@ -425,8 +425,8 @@ ACCEPTED: tuple[Construct, ...] = (
     ),
     Construct(
         "function as an argument or result",
-        "def scaled(c):\n    return lambda v: c * v\ndef step(f, u, h):\n    return [a + h * b for a, b in zip(u, f(u))]\n"
-        "g = scaled(3.0)\nu, v = step(lambda u: (u[1], g(u[0])), (s, 1.0), 0.1)\ny[0] = u + v",
+        "def scaled(c):\n    return lambda v: c * v\ndef step(f, u):\n    return [a + b for a, b in zip(u, f(u))]\n"
+        "g = scaled(3.0)\nu, v = step(lambda u: (u[1], g(u[0])), (s, 1.0))\ny[0] = u + v",
         "0.1",
     ),
     Construct(

@@ -66,7 +66,7 @@ def read(source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentT
 def looked_through(source: SourceFunction, sources: Sources, stages: Stages) -> Look:
     """A first look at a function, when it is decorated. Raises UnsupportedLoopError (LD1xx)."""
     from loopdiff.frontend.structures.apart import is_flat, taken_apart
-    from loopdiff.frontend.structures.signs import reads_data, takes_structures
+    from loopdiff.frontend.structures.signs import makes_structures, reads_data, takes_structures
 
     if source.apart is not None:
         return look_through(source, sources, stages), False
@@ -75,7 +75,7 @@ def looked_through(source: SourceFunction, sources: Sources, stages: Stages) -> 
     refusal = None
     try:
         found = look_through(source, sources, stages)
-        if found is not None:
+        if found is not None or not makes_structures(source, sources):
             return found, False
     except UnsupportedLoopError as error:
         refusal = error

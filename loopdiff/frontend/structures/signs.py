@@ -16,7 +16,7 @@ from loopdiff.errors import UnsupportedLoopError
 from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.survey import ARRAY_ATTRIBUTES
 from loopdiff.numpy_functions import METHODS
-from loopdiff.source.functions import SourceFunction, python_function
+from loopdiff.source.functions import SourceFunction, dotted_name, python_function
 from loopdiff.source.scopes import parameters
 
 OVERRIDDEN = (
@@ -53,6 +53,24 @@ def is_plain_constant(value: Any) -> bool:
     if type(value) is tuple:
         return all(map(is_plain_constant, value))
     return isinstance(value, int | float | complex | np.generic)
+
+
+def makes_structures(source: SourceFunction, sources: Sources) -> bool:
+    """Whether the function, or one that it calls, may make a structure that is no tuple of single values."""
+    return any(is_made(one, node) for one in reached(source, sources) for node in ast.walk(one.node))
+
+
+def is_made(source: SourceFunction, node: ast.AST) -> bool:
+    match node:
+        case ast.List(ctx=ast.Load()) | ast.ListComp() | ast.Dict() | ast.DictComp():
+            return True
+        case ast.Return(value=ast.Tuple(elts=elts)):
+            return any(isinstance(e, ast.Tuple | ast.Starred | ast.Call) for e in elts)
+        case ast.Call(func=function):
+            value = source.outer.get(dotted_name(function) or "")
+            return value in (dict, list, sorted) or (isinstance(value, type) and is_record_class(value))
+        case _:
+            return False
 
 
 def is_record_class(value: type) -> bool:
