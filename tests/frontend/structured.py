@@ -621,7 +621,8 @@ def shapes(x, y):
     z = np.zeros(x.shape[:-1] + (4,))
     z[:, 1] = x[:, 0] * y[:, 1]
     stacked = zeros_of(both, x) + zeros_of((2,) + y.shape, y)
-    return stacked, z.sum() * size * len(both)
+    corner = x[0, 1] if x.ndim == len(x.shape) == 2 else x[0, 0, 0]
+    return stacked, z.sum() * size * len(both) * corner
 
 
 # -- None until there is something ---------------------------------------------------------------------------

@@ -111,8 +111,12 @@ def part_of(scope: Scope, node: ast.Attribute | ast.Subscript) -> Tree | None:
     """A field or an element."""
     base = base_of(scope, node.value)
     match node, base:
-        case ast.Attribute(attr="shape"), None | Leaf() if isinstance(rank := rank_at(scope, node.value, base), Rank):
+        case ast.Attribute(attr="shape" | "ndim" as attr), None | Leaf() if isinstance(
+            rank := rank_at(scope, node.value, base), Rank
+        ):
             scope.uses_ranks = True
+            if attr == "ndim":
+                return Leaf(ast.copy_location(ast.Constant(rank.axes), node), rank.axes)
             whole = rebuilt(scope, node)
             return in_row("tuple", tuple(Leaf(subscript(whole, k)) for k in range(rank.axes)))
         case _, None:
