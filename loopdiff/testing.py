@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from loopdiff.api import Differentiable, vectorize_grad
+from loopdiff.api import Differentiable, in_structures, vectorize_grad
 from loopdiff.checking.identity import (
     directions,
     drawn_like,
@@ -104,7 +104,7 @@ def check_grads(
         rtol: Tolerance of the differences, relative to the largest derivative of the pair.
 
     Returns:
-        A report with a row for each pair of output and input.
+        A report with a row for each pair of output and input; of structures, of their leaves.
 
     Raises:
         GradientCheckError: A derivative is off; the message is the report.
@@ -112,7 +112,12 @@ def check_grads(
     rng = np.random.default_rng(seed)
     if not isinstance(f, Differentiable):
         f = vectorize_grad(f)
-    values = dict(zip(f.signature.parameters, f.arranged(tuple(args), {}), strict=True))
+    args = f.arranged(tuple(args), {})
+    if (structured := in_structures(f.checked(args))) is not None:
+        flat = structured.flat
+        args = structured.leaves(args)
+        f = Differentiable(structured.plain(f.plain), flat.program, flat.requested, f.options)
+    values = dict(zip(f.signature.parameters, args, strict=True))
     tolerances = choose_tolerances(values, step, rtol)
     result, pullback = f.vjp(*copied(values).values())
     spec = pullback.run.spec

@@ -24,6 +24,7 @@ import numpy as np
 from loopdiff.errors import Home, UnsupportedLoopError
 from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.derivatives import as_derivable
+from loopdiff.frontend.structures.signs import is_data
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import statements
 from loopdiff.rules.definitions import Rule, add_key, has_text, name_rule, rule_key
@@ -101,6 +102,7 @@ class Content:
             yield name
             yield from self.of_value(value)
         if source.apart is not None:
+            from loopdiff.frontend.structures.methods import methods_of
             from loopdiff.frontend.structures.trees import form, statics
 
             yield "apart"
@@ -108,6 +110,9 @@ class Content:
                 yield from (name, form(tree))
                 for value in statics(tree):
                     yield from self.of_value(value)
+                for method in dict.fromkeys(methods_of(tree)):
+                    if method in self.sources.known:
+                        yield from self.of_callee(method)
 
     def of_value(self, value: Any) -> Iterator[str]:
         rule = self.sources.rule_of(value)
@@ -123,13 +128,13 @@ class Content:
         if function is not None:
             yield from self.of_callee(function)
             return
+        if self.has_arguments and is_data(value):  # what is known of it stands with what was taken apart
+            yield "data"
+            return
         if type(value) is tuple:
             yield f"tuple {len(value)}"
             for item in value:
                 yield from self.of_value(item)
-            return
-        if isinstance(value, np.ndarray) and self.has_arguments:
-            yield "array"
             return
         yield plain_text(value)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, wraps
+from operator import itemgetter
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -19,16 +20,18 @@ from loopdiff.frontend.capture import refusal_of_value
 from loopdiff.frontend.structures.apart import taken_apart
 from loopdiff.frontend.structures.given import (
     flattened,
+    is_part,
     is_structure,
+    known_rank,
     leaves_like,
     of_leaves,
     of_values,
     trees_of,
 )
-from loopdiff.frontend.structures.scope import Apart
+from loopdiff.frontend.structures.scope import Apart, Outer
 from loopdiff.frontend.structures.signs import is_known
-from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, leaves, same, statics
-from loopdiff.source.functions import SourceFunction, is_of_library
+from loopdiff.frontend.structures.trees import Branch, Leaf, Rank, Static, Tree, described, leaves, same, statics
+from loopdiff.source.functions import MISSING, SourceFunction, is_of_library
 from loopdiff.specialize.gradients import record_type
 
 if TYPE_CHECKING:
@@ -43,6 +46,9 @@ MakeFlat = Callable[[SourceFunction, Sources, Names], "Flat"]
 
 class Flat(Protocol):
     """The function of the leaves, as `api.Differentiable` is one."""
+
+    program: Any
+    requested: Names
 
     def __call__(self, /, *args: Any) -> Any: ...
     def value_and_grad(self, /, *args: Any) -> tuple[Any, Any]: ...
@@ -81,7 +87,9 @@ class StructuredCalls:
         self.known = [(k, leaf, read_by(leaf)) for k, leaf in enumerate(found) if is_known(leaf)]
         self.taken = tuple(k for k, leaf in enumerate(found) if not is_known(leaf))
         self.records: dict[type[Any], Record] = {}
-        self.readers = tuple(array.reader() for array in apart.hidden)
+        self.readers = tuple(array.reader() for array in apart.hidden if isinstance(array, Outer))
+        self.ranks = [np.ndim(found[k]) for k in self.taken] if apart.uses_ranks else None
+        self.outside = [(structure.reader(), *there) for structure, there in apart.outside.items()]
         self.places = tuple(places_of(apart, self.spec, found))
 
     @property
@@ -97,14 +105,35 @@ class StructuredCalls:
     def guard(self, *args: Any) -> bool:
         """Whether the arguments have this structure, and the same known values."""
         found, spec = flattened(args)
-        return spec == self.spec and all(
+        is_same = spec == self.spec and all(
             same(found[k], value) and (read is None or is_unchanged(read)) for k, value, read in self.known
         )
+        return is_same and self.is_alike(found)
+
+    def is_alike(self, found: Sequence[Any]) -> bool:
+        """Whether structures from outside are as they were, and arrays have the axes that they had, if that matters."""
+        uses_ranks = self.ranks is not None
+        if uses_ranks and [np.ndim(found[k]) for k in self.taken] != self.ranks:
+            return False
+        return all(is_as_it_was(*outside, uses_ranks) for outside in self.outside)
 
     def leaves(self, args: Arguments) -> Arguments:
         """The arguments of `flat`."""
         found = flattened(args)[0]
         return (*[found[k] for k in self.taken], *[read() for read in self.readers])
+
+    def plain(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """`function`, which takes structures, as a function of their leaves, which gives those of its result."""
+
+        @wraps(function)
+        def of_parts(*values: Any) -> Any:
+            found = [value for _, value, _ in sorted(self.known, key=itemgetter(0))]
+            for k, value in zip(self.taken, values, strict=False):
+                found.insert(k, value)
+            result, form = function(*of_leaves(self.spec, found)), self.apart.result
+            return result if form is None else tuple(leaves_like(form, result))
+
+        return of_parts
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -220,6 +249,17 @@ def read_by(value: Any) -> Read | None:
     return found or None
 
 
+def is_as_it_was(read: Callable[[], Any], before: list[Any], spec: Any, uses_ranks: bool) -> bool:
+    """Whether a structure from outside has the form that it had, and the same known values."""
+    now, found = flattened((read(),))
+    if found != spec:
+        return False
+    pairs = list(zip(now, before, strict=True))
+    if uses_ranks and any(known_rank(a) != known_rank(b) for a, b in pairs):
+        return False
+    return all(same(a, b) for a, b in pairs if is_part(b) or is_part(a))
+
+
 def is_unchanged(read: Read) -> bool:
     return all(one() is before for one, before in read)
 
@@ -251,20 +291,24 @@ def made_calls(program: Program, wrt: Names, make: MakeFlat, args: Arguments) ->
     odd = next((v for v in values if isinstance(v, dict | list | tuple)), None)
     if odd is not None:
         raise ArgumentError(reject("LD210", f"an argument is, or holds, a {type(odd).__name__}", NOWHERE))
-    paths = [(name, path) for name, tree in trees.items() for path, _ in leaves(tree)]
-    arrays = [place for place, value in zip(paths, values, strict=True) if getattr(value, "shape", ()) != ()]
-    given = {name: tree for name, tree in trees.items() if not isinstance(tree, Leaf)}
+    given = {name: tree for name, tree in trees.items() if not isinstance(tree, Leaf) or tree.known is not MISSING}
     functions = [f for tree in given.values() for f in statics(tree)]  # which are read as they are now
     read = {f: source for f, source in program.sources.known.items() if f not in functions}
     sources = replace(program.sources, known=read, attributes=dict(program.sources.attributes))
-    apart = taken_apart(program.source, sources, given, arrays)
+    apart = taken_apart(program.source, sources, given)
     if apart.diagnostics:
-        refuse_values(trees, args, apart.as_arrays - dict(arrays).keys())
+        refuse_values(
+            trees, args, {name for name in apart.as_arrays if not (name in trees and has_arrays(trees[name]))}
+        )
         raise UnsupportedLoopError(*apart.diagnostics)
     names = [name for of in apart.parameters.values() for name in of]
     floating = {name for name, value in zip(names, values, strict=True) if kind_of_number(value) in "fc"}
     chosen = None if wrt is None else tuple(n for of in wrt for n in chosen_names(apart, of, floating))
     return StructuredCalls(make(apart.source, sources, chosen), apart, args)
+
+
+def has_arrays(tree: Tree) -> bool:
+    return any(isinstance(leaf.known, Rank) for _, leaf in leaves(tree))
 
 
 def kind_of_number(value: Any) -> str:

@@ -94,8 +94,8 @@ CODES: dict[str, Code] = {
     ),
     "LD118": Code(
         "unsupported return value",
-        "A function returns nothing, a scalar, an array it allocated, or a tuple of these.",
-        "leave array arguments out of `return`: the caller has them, updated in place",
+        "A function returns nothing, a number, an array, or a tuple of these; of an argument, a copy.",
+        "return numbers and arrays",
     ),
     "LD119": Code(
         "unsupported attribute",

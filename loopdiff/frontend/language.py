@@ -140,7 +140,7 @@ ACCEPTED: tuple[Construct, ...] = (
         "0.1",
         "`x[i * m + j]` is row `i`, column `j`, where `0 <= j < m`: known to be apart, and checked once per call.",
     ),
-    Construct("shape, ndim, size, len", "M, N = A.shape\nx[0] = M + N + A.ndim + A.size + len(x)", "0.1"),
+    Construct("shape, ndim, size, len", "x[0] = A.shape[1] + np.ones((*x.shape, 2)).size + A.ndim + len(x)", "0.1"),
     Construct(
         "np.empty, zeros, ones, full, ndarray",
         "M = A.shape[0]\nt = np.zeros((M, n + 1), dtype=np.float32)\nt[0, n] = s\nx[0] = t[0, n]",
@@ -318,9 +318,9 @@ ACCEPTED: tuple[Construct, ...] = (
     ),
     Construct(
         "global and closure arrays",
-        "y[:3] = WEIGHTS * x[:3]",
+        'y[:3] = WEIGHTS * x[:3]\nfor f in CONFIG["functions"]:\n    y[3] += CONFIG["rate"] * f(s)',
         "0.1",
-        "Read at each call as arguments are, not differentiated by; also attributes, and in functions that are called.",
+        "Read at each call as arguments are, not differentiated by; also attributes, lists, dictionaries and records.",
     ),
     Construct(
         "modules under any name",
@@ -426,8 +426,8 @@ ACCEPTED: tuple[Construct, ...] = (
     ),
     Construct(
         "function as an argument or result",
-        "def scaled(c):\n    return lambda v: c * v\ndef twice(g, v):\n    return g(g(v))\n"
-        "y[0] = twice(scaled(3.0), s)",
+        "def scaled(c):\n    return lambda v: c * v\ndef step(f, u):\n    return [a + b for a, b in zip(u, f(u))]\n"
+        "g = scaled(3.0)\nu, v = step(lambda u: (u[1], g(u[0])), (s, 1.0))\ny[0] = u + v",
         "0.1",
     ),
     Construct(
@@ -445,7 +445,7 @@ ACCEPTED: tuple[Construct, ...] = (
     Construct(
         "lists, tuples and dictionaries of known length",
         "shape = (n, n + 1)\nB = np.zeros(shape)\nparts = [x[:3], y[:3]]\nparts.append(parts[0] * s)\n"
-        'd = {"a": s, "b": B[0]}\nd = {**d, "a": d["a"] + 1.0}\nfirst, *rest = parts\n'
+        'd = {"a": s, "b": B[0]}\nd["a"] *= 2.0\nd = {**d, "a": d["a"] + 1.0}\nfirst, *rest = parts\n'
         'y[0] = d["a"] + first[0] + len(rest) + shape[1]',
         "0.1",
         "Names become variables, one for each value. Subscripts are known. What others may have is not changed.",
@@ -469,7 +469,7 @@ ACCEPTED: tuple[Construct, ...] = (
         'def norms(*vectors):\n    return {"each": [np.sum(v * v) for v in vectors]}\nstate = (x[0], y[0])\n'
         'for i in range(n):\n    state = step(state, {"k": s})\ny[1] = state[0] + norms(x, y)["each"][1]',
         "0.1",
-        "Also [of the decorated function](howto/structures.md). Named tuples and dataclasses, too; `*` and `**`.",
+        "Also [of the decorated function](howto/structures.md). Records, too, with their methods; `*` and `**`.",
     ),
     Construct(
         "return from inside",
@@ -478,7 +478,7 @@ ACCEPTED: tuple[Construct, ...] = (
         "Every way returns the same number of values; arrays in the same place have one shape and type.",
     ),
     Construct("return of a scalar", "return x[0] + s", "0.1"),
-    Construct("return of a tuple", "t = np.zeros(n)\nt[0] = s\nreturn t, s, n", "0.1", "Scalars and local arrays."),
+    Construct("return of a tuple", "t = s * x[:n]\nreturn t, s, n, x", "0.1", "Arrays that are given are copied."),
     Construct("return of nothing", "x[0] = s\nreturn", "0.1"),
 )
 

@@ -5,6 +5,7 @@ All rejections of a function come in one UnsupportedLoopError.
 
 from __future__ import annotations
 
+import ast
 import inspect
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
@@ -27,6 +28,7 @@ from loopdiff.frontend.parsing.ways.joins import broken
 from loopdiff.frontend.parsing.ways.jumps import remove_jumps
 from loopdiff.frontend.parsing.ways.returns import check_end
 from loopdiff.frontend.structures.apart import is_flat, taken_apart
+from loopdiff.frontend.structures.trees import Leaf, Rank, Tree
 from loopdiff.frontend.survey import Survey
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import NameSupply
@@ -65,8 +67,8 @@ def parse_surface(source: SourceFunction, sources: Sources, types: Mapping[str, 
     try:
         return parse_as_written(source, sources, types)
     except UnsupportedLoopError as error:
-        apart = taken_apart(source, sources, {})
-        if not apart.is_changed or apart.hidden or not (apart.result is None or is_flat(apart.result)):
+        apart = taken_apart(source, sources, ranks(types or {}))
+        if not apart.is_changed or apart.hidden or apart.outside or not (apart.result is None or is_flat(apart.result)):
             raise error from None
     lines = {(d.span.file, d.span.line) for d in apart.diagnostics}
     try:
@@ -76,6 +78,12 @@ def parse_surface(source: SourceFunction, sources: Sources, types: Mapping[str, 
         raise UnsupportedLoopError(*apart.diagnostics, *others) from None
     raise_if(apart.diagnostics)
     return found
+
+
+def ranks(types: Mapping[str, ArgumentType]) -> dict[str, Tree]:
+    """What is known of arguments of `types`."""
+    arrays = {name: kind.rank for name, kind in types.items() if isinstance(kind, ArrayType) and kind.rank}
+    return {name: Leaf(ast.Constant(0), Rank(rank)) for name, rank in arrays.items()}
 
 
 def parse_as_written(source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentType] | None) -> Surface:

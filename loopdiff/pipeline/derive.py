@@ -66,22 +66,25 @@ def read(source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentT
 def looked_through(source: SourceFunction, sources: Sources, stages: Stages) -> Look:
     """A first look at a function, when it is decorated. Raises UnsupportedLoopError (LD1xx)."""
     from loopdiff.frontend.structures.apart import is_flat, taken_apart
-    from loopdiff.frontend.structures.signs import gives_structures, reads_arrays, takes_structures
+    from loopdiff.frontend.structures.signs import makes_structures, reads_data, takes_structures
 
     if source.apart is not None:
         return look_through(source, sources, stages), False
-    if reads_arrays(source, sources):
+    if reads_data(source, sources):
         return None, True
-    if gives_structures(source, sources):
-        result = taken_apart(source, sources, {}).result
-        if result is not None and not is_flat(result):
-            return None, True
+    refusal = None
     try:
-        return look_through(source, sources, stages), False
-    except UnsupportedLoopError:
-        if takes_structures(source, sources):
-            return None, False
-        raise
+        found = look_through(source, sources, stages)
+        if found is not None or not makes_structures(source, sources):
+            return found, False
+    except UnsupportedLoopError as error:
+        refusal = error
+    result = taken_apart(source, sources, {}).result
+    if result is not None and not is_flat(result):
+        return None, True
+    if refusal is not None and not takes_structures(source, sources):
+        raise refusal
+    return None, False
 
 
 def lower(

@@ -1,7 +1,7 @@
 """Programs with lists, tuples, dictionaries and records, as people write them, and arguments for each."""
 
 # Loops and branches are written the way users write them.
-# ruff: noqa: B905, SIM, PLR
+# ruff: noqa: B905, RUF005, SIM, PLR
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import dataclasses
 from collections import namedtuple
 from collections.abc import Callable
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -343,3 +343,304 @@ def handed_on(x, s):
         state = step(state, {"k": s})
     found = sums(x, 2.0 * x, w=state[1])
     return state[0] + found["each"][1] * found["named"]
+
+
+@given({"w": draw(3), "b": draw(2)}, draw(3, 2), 0.5)
+def returned_as_they_came(state, m, rate):
+    state["w"][0] *= 2.0
+    return {**state, "b": state["b"] * rate}, state["w"], m[1], m.T
+
+
+# -- functions that are given functions ----------------------------------------------------------------------
+def plus(y, h, k):
+    return tuple(a + h * b for a, b in zip(y, k))
+
+
+def runge_kutta(f, y, t, h):
+    k1 = f(y, t)
+    k2 = f(plus(y, h / 2, k1), t + h / 2)
+    k3 = f(plus(y, h / 2, k2), t + h / 2)
+    k4 = f(plus(y, h, k3), t + h)
+    return tuple(a + h / 6 * (p + 2 * q + 2 * r + s) for a, p, q, r, s in zip(y, k1, k2, k3, k4))
+
+
+def epidemic(y, t, beta):
+    s, i = y
+    return -beta * s * i, beta * s * i - 0.1 * i * np.cos(t)
+
+
+@given(draw(2), draw(2), 0.3, 0.4, 3)
+def integrators(x, v, beta, h, n):
+    def pendulum(y, t):
+        position, speed = y
+        return speed, -np.sin(position) - beta * t
+
+    y, z = (x, v), (0.9, 0.1)
+    for i in range(n):
+        y = runge_kutta(pendulum, y, i * h, h)
+        z = runge_kutta(lambda y, t: epidemic(y, t, beta), z, i * h, h)
+    return y, z[1] * runge_kutta(pendulum, (z[0], z[1]), 0.0, h)[0]
+
+
+def applied(f, *given):
+    return sum(f(p) for p in given)
+
+
+@given(0.5, 0.3)
+def functions_mean_what_they_do_at_the_call(x, y):
+    c = 2.0
+
+    def f(x):
+        return x[0] * c + x[1] * y
+
+    g = lambda p: p["a"] * c  # noqa: E731
+    first = applied(f, (x, y), [y, x]) + applied(g, {"a": y})
+    c = 3.0
+    fs = [f, lambda p: f(p) ** 2]
+    g = fs[1]
+    return first + 10.0 * applied(g, (x, y)) + sum(f((y, x)) for f in fs)
+
+
+def bumped(f, q):
+    both = (f(q), q["v"][0], f(q))
+    return both[0] * 100.0 + both[1] * 10.0 + both[2]
+
+
+@given(draw(3))
+def functions_that_change_arrays(x):
+    def bump(p):
+        p["v"][0] += 1.0
+        return p["v"][0]
+
+    return bumped(bump, {"v": x})
+
+
+# -- what is known -------------------------------------------------------------------------------------------
+@given({"w0": draw(3), "w1": draw(3), "b": 0.5}, draw(3), 2)
+def known_numbers_and_texts(p, x, n):
+    layers, last = 2, 0
+    for i in range(layers):
+        x = np.tanh(p[f"w{i}"] * x) + p["w" + str(i)]
+        last = i
+    for k in p:
+        if k.startswith("w"):
+            x = x * p[k]
+    first = 0
+    for _ in range(n):
+        x = x * 0.5 if first == 0 else x + p["b"]
+        first = 1
+    p = (x[0], x[1])
+    first -= 1
+    return p[0] + (3.0 if first == 0 else 5.0) * p[1] + last
+
+
+SETTINGS = {"rate": 0.3, "steps": 2, "kind": "quartic", "sizes": [3, 2], "layers": [{"w": draw(3)}, {"w": draw(3)}]}
+ACTIVATIONS = {"tanh": np.tanh, "scaled": lambda v: 2.0 * v, "none": None}
+TERMS = ((1, 2.0), (3, 0.5))
+
+
+@given(draw(3), "scaled")
+def structures_from_outside(x, kind):
+    def total(settings, v):
+        return sum((p["w"] * v).sum() for p in settings["layers"])
+
+    for _ in range(SETTINGS["steps"]):
+        x = x - SETTINGS["rate"] * x**2
+    for name, act in ACTIVATIONS.items():
+        if act is not None:
+            x = x + act(x) if name == kind else act(x)
+    s = sum(c * x.sum() ** k for k, c in TERMS)
+    if SETTINGS["kind"] == "quartic":
+        s = s**2
+    for f in [np.sin, np.exp, ACTIVATIONS[kind]]:
+        s += f(x[0])
+    return s + total(SETTINGS, x) + len(SETTINGS["sizes"]) + SETTINGS["sizes"][0]
+
+
+# -- lists, dictionaries and records that change in place ----------------------------------------------------
+@dataclasses.dataclass
+class Particle:
+    """A record that changes."""
+
+    x: float
+    v: float
+
+
+def parameters_of(x):
+    layers = [{"w": x * k} for k in range(2)]
+    first = layers[0]["w"]
+    return {"layers": layers, "first": first}
+
+
+@given(draw(4), 2)
+def changes_in_place(x, n):
+    stack = [0.0] * 4
+    for i in range(4):
+        stack[i] = x[i] ** 2 + stack[i - 1]
+    for _ in range(n):
+        for i in range(1, 4):
+            stack[i] = stack[i] * 0.5 + stack[i - 1]
+    last = stack.pop()
+    stack[0], stack[-1] = stack[1] * last, stack[0]
+    stack.extend(v * 2.0 for v in (x[0], last))
+    stack.insert(1, stack[2] * 3.0)
+    first = stack.pop(0)
+    stack += [first]
+    stack.reverse()
+    rows = [[0.0] * 2 for _ in range(2)]
+    for i in range(2):
+        for j in range(2):
+            rows[i][j] = stack[i] * stack[j + 1]
+    particle = Particle(x[0], x[1])
+    for _ in range(n):
+        particle.v -= 0.1 * particle.x
+        particle.x += 0.1 * particle.v
+    return stack, rows, particle
+
+
+@given(draw(3), draw(3))
+def dictionaries_that_grow(x, g):
+    state = dict(m=np.zeros(3), t=0, history={"loss": []})
+    for _ in range(3):
+        state["t"] += 1
+        state["m"] = 0.9 * state["m"] + g * x
+        x = x - 0.1 * state["m"] / (1.0 - 0.9 ** state["t"])
+        state["history"]["loss"].append((x * g).sum())
+    state.update({"x": x}, n=len(state))
+    low = state.setdefault("low", x.min())
+    m = state.pop("m")
+    del state["n"]
+    params = parameters_of(x)
+    params["layers"][0]["w"] = x * params["first"]
+    params["layers"].append({"w": m})
+    total = sum(p["w"].sum() for p in params["layers"])
+    keys = sorted(state)
+    return {k: state[k] for k in keys}, low * total, state.get("none", 3.0)
+
+
+# -- methods, properties and operators of records ------------------------------------------------------------
+@dataclasses.dataclass(frozen=True)
+class Vector:
+    """A point, with operators."""
+
+    x: float
+    y: float
+    dimension = 2
+
+    def __add__(self, other):
+        return Vector(self.x + other.x, self.y + other.y)
+
+    def __mul__(self, c):
+        return type(self)(self.x * c, self.y * c)
+
+    __rmul__ = __mul__
+
+    def __neg__(self):
+        return -1.0 * self
+
+    def dot(self, other):
+        return self.x * other.x + self.y * other.y
+
+    @property
+    def norm(self):
+        return np.sqrt(self.dot(self))
+
+    @classmethod
+    def polar(cls, r, t):
+        return cls(r * np.cos(t), r * np.sin(t))
+
+    @staticmethod
+    def origin():
+        return Vector(0.0, 0.0)
+
+
+@given([Vector(0.5, 0.3), Vector(-0.2, 0.7)], 0.1, 3)
+def vectors(points, h, n):
+    x, v = points
+    for _ in range(n):
+        v += h * -x * (1.0 / (1.0 + x.norm**3))
+        x = x + h * v
+    total = Vector.origin()
+    for p in points:
+        total = total + p + Vector.polar(p.norm, h)
+    return x, v.dot(total) * x.dimension
+
+
+@dataclasses.dataclass
+class Dense:
+    """A layer that is called."""
+
+    w: np.ndarray
+    act: str = "tanh"
+
+    def __call__(self, x):
+        return np.tanh(x @ self.w) if self.act == "tanh" else x @ self.w
+
+
+class Network(NamedTuple):
+    """Layers of layers, with a loss."""
+
+    hidden: list[Dense]
+    out: Dense
+
+    def loss(self, x):
+        for layer in self.hidden:
+            x = layer(x)
+        return (self.out(x) ** 2).mean() + self.penalty
+
+    @property
+    def penalty(self):
+        return 0.1 * sum((layer.w**2).sum() for layer in (*self.hidden, self.out))
+
+
+FIXED = Dense(draw(3, 3))
+
+
+@given(Network([Dense(draw(3, 3)), Dense(draw(3, 2), "none")], Dense(draw(2, 1))), draw(4, 3))
+def networks(net, x):
+    smaller = net._replace(hidden=[*net.hidden[:1], FIXED])._asdict()
+    return net.loss(FIXED(x)), sum(h(x).sum() for h in smaller["hidden"])
+
+
+# -- shapes --------------------------------------------------------------------------------------------------
+def zeros_of(shape, like):
+    assert len(shape) == 3
+    made = np.zeros(shape)
+    made[0] = like
+    return made.reshape(-1, *like.shape[1:])
+
+
+@given(draw(2, 3), draw(2, 3))
+def shapes(x, y):
+    assert x.shape == y.shape
+    assert x.shape != y.shape[:1]
+    size = 0
+    for n in x.shape:
+        size += n
+    both = (2, *x.shape)
+    z = np.zeros(x.shape[:-1] + (4,))
+    z[:, 1] = x[:, 0] * y[:, 1]
+    stacked = zeros_of(both, x) + zeros_of((2,) + y.shape, y)
+    corner = x[0, 1] if x.ndim == len(x.shape) == 2 else x[0, 0, 0]
+    return stacked, z.sum() * size * len(both) * corner
+
+
+# -- None until there is something ---------------------------------------------------------------------------
+@given(draw(6), 0.1)
+def none_until(x, least):
+    best, at, previous, total, found = None, None, None, None, None
+    s = 0.0
+    for i, v in enumerate(x):
+        if best is None or v < best:
+            best, at = v, i
+        if previous is not None:
+            s += previous * v
+        previous = v * 2.0
+        total = v if total is None else total + v**2
+        if found is None and v > least:
+            found = v
+        if not (found is None or v < 100.0):
+            found = None
+    if found is not None and found > 0.0:
+        s *= found
+    return s + best * x[at] + total

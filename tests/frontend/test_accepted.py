@@ -24,7 +24,7 @@ from loopdiff.frontend.capture import argument_types
 from loopdiff.frontend.language import ACCEPTED, Construct, language_table
 from loopdiff.frontend.parse import parse_function
 from loopdiff.frontend.structures.apart import taken_apart
-from loopdiff.frontend.structures.signs import reads_arrays
+from loopdiff.frontend.structures.signs import reads_data
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.interpret import run
 from loopdiff.ir.walk import expressions, statements, subexprs
@@ -64,7 +64,7 @@ def run_bound(bound: ir.LoopSet, named: dict[str, Any]) -> tuple[Any, ...]:
 def with_arrays_outside(function: Callable[..., Any], named: dict[str, Any]) -> tuple[SourceFunction, dict[str, Any]]:
     """The source of a function and its arguments, with those that are arrays from outside."""
     source = source_of(function)
-    hidden = taken_apart(source, Sources(), {}).hidden if reads_arrays(source, Sources()) else {}
+    hidden = taken_apart(source, Sources(), {}).hidden if reads_data(source, Sources()) else {}
     if hidden:
         source = taken_apart(source, Sources(), {}).source
     return source, named | {name: array.reader()() for array, name in hidden.items()}
@@ -93,6 +93,7 @@ def example_function(body: str) -> Callable[..., Any]:
     text = "def f(A, x, y, idx, n, s):\n" + textwrap.indent(body, "    ") + "\n"
     file = f"<example {abs(hash(body))}>"
     known = {"power": power, "chain": chain, "WEIGHTS": np.array([0.5, 2.0, -1.0])}
+    known["CONFIG"] = {"rate": 0.5, "functions": [np.sin, abs]}
     return registered(text, file, np=np, math=math, cmath=cmath, loopdiff=loopdiff, **known)
 
 

@@ -11,10 +11,12 @@ import numpy as np
 import optree
 import pytest
 
-from loopdiff import vectorize_grad
+from loopdiff import stop_gradient, vectorize_grad
 from loopdiff.errors import ArgumentError, UnsupportedLoopError
 from loopdiff.frontend.structures.given import flattened
+from loopdiff.testing import GradientCheckError, check_grads
 from tests.frontend.structured import PROGRAMS, Model, Pair
+from tests.gradients.interpreted import interpreting
 
 STEP = 1e-6
 
@@ -69,9 +71,15 @@ def slopes(function: Any, args: tuple[Any, ...]) -> Iterator[np.ndarray | None]:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_values_and_gradients(name: str) -> None:
+    """Through the interpreter: the other tests compile."""
     function, args = PROGRAMS[name]
     expected = function(*copied(args))
-    value, pullback = vectorize_grad(function).vjp(*copied(args))
+    with interpreting():
+        check(function, args, expected)
+
+
+def check(function: Any, args: tuple[Any, ...], expected: Any) -> None:
+    value, pullback = vectorize_grad(cache=False)(function).vjp(*copied(args))
     assert flattened((value,))[1] == flattened((expected,))[1]
     for one, other in zip(parts(value), parts(expected), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
@@ -236,3 +244,59 @@ def test_a_record_is_made_again_from_what_it_holds() -> None:
     gradients = vectorize_grad(function).vjp(*args)[1](Pair(np.zeros(3), b=1.0))
     assert gradients.p.b == pytest.approx(8 * 0.5)
     assert type(gradients.p) is Pair
+
+
+def test_structures_from_outside_are_read_at_each_call() -> None:
+    settings = {"rate": 2.0, "kinds": ["sin"], "w": np.array([1.0, 2.0])}
+    functions = {"sin": np.sin, "exp": np.exp}
+    x = np.array([0.5, 1.5])
+
+    def plain(x):
+        s = settings["rate"] * (settings["w"] * x).sum()
+        for kind in settings["kinds"]:
+            s += functions[kind](x).sum()
+        return s
+
+    compiled = vectorize_grad(plain)
+    assert compiled(x) == pytest.approx(plain(x))
+    assert compiled.grad(x)._fields == ("x",)
+    settings["rate"], settings["w"] = 3.0, np.array([4.0, 5.0])
+    assert compiled(x) == pytest.approx(plain(x))
+    assert len(compiled.structured) == 1
+    settings["kinds"].append("exp")
+    assert compiled(x) == pytest.approx(plain(x))
+    functions["sin"] = np.cos
+    assert compiled(x) == pytest.approx(plain(x))
+    assert len(compiled.structured) == 3
+    settings = {"rate": 1, "kinds": (), "w": x}
+    assert compiled(x) == pytest.approx(plain(x))
+
+
+def test_an_array_of_another_rank_is_another_program_where_its_shape_is_a_tuple() -> None:
+    counted = vectorize_grad(lambda p: p["x"].sum() * len(p["x"].shape))
+    assert [counted({"x": np.ones(shape)}) for shape in ((2,), (2, 2), (2,), (1, 1, 2))] == [2.0, 8.0, 2.0, 6.0]
+    scaled = vectorize_grad(lambda p: len(p))
+    assert (scaled({"x": np.ones(1)}), scaled({"x": 1.0}), len(scaled.structured)) == (1, 1, 1)
+
+
+def test_none_that_is_read_as_a_number_is_an_error() -> None:
+    def first(x, limit):
+        found = None
+        for v in x:
+            if found is None and v > limit:
+                found = v
+        return 2.0 * found
+
+    compiled = vectorize_grad(first)
+    assert compiled(np.array([1.0, 2.0, 3.0]), 1.5) == 4.0
+    with pytest.raises(ArgumentError, match="LD332: assertion failed: `found` is None"):
+        compiled(np.array([1.0, 2.0, 3.0]), 4.0)
+
+
+def test_gradients_with_structures_are_checked_leaf_by_leaf() -> None:
+    report = check_grads(scaled, arguments())
+    assert {p.input for p in report.pairs} == {"m_w", "m_scale", "p_w"}
+    assert len(report.pairs) == 9  # of each of these two results, and of the array that is written
+    wrong = vectorize_grad(lambda p, w: {"a": stop_gradient(p["x"][0]) * p["x"].sum()})
+    with pytest.raises(GradientCheckError, match="p_x"):
+        check_grads(wrong, ({"x": np.array([1.0, 2.0])}, None))

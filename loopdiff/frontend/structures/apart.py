@@ -14,14 +14,27 @@ from dataclasses import replace
 
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.callees import Sources
+from loopdiff.frontend.structures.absent import names_with_none
 from loopdiff.frontend.structures.arguments import written_defaults
-from loopdiff.frontend.structures.rewriting import copied
-from loopdiff.frontend.structures.scope import PLAIN, Apart, OuterArray, Scope, Walk, in_variables, key_of, name_read
+from loopdiff.frontend.structures.given import outer_tree
+from loopdiff.frontend.structures.rewriting import copied, later
+from loopdiff.frontend.structures.scope import (
+    PLAIN,
+    Apart,
+    Hidden,
+    Local,
+    Scope,
+    Walk,
+    holds_functions,
+    in_variables,
+    key_of,
+    name_read,
+)
 from loopdiff.frontend.structures.statements import block
-from loopdiff.frontend.structures.trees import Branch, Leaf, Path, Tree, are_alike, described, leaves, with_leaves
+from loopdiff.frontend.structures.trees import Branch, Leaf, Rank, Tree, are_alike, described, leaves, with_leaves
 from loopdiff.frontend.structures.values import tree_of
 from loopdiff.ir.names import NameSupply
-from loopdiff.source.functions import SourceFunction
+from loopdiff.source.functions import MISSING, SourceFunction
 from loopdiff.source.scopes import own_names, parameters
 
 
@@ -29,14 +42,12 @@ def taken_apart(
     source: SourceFunction,
     sources: Sources,
     given: Mapping[str, Tree],
-    arrays: Collection[tuple[str, Path]] = (),
 ) -> Apart:
-    """`source` for what is `given` for its parameters; leaves at `arrays`, names of parameters with paths, are arrays.
+    """`source` for what is `given` for its parameters.
 
     What was rejected (LD104, LD134) is a number in what comes of it.
     """
     scope = Scope(source, sources, names_of(source.node), WALK)
-    scope.arrays = frozenset(scope.variable(name, path) for name, path in arrays if path)
     return apart(scope, source, given, inspect.Parameter.POSITIONAL_OR_KEYWORD, scope.hidden)
 
 
@@ -46,48 +57,116 @@ def names_of(node: ast.FunctionDef) -> NameSupply:
     return NameSupply(words | {n.arg for n in ast.walk(node) if isinstance(n, ast.arg)} | {node.name})
 
 
-def of_callee(caller: Scope, source: SourceFunction, given: Mapping[str, Tree], node: ast.Call) -> Apart | None:
-    """A function that is called; None for one that is being taken apart in the same way: it calls itself."""
+def of_callee(
+    caller: Scope, source: SourceFunction, given: Mapping[str, Tree], node: ast.Call, local: Local | None
+) -> Apart | None:
+    """A function that is called, `local` if it is one inside; None for one that is being taken apart in the same way:
+    it calls itself."""
     key = key_of(source, given)
     if key in caller.active:
         return None
-    is_own = source.code is caller.source.code
-    if not is_own and key in caller.callees:
+    if local is not None:
+        return of_local(local, caller, source, given)
+    is_kept = not any(map(holds_functions, given.values()))
+    if is_kept and key in caller.callees:
         return caller.callees[key]
-    names = caller.names if is_own else names_of(source.node)
-    called = replace(source, called_from=source.called_from if is_own else caller.source.span(node))
-    scope = Scope(called, caller.sources, names, WALK, caller.callees, (*caller.active, key))
-    if is_own:
-        scope.held, scope.functions = dict(caller.held), dict(caller.functions)
-        scope.outer, scope.hidden = caller.outer, caller.hidden
-    found = apart(scope, called, given, inspect.Parameter.KEYWORD_ONLY, {} if is_own else scope.hidden)
-    if is_own and (given or found.is_changed):
-        name = caller.names.fresh(source.name)
-        definition = copied(found.source.node, name=name)
-        caller.out.append(definition)
-        return replace(found, source=replace(found.source, name=name, node=definition))
-    if not is_own:
+    called = replace(source, called_from=caller.source.span(node))
+    scope = Scope(called, caller.sources, names_of(source.node), WALK, caller.callees, (*caller.active, key))
+    found = apart(scope, called, given, inspect.Parameter.KEYWORD_ONLY, scope.hidden)
+    if is_kept:
         caller.callees[key] = found
     return found
 
 
+def of_local(local: Local, caller: Scope, source: SourceFunction, given: Mapping[str, Tree]) -> Apart:
+    """A function that is defined inside another, with what names around hold when it is called."""
+    around = local.scope
+    scope = inner_scope(around, source)
+    scope.callees, scope.active = caller.callees, (*caller.active, key_of(source, given))
+    found = apart(scope, source, given, inspect.Parameter.KEYWORD_ONLY, {})
+    is_changed = any(map(is_apart, given.values())) or not is_same(found.source.node, local.generic)
+    found = replace(found, is_changed=is_changed)
+    if found.is_changed:
+        name = around.names.fresh(source.name)
+        definition = copied(found.source.node, name=name)
+        around.out.append(definition)
+        found = replace(found, source=replace(found.source, name=name, node=definition))
+    return found
+
+
+def is_apart(tree: Tree) -> bool:
+    """Whether what a parameter gets is more than a number, or an array, of which nothing or the rank is known."""
+    return not isinstance(tree, Leaf) or not (tree.known is MISSING or isinstance(tree.known, Rank))
+
+
+def is_same(first: ast.FunctionDef, second: ast.FunctionDef) -> bool:
+    """Whether two functions do the same."""
+    return ast.dump(ast.Module(first.body, [])) == ast.dump(ast.Module(second.body, []))
+
+
+def inner_scope(around: Scope, source: SourceFunction) -> Scope:
+    held = {n: h for n, known in around.held.items() if (h := around.bound.get(n, known)) is not None}
+    return Scope(
+        source, around.sources, around.names, WALK, around.callees, around.active, held,
+        outer=around.outer, hidden=around.hidden, outside=around.outside, around=around,
+    )  # fmt: skip
+
+
 def of_definition(around: Scope, node: ast.FunctionDef) -> ast.FunctionDef:
-    """A function that is defined inside another, with what names around hold here."""
+    """A function that is defined inside another, for single values, with what names around hold here."""
     own = own_names(node)
     read = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} - own
     around.captured |= {n: held for n in read if isinstance(held := around.held.get(n), Branch)}
-    around.owned -= read
-    inner = Scope(
-        around.source, around.sources, around.names, WALK, around.callees, around.active,
-        {**around.held, **dict.fromkeys(own, PLAIN)}, functions=dict(around.functions), outer=around.outer,
-        hidden=around.hidden,
-    )  # fmt: skip
-    for name in own - {a.arg for a in parameters(node.args)}:
-        inner.held.pop(name)
+    for name in read:
+        around.disown(name)
+    inner = inner_scope(around, around.source)
+    inner.held = later(around.held)
+    for name in own:
+        inner.held.pop(name, None)
+    inner.held |= {a.arg: PLAIN for a in parameters(node.args)}
     with inner.block() as body:
         block(inner, node.body)
-    around.diagnostics += [d for d in inner.diagnostics if d not in around.diagnostics]
-    return copied(node, body=body or node.body)
+    made = without_idle(inner, body)
+    around.generic.append((node.name, inner.diagnostics))
+    return copied(node, body=made or node.body)
+
+
+def without_idle(scope: Scope, body: list[ast.stmt]) -> list[ast.stmt]:
+    """`body` without functions inside that nothing calls as they are, in single values, and without flags that nothing
+    reads; what is wrong with other functions is among the diagnostics."""
+    wrong = [(of, said) for of, said in scope.generic if said]
+    while True:
+        nodes = [n for stmt in body for n in ast.walk(stmt)]
+        read = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        idle = {id(n) for n in nodes if is_idle(n, read)} if wrong else set[int]()
+        idle |= {id(n) for n in nodes if id(n) in scope.fills and scope.fills[id(n)][1] not in read}
+        if not idle:
+            break
+        body = [made for stmt in body for made in without(stmt, idle)]
+    there = {id(n) for n in nodes}
+    for of, said in wrong:
+        if (of in read) if isinstance(of, str) else id(of) in there:
+            scope.diagnostics += [d for d in said if d not in scope.diagnostics]
+    return body
+
+
+def is_idle(node: ast.AST, read: Collection[str]) -> bool:
+    match node:
+        case ast.FunctionDef(name=name) | ast.Assign(targets=[ast.Name(id=name)], value=ast.Lambda()):
+            return name not in read
+        case _:
+            return False
+
+
+def without(node: ast.stmt, idle: Collection[int]) -> list[ast.stmt]:
+    """`node` without the statements in it that are `idle`."""
+    if id(node) in idle:
+        return []
+    fields = {f: part for f, part in ast.iter_fields(node) if f in ("body", "orelse") and isinstance(part, list)}
+    parts = {f: [made for stmt in part for made in without(stmt, idle)] for f, part in fields.items()}
+    if "body" in parts and not parts["body"]:
+        parts["body"] = [ast.copy_location(ast.Pass(), node)]
+    return [copied(node, **parts) if parts else node]
 
 
 def apart(
@@ -95,20 +174,28 @@ def apart(
     source: SourceFunction,
     given: Mapping[str, Tree],
     kind: inspect._ParameterKind,
-    hidden: Mapping[OuterArray, str],
+    hidden: Mapping[Hidden, str],
 ) -> Apart:
     """`source` with the body that `scope` makes of it; its parameters are of one `kind`, those in `hidden` the last."""
     node, known = source.node, {a.arg: a for a in parameters(source.node.args)}
     for name in own_names(node):
         scope.held.pop(name, None)
     became: dict[str, tuple[str, ...]] = {}
+    functions: set[str] = set()
     for name in source.signature.parameters:
         own = in_variables(scope, name, given.get(name, Leaf(name_read(name, known[name]))), known[name])
         became[name] = tuple(leaf.expr.id for _, leaf in leaves(own) if isinstance(leaf.expr, ast.Name))
-        scope.held[name] = PLAIN if isinstance(own, Leaf) else own
+        functions |= {
+            n for n, (_, leaf) in zip(became[name], leaves(own), strict=True) if isinstance(leaf.known, Local)
+        }
+        scope.hold(name, own, known[name])
+    scope.flags = {name: scope.names.fresh(f"no_{name}") for name in names_with_none(node)}
     with scope.block() as body:
         block(scope, node.body)
-    whole, at = {**became, **{name: (name,) for name in hidden.values()}}, ast.copy_location(ast.arg(""), node)
+    body = without_idle(scope, body)
+    read = {n.id for stmt in body for n in ast.walk(stmt) if isinstance(n, ast.Name)}
+    whole = {name: tuple(n for n in names if n not in functions - read) for name, names in became.items()}
+    whole, at = {**whole, **{name: (name,) for name in hidden.values()}}, ast.copy_location(ast.arg(""), node)
     made = copied(
         node,
         args=arguments_of(node.args, whole, {name: known.get(name, at) for name in whole}, kind),
@@ -122,14 +209,15 @@ def apart(
         node=made,
         signature=signature_of(source.signature, whole, kind),
         outer=outer,
-        apart=tuple(given.items()),
+        apart=(*given.items(), *((of.text, outer_tree(there)) for of, there in scope.outside.items())),
         hidden=frozenset(hidden.values()),
     )
-    is_changed = bool(given) or ast.dump(ast.Module(body, [])) != ast.dump(ast.Module(node.body, []))
+    is_changed = any(map(is_apart, given.values())) or not is_same(made, node)
     result = result_of(scope, node)
     return Apart(
-        own, result, became, is_changed or bool(hidden), hidden, frozenset(scope.as_arrays), tuple(scope.diagnostics)
-    )
+        own, result, became, is_changed or bool(hidden), hidden, scope.outside, scope.uses_ranks,
+        frozenset(functions - read), frozenset(scope.as_arrays), tuple(scope.diagnostics),
+    )  # fmt: skip
 
 
 def arguments_of(

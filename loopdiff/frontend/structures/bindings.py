@@ -4,62 +4,97 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
-from loopdiff.frontend.structures.known import static
+from loopdiff.frontend.structures.absent import note_none
+from loopdiff.frontend.structures.changes import part_at, part_to_store, with_part
 from loopdiff.frontend.structures.rewriting import assignment, base_of, expression, rebuilt, steadied, with_base
-from loopdiff.frontend.structures.scope import PLAIN, Plain, Scope, in_variables, name_stored, stored_names
+from loopdiff.frontend.structures.scope import PLAIN, Place, Scope, in_variables, name_stored, stored_names
 from loopdiff.frontend.structures.trees import (
     Branch,
     Leaf,
     Static,
     Tree,
     described,
-    dictionary_of,
+    fresh_paths,
     has_length,
     in_row,
     leaves,
-    row_like,
+    shared,
 )
-from loopdiff.source.functions import MISSING
 
 Pair = tuple[ast.expr, ast.expr]
 
 
-def assign_tree(scope: Scope, targets: Sequence[ast.expr], tree: Tree, node: ast.stmt, is_fresh: bool = False) -> None:
-    """`targets = ... = tree`; `is_fresh`: nobody else has the lists and dictionaries in it."""
+@dataclass(slots=True)
+class Assigned:
+    """What one statement assigns: which variable gets which value, what names hold afterwards, and where the parts of
+    names are that get something."""
+
+    pairs: list[Pair] = field(default_factory=list)
+    held: dict[str, Tree] = field(default_factory=dict)
+    parts: list[tuple[Place, Tree]] = field(default_factory=list)
+
+
+def assign_tree(scope: Scope, targets: Sequence[ast.expr], tree: Tree, node: ast.stmt) -> None:
+    """`targets = ... = tree`."""
     if len(targets) > 1:
-        tree = steadied(scope, tree, (), node.value if isinstance(node, ast.Assign) else targets[0])
-    pairs: list[Pair] = []
-    held: dict[str, Tree | Plain] = {}
+        tree = shared(steadied(scope, tree, (), node.value if isinstance(node, ast.Assign) else targets[0]))
+    found = Assigned()
     for target in targets:
-        take_apart(scope, target, tree, pairs, held)
-    write(scope, pairs, node)
-    for name, now in held.items():
+        take_apart(scope, target, tree, found)
+    settle(scope, found, node)
+
+
+def store_at(scope: Scope, place: Place, tree: Tree, node: ast.stmt) -> None:
+    """`tree` as what stands at `place`."""
+    found = Assigned()
+    give(scope, place, tree, found, node)
+    settle(scope, found, node)
+
+
+def settle(scope: Scope, found: Assigned, node: ast.stmt) -> None:
+    """Write the assignments; names then hold what they got."""
+    write(scope, found.pairs, node)
+    for name, now in found.held.items():
         scope.hold(name, now, node)
-    scope.owned -= stored_names(targets)
-    if is_fresh and len(targets) == 1 and isinstance(targets[0], ast.Name):
-        scope.owned.add(targets[0].id)
+        note_none(scope, name, now, node)
+    for (name, path), _ in found.parts:
+        scope.disown(name, path)
+    scope.owned |= {(name, (*path, *inner)) for (name, path), tree in found.parts for inner in fresh_paths(tree)}
 
 
-def take_apart(scope: Scope, target: ast.expr, tree: Tree, pairs: list[Pair], held: dict[str, Tree | Plain]) -> None:
+def give(scope: Scope, place: Place, tree: Tree, found: Assigned, target: ast.AST) -> None:
+    """Note that what stands at `place`, of a structure or a name, becomes `tree`."""
+    name, path = place
+    before = found.held.get(name, scope.held.get(name))
+    whole = with_part(before, path, tree) if path and isinstance(before, Branch) else tree
+    found.held[name] = in_variables(scope, name, whole, target)
+    found.pairs += pairs_of(part_at(found.held[name], path), tree)
+    found.parts.append((place, tree))
+
+
+def take_apart(scope: Scope, target: ast.expr, tree: Tree, found: Assigned) -> None:
     """Which variable gets which value, and what names hold afterwards."""
     match target, tree:
         case ast.Name(id=name), Leaf(expr=expr):
-            pairs.append((target, expr))
-            held[name] = PLAIN
+            found.pairs.append((target, expr))
+            found.held[name] = tree
+            found.parts.append(((name, ()), tree))
         case ast.Name(id=name), _:
-            own = in_variables(scope, name, tree, target)
-            pairs += pairs_of(own, tree)
-            held[name] = own
+            found.held.pop(name, None)
+            give(scope, (name, ()), tree, found, target)
         case ast.Tuple(elts=elts) | ast.List(elts=elts), Branch() if has_length(tree):
             items = tree.items if tree.kind != "dict" else tuple(map(Static, tree.keys))
             for inner, item in unpacked(scope, elts, items, target):
-                take_apart(scope, inner, item, pairs, held)
+                take_apart(scope, inner, item, found)
         case ast.Tuple() | ast.List(), Leaf(expr=expr):
-            pairs.append((rebuilt(scope, target), expr))
-            held |= dict.fromkeys(stored_names([target]), PLAIN)
+            found.pairs.append((rebuilt(scope, target), expr))
+            for name in stored_names([target]):
+                found.held[name] = PLAIN
+                found.parts.append(((name, ()), PLAIN))
         case ast.Subscript() | ast.Attribute(), _:
-            store_part(scope, target, tree, pairs, held)
+            store_part(scope, target, tree, found)
         case _:
             scope.reject(f"`{ast.unparse(target)}` cannot hold {described(tree)}", target)
 
@@ -82,48 +117,32 @@ def unpacked(
         yield from zip(elts[star + 1 :], items[star + rest :], strict=True)
 
 
-def store_part(
-    scope: Scope, target: ast.Subscript | ast.Attribute, tree: Tree, pairs: list[Pair], held: dict[str, Tree | Plain]
-) -> None:
-    """`p["w"] = ...`: of a list or dictionary that nobody else has; of an array, its elements."""
+def store_part(scope: Scope, target: ast.Subscript | ast.Attribute, tree: Tree, found: Assigned) -> None:
+    """`p["w"] = ...`: of a list, dictionary or record that nobody else has; of an array, its elements."""
     base = base_of(scope, target.value)
-    if not isinstance(base, Branch):
-        if not isinstance(tree, Leaf):
-            scope.reject(f"`{ast.unparse(target)}` cannot hold {described(tree)}", target)
-            return
-        pairs.append((with_base(scope, target, expression(scope, target.value)), tree.expr))
-        return
-    name = target.value.id if isinstance(target.value, ast.Name) else ""
-    key = static(scope, target.slice) if isinstance(target, ast.Subscript) else MISSING
-    if name not in scope.owned or base.kind not in ("list", "dict") or key is MISSING:
-        scope.reject_shared(f"`{ast.unparse(target.value)}`, {described(base)},", target)
-        return
-    key = key + len(base.items) if base.kind == "list" and isinstance(key, int) and key < 0 else key
-    if base.kind == "list" and base.item(key) is None:
-        scope.reject(f"`{ast.unparse(target.value)}`, {described(base)}, has no element {key!r}", target)
-        return
-    items = dict(zip(base.keys, base.items, strict=True)) | {key: tree}
-    whole = dictionary_of(items) if base.kind == "dict" else row_like(base, tuple(items.values()))
-    own = in_variables(scope, name, whole, target)
-    assert isinstance(own, Branch)
-    pairs += pairs_of(own.items[list(items).index(key)], tree)
-    held[name] = own
+    if isinstance(base, Branch):
+        place = part_to_store(scope, target, base)
+        if place is not None:
+            give(scope, place, tree, found, target)
+    elif isinstance(tree, Leaf):
+        found.pairs.append((with_base(scope, target, expression(scope, target.value)), tree.expr))
+    else:
+        scope.reject(f"`{ast.unparse(target)}` cannot hold {described(tree)}", target)
 
 
 def write(scope: Scope, pairs: Sequence[Pair], node: ast.stmt) -> None:
-    """The assignments, all values before the first is stored."""
+    """The assignments, all values before the first is stored; lambdas are on lines of their own, and left out if
+    nothing calls them."""
     wanted = [(to, value) for to, value in pairs if not is_same(to, value)]
-    arrays = {to.id for to, value in wanted if isinstance(to, ast.Name) and is_array(scope, value)}
-    scope.arrays = (scope.arrays - {to.id for to, _ in wanted if isinstance(to, ast.Name)}) | arrays
+    if len(wanted) > 1:
+        lambdas = [pair for pair in wanted if isinstance(pair[1], ast.Lambda)]
+        scope.out += [ast.copy_location(ast.Assign([to], value), node) for to, value in lambdas]
+        wanted = [pair for pair in wanted if pair not in lambdas]
     targets, values = [to for to, _ in wanted], [value for _, value in wanted]
     if len(wanted) == 1:
         scope.out.append(ast.copy_location(ast.Assign(targets, values[0]), node))
     elif wanted:
         scope.out.append(assignment(targets, ast.copy_location(ast.Tuple(values, ast.Load()), node), node))
-
-
-def is_array(scope: Scope, value: ast.expr) -> bool:
-    return isinstance(value, ast.Name) and value.id in scope.arrays
 
 
 def is_same(to: ast.expr, value: ast.expr) -> bool:

@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MethodType
 from typing import Any, cast
 
 from loopdiff.errors import UnsupportedLoopError
 from loopdiff.frontend.structures.arguments import parameters_given, written_defaults
-from loopdiff.frontend.structures.iterated import spread
+from loopdiff.frontend.structures.iterated import known_leaf, spread
 from loopdiff.frontend.structures.known import static
+from loopdiff.frontend.structures.methods import (
+    OPERATORS,
+    Bound,
+    callee,
+    class_constant,
+    has_records,
+    is_property,
+    method_of,
+)
 from loopdiff.frontend.structures.records import of_builtin
-from loopdiff.frontend.structures.rewriting import assignment, base_of, element, rebuilt_part
-from loopdiff.frontend.structures.scope import PLAIN, Scope, name_read, name_stored
+from loopdiff.frontend.structures.rewriting import assignment, base_of, element, function_at, hand_out, rebuilt_part
+from loopdiff.frontend.structures.scope import Apart, Local, Scope, Version, name_read, name_stored
 from loopdiff.frontend.structures.signs import is_known, may_write
 from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, leaves, with_leaves
 from loopdiff.source.functions import MISSING, SourceFunction, is_of_library, python_function
@@ -24,23 +34,57 @@ def called(scope: Scope, node: ast.Call) -> Tree | None:
     """What a call gives, where that is a structure, or made of one; None for other calls."""
     known = static(scope, node)
     if known is not MISSING:
-        return Static(known)
+        return known_leaf(known, node)
     found = of_builtin(scope, node)
     if found is not None:
         return found
-    pending = pending_call(scope, node)
+    target = callee_of(scope, node.func)
+    return None if target is None else given_by(scope, node, target, node)
+
+
+def given_by(scope: Scope, call: ast.Call, target: Bound, node: ast.expr) -> Tree | None:
+    """What `call` of a Python function gives, which stands for `node`; None for single values of single values."""
+    pending = pending_call(scope, call, target, node)
     if pending is None:
         return None
-    call, result = pending
+    made, result = pending
     if result is None:
-        return Leaf(call)
-    source = callee_of(scope, node.func)
+        return Leaf(made)
     text, hint = ast.unparse(node), "assign it to a name on a line of its own"
     if not scope.may_run_ahead:
         return scope.reject(f"`{text}`, {described(result)}, may not run at all here", node, hint)
-    if id(node) not in scope.leading and source is not None and may_write(source, scope.sources):
+    if id(node) not in scope.leading and may_write(target.source, scope.sources):
         return scope.reject(f"`{text}`, {described(result)}, may change what is read before it", node, hint)
-    return run_ahead(scope, call, result, node)
+    return run_ahead(scope, made, result, node)
+
+
+def property_of(scope: Scope, base: Branch, node: ast.Attribute) -> Tree | None:
+    """A property of a record, or what its class has under a name."""
+    constant = class_constant(base, node.attr)
+    if constant is not MISSING:
+        is_text = isinstance(constant, str)
+        return Static(constant) if is_text else Leaf(ast.copy_location(ast.Constant(constant), node))
+    target = method_of(scope, base, node.attr) if is_property(base, node.attr) else None
+    return None if target is None else method_call(scope, target, [], node, node.value)
+
+
+def operator_call(scope: Scope, node: ast.BinOp | ast.UnaryOp) -> Tree | None:
+    """An operator between records, or of one; None where there are none."""
+    name = OPERATORS.get(type(node.op))
+    if name is None or not has_records(scope, node):
+        return None
+    left, *right = (node.operand,) if isinstance(node, ast.UnaryOp) else (node.left, node.right)
+    target = method_of(scope, base_of(scope, left), f"__{name}__")
+    if target is not None:
+        return method_call(scope, target, right, node, left)
+    reflected = method_of(scope, base_of(scope, right[0]), f"__r{name}__") if right else None
+    return None if reflected is None else method_call(scope, reflected, [left], node, right[0])
+
+
+def method_call(scope: Scope, target: Bound, args: list[ast.expr], node: ast.expr, base: ast.expr) -> Tree | None:
+    """What a method of `base` gives for `args`, at `node`."""
+    hand_out(scope, target.first, base)
+    return given_by(scope, ast.copy_location(ast.Call(base, args, []), node), target, node)
 
 
 def leading(node: ast.AST | None) -> Iterator[int]:
@@ -66,50 +110,55 @@ def run_ahead(scope: Scope, call: ast.expr, result: Branch, node: ast.AST) -> Tr
     return with_leaves(result, lambda path, _: Leaf(name_read(names[path], node)))
 
 
-def pending_call(scope: Scope, node: ast.Call) -> tuple[ast.expr, Branch | None] | None:
+def pending_call(scope: Scope, call: ast.Call, target: Bound, node: ast.AST) -> tuple[ast.expr, Branch | None] | None:
     """A call of a Python function that is given structures, or gives some: the call without, and what it gives.
 
-    None for other calls.
+    None for other calls. It stands for `node`.
     """
     if id(node) not in scope.ahead:
-        found = without_structures(scope, node)
+        found = without_structures(scope, call, target)
         if not scope.may_run_ahead:
             return found
-        scope.ahead[id(node)] = found
-    return scope.ahead[id(node)]
+        scope.ahead[id(node)] = node, found
+    return scope.ahead[id(node)][1]
 
 
-def without_structures(scope: Scope, node: ast.Call) -> tuple[ast.expr, Branch | None] | None:
-    source = callee_of(scope, node.func)
-    if source is None:
-        return None
-    given = parameters_given(source.signature, node, lambda nodes: spread(scope, nodes), lambda n: element(scope, n))
+def without_structures(scope: Scope, node: ast.Call, target: Bound) -> tuple[ast.expr, Branch | None] | None:
+    source, local = target.source, target.local
+
+    def values(nodes: Sequence[ast.expr]) -> tuple[Tree, ...]:
+        return (*target.first, *spread(scope, nodes))
+
+    given = parameters_given(source.signature, node, values, lambda n: element(scope, n))
     if given is None:
         return None
-    given |= defaults_of(scope, source, given)
-    trees = {name: tree for name, tree in given.items() if not isinstance(tree, Leaf)}
-    apart = scope.walk.take_apart(scope, source, trees, node)
+    given |= defaults_of(scope if local is None else local.scope, source, local, given)
+    trees = {name: t for name, t in given.items() if not isinstance(t, Leaf) or t.known is not MISSING}
+    apart = scope.walk.take_apart(scope, source, trees, node, local)
     if apart is None:
         return None
     scope.diagnostics += [d for d in apart.diagnostics if d not in scope.diagnostics]
-    if not trees and not apart.is_changed and not apart.hidden:
+    scope.outside.update(apart.outside)
+    scope.uses_ranks |= apart.uses_ranks
+    if not apart.is_changed and not apart.hidden and not is_method(scope, node.func):
         has_stars = any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords)
         is_known = apart.result is None and not has_stars
         return None if is_known else (call_with(given, node, rebuilt_part(scope, node.func)), apart.result)
-    is_own = source.code is scope.source.code
-    function = ast.Name(apart.source.name, ast.Load()) if is_own else ast.Constant(cast(Any, apart))
-    call = call_with(given, node, ast.copy_location(function, node.func), apart.parameters)
-    if not is_own:
-        arrays = ((name, scope.parameter_for(array, node)) for array, name in apart.hidden.items())
-        call.keywords += [ast.keyword(name, array) for name, array in arrays]
+    version = Version(apart.source.name, local.scope) if local is not None else None
+    function = ast.Constant(cast(Any, apart)) if version is None else scope.parameter_for(version, node)
+    call = call_with(given, node, ast.copy_location(function, node.func), apart)
+    call.keywords += [ast.keyword(name, scope.parameter_for(value, node)) for value, name in apart.hidden.items()]
     return call, apart.result
 
 
-def defaults_of(scope: Scope, source: SourceFunction, given: Mapping[str, Tree]) -> dict[str, Tree]:
+def defaults_of(
+    scope: Scope, source: SourceFunction, local: Local | None, given: Mapping[str, Tree]
+) -> dict[str, Tree]:
     """The defaults that a call takes and that are no numbers: what a function does with them is known."""
     left = {n: p for n, p in source.signature.parameters.items() if n not in given and p.default is not p.empty}
-    if source.code is not scope.source.code:
-        return {n: Static(p.default) for n, p in left.items() if is_known(p.default)}
+    if local is None:
+        known = {n: p.default for n, p in left.items() if is_known(p.default) or isinstance(p.default, int)}
+        return {n: known_leaf(value, source.node) for n, value in known.items()}
     written = dict(written_defaults(source.node.args))
     found = {
         n: element(scope, written[n]) for n in left if isinstance(written[n], ast.Constant | ast.Name | ast.Attribute)
@@ -121,35 +170,54 @@ def call_with(
     given: Mapping[str, Tree],
     node: ast.Call,
     function: ast.expr,
-    parameters: Mapping[str, tuple[str, ...]] | None = None,
+    apart: Apart | None = None,
 ) -> ast.Call:
     """The call of `function` with these values, each by the name of the parameter that it is for."""
     keywords = [
         ast.keyword(name, leaf.expr)
         for of, tree in given.items()
-        for name, (_, leaf) in zip((of,) if parameters is None else parameters[of], leaves(tree), strict=True)
+        for name, (_, leaf) in zip((of,) if apart is None else apart.parameters[of], leaves(tree), strict=True)
+        if apart is None or name not in apart.unused
     ]
     return ast.copy_location(ast.Call(function, [], keywords), node)
 
 
-def callee_of(scope: Scope, node: ast.expr) -> SourceFunction | None:
+def is_method(scope: Scope, node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and scope.value_outside(node) is MISSING
+
+
+def callee_of(scope: Scope, node: ast.expr) -> Bound | None:
     """The Python function that `node` stands for, whose text can be read and which has no rule."""
-    match node:
-        case ast.Name(id=name) if name in scope.functions and scope.held.get(name) == PLAIN:
-            return of_definition(scope.source, scope.functions[name])
-        case ast.Name() | ast.Subscript() | ast.Attribute() if isinstance(tree := base_of(scope, node), Static):
-            value = tree.value
-        case ast.Name() | ast.Attribute():
-            value = scope.value_outside(node)
-        case _:
-            return None
+    if (local := local_of(scope, node)) is not None:
+        return Bound(of_definition(local.scope.source, local.node), local)
+    bound = node.value if isinstance(node, ast.Attribute) else node
+    called, value = function_at(scope, node), scope.value_outside(node)
+    if isinstance(node, ast.Attribute) and called is None:
+        method = method_of(scope, base_of(scope, bound), node.attr)
+    else:
+        method, bound = method_of(scope, called, "__call__"), node
+    if method is not None:
+        hand_out(scope, method.first, bound)
+        return method
+    value = called.value if isinstance(called, Static) else value
+    if isinstance(value, MethodType) and isinstance(value.__self__, type):
+        return callee(scope, value.__func__, Static(value.__self__))
     function = None if value is MISSING or scope.sources.rule_of(value) is not None else python_function(value)
     if function is None or is_of_library(function):
         return None
     try:
-        return scope.sources.of(function)
+        return Bound(scope.sources.of(function))
     except UnsupportedLoopError:  # reported where it is called
         return None
+
+
+def local_of(scope: Scope, node: ast.expr) -> Local | None:
+    """The function defined inside that `node` stands for."""
+    tree = function_at(scope, node)
+    known = getattr(tree, "known", MISSING)
+    if isinstance(node, ast.Name) and tree is None:
+        known = scope.known(node.id)
+    return known if isinstance(known, Local) else None
 
 
 def of_definition(source: SourceFunction, node: ast.FunctionDef) -> SourceFunction:

@@ -20,14 +20,12 @@ def changes(scope: Scope, node: ast.Call) -> bool:
     match node.func:
         case ast.Constant(value=Apart(source=source)):
             return may_write(source, scope.sources)
-        case ast.Name(id=name) if name in scope.functions:
-            return True
         case ast.Attribute(attr=attr) if attr in CHANGING:
             return True
         case function:
             value = scope.value_outside(function)
     if value is MISSING:
-        return isinstance(node.func, ast.Name) and node.func.id in scope.held
+        return isinstance(node.func, ast.Name)
     if scope.sources.rule_of(value) is not None or any(k.arg == "out" for k in node.keywords):
         return True
     called = python_function(value)

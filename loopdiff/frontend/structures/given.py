@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 from ast import Constant
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import optree
 
 from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.structures.signs import is_known, is_plain_record
-from loopdiff.frontend.structures.trees import Branch, Kind, Leaf, Static, Tree
+from loopdiff.frontend.structures.trees import Branch, Kind, Leaf, Rank, Static, Tree
+from loopdiff.source.functions import MISSING
 
 SPACE = "loopdiff"
 ROWS = (list, tuple, dict)
@@ -68,18 +70,46 @@ def register(kind: type[Any]) -> None:
 def trees_of(spec: Any, values: Sequence[Any]) -> list[Tree]:
     """The tree of each argument, from the leaves of all."""
     rest = iter(values)
-    return [tree_of(child, rest) for child in spec.children()]
+    return [tree_of(child, rest, given_leaf) for child in spec.children()]
 
 
-def tree_of(spec: Any, values: Iterator[Any]) -> Tree:
+def tree_of(spec: Any, values: Iterator[Any], leaf_of: Callable[[Any], Tree]) -> Tree:
     if spec.is_leaf():
-        value = next(values)
-        return Static(value) if is_known(value) else Leaf(Constant(0))
+        return leaf_of(next(values))
     if kind_of(spec.type) == "record" and not is_plain_record(spec.type):
         message = f"`{spec.type.__name__}` does more than hold its fields"
         raise ArgumentError(reject("LD210", message, NOWHERE, "pass its fields, or a dictionary of them"))
-    items = tuple(tree_of(child, values) for child in spec.children())
+    items = tuple(tree_of(child, values, leaf_of) for child in spec.children())
     return Branch(kind_of(spec.type), spec.type, getattr(spec.type, "_fields", tuple(spec.entries())), items)
+
+
+def outer_tree(flat: tuple[list[Any], Any]) -> Tree:
+    """The tree of a structure from outside, `flat`: its leaves are arrays and floating numbers, the rest is known."""
+    found, spec = flat
+    return tree_of(spec.children()[0], iter(found), outer_leaf)
+
+
+def given_leaf(value: Any) -> Tree:
+    """A leaf of what a call gives."""
+    return Static(value) if is_known(value) else Leaf(Constant(0), known_rank(value))
+
+
+def known_rank(value: Any) -> Any:
+    """How many axes an array has; MISSING for numbers."""
+    shape = getattr(value, "shape", ())
+    return Rank(len(shape)) if shape != () else MISSING
+
+
+def outer_leaf(value: Any) -> Tree:
+    """A leaf of what stands outside."""
+    if not is_part(value):
+        return Leaf(Constant(0), known_rank(value))
+    return Leaf(Constant(value), value) if isinstance(value, int) else Static(value)
+
+
+def is_part(value: Any) -> bool:
+    """Whether a value in a structure from outside is part of the program."""
+    return not isinstance(value, float | complex | np.ndarray | np.number)
 
 
 def kind_of(kind: type[Any]) -> Kind:

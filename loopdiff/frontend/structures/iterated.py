@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from enum import Enum
 from functools import partial
+from typing import Any
 
 from loopdiff.frontend.structures.effects import require_settled
 from loopdiff.frontend.structures.known import static
-from loopdiff.frontend.structures.rewriting import base_of, element, steadied, where_held
+from loopdiff.frontend.structures.rewriting import base_of, element, free_names, hand_out, steadied, where_held
 from loopdiff.frontend.structures.scope import Names, Scope, stored_names
-from loopdiff.frontend.structures.trees import Branch, Static, Tree, described, dictionary_of, in_row, is_sequence
+from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, dictionary_of, in_row, is_sequence
 from loopdiff.source.functions import MISSING
-from loopdiff.source.scopes import parameters
 
 MOST_ITEMS = 1000
 
 
 def items_of(scope: Scope, node: ast.expr) -> list[Tree] | None:
     """What a loop over `node` meets, where that is known; None for arrays, and ranges, which are loops."""
-    if isinstance(node, ast.Call):
-        found = items_of_call(scope, node)
-        if found is not None:
-            return found
-    tree = scope.tree_of(node)
-    return None if tree is None else items_of_tree(scope, tree, node)
+    items = items_of_call(scope, node) if isinstance(node, ast.Call) else None
+    if items is None and (tree := base_of(scope, node)) is not None:
+        items = items_of_tree(scope, tree, node)
+    if items is not None:
+        hand_out(scope, items, node)
+    return items
 
 
 def items_of_tree(scope: Scope, tree: Tree, node: ast.expr) -> list[Tree] | None:
@@ -32,7 +33,7 @@ def items_of_tree(scope: Scope, tree: Tree, node: ast.expr) -> list[Tree] | None
         case Branch(kind="dict", keys=keys):
             require_order(scope, tree, node)
             require_settled(scope, [tree], node)
-            return [Static(key) for key in keys]
+            return [known_leaf(key, node) for key in keys]
         case Branch(items=items) if is_sequence(tree):
             return list(items)
         case Branch():
@@ -57,16 +58,16 @@ def items_of_call(scope: Scope, node: ast.Call) -> list[Tree] | None:
                 return None
             require_order(scope, tree, node)
             require_settled(scope, [tree], node)
-            keys: list[Tree] = [Static(key) for key in tree.keys]
+            keys: list[Tree] = [known_leaf(key, node) for key in tree.keys]
             pairs: list[Tree] = [in_row("tuple", pair) for pair in zip(keys, tree.items, strict=True)]
             return {"keys": keys, "values": list(tree.items), "items": pairs}[view]
-        case ast.Call(args=args) if args and not any(isinstance(a, ast.Starred) for a in args):
+        case ast.Call(args=args) if args:
             function = scope.value_outside(node.func)
         case _:
             return None
-    if not any(function is f for f in (zip, enumerate, reversed)):
+    if not any(function is f for f in (zip, enumerate, reversed, sorted)):
         return None
-    found = [items_of(scope, a) for a in (args[:1] if function is enumerate else args)]
+    found = [items for a in (args if function is zip else args[:1]) for items in items_behind(scope, a)]
     if all(items is None for items in found):
         return None
     if any(items is None for items in found):
@@ -75,6 +76,8 @@ def items_of_call(scope: Scope, node: ast.Call) -> list[Tree] | None:
         return []
     rows = [items for items in found if items is not None]
     require_settled(scope, (item for items in rows for item in items), node)
+    if function is sorted:
+        return in_order(rows[0]) if len(args) == 1 and not node.keywords else None
     if function is reversed:
         return rows[0][::-1]
     if function is enumerate:
@@ -82,8 +85,36 @@ def items_of_call(scope: Scope, node: ast.Call) -> list[Tree] | None:
         start = static(scope, given[0]) if given else 0
         if type(start) is not int:
             return None
-        return [in_row("tuple", (Static(k), item)) for k, item in enumerate(rows[0], start)]
+        return [in_row("tuple", (number(k, node), item)) for k, item in enumerate(rows[0], start)]
     return [in_row("tuple", row) for row in zip(*rows, strict=False)]
+
+
+def items_behind(scope: Scope, node: ast.expr) -> list[list[Tree] | None]:
+    """What `node` goes through, an argument of `zip` and the like; of `*rows`, what each of the rows does."""
+    if not isinstance(node, ast.Starred):
+        return [items_of(scope, node)]
+    rows = items_of(scope, node.value)
+    return [None] if rows is None else [items_of_tree(scope, row, node) for row in rows]
+
+
+def in_order(items: list[Tree]) -> list[Tree] | None:
+    """Texts that are known, or tuples that begin with different ones, sorted; None for others."""
+    first = [item.items[0] if isinstance(item, Branch) and is_sequence(item) and item.items else item for item in items]
+    texts = [tree.value for tree in first if isinstance(tree, Static) and isinstance(tree.value, str)]
+    if len(texts) < len(items) or len(set(texts)) < len(texts):
+        return None
+    found = dict(zip(texts, items, strict=True))
+    return [found[text] for text in sorted(texts)]
+
+
+def number(value: int, node: ast.AST) -> Leaf:
+    """An integer that is known."""
+    return Leaf(ast.copy_location(ast.Constant(value), node), value)
+
+
+def known_leaf(key: Any, node: ast.AST) -> Tree:
+    """A value that is known."""
+    return number(key, node) if isinstance(key, int) and not isinstance(key, Enum) else Static(key)
 
 
 def known_range(scope: Scope, node: ast.expr) -> list[Tree] | None:
@@ -92,7 +123,7 @@ def known_range(scope: Scope, node: ast.expr) -> list[Tree] | None:
         case ast.Call(func=function, args=args, keywords=[]) if scope.value_outside(function) is range:
             bounds = [static(scope, a) for a in args]
             if all(type(b) is int for b in bounds) and 1 <= len(bounds) <= 3 and is_short(bounds):
-                return [Static(k) for k in range(*bounds)]
+                return [number(k, node) for k in range(*bounds)]
         case _:
             pass
     return None
@@ -103,14 +134,26 @@ def is_short(bounds: Sequence[int]) -> bool:
     return 0 not in bounds[2:] and len(range(*bounds)) <= MOST_ITEMS
 
 
-def comprehension(scope: Scope, node: ast.ListComp | ast.GeneratorExp | ast.DictComp) -> Tree | None:
+Comprehension = ast.ListComp | ast.GeneratorExp | ast.DictComp
+
+
+def comprehension(scope: Scope, node: Comprehension) -> Tree | None:
     """A list or dictionary made of the items of one that is known; None if that is not what `node` goes over."""
+    if id(node) not in scope.ahead:
+        found = comprehended(scope, node)
+        if not scope.may_run_ahead:
+            return found
+        scope.ahead[id(node)] = node, found
+    return scope.ahead[id(node)][1]
+
+
+def comprehended(scope: Scope, node: Comprehension) -> Tree | None:
     refuse_late_names(scope, node)
     rounds: list[Names] = [{}]
     for generator in node.generators:
         longer: list[Names] = []
         for names in rounds:
-            here = partial(comprehended, scope, node, generator.iter)
+            here = partial(gone_over, scope, node, generator.iter)
             items = here() if generator is node.generators[0] else where_held(scope, names, here)
             if items is None:
                 return None
@@ -123,11 +166,11 @@ def comprehension(scope: Scope, node: ast.ListComp | ast.GeneratorExp | ast.Dict
                 longer += [inner] if all(tests) else []
         rounds = longer
     if not isinstance(node, ast.DictComp):
-        return in_row("list", tuple(where_held(scope, names, partial(element, scope, node.elt)) for names in rounds))
+        return in_row("list", tuple(where_held(scope, n, partial(element, scope, node.elt), True) for n in rounds))
     keys = [where_held(scope, names, partial(static, scope, node.key)) for names in rounds]
     if any(k is MISSING for k in keys):
         return scope.reject(f"the key `{ast.unparse(node.key)}` is not known before the loops run", node.key)
-    values = [where_held(scope, names, partial(element, scope, node.value)) for names in rounds]
+    values = [where_held(scope, names, partial(element, scope, node.value), True) for names in rounds]
     found = dict(zip(keys, values, strict=True))
     return dictionary_of(found)
 
@@ -136,18 +179,12 @@ def refuse_late_names(scope: Scope, node: ast.ListComp | ast.GeneratorExp | ast.
     """Reject functions in a comprehension that read its names: they would find what these hold when they are called."""
     names = stored_names([generator.target for generator in node.generators])
     for inner in ast.walk(node):
-        if isinstance(inner, ast.Lambda) and names & names_in(inner):
+        if isinstance(inner, ast.Lambda) and names & free_names(inner):
             hint = "give it the value as a default: `lambda v, c=c: ...`, or write a `for` loop"
             scope.reject(f"`{ast.unparse(inner)}` reads what the comprehension goes on to change", inner, hint)
 
 
-def names_in(function: ast.Lambda) -> set[str]:
-    """Names that a function reads, but for its parameters."""
-    names = {n.id for n in ast.walk(function.body) if isinstance(n, ast.Name)}
-    return names - {a.arg for a in parameters(function.args)}
-
-
-def comprehended(scope: Scope, node: ast.expr, over: ast.expr) -> list[Tree] | None:
+def gone_over(scope: Scope, node: ast.expr, over: ast.expr) -> list[Tree] | None:
     """What a comprehension goes over, where that is known."""
     found = items_of(scope, over)
     return known_range(scope, over) if found is None and isinstance(node, ast.ListComp | ast.DictComp) else found

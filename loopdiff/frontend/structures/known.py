@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Any
 
+from loopdiff.frontend.structures.absent import may_be_none
 from loopdiff.frontend.structures.effects import require_settled
 from loopdiff.frontend.structures.rewriting import base_of
 from loopdiff.frontend.structures.scope import Scope
@@ -23,6 +24,18 @@ CALCULATED: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
 }  # fmt: skip
+COMPUTING = (str, int, abs, min, max)
+TEXT_METHODS = (
+    "startswith",
+    "endswith",
+    "format",
+    "lower",
+    "upper",
+    "strip",
+    "replace",
+    "removeprefix",
+    "removesuffix",
+)
 KNOWN = (int, str, Enum, type, type(None))  # types of values from outside that may decide what there is
 
 
@@ -31,6 +44,8 @@ def static(scope: Scope, node: ast.expr) -> Any:
     match node:
         case ast.Constant(value=value):
             return value
+        case ast.JoinedStr(values=values):
+            return formatted(scope, values)
         case ast.Name() | ast.Attribute() if (value := scope.value_outside(node)) is not MISSING:
             return value if isinstance(value, KNOWN) else MISSING
         case ast.UnaryOp(op=ast.Not(), operand=operand):
@@ -40,28 +55,67 @@ def static(scope: Scope, node: ast.expr) -> Any:
             value = static(scope, operand)
             return -value if isinstance(value, int) else MISSING
         case ast.BinOp(left=left, op=op, right=right) if type(op) in CALCULATED:
-            a, b = static(scope, left), static(scope, right)
-            is_known = (
-                isinstance(a, int) and isinstance(b, int) and not (b == 0 and isinstance(op, ast.FloorDiv | ast.Mod))
-            )
-            return CALCULATED[type(op)](a, b) if is_known else MISSING
+            return computed(CALCULATED[type(op)], static(scope, left), static(scope, right))
         case ast.BoolOp(op=op, values=values):
             return known_truth(scope, isinstance(op, ast.Or), values)
         case ast.Compare(left=left, ops=[op], comparators=[right]):
             return compared(scope, left, op, right)
-        case ast.Call(func=function, args=[of, kinds], keywords=[]) if scope.value_outside(function) is isinstance:
+        case ast.Call(keywords=[]):
+            return of_call(scope, node)
+        case ast.Name() | ast.Attribute() | ast.Subscript():
+            tree = base_of(scope, node)
+            if tree is None:
+                return known_number(scope.known(node.id) if isinstance(node, ast.Name) else MISSING)
+            return tree.value if isinstance(tree, Static) else known_number(getattr(tree, "known", MISSING))
+        case _:
+            return MISSING
+
+
+def of_call(scope: Scope, node: ast.Call) -> Any:
+    """What a call gives that is computed before the loops run."""
+    function = scope.value_outside(node.func)
+    match node:
+        case ast.Call(args=[of, kinds]) if function is isinstance:
             return is_instance(scope, of, kinds)
-        case ast.Call(func=function, args=[of], keywords=[]) if scope.value_outside(function) is len:
+        case ast.Call(args=[of]) if function is type:
+            tree = base_of(scope, of)
+            return tree.type if isinstance(tree, Branch) else MISSING
+        case ast.Call(args=[of]) if function is len:
             tree = base_of(scope, of)
             if not isinstance(tree, Branch) or not has_length(tree):
                 return MISSING
             require_settled(scope, [tree], node)
             return len(tree.items)
-        case ast.Name() | ast.Attribute() | ast.Subscript():
-            tree = base_of(scope, node)
-            return tree.value if isinstance(tree, Static) else MISSING
+        case ast.Call(func=ast.Attribute(value=base, attr=attr), args=args) if attr in TEXT_METHODS:
+            text = static(scope, base)
+            is_text = isinstance(text, str)
+            return computed(getattr(text, attr), *(static(scope, a) for a in args)) if is_text else MISSING
+        case ast.Call(args=args) if any(function is f for f in COMPUTING):
+            return computed(function, *(static(scope, a) for a in args))
         case _:
             return MISSING
+
+
+def known_number(known: Any) -> Any:
+    return known if isinstance(known, int) else MISSING
+
+
+def computed(function: Callable[..., Any], *values: Any) -> Any:
+    """What `function` makes of integers and texts; MISSING where one is not known, or it makes nothing of them."""
+    if not all(isinstance(v, int | str) for v in values):
+        return MISSING
+    try:
+        found = function(*values)
+    except (ArithmeticError, TypeError, ValueError, LookupError):
+        return MISSING
+    return found if isinstance(found, int | str) and not isinstance(found, Enum) else MISSING
+
+
+def formatted(scope: Scope, values: Sequence[ast.expr]) -> Any:
+    """The text of a formatted string."""
+    parts = [static(scope, v.value) if isinstance(v, ast.FormattedValue) else static(scope, v) for v in values]
+    plain = all(not isinstance(v, ast.FormattedValue) or (v.conversion == -1 and v.format_spec is None) for v in values)
+    return computed(lambda *texts: "".join(map(str, texts)), *parts) if plain else MISSING
 
 
 def is_instance(scope: Scope, node: ast.expr, kinds: ast.expr) -> Any:
@@ -92,6 +146,8 @@ def compared(scope: Scope, left: ast.expr, op: ast.cmpop, right: ast.expr) -> An
     """A comparison of values that are known, or of a structure or an array with None."""
     is_none = isinstance(right, ast.Constant) and right.value is None and isinstance(op, ast.Is | ast.IsNot)
     if is_none and isinstance(left, ast.Name) and left.id in scope.held:
+        if may_be_none(scope, left.id):
+            return MISSING
         held = scope.tree(left.id, left)
         return (isinstance(held, Static) and held.value is None) is isinstance(op, ast.Is)
     if isinstance(op, ast.In | ast.NotIn):

@@ -4,38 +4,82 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import math
+from dataclasses import replace
 from typing import Any, cast
 
 from loopdiff.frontend.structures.effects import require_settled
 from loopdiff.frontend.structures.iterated import items_of, items_of_call, spread
 from loopdiff.frontend.structures.known import static
-from loopdiff.frontend.structures.rewriting import base_of, copied, display_of, element
+from loopdiff.frontend.structures.methods import method_of
+from loopdiff.frontend.structures.rewriting import base_of, copied, display_of, element, function_at, hand_out
 from loopdiff.frontend.structures.scope import Scope
 from loopdiff.frontend.structures.signs import is_plain_record, is_record_class
-from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, dictionary_of, in_row
+from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, dictionary_of, in_row, is_sequence
 from loopdiff.source.functions import MISSING
+
+CHANGING_METHODS = {
+    "list": ("append", "extend", "insert", "pop", "clear", "reverse"),
+    "dict": ("update", "setdefault", "pop", "clear"),
+}
+ALONE = "put it on a line of its own: `l.append(x)`, `last = l.pop()`"
 
 
 def of_builtin(scope: Scope, node: ast.Call) -> Tree | None:
     """`tuple`, `list`, `dict`, `sum` of structures, classes of records, and methods of structures."""
+    function = known_function(scope, node.func)
     match node:
         case ast.Call(func=ast.Attribute(value=base, attr=attr)) if isinstance(tree := base_of(scope, base), Branch):
-            return method(scope, tree, attr, node)
+            if method_of(scope, tree, attr) is not None or function_at(scope, node.func) is not None:
+                return None
+            found = method(scope, tree, attr, node)
+            hand_out(scope, found.items if isinstance(found, Branch) and found.is_fresh else [found], node)
+            return found
         case _:
-            function = scope.value_outside(node.func)
+            pass
     if function is dict and all(k.arg for k in node.keywords) and not node.args:
         return dictionary_of({k.arg: element(scope, k.value) for k in node.keywords})
+    if function is dict and len(node.args) == 1 and all(k.arg for k in node.keywords):
+        return dictionary(scope, node)
     if (function is tuple or function is list) and len(node.args) == 1 and not node.keywords:
         items = items_of(scope, node.args[0])
         return None if items is None else in_row("tuple" if function is tuple else "list", tuple(items))
-    if any(function is f for f in (sum, max, min, any, all)) and len(node.args) == 1 and not node.keywords:
+    if any(function is f for f in (sorted, zip, enumerate, reversed)):
+        items = items_of_call(scope, node)
+        return None if items is None else in_row("list" if function is sorted else "tuple", tuple(items))
+    if any(function is f for f in (sum, math.prod, max, min, any, all)) and len(node.args) == 1 and not node.keywords:
         return total(scope, function, node)
     if function is dataclasses.replace and len(node.args) == 1:
         tree = base_of(scope, node.args[0])
-        return replaced(scope, tree, node) if isinstance(tree, Branch) else None
+        found = replaced(scope, tree, node) if isinstance(tree, Branch) else None
+        hand_out(scope, found.items if isinstance(found, Branch) else (), node)
+        return found
     if isinstance(function, type) and is_record_class(function):
         return record(scope, function, node)
     return None
+
+
+def known_function(scope: Scope, node: ast.expr) -> Any:
+    """The function or class that `node` stands for; MISSING if that is open."""
+    value = scope.value_outside(node)
+    if isinstance(node, ast.Call):
+        return static(scope, node)
+    tree = function_at(scope, node) if value is MISSING else None
+    return tree.value if isinstance(tree, Static) else value
+
+
+def dictionary(scope: Scope, node: ast.Call) -> Tree | None:
+    """`dict(d, key=value)`, of a dictionary, or of pairs with known keys."""
+    tree = element(scope, node.args[0])
+    more = {k.arg: element(scope, k.value) for k in node.keywords}
+    if isinstance(tree, Branch) and tree.kind == "dict":
+        return dictionary_of({**dict(zip(tree.keys, tree.items, strict=True)), **more})
+    pairs = items_of(scope, node.args[0])
+    rows = [p.items for p in pairs or () if isinstance(p, Branch) and is_sequence(p) and len(p.items) == 2]
+    keys = [k.value for k, _ in rows if isinstance(k, Static)]
+    if pairs is None or len(keys) < len(pairs):
+        return None
+    return dictionary_of({**dict(zip(keys, (item for _, item in rows), strict=True)), **more})
 
 
 def total(scope: Scope, function: Any, node: ast.Call) -> Tree | None:
@@ -44,10 +88,11 @@ def total(scope: Scope, function: Any, node: ast.Call) -> Tree | None:
     if items is None:
         return None
     values = [display_of(scope, i, node) for i in items]
-    if function is sum:
-        found: ast.expr = ast.copy_location(ast.Constant(0), node)
+    if function is sum or function is math.prod:
+        op = ast.Add() if function is sum else ast.Mult()
+        found: ast.expr = ast.copy_location(ast.Constant(0 if function is sum else 1), node)
         for value in values:
-            found = ast.copy_location(ast.BinOp(found, ast.Add(), value), node)
+            found = ast.copy_location(ast.BinOp(found, op, value), node)
         return Leaf(found)
     if function is any or function is all:
         of_each: list[ast.expr] = [ast.copy_location(ast.Constant(function is all), node), *values]
@@ -61,8 +106,10 @@ def method(scope: Scope, tree: Branch, attr: str, node: ast.Call) -> Tree:
     """A method of a structure."""
     if attr == "_replace" and tree.kind == "record" and not node.args:
         return replaced(scope, tree, node)
+    if attr in CHANGING_METHODS.get(tree.kind, ()):
+        return scope.reject(f"`{ast.unparse(node)}` changes {described(tree)} inside a line", node, ALONE)
     if attr == "copy" and tree.kind in ("list", "dict") and not node.args:
-        return tree
+        return replace(tree, is_fresh=True)
     if attr == "get" and tree.kind == "dict" and node.args:
         key = static(scope, node.args[0])
         found = MISSING if key is MISSING else tree.item(key)
@@ -71,6 +118,8 @@ def method(scope: Scope, tree: Branch, attr: str, node: ast.Call) -> Tree:
         if found is not MISSING:
             require_settled(scope, [tree, *(element(scope, a) for a in node.args[1:])], node)
             return found
+    if attr == "_asdict" and tree.kind == "record" and not node.args:
+        return dictionary_of(dict(zip(tree.keys, tree.items, strict=True)))
     if attr in ("items", "keys", "values") and (items := items_of_call(scope, node)) is not None:
         return in_row("list", tuple(items))
     return scope.reject(f"`{attr}` of {described(tree)} is not followed", node)
@@ -82,7 +131,8 @@ def replaced(scope: Scope, tree: Branch, node: ast.Call) -> Tree:
     if not given.keys() <= set(tree.keys):
         return scope.reject(f"{described(tree)} has not all of these fields", node)
     require_settled(scope, [tree, *(given.values() if len(given) > 1 else ())], node)
-    return tree.with_items(tuple(given.get(k, item) for k, item in zip(tree.keys, tree.items, strict=True)))
+    items = tuple(given.get(k, item) for k, item in zip(tree.keys, tree.items, strict=True))
+    return replace(tree, items=items, is_fresh=True)
 
 
 def record(scope: Scope, kind: type[Any], node: ast.Call) -> Tree:
@@ -102,4 +152,4 @@ def record(scope: Scope, kind: type[Any], node: ast.Call) -> Tree:
     given = {**{n: Static(v) for n, v in defaults.items()}, **given}
     if given.keys() != set(fields) or len(node.args) > len(fields):
         return scope.reject(f"`{ast.unparse(node)}` does not give each field of `{kind.__name__}` once", node)
-    return Branch("record", kind, fields, tuple(given[name] for name in fields))
+    return Branch("record", kind, fields, tuple(given[name] for name in fields), is_fresh=True)

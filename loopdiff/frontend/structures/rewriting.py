@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
-from loopdiff.frontend.structures.scope import PLAIN, Names, Scope, name_read, name_stored, stored_names
-from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, is_sequence, with_leaves
+from loopdiff.frontend.structures.absent import NOTHING, facts, knowing, require_number, test_of_none
+from loopdiff.frontend.structures.scope import PLAIN, Local, Names, Scope, Torn, name_read, name_stored, stored_names
+from loopdiff.frontend.structures.signs import is_known
+from loopdiff.frontend.structures.trees import (
+    Branch,
+    Leaf,
+    Static,
+    Tree,
+    described,
+    holds_structures,
+    is_sequence,
+    shared,
+    with_leaves,
+)
+from loopdiff.source.functions import MISSING, as_definition
+from loopdiff.source.scopes import parameters
 
 Display = ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp
 
 
 def expression(scope: Scope, node: ast.expr) -> ast.expr:
     """`node` without structures: where it is one it is written out."""
+    if (flag := test_of_none(scope, node)) is not None:
+        return flag
     found = scope.tree_of(node)
     return rebuilt(scope, node) if found is None else display_of(scope, found, node)
 
@@ -36,20 +53,20 @@ def rebuilt(scope: Scope, node: Any) -> Any:
     """`node`, or list of nodes, with its parts without structures."""
     match node:
         case list():
-            return [rebuilt_part(scope, part) for part in node]
+            return [made for part in node for made in rebuilt_parts(scope, part)]
+        case ast.Attribute() if scope.value_outside(node) is not MISSING:
+            return node
+        case ast.Name(ctx=ast.Load()):
+            require_number(scope, node)
+            return node
         case ast.Lambda(args=args, body=body):
-            inner: Names = {a.arg: PLAIN for a in (*args.posonlyargs, *args.args, *args.kwonlyargs)}
+            inner: Names = {**later(scope.held), **{a.arg: PLAIN for a in parameters(args)}}
             return copied(node, body=where_held(scope, inner, lambda: expression(scope, body)))
         case ast.ListComp() | ast.GeneratorExp() | ast.SetComp() | ast.DictComp():
             return plain_comprehension(scope, node)
-        case ast.IfExp(test=test, body=body, orelse=orelse):
+        case ast.IfExp() | ast.BoolOp():
             with scope.in_place():
-                return copied(
-                    node, test=expression(scope, test), body=expression(scope, body), orelse=expression(scope, orelse)
-                )
-        case ast.BoolOp(values=values):
-            with scope.in_place():
-                return copied(node, values=[expression(scope, v) for v in values])
+                return by_turns(scope, node)
         case ast.Call(func=function, args=[arguments, directions]) if is_directed(node):
             parts = [expression(scope, arguments), by_name(scope, directions)]
             return copied(node, func=rebuilt(scope, function), args=parts)
@@ -57,6 +74,22 @@ def rebuilt(scope: Scope, node: Any) -> Any:
             return copied(node, **{name: rebuilt_part(scope, part) for name, part in ast.iter_fields(node)})
         case _:
             return node
+
+
+def by_turns(scope: Scope, node: ast.IfExp | ast.BoolOp) -> ast.expr:
+    """A conditional expression, or `and` and `or`: each part where what comes before it says what it does."""
+    if isinstance(node, ast.IfExp):
+        test, (yes, no) = expression(scope, node.test), facts(node.test)
+        with knowing(scope, yes):
+            body = expression(scope, node.body)
+        with knowing(scope, no):
+            return copied(node, test=test, body=body, orelse=expression(scope, node.orelse))
+    values, known = list[ast.expr](), NOTHING
+    for value in node.values:
+        with knowing(scope, known):
+            values.append(expression(scope, value))
+        known |= facts(value)[0 if isinstance(node.op, ast.And) else 1]
+    return copied(node, values=values)
 
 
 def is_directed(node: ast.Call) -> bool:
@@ -71,6 +104,15 @@ def by_name(scope: Scope, node: ast.expr) -> ast.expr:
         return expression(scope, node)
     keys = [ast.copy_location(ast.Constant(key), node) for key in found.keys]
     return ast.copy_location(ast.Dict(list(keys), [display_of(scope, item, node) for item in found.items]), node)
+
+
+def rebuilt_parts(scope: Scope, part: Any) -> list[Any]:
+    """A part of a list of nodes; for `*row`, all that are in the row."""
+    tree = base_of(scope, part.value) if isinstance(part, ast.Starred) else None
+    if tree is None or not is_sequence(tree):
+        return [rebuilt_part(scope, part)]
+    assert isinstance(tree, Branch)
+    return [display_of(scope, item, part) for item in tree.items]
 
 
 def rebuilt_part(scope: Scope, part: Any) -> Any:
@@ -88,14 +130,17 @@ def with_base(scope: Scope, node: ast.Attribute | ast.Subscript, base: ast.expr)
     return copied(node, value=base, **rest)
 
 
-def where_held(scope: Scope, names: Names, make: Callable[[], Any]) -> Any:
-    """What `make` makes where `names` hold these."""
-    before, scope.held = scope.held, {**scope.held, **names}
+def where_held(scope: Scope, names: Names, make: Callable[[], Any], is_certain: bool = False) -> Any:
+    """What `make` makes where `names` hold these; `is_certain`: now, and once."""
+    held, bound = scope.held, scope.bound
+    inner = {name: known if isinstance(known, Torn) else shared(known) for name, known in names.items()}
+    scope.held, scope.bound = {**held, **inner}, {**{name: held.get(name) for name in names}, **bound}
+    ahead, scope.ahead = scope.ahead, {}
     try:
-        with scope.in_place():
+        with nullcontext() if is_certain else scope.in_place():
             return make()
     finally:
-        scope.held = before
+        scope.held, scope.bound, scope.ahead = held, bound, ahead
 
 
 def plain_comprehension(scope: Scope, node: Display) -> ast.expr:
@@ -116,12 +161,71 @@ def plain_comprehension(scope: Scope, node: Display) -> ast.expr:
 def element(scope: Scope, node: ast.expr) -> Tree:
     """The value of `node`, whatever it is."""
     found = scope.tree_of(node)
-    return Leaf(rebuilt(scope, node)) if found is None else found
+    if found is not None:
+        return found
+    match node:
+        case ast.Lambda():
+            return function_inside(scope, node)
+        case ast.Name() | ast.Attribute() if is_known(value := scope.value_outside(node)):
+            return Static(value)
+        case ast.Name(id=name):
+            return Leaf(rebuilt(scope, node), scope.known(name))
+        case ast.Constant(value=int() as value):
+            return Leaf(node, value)
+        case _:
+            return Leaf(rebuilt(scope, node))
+
+
+def function_inside(scope: Scope, node: ast.Lambda) -> Leaf:
+    """A lambda as a value; what is wrong with it where it is given single values matters if it is."""
+    said, scope.diagnostics = scope.diagnostics, []
+    made = rebuilt(scope, node)
+    scope.generic.append((made, scope.diagnostics))
+    scope.diagnostics = said
+    is_free = scope.bound.keys().isdisjoint(free_names(node))
+    return Leaf(made, Local(as_definition(node), scope, as_definition(made)) if is_free else MISSING)
+
+
+def later(names: Names) -> Names:
+    """What is known of `names` whenever a function inside is called: what they hold has that form."""
+    return {n: h if isinstance(h, Torn) else with_leaves(h, lambda _, leaf: Leaf(leaf.expr)) for n, h in names.items()}
+
+
+def free_names(function: ast.Lambda) -> set[str]:
+    """Names that a function reads, but for its parameters."""
+    names = {n.id for n in ast.walk(function.body) if isinstance(n, ast.Name)}
+    return names - {a.arg for a in parameters(function.args)}
 
 
 def base_of(scope: Scope, node: ast.expr) -> Tree | None:
     """The tree of `node`, of which a part is taken."""
-    return scope.tree(node.id, node) if isinstance(node, ast.Name) else scope.tree_of(node)
+    root = node
+    while isinstance(root, ast.Subscript | ast.Attribute):
+        root = root.value
+    if not isinstance(root, ast.Name):
+        return scope.tree_of(node)
+    owned = set(scope.owned)
+    found = scope.tree_of(node)
+    scope.owned = owned  # nothing is handed out
+    return found
+
+
+def function_at(scope: Scope, node: ast.expr) -> Tree | None:
+    """The tree of `node`, which is called; None for methods."""
+    match node:
+        case ast.Attribute(value=base, attr=attr) if isinstance(tree := base_of(scope, base), Branch):
+            return tree.item(attr) if tree.kind == "record" else None
+        case ast.Name() | ast.Subscript() | ast.Attribute():
+            return base_of(scope, node)
+        case _:
+            return None
+
+
+def hand_out(scope: Scope, found: Iterable[Tree], node: ast.AST) -> None:
+    """Note that `found`, parts of what `node` names, belong to others as well."""
+    if any(map(holds_structures, found)):
+        for name in {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}:
+            scope.disown(name)
 
 
 def steadied(scope: Scope, tree: Tree, changing: Collection[str], node: ast.expr) -> Tree:
@@ -129,6 +233,8 @@ def steadied(scope: Scope, tree: Tree, changing: Collection[str], node: ast.expr
 
     def kept(_: object, leaf: Leaf) -> Leaf:
         if isinstance(leaf.expr, ast.Constant) or (isinstance(leaf.expr, ast.Name) and leaf.expr.id not in changing):
+            return leaf
+        if isinstance(leaf.expr, ast.Lambda) and leaf.known is not MISSING:
             return leaf
         if not scope.may_run_ahead:
             return scope.reject(f"`{ast.unparse(node)}` is computed where it may not run at all", node)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
+import functools
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from enum import Enum
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from loopdiff.errors import Diagnostic
@@ -17,11 +17,14 @@ from loopdiff.frontend.structures.trees import (
     Branch,
     Leaf,
     Path,
+    Static,
     Tree,
     are_alike,
     described,
     form,
+    leaves,
     merged,
+    shared,
     statics,
     with_leaves,
 )
@@ -29,49 +32,66 @@ from loopdiff.ir.names import NameSupply
 from loopdiff.source.functions import MISSING, SourceFunction, dotted_name
 from loopdiff.source.scopes import of_scope
 
-
-class Plain(Enum):
-    """A number, an array or a function."""
-
-    PLAIN = 0
-
-
-PLAIN = Plain.PLAIN
-ANOTHER = "make another one: `{**d, key: value}`, `dataclasses.replace(r, field=value)`"
+PLAIN = Leaf(ast.Constant(0))  # what names of numbers, arrays and functions hold, of which no more is known
+ANOTHER = "make another one: `l + [e]`, `{**d, key: value}`, `dataclasses.replace(r, field=value)`"
 
 
 @dataclass(frozen=True, slots=True)
 class Torn:
     """The name holds one thing or another, depending on the way there."""
 
-    first: Tree | Plain
-    second: Tree | Plain
+    first: Tree
+    second: Tree
 
 
-Held = Tree | Plain | Torn
+Held = Tree | Torn
 Names = dict[str, Held]
+Place = tuple[str, Path]  # a name, and where in what it holds
+Snapshot = tuple[list[Any], Any]  # a structure as `optree` takes it apart
+
+
+@dataclass(slots=True, eq=False)
+class Local:
+    """A function that is defined inside another: names in it mean what they do in `scope` when it is called. `generic`
+    is what stands there, for single values."""
+
+    node: ast.FunctionDef
+    scope: Scope
+    generic: ast.FunctionDef
+
+    def __repr__(self) -> str:
+        return f"{self.node.name} {id(self)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """The function that is called `text` in `scope`: one that is defined inside, for what it is called with."""
+
+    text: str
+    scope: Scope
 
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """What is known in one place: what names hold, whose lists and dictionaries nobody else has (`owned`), which
-    variables are `arrays`, which names are `functions` defined inside."""
+    """What is known in one place: what names hold, whose lists and dictionaries nobody else has (`owned`)."""
 
     held: Names
-    owned: frozenset[str]
-    arrays: frozenset[str]
-    functions: Mapping[str, ast.FunctionDef]
+    owned: frozenset[Place]
 
 
 @dataclass(frozen=True, slots=True)
-class OuterArray:
-    """An array that `function` finds under the name `text` outside of it, whenever it runs."""
+class Outer:
+    """What `function` finds under the name `text` outside of it, whenever it runs, or what is at `path` in that."""
 
     function: Any
     text: str
+    path: Path = ()
 
     def reader(self) -> Callable[[], Any]:
         """What reads it as it is now."""
+        if self.path:
+            whole, path = replace(self, path=()).reader(), self.path
+            return lambda: functools.reduce(part, path, whole())
         name, *attributes = self.text.split(".")
         code = self.function.__code__
         find = operator.attrgetter(".".join(attributes)) if attributes else None
@@ -82,20 +102,31 @@ class OuterArray:
         return (lambda: names[name]) if find is None else (lambda: find(names[name]))
 
 
+def part(value: Any, key: Any) -> Any:
+    """What stands under `key` in a structure."""
+    is_field = isinstance(key, str) and not isinstance(value, dict)
+    return getattr(value, key) if is_field else value[key]
+
+
 @dataclass(frozen=True, slots=True)
 class Apart:
     """A function taken apart: its parameters, and what it returns, are single values.
 
     `result` is what it returned before, with leaves in the order of what it returns now; None for what was one value,
-    or nothing. `parameters` are those that each of its parameters became, `hidden` those for arrays from outside;
-    those in `as_arrays` are used as arrays and hold none. As a value it stands in calls for the function.
+    or nothing. `parameters` are those that each of its parameters became, but for functions that are `unused`; `hidden`
+    those for arrays and numbers from outside, and for functions inside its callers; `outside` are structures from
+    there as they were. Those in `as_arrays` are used as arrays and hold none. As a value it stands in calls for the
+    function.
     """
 
     source: SourceFunction
     result: Branch | None
     parameters: Mapping[str, tuple[str, ...]]
     is_changed: bool
-    hidden: Mapping[OuterArray, str]
+    hidden: Mapping[Hidden, str]
+    outside: Mapping[Outer, Snapshot]
+    uses_ranks: bool = False
+    unused: frozenset[str] = frozenset()
     as_arrays: frozenset[str] = frozenset()
     diagnostics: tuple[Diagnostic, ...] = ()
 
@@ -104,6 +135,7 @@ class Apart:
 
 
 Callees = dict[Any, Apart]
+Hidden = Outer | Version
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,21 +144,26 @@ class Walk:
     `take_apart` a function that is called, `rewrite` one that is defined inside."""
 
     tree_of: Callable[[Scope, ast.expr], Tree | None]
-    take_apart: Callable[[Scope, SourceFunction, Mapping[str, Tree], ast.Call], Apart | None]
+    take_apart: Callable[[Scope, SourceFunction, Mapping[str, Tree], ast.Call, Local | None], Apart | None]
     rewrite: Callable[[Scope, ast.FunctionDef], ast.FunctionDef]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Scope:
     """One function that is taken apart.
 
-    `held`: what its names hold here; `out` is the block being written. `functions` are those defined in it, `captured`
-    what these read of its names; `owned` the names whose lists and dictionaries nobody else has, `as_arrays` those that
-    are used as arrays and hold none. `outer` are values from outside that it gets names for, `hidden` parameters for
-    arrays from outside, `variables` the names of what names hold parts of, `arrays` those that are arrays. `callees`
-    are functions that were taken apart, `active` those that are being so. `jumped`: what was known at jumps out of the
-    loop around. `may_run_ahead`: whether calls can be put before the statement; `ahead` are those that were, `leading`
-    those that it evaluates before it reads anything.
+    `held`: what its names hold here; `out` is the block being written. `captured` is what functions in it read of its
+    names; `owned` the places of lists and dictionaries that nobody else has, `as_arrays` names that are used as arrays
+    and hold none. `outer` are values from outside that it gets names for, `outside` structures from there, `hidden`
+    parameters for what is in these, `variables` the names of what names hold parts of. `uses_ranks`: what arrays were
+    said to have for axes mattered.
+    `callees` are functions that were taken apart, `active` those that are being so. `jumped`: what was known at jumps
+    out of the loop around. `may_run_ahead`: whether calls can be put before the statement; `ahead` are those that were,
+    `leading` those that it evaluates before it reads anything. `around`: where the function is defined inside another;
+    `bound` are names of lambdas and comprehensions around an expression, and what is called so outside of these;
+    `last` those that a `return` reads once, when nobody else can any more;
+    `flags` say of names whether they hold None, `fills` are statements that matter if a flag is read;
+    `generic` what is wrong with functions inside where they are given single values, by the name or the lambda.
     """
 
     source: SourceFunction
@@ -137,10 +174,10 @@ class Scope:
     active: tuple[object, ...] = ()
     held: Names = field(default_factory=dict)
     out: list[ast.stmt] = field(default_factory=list)
-    functions: dict[str, ast.FunctionDef] = field(default_factory=dict)
-    owned: set[str] = field(default_factory=set)
+    owned: set[Place] = field(default_factory=set)
     outer: dict[str, Any] = field(default_factory=dict)
-    hidden: dict[OuterArray, str] = field(default_factory=dict)
+    hidden: dict[Hidden, str] = field(default_factory=dict)
+    outside: dict[Outer, Snapshot] = field(default_factory=dict)
     variables: dict[tuple[str, Path], str] = field(default_factory=dict)
     captured: dict[str, Tree] = field(default_factory=dict)
     jumped: list[Flow] = field(default_factory=list)
@@ -148,9 +185,15 @@ class Scope:
     as_arrays: set[str] = field(default_factory=set)
     may_run_ahead: bool = True
     leading: frozenset[int] = frozenset()
-    ahead: dict[int, Any] = field(default_factory=dict)
-    arrays: frozenset[str] = frozenset()
+    ahead: dict[int, tuple[ast.AST, Any]] = field(default_factory=dict)
+    uses_ranks: bool = False
     diagnostics: list[Diagnostic] = field(default_factory=list)
+    around: Scope | None = None
+    bound: Mapping[str, Held | None] = field(default_factory=dict)
+    last: frozenset[str] = frozenset()
+    flags: dict[str, str] = field(default_factory=dict)
+    fills: dict[int, tuple[ast.stmt, str]] = field(default_factory=dict)
+    generic: list[tuple[str | ast.Lambda, list[Diagnostic]]] = field(default_factory=list)
 
     def reject(self, message: str, node: ast.AST, hint: str | None = None) -> Leaf:
         """Record a rejection (LD134); the leaf stands in for what was rejected."""
@@ -159,23 +202,25 @@ class Scope:
             self.diagnostics.append(found)
         return Leaf(ast.copy_location(ast.Constant(0), node))
 
-    def reject_shared(
-        self,
-        what: str,
-        node: ast.AST,
-        hint: str = "make another one: `{**d, key: value}`, `dataclasses.replace(r, field=value)`",
-    ) -> None:
+    def reject_shared(self, what: str, node: ast.AST) -> None:
         """Reject the change of a list, dictionary or record that is not only here."""
-        self.reject(f"{what} is changed where others may have it, too", node, hint)
+        self.reject(f"{what} is changed where others may have it, too", node, ANOTHER)
 
     def flow(self) -> Flow:
         """What is known here."""
-        return Flow(dict(self.held), frozenset(self.owned), self.arrays, dict(self.functions))
+        return Flow(dict(self.held), frozenset(self.owned))
 
     def go_on(self, flow: Flow) -> None:
         """Go on where that is known."""
         self.held, self.owned = dict(flow.held), set(flow.owned)
-        self.arrays, self.functions = flow.arrays, dict(flow.functions)
+
+    def said(self) -> tuple[int, int]:
+        """How much was said so far."""
+        return len(self.diagnostics), len(self.generic)
+
+    def take_back(self, said: tuple[int, int]) -> None:
+        """Forget what was said since."""
+        del self.diagnostics[said[0] :], self.generic[said[1] :]
 
     @contextmanager
     def block(self) -> Iterator[list[ast.stmt]]:
@@ -204,20 +249,31 @@ class Scope:
         """What `name` holds, where that is several values, or known; None for a number or an array."""
         found = self.held.get(name)
         match found:
-            case None | Plain():
+            case None | Leaf(expr=PLAIN.expr):
+                return None
+            case Torn(Static(value=None), Leaf()) | Torn(Leaf(), Static(value=None)) if name in self.flags:
                 return None
             case Torn(first, second):
-                words = ", or ".join(word_of(held) for held in (first, second))
+                words = ", or ".join(described(held) for held in (first, second))
                 return self.reject(f"`{name}` holds {words}, depending on the way here", node)
             case _:
                 return found
 
-    def hold(self, name: str, tree: Tree | Plain, node: ast.AST) -> None:
+    def hold(self, name: str, tree: Tree, node: ast.AST) -> None:
         """From here on `name` holds `tree`."""
-        known = self.captured.get(name)
-        if known is not None and not is_alike(known, tree):
+        captured = self.captured.get(name)
+        if captured is not None and not are_alike(captured, tree):
             self.reject(f"`{name}`, which a function inside reads, gets something of another form", node)
-        self.held[name] = tree
+        self.held[name] = Leaf(PLAIN.expr, tree.known) if isinstance(tree, Leaf) else tree
+
+    def disown(self, name: str, path: Path = ()) -> None:
+        """Others may have what is at `path` in what `name` holds."""
+        self.owned -= {at for at in self.owned if at[0] == name and at[1][: len(path)] == path}
+
+    def known(self, name: str) -> Any:
+        """Which integer, or which function inside, the name of one value stands for; MISSING where that is open."""
+        found = self.held.get(name)
+        return found.known if isinstance(found, Leaf) else MISSING
 
     def variable(self, name: str, path: Path) -> str:
         """The variable for the part at `path` of what `name` holds."""
@@ -232,21 +288,41 @@ class Scope:
         is_local = text is not None and text.split(".")[0] in self.held
         return MISSING if text is None or is_local else self.source.outer.get(text, MISSING)
 
-    def parameter_for(self, array: OuterArray, node: ast.AST) -> ast.expr:
-        """The parameter that gets an array from outside."""
-        if array not in self.hidden:
-            self.hidden[array] = self.names.fresh(word(array.text))
-        return name_read(self.hidden[array], node)
+    def parameter_for(self, value: Hidden, node: ast.AST) -> ast.expr:
+        """What stands for an array from outside, or a function inside: its name where that is known, or a parameter."""
+        if isinstance(value, Version) and self.is_inside(value.scope):
+            return name_read(value.text, node)
+        if value not in self.hidden:
+            self.hidden[value] = self.names.fresh(word(value.text))
+        return name_read(self.hidden[value], node)
+
+    def is_inside(self, other: Scope) -> bool:
+        """Whether the names of `other` are known here."""
+        return self is other or (self.around is not None and self.around.is_inside(other))
 
     def name_for(self, value: Any, node: ast.AST) -> ast.expr:
         """An expression for a value that is known: written out, or under a name from outside the function."""
         if value is None or type(value) in (bool, int, float, complex, str):
             return ast.copy_location(ast.Constant(value), node)
+        if (text := self.text_of(value)) is not None:
+            return at(ast.parse(text, mode="eval").body, node)
         found = next((n for n, known in self.outer.items() if known is value), None)
         if found is None:
             found = self.names.fresh(f"given_{word(getattr(value, '__name__', type(value).__name__))}")
             self.outer[found] = value
         return name_read(found, node)
+
+    def text_of(self, value: Any) -> str | None:
+        """What `value` is called in the function, where it is from outside."""
+        found = (t for t, v in self.source.outer.items() if v is value and t.isascii() and not t.startswith("global "))
+        return next((t for t in found if t.split(".")[0] not in self.held), None)
+
+
+def at(node: ast.expr, place: ast.AST) -> ast.expr:
+    """`node` in another place."""
+    for inner in ast.walk(node):
+        ast.copy_location(inner, place)
+    return node
 
 
 def name_read(name: str, at: ast.AST) -> ast.Name:
@@ -265,10 +341,6 @@ def word(key: Any) -> str:
     return text if text.isascii() else text.encode().hex()
 
 
-def word_of(held: Tree | Plain) -> str:
-    return "a number or an array" if isinstance(held, Plain) else described(held)
-
-
 def joined(first: Names, second: Names) -> Names:
     """What names hold where two ways meet; one that has no value on one of them has it from the other."""
     found = dict(first)
@@ -276,12 +348,7 @@ def joined(first: Names, second: Names) -> Names:
         other = found.setdefault(name, held)
         if isinstance(other, Torn):
             continue
-        if isinstance(held, Torn):
-            found[name] = held
-        elif isinstance(other, Plain) or isinstance(held, Plain):
-            found[name] = other if other == held else Torn(other, held)
-        else:
-            found[name] = merged(other, held) or Torn(other, held)
+        found[name] = held if isinstance(held, Torn) else merged(other, held) or Torn(other, held)
     return found
 
 
@@ -290,16 +357,10 @@ def met(*flows: Flow) -> Flow:
     first, *others = flows
     for other in others:
         held = joined(first.held, other.held)
-        owned = {n for n in first.owned | other.owned if all(n in f.owned or n not in f.held for f in (first, other))}
-        functions = {name: f for name, f in first.functions.items() if other.functions.get(name) is f}
-        first = Flow(held, frozenset(owned), first.arrays & other.arrays, functions)
+        both, all_owned = (first, other), first.owned | other.owned
+        owned = {at for at in all_owned if all(at in flow.owned or at[0] not in flow.held for flow in both)}
+        first = Flow(held, frozenset(owned))
     return first
-
-
-def is_alike(a: Tree | Plain, b: Tree | Plain) -> bool:
-    if isinstance(a, Plain) or isinstance(b, Plain):
-        return a == b
-    return are_alike(a, b)
 
 
 def torn(names: Names) -> set[str]:
@@ -316,10 +377,15 @@ def stored_names(nodes: Sequence[ast.AST]) -> set[str]:
 def in_variables(scope: Scope, name: str, tree: Tree, node: ast.AST) -> Tree:
     """`tree` with the variables of `name` as its leaves."""
 
-    def variable(path: Path, _: Leaf) -> Leaf:
-        return Leaf(name_read(scope.variable(name, path) if path else name, node))
+    def variable(path: Path, leaf: Leaf) -> Leaf:
+        return Leaf(name_read(scope.variable(name, path) if path else name, node), leaf.known)
 
-    return with_leaves(tree, variable)
+    return with_leaves(shared(tree), variable)
+
+
+def holds_functions(tree: Tree) -> bool:
+    """Whether functions inside are among the leaves of `tree`."""
+    return any(isinstance(leaf.known, Local) for _, leaf in leaves(tree))
 
 
 def key_of(source: SourceFunction, given: Mapping[str, Tree]) -> Any:

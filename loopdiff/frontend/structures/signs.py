@@ -20,7 +20,7 @@ from loopdiff.source.functions import SourceFunction, dotted_name, python_functi
 from loopdiff.source.scopes import parameters
 
 OVERRIDDEN = (
-    "__getattribute__", "__getattr__", "__getitem__", "__iter__", "__len__", "__add__", "__mul__", "__contains__",
+    "__getattribute__", "__getattr__", "__setattr__", "__getitem__", "__iter__", "__len__", "__contains__",
 )  # fmt: skip
 CHANGING = ("at", "copyto", "fill", "fill_diagonal", "itemset", "partition", "put", "put_along_axis", "sort")
 KNOWN = (str, bytes, Enum, np.dtype, type, type(None), FunctionType, BuiltinFunctionType, ModuleType, np.ufunc)
@@ -33,27 +33,42 @@ def is_known(value: Any) -> bool:
     return isinstance(value, KNOWN) or isinstance(getattr(value, "py_func", None), FunctionType)
 
 
-def gives_structures(source: SourceFunction, sources: Sources) -> bool:
-    """Whether the function may return a dictionary, a record, or a tuple in a tuple."""
-    return any(makes_structure(one, node) for one in reached(source, sources) for node in ast.walk(one.node))
+def reads_data(source: SourceFunction, sources: Sources) -> bool:
+    """Whether the function, or one that it calls, reads arrays from outside, or what may hold or become others."""
+    return any(is_data(value) for one in reached(source, sources) for value in one.used.values())
 
 
-def reads_arrays(source: SourceFunction, sources: Sources) -> bool:
-    """Whether the function, or one that it calls, reads arrays from outside."""
-    return any(isinstance(v, np.ndarray) for one in reached(source, sources) for v in one.used.values())
+def is_data(value: Any) -> bool:
+    """Whether a value from outside is read at each call: an array, or a structure that is no tuple of numbers."""
+    is_record = dataclasses.is_dataclass(value) and not isinstance(value, type) and is_plain_record(type(value))
+    return (
+        isinstance(value, np.ndarray | list | dict)
+        or is_record
+        or (isinstance(value, tuple) and not is_plain_constant(value))
+    )
 
 
-def makes_structure(source: SourceFunction, node: ast.AST) -> bool:
+def is_plain_constant(value: Any) -> bool:
+    """Whether `value` is a number, or a tuple of such, in each other to any depth."""
+    if type(value) is tuple:
+        return all(map(is_plain_constant, value))
+    return isinstance(value, int | float | complex | np.generic)
+
+
+def makes_structures(source: SourceFunction, sources: Sources) -> bool:
+    """Whether the function, or one that it calls, may make a structure that is no tuple of single values."""
+    return any(is_made(one, node) for one in reached(source, sources) for node in ast.walk(one.node))
+
+
+def is_made(source: SourceFunction, node: ast.AST) -> bool:
     match node:
-        case ast.Dict() | ast.DictComp():
-            return True
-        case ast.Return(value=ast.List() | ast.ListComp()):
+        case ast.List(ctx=ast.Load()) | ast.ListComp() | ast.Dict() | ast.DictComp():
             return True
         case ast.Return(value=ast.Tuple(elts=elts)):
-            return any(isinstance(e, ast.Tuple | ast.List | ast.ListComp | ast.Starred) for e in elts)
+            return any(isinstance(e, ast.Tuple | ast.Starred | ast.Call) for e in elts)
         case ast.Call(func=function):
             value = source.outer.get(dotted_name(function) or "")
-            return value is dict or (isinstance(value, type) and is_record_class(value))
+            return value in (dict, list, sorted) or (isinstance(value, type) and is_record_class(value))
         case _:
             return False
 
@@ -65,8 +80,12 @@ def is_record_class(value: type) -> bool:
 def is_plain_record(kind: type) -> bool:
     """Whether a record does nothing but hold its fields: its special methods were generated."""
     own = (getattr(kind, name, None) for name in ("__init__", "__new__", *OVERRIDDEN))
-    codes = [function.__code__ for function in own if isinstance(function, FunctionType)]
-    return all(code.co_filename == "<string>" for code in codes)
+    return all(is_generated(function) for function in own if isinstance(function, FunctionType))
+
+
+def is_generated(function: FunctionType) -> bool:
+    """Whether Python wrote the function for a dataclass or a named tuple."""
+    return function.__code__.co_filename == "<string>" or function.__module__ == "dataclasses"
 
 
 def takes_structures(source: SourceFunction, sources: Sources) -> bool:
@@ -74,7 +93,8 @@ def takes_structures(source: SourceFunction, sources: Sources) -> bool:
     own = source.signature.parameters.values()
     if any(p.default is not p.empty and not isinstance(p.default, int | float | complex) for p in own):
         return True
-    return any(is_taken(one, node) for one in reached(source, sources) for node in ast.walk(one.node))
+    nodes = ((one, node) for one in reached(source, sources) for node in ast.walk(one.node))
+    return any(is_taken(one, node) or has_shape(node) for one, node in nodes)
 
 
 def is_taken(source: SourceFunction, node: ast.AST) -> bool:
@@ -84,7 +104,9 @@ def is_taken(source: SourceFunction, node: ast.AST) -> bool:
             return True
         case ast.keyword(arg=None):
             return True
-        case ast.Attribute(value=ast.Name(id=name), attr=attr) if name in names:
+        case ast.Attribute(value=ast.Name(id=name), attr=attr) if name not in source.outer:
+            return attr not in FIELDS
+        case ast.Attribute(value=ast.BinOp() | ast.UnaryOp(), attr=attr):
             return attr not in FIELDS
         case ast.Call(func=ast.Attribute(attr=attr)) if attr in VIEWS:
             return True
@@ -99,6 +121,26 @@ def is_taken(source: SourceFunction, node: ast.AST) -> bool:
         case ast.Starred(value=ast.Name(id=name)) if name in names:
             return True
         case ast.Compare(left=ast.Name(id=name), comparators=[ast.Constant(value=None | str())]) if name in names:
+            return True
+        case _:
+            return False
+
+
+def has_shape(node: ast.AST) -> bool:
+    """Whether a shape is used as a tuple."""
+    match node:
+        case ast.Starred(value=value) | ast.Assign(targets=[ast.Name()], value=value):
+            return is_shape(value)
+        case ast.BinOp(left=left, right=right):
+            return is_shape(left) or is_shape(right)
+        case _:
+            return False
+
+
+def is_shape(node: ast.expr) -> bool:
+    """Whether `node` is a shape, or a part of one."""
+    match node:
+        case ast.Attribute(attr="shape") | ast.Subscript(value=ast.Attribute(attr="shape"), slice=ast.Slice()):
             return True
         case _:
             return False

@@ -6,15 +6,28 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
-from loopdiff.frontend.structures.bindings import assign_tree
-from loopdiff.frontend.structures.calls import leading, pending_call
+from loopdiff.frontend.structures.absent import facts, learn, require_number
+from loopdiff.frontend.structures.bindings import assign_tree, store_at
+from loopdiff.frontend.structures.calls import callee_of, leading, operator_call, pending_call
+from loopdiff.frontend.structures.changes import PlaceChange, changed, part_to_store
 from loopdiff.frontend.structures.iterated import items_of, known_range
 from loopdiff.frontend.structures.known import static
-from loopdiff.frontend.structures.rewriting import base_of, copied, display_of, element, expression, rebuilt, steadied
+from loopdiff.frontend.structures.methods import has_own_method
+from loopdiff.frontend.structures.rewriting import (
+    base_of,
+    copied,
+    display_of,
+    element,
+    expression,
+    hand_out,
+    rebuilt,
+    steadied,
+)
 from loopdiff.frontend.structures.scope import (
     PLAIN,
     Flow,
     Held,
+    Local,
     Names,
     Scope,
     Torn,
@@ -24,11 +37,9 @@ from loopdiff.frontend.structures.scope import (
     stored_names,
     torn,
 )
-from loopdiff.frontend.structures.trees import Branch, Leaf, Tree, form, in_row, leaves
+from loopdiff.frontend.structures.trees import Branch, Leaf, Rank, Tree, dictionary_of, form, in_row, leaves
 from loopdiff.frontend.structures.values import put_together
-from loopdiff.source.functions import MISSING, as_definition
-
-FRESH = (ast.List, ast.Dict, ast.ListComp, ast.DictComp)
+from loopdiff.source.functions import MISSING
 
 
 def block(scope: Scope, nodes: Sequence[ast.stmt]) -> bool:
@@ -61,97 +72,148 @@ def statement(scope: Scope, node: ast.stmt) -> bool:
             returned(scope, value, node)
             return False
         case ast.FunctionDef(name=name):
-            scope.functions[name] = node
             scope.hold(name, PLAIN, node)
-            scope.out.append(scope.walk.rewrite(scope, node))
-        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[added])) if (
-            isinstance(tree := scope.held.get(name), Branch) and tree.kind == "list"
-        ):
-            append(scope, name, tree, element(scope, added), node)
+            made = scope.walk.rewrite(scope, node)
+            scope.out.append(made)
+            scope.hold(name, Leaf(PLAIN.expr, Local(node, scope, made)), node)
         case ast.Break() | ast.Continue():
             scope.jumped.append(scope.flow())
             scope.out.append(node)
             return False
         case _:
-            made = rebuilt(scope, node)
-            scope.out.append(made)
+            simple(scope, node)
+    return True
+
+
+def simple(scope: Scope, node: ast.stmt) -> None:
+    """A statement that is none of the others."""
+    match node:
+        case ast.Expr(value=value) if (found := changed(scope, value)) is not None:
+            change(scope, found, node)
+        case ast.Delete(targets=[ast.Subscript(value=base) as target]) if isinstance(base_of(scope, base), Branch):
+            delete(scope, target, node)
+        case _:
+            scope.out.append(rebuilt(scope, node))
             for name in stored_names([node]):
                 scope.hold(name, PLAIN, node)
-    return True
+
+
+def change(scope: Scope, found: PlaceChange, node: ast.stmt) -> None:
+    if found.place is not None:
+        store_at(scope, found.place, found.after, node)
 
 
 # -- assignments -------------------------------------------------------------------------------------------
 def assign(scope: Scope, targets: Sequence[ast.expr], value: ast.expr, node: ast.stmt) -> None:
     match targets, value:
-        case [ast.Name(id=name)], ast.Lambda():
-            scope.functions[name] = as_definition(value)
-            scope.out.append(copied(node, value=rebuilt(scope, value)))
-            scope.hold(name, PLAIN, node)
         case [ast.Tuple(elts=elts)], ast.Call() if (
-            (pending := pending_call(scope, value)) is not None
+            (target := callee_of(scope, value.func)) is not None
+            and (pending := pending_call(scope, value, target, value)) is not None
             and pending[1] is not None
             and all(isinstance(i, Leaf) for i in pending[1].items)
             and len(elts) == len(pending[1].items)
             and not any(isinstance(e, ast.Starred | ast.Tuple | ast.List) for e in elts)
+            and scope.flags.keys().isdisjoint(stored_names(targets))
         ):
             scope.out.append(copied(node, targets=[rebuilt(scope, targets[0])], value=pending[0]))
             for name in stored_names(targets):
                 scope.hold(name, PLAIN, node)
         case _:
-            tree = element(scope, value)
-            is_made = isinstance(value, ast.Call) and scope.value_outside(value.func) in (dict, list)
-            is_fresh = (is_made or isinstance(value, FRESH)) and not isinstance(tree, Leaf)
-            assign_tree(scope, targets, tree, node, is_fresh)
+            assign_tree(scope, targets, parts_of(scope, targets, value) or last_of(scope, value, node), node)
+
+
+def parts_of(scope: Scope, targets: Sequence[ast.expr], value: ast.expr) -> Tree | None:
+    """What `a, b = row` takes apart: others get what is in the row, not the row."""
+    if not isinstance(value, ast.Name) or not all(isinstance(t, ast.Tuple | ast.List) for t in targets):
+        return None
+    tree = base_of(scope, value)
+    hand_out(scope, tree.items if isinstance(tree, Branch) else (), value)
+    return tree
+
+
+def last_of(scope: Scope, value: ast.expr, node: ast.stmt) -> Tree:
+    """The value of a statement, which may be what the change of a list or dictionary gives."""
+    found = changed(scope, value)
+    if found is None:
+        return element(scope, value)
+    kept = steadied(scope, found.gives, set(scope.variables.values()), value)
+    change(scope, found, node)
+    return kept
+
+
+def delete(scope: Scope, target: ast.Subscript, node: ast.Delete) -> None:
+    """`del d["k"]`, of a list or dictionary that nobody else has."""
+    base = base_of(scope, target.value)
+    assert isinstance(base, Branch)
+    place = part_to_store(scope, target, base)
+    if place is not None:
+        name, path = place
+        rest = [(k, item) for k, item in zip(base.keys, base.items, strict=True) if k != path[-1]]
+        after = dictionary_of(dict(rest)) if base.kind == "dict" else in_row("list", tuple(item for _, item in rest))
+        store_at(scope, (name, path[:-1]), after, node)
 
 
 def augment(scope: Scope, node: ast.AugAssign) -> None:
     """`x += e`: of tuples and lists, what both have; of a part of a structure, the variable of that."""
     match node.target:
         case ast.Name(id=name) as target if isinstance(scope.tree(name, target), Branch):
-            was_owned = name in scope.owned
-            tree = put_together(scope, name_read(name, target), node.op, node.value)
+            is_owned = (name, ()) in scope.owned
+            tree = together(scope, name_read(name, target), node)
             if tree is None:
                 scope.reject(f"`{ast.unparse(node)}` changes a structure", node)
-            elif isinstance(tree, Branch) and tree.kind == "list" and not was_owned:
-                scope.reject_shared(f"`{name}`", node, f"write `{name} = {name} + [...]`")
+            elif isinstance(tree, Branch) and tree.kind == "list" and not is_owned:
+                scope.reject_shared(f"`{name}`", node)
             else:
-                assign_tree(scope, [target], tree, node, was_owned)
-        case ast.Subscript(value=base) | ast.Attribute(value=base) if isinstance(base_of(scope, base), Branch):
-            augment_part(scope, node)
+                assign_tree(scope, [target], tree, node)
+        case ast.Subscript(value=base) | ast.Attribute(value=base) as target if isinstance(
+            tree := base_of(scope, base), Branch
+        ):
+            augment_part(scope, target, tree, node)
         case target:
-            made = copied(node, target=rebuilt(scope, target), value=expression(scope, node.value))
-            scope.out.append(made)
+            if isinstance(target, ast.Name):
+                require_number(scope, target)
+            scope.out.append(copied(node, target=rebuilt(scope, target), value=expression(scope, node.value)))
+            if isinstance(target, ast.Name) and not isinstance(scope.known(target.id), Rank):
+                scope.hold(target.id, PLAIN, node)
 
 
-def augment_part(scope: Scope, node: ast.AugAssign) -> None:
+def together(scope: Scope, read: ast.expr, node: ast.AugAssign) -> Tree | None:
+    """What `read` and the value of `node` give, where that is another structure."""
+    found = put_together(scope, read, node.op, node.value)
+    tree = base_of(scope, read)
+    if found is not None or not isinstance(tree, Branch) or has_own_method(tree, node.op):
+        return found
+    return operator_call(scope, ast.copy_location(ast.BinOp(read, node.op, node.value), node))
+
+
+def augment_part(scope: Scope, target: ast.Subscript | ast.Attribute, base: Branch, node: ast.AugAssign) -> None:
     """`p["w"] += e`: an array changes in place, for all that have it; a number where nobody else has the list or
     dictionary."""
-    target = node.target
-    assert isinstance(target, ast.Subscript | ast.Attribute)
-    read = copied(target, ctx=ast.Load())
-    name = target.value.id if isinstance(target.value, ast.Name) else ""
-    was_owned = name in scope.owned
-    own = element(scope, read)
-    if not isinstance(own, Leaf) or not isinstance(own.expr, ast.Name):
-        scope.reject(f"`{ast.unparse(node)}` changes a structure", node)
-    elif not was_owned and own.expr.id not in scope.arrays:
-        scope.reject_shared(f"`{ast.unparse(target)}`", node)
-    else:
+    own = base_of(scope, read := copied(target, ctx=ast.Load()))
+    if isinstance(own, Leaf) and isinstance(own.expr, ast.Name) and isinstance(own.known, Rank):
+        scope.uses_ranks = True
         to = name_stored(own.expr.id, target)
         scope.out.append(copied(node, target=to, value=expression(scope, node.value)))
-
-
-def append(scope: Scope, name: str, tree: Branch, added: Tree, node: ast.stmt) -> None:
-    """`name.append(added)`."""
-    if name not in scope.owned:
-        scope.reject_shared(f"`{name}`", node, f"write `{name} = {name} + [...]`")
         return
-    assign_tree(scope, [name_stored(name, node)], in_row("list", (*tree.items, added)), node, is_fresh=True)
+    place = part_to_store(scope, target, base)
+    if place is None:
+        return
+    if isinstance(own, Leaf) and isinstance(own.expr, ast.Name):
+        to = name_stored(own.expr.id, target)
+        scope.out.append(copied(node, target=to, value=expression(scope, node.value)))
+        store_at(scope, place, Leaf(own.expr), node)
+    elif (tree := together(scope, read, node)) is not None:
+        store_at(scope, place, tree, node)
+    else:
+        scope.reject(f"`{ast.unparse(node)}` changes a structure", node)
 
 
 def returned(scope: Scope, value: ast.expr | None, node: ast.Return) -> None:
     """`return`: of several values, a tuple of these."""
-    tree = None if value is None else element(scope, value)
+    names = [n for n in ast.walk(value or node) if isinstance(n, ast.Name)]
+    scope.last = frozenset(n.id for n in names if sum(n.id == other.id for other in names) == 1)
+    tree = None if value is None else last_of(scope, value, node)
+    scope.last = frozenset()
     if isinstance(tree, Branch):
         scope.results.append(tree)
         found = [leaf.expr for _, leaf in leaves(tree)]
@@ -170,8 +232,9 @@ def branch(scope: Scope, node: ast.If) -> bool:
         return block(scope, node.body if known else node.orelse)
     test = expression(scope, node.test)
     before, ends, parts = scope.flow(), list[Flow](), list[list[ast.stmt]]()
-    for nodes in (node.body, node.orelse):
+    for nodes, known in zip((node.body, node.orelse), facts(node.test), strict=True):
         scope.go_on(before)
+        learn(scope, known)
         with scope.block() as out:
             if block(scope, nodes):
                 ends.append(scope.flow())
@@ -190,13 +253,13 @@ def loop(scope: Scope, node: ast.For) -> None:
     if items is not None:
         write_out(scope, node, items)
         return
-    before, said = scope.flow(), len(scope.diagnostics)
+    before, said = scope.flow(), scope.said()
     over = expression(scope, node.iter)
     names: Names = dict.fromkeys(stored_names([node.target]), PLAIN)
     body = steady_block(scope, node.body, names)
     if numbers is not None and torn(scope.held) - torn(before.held):
         scope.go_on(before)
-        del scope.diagnostics[said:]
+        scope.take_back(said)
         write_out(scope, node, numbers)
         return
     orelse, target = otherwise(scope, node.orelse), rebuilt(scope, node.target)
@@ -228,8 +291,11 @@ def is_asked_for(scope: Scope, node: ast.For) -> bool:
 
 def is_structure(scope: Scope, node: ast.expr) -> bool:
     while isinstance(node, ast.Subscript | ast.Attribute):
+        if isinstance(scope.value_outside(node), tuple | list | dict):
+            return True
         node = node.value
-    return isinstance(node, ast.Name) and isinstance(scope.held.get(node.id), Branch)
+    is_outside = isinstance(scope.value_outside(node), tuple | list | dict)
+    return is_outside or (isinstance(node, ast.Name) and isinstance(scope.held.get(node.id), Branch))
 
 
 def write_out(scope: Scope, node: ast.For, items: Sequence[Tree]) -> None:
@@ -269,9 +335,9 @@ def while_loop(scope: Scope, node: ast.While) -> None:
 
 def steady_block(scope: Scope, nodes: Sequence[ast.stmt], names: Names) -> list[ast.stmt]:
     """The body of a loop, where names hold what they may hold at the start of any iteration; and after it likewise."""
-    outer, said, may_run_ahead = scope.jumped, len(scope.diagnostics), scope.may_run_ahead
+    outer, said, may_run_ahead = scope.jumped, scope.said(), scope.may_run_ahead
     changed = stored_names(nodes) | {n.name for stmt in nodes for n in ast.walk(stmt) if isinstance(n, ast.FunctionDef)}
-    scope.functions = {name: f for name, f in scope.functions.items() if name not in changed}
+    scope.held |= {name: PLAIN for name in changed if isinstance(scope.held.get(name), Leaf)}
     start = scope.flow()
     while True:
         scope.go_on(start)
@@ -284,19 +350,18 @@ def steady_block(scope: Scope, nodes: Sequence[ast.stmt], names: Names) -> list[
         scope.go_on(after)
         if says_as_much(start, after):
             return body or [ast.copy_location(ast.Pass(), nodes[0])]
-        del scope.diagnostics[said:]
+        scope.take_back(said)
         known = {name: after.held[name] for name in start.held}
-        start = replace(after, held=known, owned=after.owned & start.owned, functions=start.functions)
+        start = replace(after, held=known, owned=after.owned & start.owned)
 
 
 def says_as_much(start: Flow, after: Flow) -> bool:
     """Whether nothing that is known before an iteration is unknown after it."""
-    is_known = start.owned <= after.owned and start.arrays <= after.arrays
-    return is_known and all(is_steady(held, after.held[name]) for name, held in start.held.items())
+    return start.owned <= after.owned and all(is_steady(held, after.held[name]) for name, held in start.held.items())
 
 
 def is_steady(before: Held, after: Held) -> bool:
     """Whether what a name holds after an iteration says no less than before."""
-    if isinstance(before, Branch) and isinstance(after, Branch):
-        return form(before) == form(after)
-    return isinstance(before, Torn) == isinstance(after, Torn)
+    if isinstance(before, Torn) or isinstance(after, Torn):
+        return isinstance(before, Torn)
+    return form(before) == form(after)

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
+
+from loopdiff.source.functions import MISSING
 
 Kind = Literal["tuple", "list", "dict", "record"]
 Path = tuple[Any, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """An array has so many axes."""
+
+    axes: int
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Leaf:
-    """One value, a number or an array: that of the expression `expr`."""
+    """One value, a number or an array: that of the expression `expr`. `known`: which integer it is, of which rank an
+    array, or which function that is defined inside; MISSING for others."""
 
     expr: ast.expr
+    known: Any = MISSING
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,7 +41,7 @@ class Branch:
     """Several values: `items[k]` is the one under `keys[k]`, a place, a key of a dictionary or the name of a field.
 
     `type` is the class that Python would make of it. `is_ordered`: a loop over it goes in the order of the keys; not
-    known of a dictionary that was filled in one order or another.
+    known of a dictionary that was filled in one order or another. `is_fresh`: it was made just now, nobody has it yet.
     """
 
     kind: Kind
@@ -38,6 +49,7 @@ class Branch:
     keys: tuple[Any, ...]
     items: tuple[Tree, ...]
     is_ordered: bool = True
+    is_fresh: bool = False
 
     def item(self, key: Any) -> Tree | None:
         """What stands under `key`; None if nothing does."""
@@ -53,11 +65,40 @@ Tree = Leaf | Static | Branch
 
 def in_row(kind: Literal["tuple", "list"], items: tuple[Tree, ...]) -> Branch:
     """A tuple or list of `items`."""
-    return Branch(kind, tuple if kind == "tuple" else list, tuple(range(len(items))), items)
+    return Branch(kind, tuple if kind == "tuple" else list, tuple(range(len(items))), items, is_fresh=True)
 
 
 def dictionary_of(items: Mapping[Any, Tree]) -> Branch:
-    return Branch("dict", dict, tuple(items), tuple(items.values()))
+    return Branch("dict", dict, tuple(items), tuple(items.values()), is_fresh=True)
+
+
+def shared(tree: Tree) -> Tree:
+    """`tree` where others may have it, too."""
+    if not isinstance(tree, Branch):
+        return tree
+    return replace(tree, items=tuple(map(shared, tree.items)), is_fresh=False)
+
+
+def fresh_paths(tree: Tree, path: Path = ()) -> Iterator[Path]:
+    """Where in `tree` the structures are that nobody else has."""
+    if isinstance(tree, Branch):
+        if tree.is_fresh:
+            yield path
+        for key, item in zip(tree.keys, tree.items, strict=True):
+            yield from fresh_paths(item, (*path, key))
+
+
+def freshened(tree: Tree, paths: Collection[Path], path: Path = ()) -> Tree:
+    """`tree`, which is fresh at `paths`."""
+    if not isinstance(tree, Branch):
+        return tree
+    items = (freshened(item, paths, (*path, key)) for key, item in zip(tree.keys, tree.items, strict=True))
+    return replace(tree, items=tuple(items), is_fresh=path in paths)
+
+
+def holds_structures(tree: Tree) -> bool:
+    """Whether `tree` is a structure that may be changed, or has one in it."""
+    return isinstance(tree, Branch) and (not issubclass(tree.type, tuple) or any(map(holds_structures, tree.items)))
 
 
 def is_sequence(tree: Tree) -> bool:
@@ -114,7 +155,7 @@ def merged(a: Tree, b: Tree) -> Tree | None:
     """What holds for both trees, which differ in the values of their leaves alone; None if they differ in more."""
     match a, b:
         case Leaf(), Leaf():
-            return a
+            return a if same(a.known, b.known) else Leaf(a.expr)
         case Static(value=first), Static(value=second):
             return a if same(first, second) else None
         case Branch(), Branch() if a.kind == b.kind and a.type is b.type and set(a.keys) == set(b.keys):
@@ -122,7 +163,8 @@ def merged(a: Tree, b: Tree) -> Tree | None:
             if len(items) < len(a.items) or any(i is None for i in items):
                 return None
             is_ordered = a.is_ordered and b.is_ordered and a.keys == b.keys
-            return replace(a, items=tuple(i for i in items if i is not None), is_ordered=is_ordered)
+            found = tuple(i for i in items if i is not None)
+            return replace(a, items=found, is_ordered=is_ordered, is_fresh=a.is_fresh and b.is_fresh)
         case _:
             return None
 
@@ -134,14 +176,14 @@ def are_alike(a: Tree, b: Tree) -> bool:
 
 def same(a: Any, b: Any) -> bool:
     """Whether two values that are known before the loops run are one for them."""
-    return a is b or (type(a) is type(b) and isinstance(a, str | int) and a == b)
+    return a is b or (type(a) is type(b) and isinstance(a, str | int | Rank) and a == b)
 
 
 def form(tree: Tree) -> str:
     """What is alike for trees that are alike: for people, and in keys beside `statics`."""
     match tree:
-        case Leaf():
-            return "*"
+        case Leaf(known=known):
+            return "*" if known is MISSING else f"{known!r}"
         case Static():
             return "="
         case Branch(kind=kind, keys=keys, items=items):

@@ -4,29 +4,38 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from dataclasses import replace
 from enum import Enum
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from loopdiff.frontend.structures.calls import called
+from loopdiff.frontend.structures.absent import may_be_none
+from loopdiff.frontend.structures.calls import called, operator_call, property_of
 from loopdiff.frontend.structures.effects import require_settled
+from loopdiff.frontend.structures.given import flattened, known_rank, outer_tree
 from loopdiff.frontend.structures.iterated import MOST_ITEMS, comprehension, spread
 from loopdiff.frontend.structures.known import static
-from loopdiff.frontend.structures.rewriting import base_of, display_of, element, steadied, with_base
-from loopdiff.frontend.structures.scope import OuterArray, Scope
+from loopdiff.frontend.structures.rewriting import base_of, display_of, element, hand_out, rebuilt, steadied, with_base
+from loopdiff.frontend.structures.scope import Outer, Scope
+from loopdiff.frontend.structures.signs import is_data, is_plain_constant
 from loopdiff.frontend.structures.trees import (
     Branch,
     Leaf,
+    Path,
+    Rank,
     Static,
     Tree,
     described,
     dictionary_of,
+    freshened,
     has_length,
     in_row,
     is_sequence,
     row_like,
+    shared,
+    with_leaves,
 )
 from loopdiff.source.functions import MISSING, dotted_name
 
@@ -36,11 +45,10 @@ def tree_of(scope: Scope, node: ast.expr) -> Tree | None:
     match node:
         case ast.Constant(value=None | str() as value):
             return Static(value)
-        case ast.Name() | ast.Attribute() if isinstance(scope.value_outside(node), np.ndarray):
-            return array_outside(scope, node)
+        case ast.Name() | ast.Attribute() if (value := scope.value_outside(node)) is not MISSING:
+            return outside(scope, value, node)
         case ast.Name(id=name, ctx=ast.Load()):
-            scope.owned.discard(name)
-            return scope.tree(name, node)
+            return whole(scope, name, node)
         case ast.Attribute() | ast.Subscript() if isinstance(node.ctx, ast.Load):
             return part_of(scope, node)
         case ast.Tuple(elts=elts) | ast.List(elts=elts) if isinstance(node.ctx, ast.Load):
@@ -52,38 +60,87 @@ def tree_of(scope: Scope, node: ast.expr) -> Tree | None:
         case ast.IfExp(test=test, body=body, orelse=orelse):
             known = static(scope, test)
             return None if known is MISSING else element(scope, body if known else orelse)
-        case ast.BinOp(left=left, op=ast.Add() | ast.Mult() as op, right=right):
-            return put_together(scope, left, op, right)
+        case ast.BinOp() | ast.UnaryOp() | ast.Compare():
+            return operation(scope, node)
         case ast.Call():
             return called(scope, node)
         case _:
             return None
 
 
-def array_outside(scope: Scope, node: ast.expr) -> Tree | None:
-    """An array from outside the function, which becomes a parameter."""
+def whole(scope: Scope, name: str, node: ast.expr) -> Tree | None:
+    """What `name` holds, which others have from here on; nobody else has what the function returns last."""
+    found = scope.tree(name, node)
+    if found is not None and name in scope.last:
+        found = freshened(found, {path for of, path in scope.owned if of == name})
+    scope.disown(name)
+    return found
+
+
+def outside(scope: Scope, value: Any, node: ast.expr) -> Tree | None:
+    """An array from outside the function, which becomes a parameter, or a structure, of which the arrays and floating
+    numbers do; None for others."""
+    if is_plain_constant(value):
+        return constants(value, node) if isinstance(value, tuple) else None
     function, text = scope.source.function, dotted_name(node)
-    if function is None or text is None:
+    if function is None or text is None or not is_data(value):
         return None
-    return Leaf(scope.parameter_for(OuterArray(function, text), node))
+    here = Outer(function, text)
+    now = here.reader()()
+    if isinstance(now, np.ndarray):
+        return Leaf(scope.parameter_for(here, node), known_rank(now))
+    scope.outside[here] = flattened((now,))
+    tree = outer_tree(scope.outside[here])
+
+    def leaf_at(path: Path, leaf: Leaf) -> Leaf:
+        if isinstance(leaf.known, int):
+            return Leaf(ast.copy_location(ast.Constant(leaf.known), node), leaf.known)
+        return Leaf(scope.parameter_for(replace(here, path=path), node), leaf.known)
+
+    return with_leaves(tree, leaf_at)
+
+
+def constants(value: Any, node: ast.AST) -> Tree:
+    """Numbers from outside, which are as they were when the function was read."""
+    if type(value) is tuple:
+        return in_row("tuple", tuple(constants(item, node) for item in value))
+    return Leaf(ast.copy_location(ast.Constant(value), node), value if isinstance(value, int) else MISSING)
 
 
 def part_of(scope: Scope, node: ast.Attribute | ast.Subscript) -> Tree | None:
     """A field or an element."""
     base = base_of(scope, node.value)
     match node, base:
+        case ast.Attribute(attr="shape" | "ndim" as attr), None | Leaf() if isinstance(
+            rank := rank_at(scope, node.value, base), Rank
+        ):
+            scope.uses_ranks = True
+            if attr == "ndim":
+                return Leaf(ast.copy_location(ast.Constant(rank.axes), node), rank.axes)
+            whole = rebuilt(scope, node)
+            return in_row("tuple", tuple(Leaf(subscript(whole, k)) for k in range(rank.axes)))
         case _, None:
+            if isinstance(node.value, ast.Name) and may_be_none(scope, node.value.id):
+                hint = "make the array before: `np.zeros(...)`"
+                return scope.reject(f"`{node.value.id}` holds None, or an array", node.value, hint)
             return None
         case ast.Attribute(), Branch(kind="record"):
             found = base.item(node.attr)
             require_settled(scope, [base], node)
+            if found is None and (made := property_of(scope, base, node)) is not None:
+                return made
             if found is None:
                 return scope.reject(f"{described(base)} has no field `{node.attr}`", node)
-            return handed_out(scope, node, found)
+            hand_out(scope, [found], node)
+            return found
         case ast.Subscript(slice=index), Branch() if has_length(base):
-            return handed_out(scope, node, element_at(scope, base, index, node))
+            part = element_at(scope, base, index, node)
+            hand_out(scope, part.items if isinstance(part, Branch) and part.is_fresh else [part], node)
+            return part
         case ast.Attribute(attr=attr), Static(value=Enum() | ModuleType() as value) if hasattr(value, attr):
             return Static(getattr(value, attr))
+        case ast.Subscript(slice=index), Static(value=str() as text) if isinstance(k := static(scope, index), int):
+            return Static(text[k]) if -len(text) <= k < len(text) else scope.reject(f"{text!r} has no {k}", node)
         case _, Branch() | Static():
             note_array(scope, node.value)
             return scope.reject(f"`{ast.unparse(node.value)}` is {described(base)}", node, "pass it as an array")
@@ -91,16 +148,18 @@ def part_of(scope: Scope, node: ast.Attribute | ast.Subscript) -> Tree | None:
             return Leaf(with_base(scope, node, display_of(scope, base, node.value)))
 
 
+def rank_at(scope: Scope, node: ast.expr, tree: Leaf | None) -> Any:
+    """How many axes an array has, where that is known."""
+    return scope.known(node.id) if tree is None and isinstance(node, ast.Name) else getattr(tree, "known", MISSING)
+
+
+def subscript(node: ast.expr, k: int) -> ast.expr:
+    return ast.copy_location(ast.Subscript(node, ast.copy_location(ast.Constant(k), node), ast.Load()), node)
+
+
 def note_array(scope: Scope, node: ast.expr) -> None:
     """The name `node` is used as an array."""
     scope.as_arrays |= {node.id} if isinstance(node, ast.Name) else set()
-
-
-def handed_out(scope: Scope, node: ast.Attribute | ast.Subscript, found: Tree) -> Tree:
-    """`found`, a part: a list or dictionary that is handed out belongs to two."""
-    if isinstance(found, Branch):
-        scope.owned -= {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-    return found
 
 
 def element_at(scope: Scope, base: Branch, index: ast.expr, node: ast.Subscript) -> Tree:
@@ -145,9 +204,23 @@ def dictionary(scope: Scope, keys: Sequence[ast.expr | None], values: Sequence[a
     return dictionary_of(found)
 
 
+def operation(scope: Scope, node: ast.BinOp | ast.UnaryOp | ast.Compare) -> Tree | None:
+    """An operator between structures."""
+    match node:
+        case ast.BinOp(left=left, op=op, right=right):
+            return put_together(scope, left, op, right) or operator_call(scope, node)
+        case ast.UnaryOp():
+            return operator_call(scope, node)
+        case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq() as op], comparators=[right]):
+            return compared_rows(scope, left, op, right, node)
+        case _:
+            return None
+
+
 def put_together(scope: Scope, left: ast.expr, op: ast.operator, right: ast.expr) -> Tree | None:
     """`a + b` of two tuples or lists, or `n * a`."""
-    if not any(isinstance(n, ast.Tuple | ast.List) or holds_row(scope, n) for n in (left, right)):
+    is_row = any(isinstance(n, ast.Tuple | ast.List) or holds_row(scope, n) for n in (left, right))
+    if not is_row or not isinstance(op, ast.Add | ast.Mult):
         return None
     first, second = element(scope, left), element(scope, right)
     kinds = [t for t in (first, second) if isinstance(t, Branch) and t.kind in ("tuple", "list")]
@@ -157,11 +230,28 @@ def put_together(scope: Scope, left: ast.expr, op: ast.operator, right: ast.expr
     if isinstance(op, ast.Mult) and type(count) is int and count * len(kinds[0].items) <= MOST_ITEMS:
         once = steadied(scope, kinds[0], (), left if first is kinds[0] else right)
         assert isinstance(once, Branch)
-        return row_like(once, once.items * count)
+        return row_like(once, tuple(map(shared, once.items)) * count)
     return None
 
 
+def compared_rows(scope: Scope, left: ast.expr, op: ast.cmpop, right: ast.expr, node: ast.expr) -> Tree | None:
+    """`a == b` of two tuples or lists: whether all elements are equal."""
+    if not all(isinstance(n, ast.Tuple | ast.List) or holds_row(scope, n) for n in (left, right)):
+        return None
+    first, second = element(scope, left), element(scope, right)
+    if not (isinstance(first, Branch) and isinstance(second, Branch)):
+        return None
+    is_equal = isinstance(op, ast.Eq)
+    if first.kind != second.kind or len(first.items) != len(second.items):
+        return Leaf(ast.copy_location(ast.Constant(not is_equal), node), not is_equal)
+    found: list[ast.expr] = [ast.copy_location(ast.Constant(is_equal), node)]
+    for a, b in zip(first.items, second.items, strict=True):
+        values = [display_of(scope, a, left), display_of(scope, b, right)]
+        found.append(ast.copy_location(ast.Compare(values[0], [op], values[1:]), node))
+    return Leaf(ast.copy_location(ast.BoolOp(ast.And() if is_equal else ast.Or(), found), node))
+
+
 def holds_row(scope: Scope, node: ast.expr) -> bool:
-    """Whether `node` is a name of a tuple or list."""
-    found = scope.held.get(node.id) if isinstance(node, ast.Name) else None
+    """Whether `node` is a tuple or list that has a name, or is a part of one that has."""
+    found = base_of(scope, node) if isinstance(node, ast.Name | ast.Subscript | ast.Attribute) else None
     return isinstance(found, Branch) and found.kind in ("tuple", "list")

@@ -126,10 +126,10 @@ def checked_result(state: State, value: Value | None, node: ast.expr) -> Value:
         return state.reject("LD118", "a tuple inside the returned tuple", node, "return one flat tuple")
     if state.is_helper:
         return helper_result(state, value, node)
+    if isinstance(value, ArrayName) and state.arrays[value.array].role == "argument":
+        value = state.all_of(value.array, state.source.span(node))
     if isinstance(value, View | ArrayValue):
         value = whole_array(state, value, node)
-    if isinstance(value, ArrayName) and state.arrays[value.array].role == "argument":
-        return state.reject("LD118", f"`{value.array}` is an argument and cannot be returned", node)
     if isinstance(value, Outside | LocalFunction):
         return state.reject("LD118", f"`{ast.unparse(node)}` is a function and cannot be returned", node, "call it")
     return ir.Const(0, loc=state.source.span(node)) if value is None else value
@@ -149,12 +149,11 @@ def helper_result(state: State, value: Value | None, node: ast.expr) -> Value:
 
 
 def whole_array(state: State, value: View | ArrayValue, node: ast.expr) -> ArrayName | None:
-    """The array that holds `value` and nothing else; for a view of an argument, that. None after a rejection."""
+    """The array that holds `value` and nothing else: of an argument, or of a part of one, a copy. None after a
+    rejection."""
     span = state.source.span(node)
-    if isinstance(value, View) and state.arrays[value.array].role == "argument":
-        return ArrayName(value.array)
     view = value if isinstance(value, View) else copied_view(state, value, "result", span)
-    if view != state.all_of(view.array, span):
+    if state.arrays[view.array].role == "argument" or view != state.all_of(view.array, span):
         view = copied_view(state, view, "result", span)
     if view != state.all_of(view.array, span):
         hint = "write it into an array argument, and return how many elements it has"

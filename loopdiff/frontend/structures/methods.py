@@ -1,0 +1,93 @@
+"""Methods, properties and operators of records: the functions that they are."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any
+
+from loopdiff.errors import UnsupportedLoopError
+from loopdiff.frontend.structures.scope import Local, Scope
+from loopdiff.frontend.structures.signs import is_generated
+from loopdiff.frontend.structures.trees import Branch, Static, Tree
+from loopdiff.source.functions import MISSING, SourceFunction, is_of_library
+
+OPERATORS: dict[type[ast.AST], str] = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.MatMult: "matmul", ast.Pow: "pow",
+    ast.USub: "neg",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A function that is called, `local` if it is one inside; `first` is what it is given before what is written."""
+
+    source: SourceFunction
+    local: Local | None = None
+    first: tuple[Tree, ...] = ()
+
+
+def method_of(scope: Scope, tree: Tree | None, attr: str) -> Bound | None:
+    """The method, property or operator `attr` of a record, bound to it; None if it has none that is written in
+    Python."""
+    if not isinstance(tree, Branch) or tree.kind != "record":
+        return None
+    match inspect.getattr_static(tree.type, attr, None):
+        case staticmethod(__func__=function):
+            return callee(scope, function)
+        case classmethod(__func__=function):
+            return callee(scope, function, Static(tree.type))
+        case property(fget=function) | functools.cached_property(func=function) | (FunctionType() as function):
+            return callee(scope, function, tree)
+        case _:
+            return None
+
+
+def callee(scope: Scope, function: Any, *first: Tree) -> Bound | None:
+    """`function`, if its text can be read."""
+    if not isinstance(function, FunctionType) or is_generated(function) or is_of_library(function):
+        return None
+    try:
+        return Bound(scope.sources.of(function), None, first)
+    except UnsupportedLoopError:  # reported where it is called
+        return None
+
+
+def methods_of(tree: Tree) -> Iterator[FunctionType]:
+    """All that the classes of records in `tree` have for methods, properties and operators."""
+    if not isinstance(tree, Branch):
+        return
+    for item in tree.items:
+        yield from methods_of(item)
+    for kind in tree.type.__mro__ if tree.kind == "record" else ():
+        for found in vars(kind).values():
+            inner = (getattr(found, name, None) for name in ("__func__", "fget", "func"))
+            yield from (f for f in (found, *inner) if isinstance(f, FunctionType))
+
+
+def is_property(tree: Branch, attr: str) -> bool:
+    return isinstance(inspect.getattr_static(tree.type, attr, None), property | functools.cached_property)
+
+
+def class_constant(tree: Branch, attr: str) -> Any:
+    """A number or text that the class of a record has; MISSING for others."""
+    found = inspect.getattr_static(tree.type, attr, None)
+    return found if isinstance(found, int | float | str) else MISSING
+
+
+def has_own_method(tree: Branch, op: ast.operator) -> bool:
+    """Whether a structure has something else to do for `a += b` than `a = a + b`."""
+    return tree.kind == "list" or hasattr(tree.type, f"__i{OPERATORS.get(type(op))}__")
+
+
+def has_records(scope: Scope, node: ast.AST) -> bool:
+    """Whether some name in `node` holds a record, or something with one in it."""
+    return any(is_record(scope.held.get(n.id)) for n in ast.walk(node) if isinstance(n, ast.Name))
+
+
+def is_record(tree: object) -> bool:
+    return isinstance(tree, Branch) and (tree.kind == "record" or any(map(is_record, tree.items)))
