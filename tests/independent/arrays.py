@@ -1,6 +1,6 @@
 """Arrays of numbers with derivatives: NumPy's own arrays of objects, so views and aliases are NumPy's.
 
-`namespace` gives the modules and builtins with which a function of arrays runs on them unchanged.
+`NUMPY` and `MATH` are the modules with which a function of arrays runs on them unchanged; see also `functions.py`.
 """
 
 from __future__ import annotations
@@ -38,6 +38,13 @@ ELEMENTWISE = {
             "arcsin",
             "arccos",
             "arcsinh",
+            "arccosh",
+            "arctanh",
+            "cbrt",
+            "exp2",
+            "log2",
+            "log10",
+            "reciprocal",
             "square",
             "floor",
             "ceil",
@@ -55,6 +62,7 @@ COMPARISONS = {
     "equal": operator.eq,
     "not_equal": operator.ne,
 }
+OF_ONE = ("sum", "prod", "mean", "max", "min")  # which of a number are the number
 OTHER_NAMES = {"abs": "absolute", "pow": "power", "true_divide": "divide", "mod": "remainder"}
 
 
@@ -141,7 +149,7 @@ class Array(np.ndarray):
         self[...] = value
 
     def astype(self, dtype: Any, *_: Any, **__: Any) -> Any:
-        if np.dtype(dtype) == np.float64:
+        if is_floating(dtype):
             return self.copy()
         raise Undecided(f"astype({dtype})")
 
@@ -216,7 +224,7 @@ def einsum(formula: str, *operands: Any) -> Any:
 
 
 def is_floating(dtype: Any) -> bool:
-    return np.dtype(dtype) in (np.dtype(np.float64), np.dtype(object))
+    return dtype is to_float or np.dtype(dtype) in (np.dtype(np.float64), np.dtype(object))
 
 
 def full(shape: Any, value: Any, dtype: Any = None) -> Any:
@@ -275,6 +283,8 @@ class Function:
 
 def method(name: str) -> Any:
     def apply(array: Any, *args: Any, **kwargs: Any) -> Any:
+        if name in OF_ONE and isinstance(array, (Number, float)):
+            return array
         return getattr(array, name)(*args, **kwargs)
 
     return apply
@@ -370,15 +380,3 @@ def scalar_ufunc(self: Number, ufunc: Any, how: str, *inputs: Any, out: Any = No
 
 
 Number.__array_ufunc__ = scalar_ufunc
-
-
-def namespace() -> dict[str, Any]:
-    """The globals of a program that is run on numbers with derivatives."""
-    return {
-        "__name__": "program",
-        "np": NUMPY,
-        "math": MATH,
-        "max": chosen("maximum"),
-        "min": chosen("minimum"),
-        "float": to_float,
-    }

@@ -8,6 +8,7 @@ from typing import Any
 
 Extent = tuple[str, int]  # a named size, and how much is added to it
 Shape = tuple[Extent, ...]
+COUNTED = {"two": "2", "three": "3"}  # extents that are written out; "2n" is twice "n"
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,8 @@ class Scope:
 
     def extent(self, extent: Extent) -> str:
         base, offset = extent
-        text = self.spelt[base]
+        twice = base.startswith("2")
+        text = COUNTED.get(base) or (f"2 * {self.spelt[base[1:]]}" if twice else self.spelt[base])
         return text if offset == 0 else f"{text} - {-offset}" if offset < 0 else f"{text} + {offset}"
 
 

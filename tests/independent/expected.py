@@ -12,6 +12,7 @@ import numpy as np
 from . import numbers, oracle
 from .numbers import LARGEST, Undecided
 from .oracle import Args
+from .structures import RECORDS, is_structure, leaves, mapped, parts_of
 
 DOUBLE, SINGLE = 1e-8, 3e-3  # how far numbers may differ, by the narrowest type of arguments
 
@@ -35,14 +36,16 @@ class Program:
             "",
             "import numpy as np",
             "from loopdiff import vectorize_grad",
+            *(f"from tests.independent.structures import {name}" for name in RECORDS if name in self.text),
             "",
             self.source.rstrip(),
             "",
         ]
-        given = [
-            f"args = dict({', '.join(f'{name}={written(v)}' for name, v in args.items())})" for args in self.cases()
-        ]
-        return "\n".join([*lines, *given, ""])
+        return "\n".join([*lines, *map(assigned, self.cases()), ""])
+
+    @property
+    def text(self) -> str:
+        return self.source + "".join(map(assigned, self.cases()))
 
 
 def assigned(args: Args) -> str:
@@ -50,10 +53,22 @@ def assigned(args: Args) -> str:
 
 
 def written(value: Any) -> str:
-    if isinstance(value, np.ndarray):
-        kind = "" if value.dtype == np.float64 else f", np.{value.dtype}"
-        return f"np.array({value.tolist()}{kind})"
-    return repr(value)
+    """A leaf or a structure as it is spelt."""
+    parts = [written(part) for _, part in parts_of(value) or ()]
+    match value:
+        case dict():
+            return f"{{{', '.join(f'{key!r}: {part}' for key, part in zip(value, parts, strict=True))}}}"
+        case list():
+            return f"[{', '.join(parts)}]"
+        case _ if type(value) in RECORDS.values():
+            return f"{type(value).__name__}({', '.join(parts)})"
+        case tuple():
+            return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+        case np.ndarray():
+            kind = "" if value.dtype == np.float64 else f", np.{value.dtype}"
+            return f"np.array({value.tolist()}{kind})"
+        case _:
+            return repr(value)
 
 
 class Unusable(Exception):
@@ -74,6 +89,8 @@ def differ(got: Any, expected: Any, tolerance: float) -> bool:
 
 def require_moderate(*values: Any) -> None:
     for value in values:
+        if value is None:
+            continue
         array = np.asarray(value, dtype=float)
         if not np.all(np.isfinite(array)) or np.max(np.abs(array), initial=0.0) > LARGEST:
             raise Unusable("values or derivatives that are not finite, or large")
@@ -98,30 +115,46 @@ class Expected:
 
     @property
     def written(self) -> set[str]:
-        return {name for name in self.run.written() if np.ndim(self.args[name])}
+        return set(self.run.written())
 
     @property
     def is_energy(self) -> bool:
         """Whether the result is one floating number, as gradients need it."""
-        return (
-            len(self.values) == 1 and not isinstance(self.plain, tuple) and isinstance(self.plain, (float, np.floating))
-        )
+        return len(self.values) == 1 and isinstance(self.plain, (float, np.floating))
 
     def seed(self) -> tuple[Any, ...]:
         """The argument of a pullback: the seeds, structured as the result is."""
         if not self.seeds:
             return ()
-        return (tuple(self.seeds),) if isinstance(self.plain, tuple) else (self.seeds[0],)
+        seeds = iter(self.seeds)
+        return (mapped(lambda _: next(seeds), self.plain),)
+
+    def cotangents(self, names: set[str]) -> Args:
+        """Weights for the final values of these arguments; in structures, of the arrays that are written."""
+        changed = self.run.written()
+        return {
+            name: mapped(lambda weight, flag: weight if flag else None, weight, changed[name])
+            if is_structure(self.args[name]) and name in changed
+            else weight
+            for name, weight in self.weights.items()
+            if name in names
+        }
 
 
-def random_like(rng: np.random.Generator, value: Any) -> Any:
+def random_like(rng: np.random.Generator, argument: Any) -> Any:
+    """Random numbers in the structure of an argument, None where nothing is differentiated."""
+    return mapped(lambda leaf: random_leaf(rng, leaf) if oracle.is_active_leaf(leaf) else None, argument)
+
+
+def random_leaf(rng: np.random.Generator, value: Any) -> Any:
     if np.ndim(value):
         return rng.uniform(-1.5, 1.5, np.shape(value)).round(2).astype(value.dtype)
     return type(value)(rng.uniform(0.5, 1.5))
 
 
 def tolerance_of(args: Args) -> float:
-    return SINGLE if any(getattr(v, "dtype", None) == np.float32 for v in args.values()) else DOUBLE
+    types = [getattr(leaf, "dtype", None) for value in args.values() for _, leaf in leaves(value)]
+    return SINGLE if np.float32 in types else DOUBLE
 
 
 def expected(source: str, args: Args) -> Expected:
@@ -146,19 +179,24 @@ def asked(source: str, args: Args, tolerance: float) -> Expected:
     arguments = fresh(args)
     plain = oracle.plain_function(source)(**arguments)
     values = run.values()
-    finals = {name: oracle.floats(v) for name, v in run.finals.items() if isinstance(v, np.ndarray)}
+    held = {name: v for name, v in args.items() if any(isinstance(leaf, np.ndarray) for _, leaf in leaves(v))}
+    finals = {name: mapped(oracle.floats, run.finals[name]) for name in held}
     require_agreement(values, oracle.items(plain), tolerance)
-    require_agreement(list(finals.values()), [arguments[name] for name in finals], tolerance)
-    of_python = oracle.items(plain)
-    seeds = [random_like(rng, v) if is_real(v) else v for v in of_python]
-    weights = {name: random_like(rng, v) for name, v in args.items() if oracle.is_active(v) and np.ndim(v)}
+    for name, final in finals.items():
+        require_agreement(oracle.items(final), oracle.items(arguments[name]), tolerance)
+    seeds = [random_leaf(rng, v) if is_real(v) else v for v in oracle.items(plain)]
+    weights = {name: random_like(rng, v) for name, v in held.items() if oracle.is_active(v)}
     gradients = run.pull(seeds, weights)
-    require_moderate(*values, *finals.values(), *gradients.values())
+    require_moderate(*values, *oracle.items([finals, gradients]))
     result_tangents = [oracle.floats(item, oracle.tangent) for item in oracle.items(along.result)]
-    final_tangents = {name: oracle.floats(along.finals[name], oracle.tangent) for name in weights}
+    final_tangents = {name: mapped(tangents_of, along.finals[name]) for name in weights}
     return Expected(
         source, args, tolerance, plain, values, finals, run, seeds, weights, tangents, result_tangents, final_tangents
     )
+
+
+def tangents_of(leaf: Any) -> Any:
+    return oracle.floats(leaf, oracle.tangent)
 
 
 def is_real(value: Any) -> bool:

@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import Array, namespace
+from .arrays import Array
+from .functions import namespace
 from .numbers import Dual, Number, Taped, adjoints, primal
+from .structures import RECORDS, leaves, mapped
 
 Args = dict[str, Any]
 registered = itertools.count()
@@ -28,19 +30,23 @@ def function_of(source: str, globals_: dict[str, Any]) -> Any:
 
 
 def plain_function(source: str) -> Any:
-    return function_of(source, {"__name__": "program", "np": np, "math": math})
+    return function_of(source, {"__name__": "program", "np": np, "math": math, **RECORDS})
 
 
-def is_active(value: Any) -> bool:
-    """Whether an argument is floating, so that there are derivatives with respect to it."""
+def is_active(argument: Any) -> bool:
+    """Whether an argument has floating leaves, so that there are derivatives with respect to it."""
+    return any(is_active_leaf(leaf) for _, leaf in leaves(argument))
+
+
+def is_active_leaf(value: Any) -> bool:
     if isinstance(value, np.ndarray):
         return value.dtype in (np.float64, np.float32)
     return isinstance(value, float)
 
 
 def lifted(value: Any, make: Callable[[float, Any], Number], attached: Any) -> Any:
-    """An argument of numbers that `make` makes of each float and of what is attached to it."""
-    if not is_active(value):
+    """A leaf of an argument, of numbers that `make` makes of each float and of what is attached to it."""
+    if not is_active_leaf(value):
         return copy.deepcopy(value)
     if isinstance(value, float):
         return make(float(value), attached)
@@ -51,10 +57,8 @@ def lifted(value: Any, make: Callable[[float, Any], Number], attached: Any) -> A
 
 
 def items(result: Any) -> list[Any]:
-    """The items of a result, none for a function that returns nothing."""
-    if result is None:
-        return []
-    return list(result) if isinstance(result, tuple) else [result]
+    """The leaves of a result, none for a function that returns nothing."""
+    return [] if result is None else [leaf for _, leaf in leaves(result)]
 
 
 def floats(value: Any, of: Callable[[Any], Any] = primal) -> Any:
@@ -72,13 +76,16 @@ def is_floating(value: Any) -> bool:
 
 
 def weighted(value: Any, weights: Any) -> list[tuple[Any, Any]]:
+    """The numbers of a leaf with their weights: None for one that does not count."""
+    if weights is None:
+        return []
     if isinstance(value, Array):
         return [(value[place], float(weights[place])) for place in np.ndindex(*value.shape)]
     return [(value, float(weights))] if isinstance(value, Number) else []
 
 
-def zeros_for(value: Any) -> Any:
-    return np.zeros(value.shape) if isinstance(value, np.ndarray) else 0.0
+def zeros_for(argument: Any) -> Any:
+    return mapped(lambda leaf: np.zeros(leaf.shape) if isinstance(leaf, np.ndarray) else 0.0, argument)
 
 
 @dataclass(frozen=True)
@@ -92,31 +99,44 @@ class Run:
     def values(self) -> list[Any]:
         return [floats(item) for item in items(self.result)]
 
-    def written(self) -> set[str]:
-        """Floating arrays that no longer hold what they held."""
-        return {
-            name
-            for name, leaf in self.leaves.items()
-            if isinstance(leaf, Array) and any(leaf[p] is not self.finals[name][p] for p in np.ndindex(*leaf.shape))
-        }
+    def written(self) -> Args:
+        """By argument with floating arrays that no longer hold what they held, which of its leaves are such."""
+        changed = {name: mapped(is_changed, before, self.finals[name]) for name, before in self.leaves.items()}
+        return {name: flags for name, flags in changed.items() if any(flag for _, flag in leaves(flags))}
 
     def pull(self, seeds: list[Any], cotangents: Mapping[str, Any], of: Callable[[Any], Any] = primal) -> Args:
         """The gradients by argument of the sum of items times seeds and final arrays times cotangents."""
         outputs = [pair for item, seed in zip(items(self.result), seeds, strict=True) for pair in weighted(item, seed)]
         for name, cotangent in cotangents.items():
-            outputs += weighted(self.finals[name], cotangent)
+            parts = zip(leaves(self.finals[name]), leaves(cotangent), strict=True)
+            outputs += [pair for (_, final), (_, weight) in parts for pair in weighted(final, weight)]
         by_node = adjoints(outputs)
 
-        def gradient(leaf: Any) -> Any:
-            return of(by_node.get(leaf.made, 0.0))
+        def gradient(number: Any) -> Any:
+            return of(by_node.get(number.made, 0.0))
 
-        return {name: floats(leaf, gradient) for name, leaf in self.leaves.items() if is_floating(leaf)}
+        def gradients(leaf: Any) -> Any:
+            return floats(leaf, gradient) if is_floating(leaf) else None
+
+        active = (name for name, argument in self.leaves.items() if any(is_floating(v) for _, v in leaves(argument)))
+        return {name: mapped(gradients, self.leaves[name]) for name in active}
+
+
+def is_changed(before: Any, after: Any) -> bool:
+    return isinstance(before, Array) and any(before[p] is not after[p] for p in np.ndindex(*before.shape))
 
 
 def run(source: str, args: Args, make: Callable[[float, Any], Number], attached: Mapping[str, Any]) -> Run:
-    leaves = {name: lifted(value, make, attached.get(name, zeros_for(value))) for name, value in args.items()}
-    finals = {name: leaf.copy() if isinstance(leaf, np.ndarray) else leaf for name, leaf in leaves.items()}
-    return Run(leaves, finals, function_of(source, namespace())(**finals))
+    def of_one(leaf: Any, change: Any) -> Any:
+        return lifted(leaf, make, change)
+
+    before = {name: mapped(of_one, value, attached.get(name, zeros_for(value))) for name, value in args.items()}
+    finals = {name: mapped(copied, value) for name, value in before.items()}
+    return Run(before, finals, function_of(source, namespace())(**finals))
+
+
+def copied(leaf: Any) -> Any:
+    return leaf.copy() if isinstance(leaf, np.ndarray) else leaf
 
 
 def taped(source: str, args: Args) -> Run:

@@ -17,9 +17,11 @@ from typing import Any
 from .bindings import programs
 from .check import Outcome, try_setting
 from .compose import composed
+from .containers import structured
 from .edges import edge, spoilt
 from .expected import Expected, Program, Unusable, cases_of, expected
 from .idioms import idioms
+from .models import models
 from .raising import Raising, raised_at_all, raising_cases, try_raising
 from .shrink import form, shrunk
 from .vary import varied, with_other_arguments
@@ -71,10 +73,12 @@ def drawn(seed: int) -> Program:
 
 
 def drawn_to_work(seed: int) -> Program:
-    if seed % 2:
+    if seed % 4 == 1:
         program = composed(seed)
+    elif seed % 4 == 3:
+        program = structured(seed)
     else:
-        bases = [*idioms(), *programs()]
+        bases = [*idioms(), *programs(), *models(), *models()]
         program = varied(bases[seed // 2 % len(bases)], seed)
     return with_other_arguments(random.Random(seed + 2), program)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from .draw import REAL, Expressions, Kind, Scope, vector
+from .calls import Calls
+from .draw import REAL, Kind, Scope, vector
 
 NAMES = {
     1: ["u", "v", "w", "z", "p", "q", "r", "b", "g", "h"],
@@ -17,7 +18,7 @@ N, M = ("n", 0), ("m", 0)
 Lines = list[str]
 
 
-class Statements(Expressions):
+class Statements(Calls):
     """Draws statements; every method returns lines and keeps the scope up to date."""
 
     def __init__(self, rng: random.Random) -> None:
@@ -25,6 +26,7 @@ class Statements(Expressions):
         self.budget = 0
         self.square = rng.random() < 0.6  # whether matrices are square
         self.fresh = 0
+        self.calls = rng.choice([0.0, 0.15, 0.3, 0.45])
         self.early = ""  # what a return from inside gives, where there may be one
 
     # names
@@ -74,6 +76,8 @@ class Statements(Expressions):
             (0.6, self.several),
             (0.4, self.gather_add),
         ]
+        if self.calls:
+            forms.append((2.5, self.bind_shaped))
         if any(not h.returns for h in self.helpers):
             forms.append((1.5, self.call_in_place))
         if any(len(h.returns) > 1 for h in self.helpers):
@@ -87,6 +91,17 @@ class Statements(Expressions):
         kind = self.some_kind(scope)
         text = self.array(scope, kind, self.rng.choice([1, 1, 2]))
         name = self.target(scope, kind)
+        scope.kinds[name] = kind
+        return [f"{name} = {text}"]
+
+    def bind_shaped(self, scope: Scope) -> Lines:
+        """An array of another shape, under a new name or one that had another shape."""
+        made = self.shaped(scope)
+        if made is None:
+            return self.bind_array(scope)
+        text, kind = made
+        others = [name for name in scope.arrays() if name not in scope.fixed]
+        name = self.recent(others) if others and self.chance(0.12) else self.target(scope, kind)
         scope.kinds[name] = kind
         return [f"{name} = {text}"]
 

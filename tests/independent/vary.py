@@ -18,6 +18,7 @@ import numpy as np
 
 from .expected import Program
 from .oracle import Args, plain_function
+from .structures import leaves, mapped
 
 Held = dict[str, Any]  # what names hold: a shape, "real" or "int"
 CONDITIONS = ("{i} % 2 == 0", "{i} > 1", "{i} < 2", "{i} == 1", "{i} != 2")
@@ -361,33 +362,38 @@ def changed_data(rng: random.Random, args: Args, lengths: dict[int, int] | None 
     """Other data for the same function; integers and extents that are in `lengths` change together."""
     lengths = lengths or {}
     draw = np.random.default_rng(rng.randrange(2**32))
-    result: Args = {}
-    for name, value in args.items():
+
+    def changed(value: Any) -> Any:
         match value:
             case np.ndarray() if value.dtype.kind == "f":
                 shape = tuple(lengths.get(extent, extent) for extent in value.shape)
-                result[name] = (draw.uniform(-1.5, 1.5, shape).round(2) + 0.007).round(3).astype(value.dtype)
+                return (draw.uniform(-1.5, 1.5, shape).round(2) + 0.007).round(3).astype(value.dtype)
             case np.ndarray():
                 shape = tuple(lengths.get(extent, extent) for extent in value.shape)
-                result[name] = draw.integers(0, max(shape), shape).astype(value.dtype)
+                return draw.integers(0, max(shape), shape).astype(value.dtype)
             case bool():
-                result[name] = not value
+                return not value
             case int() | np.integer():
-                result[name] = lengths.get(int(value), max(1, value + rng.choice([-1, 0, 0, 1])))
+                return lengths.get(int(value), max(1, value + rng.choice([-1, 0, 0, 1])))
             case _:
-                result[name] = value
-    return result
+                return value
+
+    return {name: mapped(changed, value) for name, value in args.items()}
+
+
+def narrowed(leaf: Any) -> Any:
+    return np.float32(leaf) if getattr(leaf, "dtype", None) == np.float64 else leaf
 
 
 def with_other_arguments(rng: random.Random, program: Program) -> Program:
     """The program with more arguments to be called with, of the same types: others data, integers and sizes."""
     args = program.args
     if rng.random() < 0.08:
-        args = {name: np.float32(v) if getattr(v, "dtype", None) == np.float64 else v for name, v in args.items()}
+        args = {name: mapped(narrowed, value) for name, value in args.items()}
     if rng.random() < 0.15:
         kinds = {float: rng.choice([float, np.float64]), int: rng.choice([int, np.int64])}
-        args = {name: kinds.get(type(v), lambda v: v)(v) for name, v in args.items()}
-    extents = {extent for v in args.values() for extent in np.shape(v)}
+        args = {name: mapped(lambda v: kinds.get(type(v), lambda v: v)(v), value) for name, value in args.items()}
+    extents = {extent for value in args.values() for _, leaf in leaves(value) for extent in np.shape(leaf)}
     longer = {extent: extent + rng.choice([1, 2, 4]) for extent in extents}
     return replace(program, args=args, others=(changed_data(rng, args), changed_data(rng, args, longer)))
 
