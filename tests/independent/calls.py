@@ -25,7 +25,7 @@ np.linalg.norm(P, axis=1) | np.linalg.norm(np.stack((v, w)), axis=0) | v / (1.0 
 np.einsum("ij,j->i", P, v) | np.einsum("ij,i->j", P, v) | np.einsum("ij,ij->i", P, Q) | np.einsum("i,i->i", v, w)
 np.logaddexp(v, w) | np.sinc(v) | np.heaviside(v, 0.5) * w | np.nan_to_num(v) | np.deg2rad(v) | np.hypot(v, w + 2.0)
 np.where(v > w, v, 0.5 * w) | np.where(v > c, w, 0.0) | np.where(np.arange(L) > 1, v, w)
-np.tile(v, 2)[1:L + 1] | np.repeat(v, 2)[:L] | np.tile(v, (L, 1))[0] | np.repeat(v[None, :], 2, axis=0)[1]
+np.tile(v, 2)[1:L + 1] | np.repeat(v, 2)[:L] | np.repeat(v[None, :], 2, axis=0)[1]
 np.polyval(w, 0.4 * v) | np.vander(v, 3).sum(axis=1) | np.vander(v, 3) @ np.array([0.5, s, 1.0])
 np.average(P, axis=0) | np.average(P, axis=1, weights=v * v + 0.1) | P.var(axis=0) | np.std(P + np.eye(L), axis=1)
 np.trapezoid(P, axis=1) | np.trapezoid(P, dx=0.5, axis=0) | np.diff(np.concatenate((v, w[:1])))
@@ -53,7 +53,7 @@ np.concatenate((P[1:], Q[:1])) | np.concatenate((P[:, 1:], Q[:, :1]), axis=1)
 np.vstack((P[1:], v)) | np.column_stack((v, P[:, 1:])) | np.hstack((P[:, :1], Q[:, 1:])) | np.stack((P, Q)).mean(axis=0)
 np.einsum("ij,jk->ik", P, Q) | np.einsum("ij,kj->ik", P, Q) | np.einsum("i,ij->ij", v, P) | P @ Q @ P.T
 np.cumsum(P, axis=1) | np.cumsum(P, axis=0) | np.sort(P, axis=0) | np.sort(P, axis=1) | np.gradient(P, axis=0)
-np.tile(v, (L, 1)) | np.repeat(v[:, None], L, axis=1)
+np.repeat(v[:, None], L, axis=1)
 np.repeat(v[None, :], L, axis=0) | np.tensordot(P, Q, axes=([1], [0]))
 np.clip(P, -0.8, 0.9) | np.where(P > Q, P, 0.5 * Q) | np.logaddexp(P, Q) | np.maximum(P, Q) | np.cov(P + np.diag(v))
 P / (1.0 + np.linalg.norm(P)) | P - P.mean(axis=0) | P / (0.5 + np.linalg.norm(Q, axis=1, keepdims=True))
@@ -88,7 +88,7 @@ SHAPED = {  # by the new extents: e is that of the vector, 2e twice as much
     "three": "np.array([s, c, 1.0]) | np.histogram(v, 3, weights=w)[0] | np.cross(v[:3], w[:3])",
     "two": "np.array([s, v[0]]) | np.array([v[0], w[-1]]) | np.bincount(np.arange(L) % 2, weights=v, minlength=2)",
     "two,two": "np.array([[s, 1.0], [0.5, c]]) | np.array([[v[0], w[1]], [s, 0.3]]) | np.stack((v[:2], w[:2]))",
-    "e,e": "np.outer(v, w) | np.diag(v) | np.eye(L) | np.tile(v, (L, 1)) | np.tri(L)",
+    "e,e": "np.outer(v, w) | np.diag(v) | np.eye(L) | np.tri(L)",
 }
 
 

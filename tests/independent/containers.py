@@ -7,86 +7,15 @@ from __future__ import annotations
 
 import ast
 import random
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .compose import Composer, data, indented
-from .draw import INT, REAL, Helper, Kind, Scope, vector
+from .draw import INT, REAL, Helper, Kind, Scope
 from .expected import Program
-from .statements import Lines, N
-from .structures import RECORDS
-
-VECTOR, SQUARE = vector("n"), Kind("array", (N, N))
-
-
-@dataclass(frozen=True)
-class Form(Kind):
-    """The kind of a structure: how it is made, and its parts, by how they are spelt behind it."""
-
-    sort: str = "structure"
-    maker: str = ""
-    parts: tuple[tuple[str, Kind], ...] = ()
-
-    @property
-    def is_frozen(self) -> bool:
-        return self.maker in ("tuple", "State")
-
-    @property
-    def kinds(self) -> list[Kind]:
-        return [kind for _, kind in self.parts]
-
-    @property
-    def is_uniform(self) -> bool:
-        return len(set(self.kinds)) == 1
-
-
-def sequence(maker: str, *kinds: Kind) -> Form:
-    return Form(maker=maker, parts=tuple((f"[{i}]", kind) for i, kind in enumerate(kinds)))
-
-
-def dictionary(**kinds: Kind) -> Form:
-    return Form(maker="dict", parts=tuple((f'["{key}"]', kind) for key, kind in kinds.items()))
-
-
-def record(maker: str, *kinds: Kind) -> Form:
-    names = RECORDS[maker].__annotations__
-    return Form(maker=maker, parts=tuple((f".{name}", kind) for name, kind in zip(names, kinds, strict=True)))
-
-
-LAYER = sequence("tuple", SQUARE, VECTOR)
-FORMS: dict[str, list[Form]] = {
-    "p": [
-        dictionary(w=VECTOR, b=VECTOR),
-        dictionary(w=VECTOR, b=VECTOR, k=REAL),
-        dictionary(W=SQUARE, b=VECTOR),
-        dictionary(a=REAL, b=REAL),
-        dictionary(ws=sequence("list", VECTOR, VECTOR), k=REAL),
-    ],
-    "ws": [sequence("list", VECTOR, VECTOR), sequence("list", VECTOR, VECTOR, VECTOR), sequence("list", REAL, REAL)],
-    "layers": [
-        sequence("list", LAYER, LAYER),
-        sequence("list", *[dictionary(w=VECTOR, b=REAL)] * 2),
-        sequence("list", *[sequence("tuple", VECTOR, REAL)] * 3),
-    ],
-    "st": [
-        record("State", VECTOR, VECTOR),
-        record("State", VECTOR, REAL),
-        record("State", VECTOR, SQUARE),
-        sequence("tuple", VECTOR, VECTOR),
-        sequence("tuple", VECTOR, SQUARE),
-        sequence("tuple", REAL, REAL),
-    ],
-    "md": [record("Model", VECTOR, VECTOR, REAL), record("Model", SQUARE, VECTOR, REAL)],
-}
-POOLS = {"p": ["p2", "q2"], "ws": ["vs", "us"], "layers": ["net"], "st": ["s2", "old"], "md": ["m2"]}
-MAPS = ["0.5 * {0}", "{0} + {1}", "np.tanh({0})", "{0} * {0}", "{0} - 0.1 * {1}", "{0} / (1.0 + {0} * {0})"]
-
-
-def prefix(form: Form) -> str:
-    """The name that structures of this form have as arguments."""
-    return next((name for name, forms in FORMS.items() if form in forms), "ws")
+from .forms import FORMS, MAPS, NONE, POOLS, SQUARE, VECTOR, WITH_ALL, Form, given, prefix
+from .statements import Lines
 
 
 def targets_of(lines: Lines) -> set[str]:
@@ -188,10 +117,27 @@ class Containers(Composer):
 
     def special_forms(self, scope: Scope, kind: Kind, depth: int) -> list[Any]:
         forms = super().special_forms(scope, kind, depth)
+        forms += self.of_several(scope, kind)
         if any(helper.name == "apply" for helper in self.helpers) and kind == VECTOR:
             functions = ["np.tanh", "np.sin", f"lambda u1: u1 * {self.real_leaf(scope)}", "lambda u1: u1 * u1"]
             functions += [h.name for h in self.helpers if h.parameters == (VECTOR,) and h.returns == (VECTOR,)]
             forms.append((3, lambda: f"apply({self.rng.choice(functions)}, {self.array_leaf(scope, kind)})"))
+        return forms
+
+    def of_several(self, scope: Scope, kind: Kind) -> list[Any]:
+        """Parts of lists that are put together or taken from the end, and calls with all that is in a structure."""
+        lists = [n for n in self.structures(scope, "list", "tuple") if set(self.form(scope, n).kinds) == {kind}]
+        forms: list[Any] = []
+        if lists:
+            one, other = self.recent(lists), self.recent(lists)
+            plus = f"({one} + {other})" if self.form(scope, one).maker == self.form(scope, other).maker else one
+            forms += [(0.7, lambda: f"{one}[-1]"), (0.5, lambda: f"{plus}[{len(self.form(scope, one).parts) - 1}]")]
+            forms += [(0.4, lambda: f"{one}[::-1][0]"), (0.4, lambda: f"sum([v1 for v1 in {one}[1:]], {other}[0])")]
+            if any(helper.name == "total" for helper in self.helpers) and kind == VECTOR:
+                forms.append((1.5, lambda: f"total(*{one}{self.rng.choice(['', f', *{other}', ', weight=0.3'])})"))
+        dictionaries = scope.of(FORMS["p"][1])
+        if any(helper.name == "mix" for helper in self.helpers) and kind == VECTOR and dictionaries:
+            forms.append((1.5, lambda: f"mix(**{self.recent(dictionaries)})"))
         return forms
 
     # statements
@@ -208,6 +154,7 @@ class Containers(Composer):
 
     def about_structures(self, scope: Scope, depth: int) -> Lines:
         forms: list[Any] = [(5, self.bind_structure), (4, self.unpack), (3, self.renew), (2, self.exchange)]
+        forms += [(1.5, self.build_list), (1.5, self.store_leaves)]
         forms += [(2.5, self.comprehend), (1.5, self.change_leaf), (0.1, self.choose_structure)]
         if any(isinstance(kind, Form) for h in self.helpers for kind in h.returns):
             forms.append((6, self.call_for_structure))
@@ -268,7 +215,12 @@ class Containers(Composer):
         name = self.recent(names)
         form = self.form(scope, name)
         path, kind = self.rng.choice(form.parts)
-        value = self.value(scope, kind)
+        value, before = self.value(scope, kind), []
+        if not isinstance(kind, Form) and self.chance(0.8):
+            fresh = self.target(scope, kind, 0.2)
+            if fresh.isidentifier():
+                before, value = [f"{fresh} = {value}"], fresh
+                self.put(scope, fresh, kind)
         target = name if self.chance(0.7) else self.name_for(scope, form)
         if target in scope.fixed:
             target = name
@@ -278,7 +230,7 @@ class Containers(Composer):
             "State": f"{name}._replace({path[1:]}={value})",
         }.get(form.maker, self.put_together(form, rest))
         self.put(scope, target, form)
-        return [f"{target} = {text if self.chance(0.8) else self.put_together(form, rest)}"]
+        return [*before, f"{target} = {text if self.chance(0.8) else self.put_together(form, rest)}"]
 
     def exchange(self, scope: Scope) -> Lines:
         names = [n for n in self.structures(scope) if n.isidentifier()]
@@ -320,6 +272,30 @@ class Containers(Composer):
             place = f"{name}[{self.rng.choice(['0', '-1', '1'])}]"
             return [f"{place} {self.rng.choice(['=', '*=', '+='])} {self.real_leaf(scope)}"]
         return [f"{name}[:] = {self.array(scope, kind, 1)}"]
+
+    def build_list(self, scope: Scope) -> Lines:
+        """A list that grows in a loop of known length, in which arrays are bound anew."""
+        form = self.rng.choice(FORMS["ws"][:2])
+        inner = scope.inner()
+        inner.kinds["kb"] = INT
+        inner.fixed |= {"kb"}
+        body = self.bind_array(inner) if self.chance(0.7) else self.in_place(inner)
+        name = self.name_for(scope, form, 0.0)
+        body.append(f"{name}.append({self.array(inner, VECTOR, 1)})")
+        scope.kinds = {n: k for n, k in scope.kinds.items() if inner.kinds.get(n) == k}
+        self.put(scope, name, form)
+        return [f"{name} = []", f"for kb in range({len(form.parts)}):", *indented(body)]
+
+    def store_leaves(self, scope: Scope) -> Lines:
+        """Several parts of a structure bound anew at once."""
+        names = [n for n in self.structures(scope, "dict", "list") if n not in scope.fixed]
+        names = [n for n in names if not any(n + path in scope.fixed for path, _ in self.form(scope, n).parts)]
+        if not names:
+            return self.bind_structure(scope)
+        name = self.recent(names)
+        parts = self.form(scope, name).parts[:2]
+        targets, values = [name + path for path, _ in parts], [self.value(scope, kind) for _, kind in parts]
+        return [f"{', '.join(targets)} = {', '.join(values)}"]
 
     def call_for_structure(self, scope: Scope) -> Lines:
         helper = self.rng.choice([h for h in self.helpers if any(isinstance(k, Form) for k in h.returns)])
@@ -452,8 +428,10 @@ class Containers(Composer):
             body = self.rng.choice(["return fn(va)", "return fn(fn(va))", "return va + fn(0.5 * va)"])
             self.helpers = [
                 *self.helpers,
-                Helper("apply", f"def apply(fn, va):\n    {body}", (Kind("none"),), (Kind("none"),)),
+                Helper("apply", f"def apply(fn, va):\n    {body}", NONE, NONE),
             ]
+        if self.chance(0.25):
+            self.helpers = [*self.helpers, self.rng.choice(WITH_ALL)]
         self.budget = self.rng.choice([3, 5, 7])
         body = self.block(scope, self.rng.choice([2, 3, 3, 4]), 2)
         body.append(f"return {self.given(scope)}")
@@ -479,22 +457,6 @@ class Containers(Composer):
 
     def summed(self, name: str, kind: Kind) -> str:
         return f"({name} * {name}).sum()" if kind.sort == "array" else name
-
-
-def given(kind: Kind, size: int, rng: np.random.Generator) -> Any:
-    """An argument of this kind."""
-    if not isinstance(kind, Form):
-        return data(rng, *(size for _ in kind.shape)) if kind.sort == "array" else float(data(rng, 1)[0])
-    parts = [given(part, size, rng) for part in kind.kinds]
-    match kind.maker:
-        case "dict":
-            return dict(zip((path[2:-2] for path, _ in kind.parts), parts, strict=True))
-        case "list":
-            return parts
-        case "tuple":
-            return tuple(parts)
-        case maker:
-            return RECORDS[maker](*parts)
 
 
 def structured(seed: int) -> Program:
