@@ -12,7 +12,7 @@ from loopdiff import LoopdiffError, vectorize_grad
 from . import oracle
 from .expected import Expected, Program, Unusable, cases_of, differ, fresh, is_real, require_moderate
 from .oracle import Args
-from .structures import is_structure, leaves, mapped, outline
+from .structures import is_structure, leaves, outline
 
 DEFECTS = {"LD342", "LD406", "LD601"}  # codes that no program of the language deserves
 PARTS = frozenset({"value", "grad", "jvp", "vjp"})
@@ -108,19 +108,10 @@ def check_jvp(f: Any, want: Expected) -> set[str]:
         if is_real(value):
             same("jvp result", tangent, wanted, want.tolerance)
     for name, tangent in got.items():
-        same(f"jvp final {name}", tangent, written_parts(want, name), want.tolerance)
+        same(f"jvp final {name}", tangent, want.of_written(name, want.final_tangents[name]), want.tolerance)
     if want.written - set(got):
         raise Wrong("jvp", f"written arrays without tangents: {sorted(want.written - set(got))}")
     return set(got)
-
-
-def written_parts(want: Expected, name: str) -> Any:
-    """How the final value of an argument changes; of a structure, the arrays that are written."""
-    changes = want.final_tangents[name]
-    if not is_structure(changes):
-        return changes
-    flags = want.run.written().get(name, mapped(lambda _: False, changes))
-    return mapped(lambda change, flag: change if flag else None, changes, flags)
 
 
 def check_vjp(f: Any, want: Expected, written: set[str]) -> None:

@@ -131,14 +131,14 @@ class Expected:
 
     def cotangents(self, names: set[str]) -> Args:
         """Weights for the final values of these arguments; in structures, of the arrays that are written."""
-        changed = self.run.written()
-        return {
-            name: mapped(lambda weight, flag: weight if flag else None, weight, changed[name])
-            if is_structure(self.args[name]) and name in changed
-            else weight
-            for name, weight in self.weights.items()
-            if name in names
-        }
+        return {name: self.of_written(name, weight) for name, weight in self.weights.items() if name in names}
+
+    def of_written(self, name: str, value: Any) -> Any:
+        """What goes with an argument: in structures, only with the arrays that are written."""
+        if not is_structure(value):
+            return value
+        flags = self.run.written().get(name, mapped(lambda _: False, value))
+        return mapped(lambda part, flag: part if flag else None, value, flags)
 
 
 def random_like(rng: np.random.Generator, argument: Any) -> Any:

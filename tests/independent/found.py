@@ -235,6 +235,50 @@ def f(x, y, n):
 """,
         {"x": X, "y": Y, "n": 3},
     ),
+    "matrix of which gradients by both axes are taken": (
+        """
+def f(A, n):
+    total = 0.0
+    for k in range(n):
+        G = np.gradient(A)
+        A = A + 0.1 * G[0] * G[1]
+        total += G[1].max()
+    return total + (A * A).sum()
+""",
+        {"A": np.array([[0.4, -1.2, 0.9], [1.1, 0.3, -0.7], [0.2, 0.8, 1.5]]), "n": 2},
+    ),
+    "integrals along the last axis of three": (
+        """
+def f(A, x):
+    T = A[:, :, None] * x
+    return (np.trapezoid(T) * A).sum() + (np.trapezoid(T, dx=0.5, axis=1)[:, 0] * A[:, 0]).sum()
+""",
+        {"A": np.array([[0.4, -1.2, 0.9], [1.1, 0.3, -0.7], [0.2, 0.8, 1.5]]), "x": X[:3].copy()},
+    ),
+    "stack that is turned": (
+        """
+def f(A, x):
+    T = np.rot90(A[:, :, None] * x)
+    return (T[0] * T[1]).sum() + T[2, 1, 0] * x[1]
+""",
+        {"A": np.array([[0.4, -1.2, 0.9], [1.1, 0.3, -0.7], [0.2, 0.8, 1.5]]), "x": X[:3].copy()},
+    ),
+    "norms of order zero and of minus infinity": (
+        """
+def f(x, n):
+    for k in range(n):
+        x = x * np.linalg.norm(x, -np.inf) + 0.5 * x / np.linalg.norm(x, 0)
+    return x.sum()
+""",
+        {"x": X, "n": 2},
+    ),
+    "histogram between bounds": (
+        """
+def f(x, bounds):
+    return (np.histogram(x, 3, bounds)[0] * np.arange(3)).sum() * x[0]
+""",
+        {"x": np.array([-0.5, 0.2]), "bounds": np.array([-1.0, 1.0])},
+    ),
 }
 
 

@@ -122,9 +122,9 @@ def interp(x: Any, xp: Any, fp: Any) -> Any:
     return fp[k - 1] + (fp[k] - fp[k - 1]) * ((x - xp[k - 1]) / (xp[k] - xp[k - 1]))
 
 
-def histogram(a: Any, bins: int = 10, weights: Any = None, range: Any = None) -> Any:
+def histogram(a: Any, bins: int = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
     values = floats_of(a).reshape(-1)
-    low, high = (values.min(), values.max()) if range is None else range
+    low, high = (values.min(), values.max()) if range is None else floats_of(range)
     edges = np.linspace(low, high, bins + 1)
     result = [0.0 if weights is not None else 0] * bins
     for i, value in enumerate(values):
@@ -192,8 +192,10 @@ def norm(a: Any, order: Any = None, axis: Any = None, keepdims: bool = False, or
         raise Undecided(f"norm of a matrix by {order}")
     if order == 1:
         return abs(a).sum(axis=axis, keepdims=keepdims)
-    if order == np.inf:
-        return abs(a).max(axis=axis, keepdims=keepdims)
+    if order in (np.inf, -np.inf):
+        return abs(a).max(axis=axis, keepdims=keepdims) if order > 0 else abs(a).min(axis=axis, keepdims=keepdims)
+    if order == 0:
+        return (a != 0.0).sum(axis=axis, keepdims=keepdims) * 1.0
     raise Undecided(f"norm by {order}")
 
 
