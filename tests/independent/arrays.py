@@ -220,7 +220,9 @@ def dot(a: Any, b: Any) -> Any:
 
 
 def einsum(formula: str, *operands: Any) -> Any:
-    return wrapped(np.einsum(formula, *(np.asarray(plain(v), dtype=object) for v in operands)))
+    result = np.einsum(formula, *(np.asarray(plain(v), dtype=object) for v in operands))
+    is_view = isinstance(result, np.ndarray) and any(np.may_share_memory(result, plain(v)) for v in operands)
+    return result.view(Array) if is_view else wrapped(result)
 
 
 def is_floating(dtype: Any) -> bool:

@@ -154,6 +154,22 @@ class Calls(Expressions):
             return self.called(scope, "number", scope.kinds[self.recent(names)].shape[0])
         return super().reduction(scope)
 
+    def views(self, name: str, kind: Kind) -> list[tuple[str, Kind]]:
+        """What functions make of an array that is no copy of it, and copies that look like such."""
+        made = [
+            (f"np.asarray({name})", kind),
+            (f"np.asarray({name}, dtype=np.float64)", kind),
+            (f"np.array({name})", kind),
+        ]
+        made += [(f"np.flip({name}, 0)", kind), (f"np.roll({name}, 0, axis=0)", kind), (f"np.copy({name})", kind)]
+        if len(kind.shape) == 2:
+            made += [(f"{call}({name})", kind) for call in ("np.fliplr", "np.flipud", "np.triu")]
+            made += [(f'np.einsum("ij->ji", {name})', Kind("array", kind.shape[::-1]))]
+            if kind.shape[0] == kind.shape[1]:
+                made += [(f"{call}({name})", Kind("array", kind.shape[:1])) for call in ("np.diag", "np.diagonal")]
+                made += [(f"np.rot90({name})", kind), (f"np.transpose({name})", kind)]
+        return made
+
     def shaped(self, scope: Scope) -> tuple[str, Kind] | None:
         """An array of another shape than the vector that it is made of."""
         names = [name for name in scope.arrays(1) if scope.kinds[name].shape[0][0] == "n"]

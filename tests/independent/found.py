@@ -279,6 +279,37 @@ def f(x, bounds):
 """,
         {"x": np.array([-0.5, 0.2]), "bounds": np.array([-1.0, 1.0])},
     ),
+    "diagonal of a matrix that is changed": (
+        """
+def f(A):
+    B = A * 1.0
+    d = np.diag(B)
+    for k in range(3):
+        B[k] = B[k] / d[k]
+    return (B * A).sum() + d.sum() + np.diagonal(B)[0]
+""",
+        {"A": np.array([[0.4, -1.2, 0.9], [1.1, 0.3, -0.7], [0.2, 0.8, 1.5]])},
+    ),
+    "array that is one of floats already": (
+        """
+def f(x, y):
+    z = np.asarray(x, dtype=np.float64)
+    z[1:] *= y[:-1]
+    return (x * z).sum()
+""",
+        {"x": X, "y": Y},
+    ),
+    "transpose by einsum": (
+        """
+def f(A):
+    B = A * 1.0
+    C = np.einsum("ij->ji", B)
+    d = np.einsum("ii->i", B)
+    B[0, 0] = 3.0 * B[1, 2]
+    return (C * A).sum() + d.sum()
+""",
+        {"A": np.array([[0.4, -1.2, 0.9], [1.1, 0.3, -0.7], [0.2, 0.8, 1.5]])},
+    ),
 }
 
 

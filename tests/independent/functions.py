@@ -66,6 +66,10 @@ def array(value: Any, dtype: Any = None) -> Any:
     return wrapped(result.astype(object)) if result.dtype == np.float64 else result
 
 
+def asarray(value: Any, dtype: Any = None) -> Any:
+    return value if isinstance(value, Array) else array(value, dtype)
+
+
 def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True) -> Any:
     step = (stop - start) / (num - 1 if endpoint else num) if num > 1 else 0.0
     return array([start + k * step for k in range(num)])
@@ -319,9 +323,11 @@ LINALG = {
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{name: moving(name) for name in MOVING.split()},
     **{name: made(name) for name in ("eye", "identity", "tri", "arange")},
-    **{f.__name__: f for f in (array, linspace, argsort, sort, median, searchsorted, digitize, interp, histogram)},
+    **{
+        f.__name__: f
+        for f in (array, asarray, linspace, argsort, sort, median, searchsorted, digitize, interp, histogram)
+    },
     **{f.__name__: f for f in (bincount, gradient, outer, average, cov, logaddexp, polyval, isclose)},
-    "asarray": array,
     "var": variance,
     "std": deviation,
     "ptp": lambda a, axis=None: a.max(axis=axis) - a.min(axis=axis),

@@ -160,6 +160,8 @@ class Statements(Calls):
                 (f"{other}[1:-1]", vector(base, -2)),
                 (f"{other}[::-1]", kind),
             ]
+        if self.calls and self.chance(0.4):
+            choices = self.views(other, kind)
         text, kind = self.rng.choice(choices)
         name = self.target(scope, kind, 0.3)
         scope.kinds[name] = kind
