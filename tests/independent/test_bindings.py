@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from tests.gradients.interpreted import interpreting
 from .bindings import programs
 from .check import Outcome, try_setting
 from .expected import Expected, Program, cases_of
-from .found import found
+from .found import OPEN, found
 from .idioms import idioms
 
 TAPES = ("auto", "store", "recompute")
@@ -34,7 +35,11 @@ def test_bound_arrays(number: int, program: Program) -> None:
         assert outcome.kind == "ok", f"{tape}: {outcome.message}\n{program.runnable()}"
 
 
-@pytest.mark.parametrize("program", found(), ids=lambda program: program.name)
+def marked(program: Program) -> Any:
+    return pytest.param(program, id=program.name, marks=[pytest.mark.xfail(strict=True)] * (program.name in OPEN))
+
+
+@pytest.mark.parametrize("program", [marked(program) for program in found()])
 def test_found_programs(program: Program) -> None:
     wants = cases_of(program)
     for tape in TAPES:

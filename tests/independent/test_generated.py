@@ -13,7 +13,7 @@ from .expected import Unusable
 from .session import drawn, outcomes, plan
 
 GROUPS, EACH = 4, 6
-LONG = {14}  # seeds of programs that take long to compile
+LONG = {14, 15, 21}  # seeds of programs that take long to compile
 OF_CODE = frozenset({"parallel", "emulated", "jax"})  # settings that are about generated code
 
 
