@@ -310,6 +310,15 @@ def f(A):
 """,
         {"A": np.array([[0.4, -1.2, 0.9], [1.1, 0.3, -0.7], [0.2, 0.8, 1.5]])},
     ),
+    "turned along two axes, and the median along both": (
+        """
+def f(A, n):
+    for k in range(n):
+        A = 0.5 * A + np.roll(A, 1, axis=(0, 1)) * A
+    return (A * A).sum() + np.sum(np.median(A, axis=(0, 1)))
+""",
+        {"A": np.array([[0.4, -1.2, 0.9], [1.1, 0.3, -0.7], [0.2, 0.8, 1.5]]), "n": 2},
+    ),
 }
 
 OPEN = {  # that are wrong still
@@ -321,6 +330,7 @@ OPEN = {  # that are wrong still
     "diagonal of a matrix that is changed",
     "array that is one of floats already",
     "transpose by einsum",
+    "turned along two axes, and the median along both",
 }
 
 

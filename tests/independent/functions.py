@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from . import numbers
-from .arrays import MATH, NUMPY, Array, chosen, elementwise, full, is_floating, plain, to_float, total, wrapped
+from .arrays import MATH, NUMPY, Array, chosen, elementwise, full, is_floating, plain, reduced, to_float, total, wrapped
 from .numbers import Number, Undecided, compare, primal
 from .structures import RECORDS
 
@@ -98,7 +98,9 @@ def sort(a: Any, axis: int = -1) -> Any:
     return wrapped(np.take_along_axis(np.asarray(plain(a)), argsort(a, axis), axis))
 
 
-def median(a: Any) -> Any:
+def median(a: Any, axis: Any = None) -> Any:
+    if axis not in (None, tuple(range(a.ndim))):
+        return reduced(a, lambda values: median(array(values)), axis)
     values = sort(a.reshape(-1))
     n = len(values)
     return values[n // 2] if n % 2 else (values[n // 2 - 1] + values[n // 2]) / 2.0
