@@ -322,15 +322,11 @@ def f(A, n):
 }
 
 OPEN = {  # that are wrong still
-    "matrix of which gradients by both axes are taken",
-    "integrals along the last axis of three",
-    "stack that is turned",
     "norms of order zero and of minus infinity",
     "histogram between bounds",
     "diagonal of a matrix that is changed",
     "array that is one of floats already",
     "transpose by einsum",
-    "turned along two axes, and the median along both",
 }
 
 
