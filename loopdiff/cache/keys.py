@@ -24,7 +24,6 @@ import numpy as np
 from loopdiff.errors import Home, UnsupportedLoopError
 from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.derivatives import as_derivable
-from loopdiff.frontend.structures.signs import is_data
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import statements
 from loopdiff.rules.definitions import Rule, add_key, has_text, name_rule, rule_key
@@ -128,6 +127,8 @@ class Content:
         if function is not None:
             yield from self.of_callee(function)
             return
+        from loopdiff.frontend.structures.signs import is_data
+
         if self.has_arguments and is_data(value):  # what is known of it stands with what was taken apart
             yield "data"
             return
