@@ -30,7 +30,6 @@ WRITTEN: dict[Callable[..., Any], FunctionType] = {
     np.arange: building.arange,
     np.tri: building.tri,
     np.diag: building.diag,
-    np.diagonal: building.diagonal,
     np.flipud: building.flipud,
     np.fliplr: building.fliplr,
     np.rot90: building.rot90,
@@ -77,7 +76,7 @@ WRITTEN: dict[Callable[..., Any], FunctionType] = {
     np.isclose: elementwise.isclose,
     **{getattr(np, n): running.trapezoid for n in ("trapezoid", "trapz") if hasattr(np, n)},
 }
-METHODS = {n: getattr(np, n) for n in ("argsort", "cumsum", "cumprod", "diagonal", "repeat")}  # of arrays
+METHODS = {n: getattr(np, n) for n in ("argsort", "cumsum", "cumprod", "repeat")}  # of arrays
 
 
 def is_of_numpy(file: str) -> bool:

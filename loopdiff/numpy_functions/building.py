@@ -32,19 +32,11 @@ def tri(N, M=None, k=0, dtype=float):
 def diag(v, k=0):
     """The `k`-th diagonal of a matrix, or a matrix with `v` there."""
     if v.ndim == 2:
-        return diagonal(v, k)
+        return np.diagonal(v, k)
     n = v.shape[0]
     out = np.zeros((n + abs(k), n + abs(k)), dtype=v.dtype)
     for i in range(n):
         out[i + max(-k, 0), i + max(k, 0)] = v[i]
-    return out
-
-
-def diagonal(a, offset=0):
-    n = max(min(a.shape[0] + min(offset, 0), a.shape[1] - max(offset, 0)), 0)
-    out = np.empty(n, dtype=a.dtype)
-    for i in range(n):
-        out[i] = a[i + max(-offset, 0), i + max(offset, 0)]
     return out
 
 

@@ -29,16 +29,18 @@ def bincount(x, weights=None, minlength=0):
     return sums
 
 
-def histogram(a, bins=10, weights=None):
+def histogram(a, bins=10, range=None, density=None, weights=None):
     """How many numbers, or the sum of their `weights`, between one edge of `bins` and the next, the last one among
     them; and the edges. Of a number of bins these go from the least to the greatest number."""
+    assert range is None, "np.histogram takes no `range` here"
+    assert density is None or density == False, "np.histogram counts, and gives no density here"  # noqa: E712
     numbers = a.ravel()
     if np.ndim(bins) == 0:
         edges = edges_between(numbers, bins)
     else:
         edges = np.copy(bins)
-    for k in range(edges.shape[0] - 1):
-        assert edges[k] <= edges[k + 1], "`bins` must increase monotonically, when an array"
+    for k, edge in enumerate(edges[1:]):
+        assert edges[k] <= edge, "`bins` must increase monotonically, when an array"
     if weights is None:
         return sums_in_bins(numbers, edges, np.ndim(bins) == 0), edges
     assert weights.ndim == a.ndim, "weights should have the same shape as a."

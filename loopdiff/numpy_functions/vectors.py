@@ -6,7 +6,8 @@ import numpy as np
 
 
 def norm(x, ord=None, axis=None, keepdims=False):
-    """The root of the sum of squares; of vectors also the sum of magnitudes (1) and the greatest one (inf)."""
+    """The root of the sum of squares; of vectors also the sum of magnitudes (1), the greatest and the least
+    one (inf, -inf) and how many are not zero (0)."""
     if ord is None or (ord == 2 and (x.ndim == 1 or axis is not None)):
         return np.sqrt((np.abs(x) ** 2).sum(axis=axis, keepdims=keepdims))
     assert x.ndim == 1 or axis is not None, "np.linalg.norm of a matrix is Frobenius'"
@@ -14,6 +15,10 @@ def norm(x, ord=None, axis=None, keepdims=False):
         return (1.0 * np.abs(x)).sum(axis=axis, keepdims=keepdims)
     if ord == np.inf:
         return (1.0 * np.abs(x)).max(axis=axis, keepdims=keepdims)
+    if ord == -np.inf:
+        return (1.0 * np.abs(x)).min(axis=axis, keepdims=keepdims)
+    if ord == 0:
+        return np.where(x != 0, 1.0, 0 * np.abs(x)).sum(axis=axis, keepdims=keepdims)
     return ((np.abs(x) ** ord).sum(axis=axis, keepdims=keepdims)) ** (1.0 / ord)
 
 

@@ -72,7 +72,9 @@ CASES: list[tuple[str, tuple[Any, ...]]] = [
     ("np.average(a, axis=0, weights=b)", (MATRIX, MATRIX + 1.0)), ("np.nansum(a)", M), ("np.nanmean(a, axis=0)", M),
     ("np.linalg.norm(a)", V), ("np.linalg.norm(a)", M), ("np.linalg.norm(a, axis=1)", M),
     ("np.linalg.norm(a, axis=0, keepdims=True)", M), ("np.linalg.norm(a, 1)", V), ("np.linalg.norm(a, np.inf)", V),
-    ("np.linalg.norm(a, 3)", V), ("np.linalg.norm(a[1:] - a[:-1])", V), ("np.linalg.norm(a, ord=2, axis=1)", M),
+    ("np.linalg.norm(a, 3)", V),
+    ("np.linalg.norm(a, 0)", (np.array([0.0, 2.0, 0.0]),)), ("np.linalg.norm(a, -np.inf)", V),
+    ("np.linalg.norm(a[1:] - a[:-1])", V), ("np.linalg.norm(a, ord=2, axis=1)", M),
     ("np.vdot(a, b)", (VECTOR, OTHER)), ("np.cross(a, b)", (SHORT, OTHER[:3])),
     ("np.cross(a, b)", (MATRIX[:, :3], MATRIX[:, 3:])), ("np.kron(a, b)", (VECTOR, SHORT)),
     ("np.kron(a, b)", (MATRIX, MATRIX[:2, :3])), ("np.polyval(a, 0.3)", V), ("np.polyval(a, b)", (SHORT, MATRIX)),
@@ -184,6 +186,32 @@ def test_arrays_of_any_rank_give_what_numpy_gives_or_an_error(expression: str) -
         assert isinstance(expected, np.ndarray), (shapes, expected)
         assert np.shape(found) == expected.shape
         np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        "np.diag(z)",
+        "z.diagonal(1)",
+        "np.einsum('ij->ji', z)",
+        "np.einsum('ii->i', z)",
+        "z.real",
+        "np.real(z)",
+        "z.conj()",
+        "np.asarray(z, dtype=np.float64)",
+        "np.swapaxes(z, 0, 1)",
+        "np.moveaxis(z, 0, 1)",
+        "np.rot90(z)",
+    ],
+)
+def test_views_see_what_is_written_later(view: str) -> None:
+    text = f"def f(A):\n    z = 1.0 * A\n    r = {view}\n    z[:] = 2.0 * z\n    return (r * r).sum()\n"
+    plain = registered(text, f"<view {view}>", np=np)
+    with interpreting():
+        value, (gradient,) = vectorize_grad(plain).value_and_grad(SQUARE)
+    assert value == pytest.approx(plain(SQUARE), rel=1e-14)
+    way = np.random.default_rng(3).normal(size=SQUARE.shape)
+    assert np.sum(gradient * way) == pytest.approx(difference(plain, (SQUARE,), 0, way), rel=1e-6)
 
 
 def test_every_function_is_tried() -> None:

@@ -321,14 +321,6 @@ def f(A, n):
     ),
 }
 
-OPEN = {  # that are wrong still
-    "norms of order zero and of minus infinity",
-    "histogram between bounds",
-    "diagonal of a matrix that is changed",
-    "array that is one of floats already",
-    "transpose by einsum",
-}
-
 
 def found() -> list[Program]:
     return [Program(text.strip("\n") + "\n", args, name) for name, (text, args) in TEXTS.items()]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import Any
 
 import pytest
 
@@ -12,7 +11,7 @@ from tests.gradients.interpreted import interpreting
 from .bindings import programs
 from .check import Outcome, try_setting
 from .expected import Expected, Program, cases_of
-from .found import OPEN, found
+from .found import found
 from .idioms import idioms
 
 TAPES = ("auto", "store", "recompute")
@@ -35,11 +34,7 @@ def test_bound_arrays(number: int, program: Program) -> None:
         assert outcome.kind == "ok", f"{tape}: {outcome.message}\n{program.runnable()}"
 
 
-def marked(program: Program) -> Any:
-    return pytest.param(program, id=program.name, marks=[pytest.mark.xfail(strict=True)] * (program.name in OPEN))
-
-
-@pytest.mark.parametrize("program", [marked(program) for program in found()])
+@pytest.mark.parametrize("program", found(), ids=lambda p: p.name)
 def test_found_programs(program: Program) -> None:
     wants = cases_of(program)
     for tape in TAPES:

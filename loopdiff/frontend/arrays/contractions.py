@@ -10,6 +10,7 @@ from loopdiff.frontend.arrays.elementwise import is_costly
 from loopdiff.frontend.arrays.nests import copied_view
 from loopdiff.frontend.arrays.reductions import reduced
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, as_array, fill, hole, is_array
+from loopdiff.frontend.arrays.views import taken
 from loopdiff.frontend.parsing.folding import binary
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
@@ -99,6 +100,9 @@ def sum_of_products(state: State, factors: Sequence[tuple[Array, str]], out: str
             shapes = " and ".join(shape_text(a.extents) for a, _ in factors)
             require_equal(state, size, known, f"the shapes {shapes} do not fit together", span)
     letters = out + "".join(c for c in sizes if c not in out)
+    if len(factors) == 1 and len(letters) == len(out) > 0:
+        ((array, labels),) = factors  # a view, as in NumPy
+        return taken(array, [hole(out.index(c)) for c in labels], [sizes[c] for c in out])
     element: ir.Expr | None = None
     for array, labels in factors:
         if isinstance(array, ArrayValue) and array.rank and is_costly(array.element) and set(labels) != set(letters):

@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.broadcasting import aligned, broadcast
+from loopdiff.frontend.arrays.element_types import dtype_of
 from loopdiff.frontend.arrays.evaluated import require_elements
 from loopdiff.frontend.arrays.integers import distance
 from loopdiff.frontend.arrays.nests import copied_view
-from loopdiff.frontend.arrays.values import ArrayValue, Quantity, as_array, is_array
+from loopdiff.frontend.arrays.values import ArrayValue, Quantity, View, as_array, is_array
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
@@ -53,3 +54,13 @@ def is_repeated(value: ArrayValue, extents: Sequence[ir.Expr]) -> bool:
     if value.rank < len(extents):
         return True
     return any(distance(a, b) != 0 for a, b in zip(value.extents, extents, strict=True))
+
+
+def complex_part(state: State, part: ir.Part, value: Quantity, node: ast.AST) -> Quantity:
+    """A part of complex numbers; the real part, or the conjugate, of an array of real ones is that array itself."""
+    if isinstance(value, View) and part != "imag":
+        dtype = dtype_of(state, value.array)
+        if dtype is not None and not dtype.startswith("complex"):
+            return value
+    span = state.source.span(node)
+    return combined(state, lambda z: ir.PartOf(part, z, loc=span), [value], node)

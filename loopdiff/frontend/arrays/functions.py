@@ -11,39 +11,42 @@ from typing import Any
 import numpy as np
 
 from loopdiff.frontend.arrays.accumulations import negated_term
-from loopdiff.frontend.arrays.allocation import allocate_array, element_type, is_allocation
+from loopdiff.frontend.arrays.allocation import ElementType, allocate_array, element_type, is_allocation
 from loopdiff.frontend.arrays.constructions import MAKERS, is_written_out, literal, triangle
 from loopdiff.frontend.arrays.contractions import LETTERS, dot, einsum, inner, matmul, outer, sum_of_products
+from loopdiff.frontend.arrays.element_types import dtype_of
 from loopdiff.frontend.arrays.elementwise import combined
 from loopdiff.frontend.arrays.indexing import scattered
-from loopdiff.frontend.arrays.integers import ZERO, at_least_zero, maximum, minimum, minus, plus
+from loopdiff.frontend.arrays.integers import plus
 from loopdiff.frontend.arrays.nests import copied_view, store_array
 from loopdiff.frontend.arrays.reductions import reduced
 from loopdiff.frontend.arrays.shapes import array_extents, may_be_array, shaped
 from loopdiff.frontend.arrays.subscripts import subscripted
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, hole, is_array
-from loopdiff.frontend.arrays.views import is_contiguous, reshaped, taken, transposed, with_new_axes
+from loopdiff.frontend.arrays.views import (
+    Call,
+    Nodes,
+    axes_of,
+    diagonal,
+    diagonal_at,
+    expand_dims,
+    flip,
+    is_contiguous,
+    moveaxis,
+    reshaped,
+    swapaxes,
+    taken,
+    transpose,
+    with_new_axes,
+)
 from loopdiff.frontend.functions import ScalarFunction, clip, scalar_function
 from loopdiff.frontend.parsing.order import in_order
-from loopdiff.frontend.parsing.outside import is_none, root_is_local
+from loopdiff.frontend.parsing.outside import root_is_local
 from loopdiff.frontend.parsing.placing import with_place
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.source.functions import MISSING
-
-Nodes = dict[str, ast.expr]
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One call: of `array` with the arguments `given` by name; `more` are those of a parameter such as `*axes`."""
-
-    array: Quantity
-    given: Nodes
-    more: list[ast.expr]
-    node: ast.Call
-
 
 Handler = Callable[[State, Call], Quantity]
 
@@ -147,29 +150,6 @@ def reduction(kind: str, state: State, call: Call) -> Quantity:
     return reduced(state, kind, array, axes, bool(keeps.value), call.node, less.value)
 
 
-def axes_of(state: State, node: ast.expr | None, array: Array, at: ast.AST) -> tuple[int, ...] | None:
-    """The axes that an `axis` argument names, from zero; None after a rejection."""
-    if node is None or is_none(state, node):
-        return tuple(range(array.rank))
-    found: list[int] = []
-    for part in node.elts if isinstance(node, ast.Tuple | ast.List) else [node]:
-        value = state.number(part)
-        if not isinstance(value, ir.Const) or not isinstance(value.value, int):
-            state.reject("LD110", "`axis` must be an integer written out, or a tuple of them", part)
-            return None
-        if not -array.rank <= value.value < array.rank:
-            axes = "1 axis" if array.rank == 1 else f"{array.rank} axes"
-            state.reject(
-                "LD207", f"there is no axis {value.value} in an array with {axes}", part, "name one of its axes"
-            )
-            return None
-        found.append(value.value % array.rank)
-    if len(set(found)) < len(found):
-        state.reject("LD110", f"`{ast.unparse(at)}` names an axis twice", at)
-        return None
-    return tuple(found)
-
-
 def product_of(function: Callable[..., Quantity], state: State, call: Call) -> Quantity:
     other = state.quantity(call.given["b"])
     return function(state, call.array, other, call.node)
@@ -206,11 +186,9 @@ def trace(state: State, call: Call) -> Quantity:
     array = as_array(call.array)
     if array.rank != 2:
         return state.reject("LD110", "`trace` takes a matrix", call.node)
-    above = state.known(state.number(call.given["offset"])) if "offset" in call.given else ZERO
-    down, right = maximum(minus(ZERO, above), ZERO), maximum(above, ZERO)
-    length = at_least_zero(minimum(minus(array.extents[0], down), minus(array.extents[1], right)))
-    diagonal = taken(array, [plus(hole(0), down), plus(hole(1), right)], (length, length))
-    return sum_of_products(state, [(diagonal, "aa")], "", call.node)
+    down, right, length = diagonal_at(state, array, call)
+    square = taken(array, [plus(hole(0), down), plus(hole(1), right)], (length, length))
+    return sum_of_products(state, [(square, "aa")], "", call.node)
 
 
 def rank(state: State, call: Call) -> Quantity:
@@ -256,75 +234,6 @@ def einsum_call(state: State, node: ast.Call) -> Quantity:
 def triangle_of(is_upper: bool, state: State, call: Call) -> Quantity:
     diagonal = state.number(call.given["k"]) if "k" in call.given else ir.Const(0)
     return triangle(state, as_array(call.array), diagonal, is_upper, call.node)
-
-
-def transpose(state: State, call: Call) -> Quantity:
-    array = as_array(call.array)
-    given = call.given.get("axes")
-    nodes = call.more or ([] if given is None else [given])
-    if not nodes:
-        return transposed(array, range(array.rank)[::-1])
-    inner = nodes[0] if len(nodes) == 1 and isinstance(nodes[0], ast.Tuple) else ast.Tuple(list(nodes), ast.Load())
-    axes = axes_of(state, inner, array, call.node)
-    if axes is None or len(axes) != array.rank:
-        return state.reject("LD110", f"`{ast.unparse(call.node)}` does not name every axis", call.node)
-    return transposed(array, axes)
-
-
-def swapaxes(state: State, call: Call) -> Quantity:
-    pairs = pairs_of_axes(state, call, "axis1", "axis2")
-    if pairs is None:
-        return ir.Const(0, loc=state.source.span(call.node))
-    if len(pairs) != 1:
-        return state.reject("LD110", f"`{ast.unparse(call.node)}` must name two axes", call.node)
-    array = as_array(call.array)
-    order = list(range(array.rank))
-    ((first, second),) = pairs
-    order[first], order[second] = second, first
-    return transposed(array, order)
-
-
-def moveaxis(state: State, call: Call) -> Quantity:
-    """A view with some axes in other places, and the others in their order around them."""
-    pairs = pairs_of_axes(state, call, "source", "destination")
-    if pairs is None:
-        return ir.Const(0, loc=state.source.span(call.node))
-    array = as_array(call.array)
-    order = [axis for axis in range(array.rank) if axis not in [source for source, _ in pairs]]
-    for source, destination in sorted(pairs, key=lambda pair: pair[1]):
-        order.insert(destination, source)
-    return transposed(array, order)
-
-
-def pairs_of_axes(state: State, call: Call, *names: str) -> list[tuple[int, int]] | None:
-    """The axes that two arguments name, side by side; None after a rejection."""
-    nodes = [call.given[name] for name in names]
-    first, second = (axes_of(state, node, as_array(call.array), call.node) for node in nodes)
-    if first is None or second is None:
-        return None
-    if len(first) != len(second) or any(is_none(state, node) for node in nodes):
-        state.reject("LD110", f"`{ast.unparse(call.node)}` must name as many axes twice", call.node)
-        return None
-    return list(zip(first, second, strict=True))
-
-
-def flip(state: State, call: Call) -> Quantity:
-    """A view with elements in the opposite order along the axes given, or all."""
-    array = as_array(call.array)
-    axes = axes_of(state, call.given.get("axis"), array, call.node)
-    if axes is None:
-        return ir.Const(0, loc=state.source.span(call.node))
-    lasts = [minus(e, ir.Const(1)) for e in array.extents]
-    positions = [minus(last, hole(k)) if k in axes else hole(k) for k, last in enumerate(lasts)]
-    return taken(array, positions, array.extents)
-
-
-def expand_dims(state: State, call: Call) -> Quantity:
-    array = as_array(call.array)
-    axis = state.number(call.given["axis"])
-    if not isinstance(axis, ir.Const) or not -array.rank - 1 <= axis.value <= array.rank:
-        return state.reject("LD110", "`axis` must be an integer written out, or a tuple of them", call.node)
-    return with_new_axes(array, [int(axis.value) % (array.rank + 1)])
 
 
 def reshape(state: State, call: Call) -> Quantity:
@@ -379,7 +288,14 @@ def copy(state: State, call: Call) -> Quantity:
 
 
 def as_given(state: State, call: Call) -> Quantity:
-    return astype(state, call) if "dtype" in call.given else call.array
+    """The array itself, if it is of the type that is asked for."""
+    if "dtype" not in call.given or is_of_type(state, call.array, element_type(state, call.given["dtype"])):
+        return call.array
+    return astype(state, call)
+
+
+def is_of_type(state: State, array: Quantity, kind: ElementType | None) -> bool:
+    return isinstance(array, View) and kind is not None and dtype_of(state, array.array) == kind.name
 
 
 def copied(state: State, call: Call) -> Quantity:
@@ -410,6 +326,7 @@ BY_NAME = {
     "dot": ArrayFunction("dot", partial(product_of, dot), ("b",), needed=1),
     "copy": ArrayFunction("copy", copy),
     "trace": ArrayFunction("trace", trace, ("offset",)),
+    "diagonal": ArrayFunction("diagonal", diagonal, ("offset",)),
     "ravel": ArrayFunction("ravel", ravel),
     "transpose": ArrayFunction("transpose", transpose, ("axes",), takes_more=True),
     "reshape": ArrayFunction("reshape", reshape, ("shape",), needed=1, takes_more=True),

@@ -4,21 +4,35 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.evaluated import require_in_axis
-from loopdiff.frontend.arrays.integers import ONE, ZERO, distance, folded, minus, plus, times
+from loopdiff.frontend.arrays.integers import (
+    ONE,
+    ZERO,
+    at_least_zero,
+    distance,
+    folded,
+    maximum,
+    minimum,
+    minus,
+    plus,
+    times,
+)
 from loopdiff.frontend.arrays.ranges import is_nonnegative_here, keep_range, tests_of_slices
 from loopdiff.frontend.arrays.slicing import Slice, slice_part
-from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, fill, has_holes, hole, is_hole
+from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, fill, has_holes, hole, is_hole
 from loopdiff.frontend.parsing.bindings import ArrayName
+from loopdiff.frontend.parsing.outside import is_none
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import linear
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import map_expr
+
+Nodes = dict[str, ast.expr]
 
 
 class NewAxis:
@@ -248,3 +262,122 @@ def bind_view(state: State, name: str, view: View, span: Span) -> None:
     state.whole.fresh.discard(view.array)
     is_whole = view == state.all_of(view.array, span)
     state.bindings[name] = ArrayName(view.array) if is_whole else steady(state, view)
+
+
+# -- functions that give views ---------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call: of `array` with the arguments `given` by name; `more` are those of a parameter such as `*axes`."""
+
+    array: Quantity
+    given: Nodes
+    more: list[ast.expr]
+    node: ast.Call
+
+
+def axes_of(state: State, node: ast.expr | None, array: Array, at: ast.AST) -> tuple[int, ...] | None:
+    """The axes that an `axis` argument names, from zero; None after a rejection."""
+    if node is None or is_none(state, node):
+        return tuple(range(array.rank))
+    found: list[int] = []
+    for part in node.elts if isinstance(node, ast.Tuple | ast.List) else [node]:
+        value = state.number(part)
+        if not isinstance(value, ir.Const) or not isinstance(value.value, int):
+            state.reject("LD110", "`axis` must be an integer written out, or a tuple of them", part)
+            return None
+        if not -array.rank <= value.value < array.rank:
+            axes = "1 axis" if array.rank == 1 else f"{array.rank} axes"
+            state.reject(
+                "LD207", f"there is no axis {value.value} in an array with {axes}", part, "name one of its axes"
+            )
+            return None
+        found.append(value.value % array.rank)
+    if len(set(found)) < len(found):
+        state.reject("LD110", f"`{ast.unparse(at)}` names an axis twice", at)
+        return None
+    return tuple(found)
+
+
+def transpose(state: State, call: Call) -> Quantity:
+    array = as_array(call.array)
+    given = call.given.get("axes")
+    nodes = call.more or ([] if given is None else [given])
+    if not nodes:
+        return transposed(array, range(array.rank)[::-1])
+    inner = nodes[0] if len(nodes) == 1 and isinstance(nodes[0], ast.Tuple) else ast.Tuple(list(nodes), ast.Load())
+    axes = axes_of(state, inner, array, call.node)
+    if axes is None or len(axes) != array.rank:
+        return state.reject("LD110", f"`{ast.unparse(call.node)}` does not name every axis", call.node)
+    return transposed(array, axes)
+
+
+def swapaxes(state: State, call: Call) -> Quantity:
+    pairs = pairs_of_axes(state, call, "axis1", "axis2")
+    if pairs is None:
+        return ir.Const(0, loc=state.source.span(call.node))
+    if len(pairs) != 1:
+        return state.reject("LD110", f"`{ast.unparse(call.node)}` must name two axes", call.node)
+    array = as_array(call.array)
+    order = list(range(array.rank))
+    ((first, second),) = pairs
+    order[first], order[second] = second, first
+    return transposed(array, order)
+
+
+def moveaxis(state: State, call: Call) -> Quantity:
+    """A view with some axes in other places, and the others in their order around them."""
+    pairs = pairs_of_axes(state, call, "source", "destination")
+    if pairs is None:
+        return ir.Const(0, loc=state.source.span(call.node))
+    array = as_array(call.array)
+    order = [axis for axis in range(array.rank) if axis not in [source for source, _ in pairs]]
+    for source, destination in sorted(pairs, key=lambda pair: pair[1]):
+        order.insert(destination, source)
+    return transposed(array, order)
+
+
+def pairs_of_axes(state: State, call: Call, *names: str) -> list[tuple[int, int]] | None:
+    """The axes that two arguments name, side by side; None after a rejection."""
+    nodes = [call.given[name] for name in names]
+    first, second = (axes_of(state, node, as_array(call.array), call.node) for node in nodes)
+    if first is None or second is None:
+        return None
+    if len(first) != len(second) or any(is_none(state, node) for node in nodes):
+        state.reject("LD110", f"`{ast.unparse(call.node)}` must name as many axes twice", call.node)
+        return None
+    return list(zip(first, second, strict=True))
+
+
+def flip(state: State, call: Call) -> Quantity:
+    """A view with elements in the opposite order along the axes given, or all."""
+    array = as_array(call.array)
+    axes = axes_of(state, call.given.get("axis"), array, call.node)
+    if axes is None:
+        return ir.Const(0, loc=state.source.span(call.node))
+    lasts = [minus(e, ir.Const(1)) for e in array.extents]
+    positions = [minus(last, hole(k)) if k in axes else hole(k) for k, last in enumerate(lasts)]
+    return taken(array, positions, array.extents)
+
+
+def expand_dims(state: State, call: Call) -> Quantity:
+    array = as_array(call.array)
+    axis = state.number(call.given["axis"])
+    if not isinstance(axis, ir.Const) or not -array.rank - 1 <= axis.value <= array.rank:
+        return state.reject("LD110", "`axis` must be an integer written out, or a tuple of them", call.node)
+    return with_new_axes(array, [int(axis.value) % (array.rank + 1)])
+
+
+def diagonal(state: State, call: Call) -> Quantity:
+    """A view, as in NumPy, which forbids to write to it."""
+    array = as_array(call.array)
+    if array.rank != 2:
+        return state.reject("LD110", "`diagonal` takes a matrix", call.node)
+    down, right, length = diagonal_at(state, array, call)
+    return taken(array, [plus(hole(0), down), plus(hole(0), right)], (length,))
+
+
+def diagonal_at(state: State, array: Array, call: Call) -> tuple[ir.Expr, ir.Expr, ir.Expr]:
+    """The row and the column that the diagonal at the `offset` given begins in, and how long it is."""
+    above = state.known(state.number(call.given["offset"])) if "offset" in call.given else ZERO
+    down, right = maximum(minus(ZERO, above), ZERO), maximum(above, ZERO)
+    return down, right, at_least_zero(minimum(minus(array.extents[0], down), minus(array.extents[1], right)))

@@ -9,7 +9,7 @@ import numpy as np
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.allocation import constant_bound
-from loopdiff.frontend.arrays.elementwise import combined
+from loopdiff.frontend.arrays.elementwise import combined, complex_part
 from loopdiff.frontend.arrays.evaluated import require_elements
 from loopdiff.frontend.arrays.functions import array_call, method_call
 from loopdiff.frontend.arrays.shapes import extent_at, rank_of, shaped
@@ -38,13 +38,14 @@ def parse_call(state: State, node: ast.Call) -> Quantity:
     if callee is MISSING:
         match node:
             case ast.Call(func=ast.Attribute(value=base, attr="conj" | "conjugate"), args=[], keywords=[]):
-                span = state.source.span(node)
-                return combined(state, lambda z: ir.PartOf("conj", z, loc=span), [state.quantity(base)], node)
+                return complex_part(state, "conj", state.quantity(base), node)
             case _:
                 found = method_call(state, node)
         return unknown_call(state, node, text) if found is None else found
     if callee is len:
         return length(state, node)
+    if callee is np.real and len(node.args) == 1 and not node.keywords:
+        return complex_part(state, "real", state.quantity(node.args[0]), node)
     if (found := array_call(state, node, callee)) is not None:
         return found
     if goes_through(node, callee):

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from loopdiff.frontend.arrays.contractions import matmul
 from loopdiff.frontend.arrays.element_types import is_truth_value
-from loopdiff.frontend.arrays.elementwise import combined
+from loopdiff.frontend.arrays.elementwise import combined, complex_part
 from loopdiff.frontend.arrays.shapes import shape_attribute
 from loopdiff.frontend.arrays.subscripts import is_element_of_call, subscript
 from loopdiff.frontend.arrays.values import Quantity, View, is_array
@@ -83,8 +83,7 @@ def attribute(state: State, node: ast.Attribute) -> Quantity:
     if (found := field_of_call(state, node)) is not None:
         return found
     if node.attr in ("real", "imag") and state.outside(node) is MISSING:
-        part, span = node.attr, state.source.span(node)
-        return combined(state, lambda z: ir.PartOf(part, z, loc=span), [parse_quantity(state, node.value)], node)
+        return complex_part(state, node.attr, parse_quantity(state, node.value), node)
     if not root_is_local(state, node):
         return outside_value(state, node)
     return shape_attribute(state, node)

@@ -15,7 +15,7 @@ import numpy as np
 from loopdiff.errors import UnsupportedLoopError
 from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.survey import ARRAY_ATTRIBUTES
-from loopdiff.numpy_functions import METHODS
+from loopdiff.numpy_functions import METHODS, is_of_numpy
 from loopdiff.source.functions import SourceFunction, dotted_name, python_function
 from loopdiff.source.scopes import parameters
 
@@ -147,8 +147,9 @@ def is_shape(node: ast.expr) -> bool:
 
 
 def may_write(source: SourceFunction, sources: Sources) -> bool:
-    """Whether the function, or one that it calls, may change an array that it is given."""
-    return any(is_write(node) for one in reached(source, sources) for node in ast.walk(one.node))
+    """Whether the function, or one that it calls, may change an array that it is given. Those of NumPy do not."""
+    own = [one for one in reached(source, sources) if not is_of_numpy(one.home.file)]
+    return any(is_write(node) for one in own for node in ast.walk(one.node))
 
 
 def is_write(node: ast.AST) -> bool:

@@ -64,6 +64,8 @@ def statement(scope: Scope, node: ast.stmt) -> bool:
             augment(scope, node)
         case ast.If():
             return branch(scope, node)
+        case ast.Assert(test=test) if (known := static(scope, test)) is not MISSING and known:
+            pass
         case ast.For():
             loop(scope, node)
         case ast.While():
