@@ -214,6 +214,17 @@ def test_views_see_what_is_written_later(view: str) -> None:
     assert np.sum(gradient * way) == pytest.approx(difference(plain, (SQUARE,), 0, way), rel=1e-6)
 
 
+@pytest.mark.parametrize("part", ["z.real", "np.imag(z)", "z[1:].imag"])
+@pytest.mark.parametrize("write", ["z[1] = 2.0", "r[0] = 2.0", "r *= 2.0"])
+def test_parts_of_complex_arrays_are_no_copies(part: str, write: str) -> None:
+    text = f"def f(x):\n    z = (1.0 + 2.0j) * x\n    r = {part}\n    {write}\n    return r.sum() + abs(z).sum()\n"
+    with pytest.raises(UnsupportedLoopError, match=r"LD116: .* is a part of an array"):
+        vectorize_grad(registered(text, f"<part {part} {write}>", np=np))(VECTOR)
+    copied = registered(text.replace(part, f"{part}.copy()"), f"<copied part {part} {write}>", np=np)
+    with interpreting():
+        assert vectorize_grad(copied)(VECTOR) == pytest.approx(copied(VECTOR), rel=1e-14)
+
+
 def test_every_function_is_tried() -> None:
     texts = " ".join(e for e, _ in CASES)
     names = {getattr(f, "__name__", "") for f in WRITTEN} - {"trapz"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.broadcasting import aligned, broadcast
@@ -57,10 +58,14 @@ def is_repeated(value: ArrayValue, extents: Sequence[ir.Expr]) -> bool:
 
 
 def complex_part(state: State, part: ir.Part, value: Quantity, node: ast.AST) -> Quantity:
-    """A part of complex numbers; the real part, or the conjugate, of an array of real ones is that array itself."""
+    """A part of complex numbers; the real part, or the conjugate, of an array of real ones is that array itself.
+
+    A name for the real or the imaginary part of an array would stand for a view of it, which no copy may be told from.
+    """
+    span, is_view = state.source.span(node), isinstance(value, View)
     if isinstance(value, View) and part != "imag":
         dtype = dtype_of(state, value.array)
         if dtype is not None and not dtype.startswith("complex"):
             return value
-    span = state.source.span(node)
-    return combined(state, lambda z: ir.PartOf(part, z, loc=span), [value], node)
+    found = combined(state, lambda z: ir.PartOf(part, z, loc=span), [value], node)
+    return replace(found, is_choice=is_view and part != "conj") if isinstance(found, ArrayValue) else found

@@ -41,7 +41,8 @@ class View:
 class ArrayValue:
     """A computed array: `element` is a formula of the holes. A number is one without extents.
 
-    `is_choice`: it is one of two arrays, depending on a condition, so a name for it would stand for either.
+    `is_choice`: it is one of two arrays, depending on a condition, so a name for it would stand for either; or a part
+    of complex numbers in an array.
     """
 
     extents: tuple[ir.Expr, ...]

@@ -44,8 +44,8 @@ def parse_call(state: State, node: ast.Call) -> Quantity:
         return unknown_call(state, node, text) if found is None else found
     if callee is len:
         return length(state, node)
-    if callee is np.real and len(node.args) == 1 and not node.keywords:
-        return complex_part(state, "real", state.quantity(node.args[0]), node)
+    if (callee is np.real or callee is np.imag) and len(node.args) == 1 and not node.keywords:
+        return complex_part(state, "real" if callee is np.real else "imag", state.quantity(node.args[0]), node)
     if (found := array_call(state, node, callee)) is not None:
         return found
     if goes_through(node, callee):

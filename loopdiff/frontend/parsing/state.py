@@ -238,13 +238,16 @@ class State:
     def owned(self, value: Value | None, node: ast.AST, is_written: bool = False) -> bool:
         """Whether `value` may be given a name; else a rejection: it is one of two arrays, and somebody would tell it
         from its copy, as also where it `is_written` through."""
-        is_owned = True
-        if isinstance(value, ArrayValue) and value.is_choice:
-            is_owned = not is_written and choice_site(value) not in self.whole.decisions.shared
-        if not is_owned:
-            text = ast.unparse(node)
-            hint = "write the `if` around the statements that use it"
-            self.reject("LD116", f"`{text}` may stand for different arrays here", node, hint)
+        if not isinstance(value, ArrayValue) or not value.is_choice:
+            return True
+        is_part, is_shared = isinstance(value.element, ir.PartOf), choice_site(value) in self.whole.decisions.shared
+        is_owned = not is_shared and (is_part or not is_written)
+        if not is_owned and is_part:
+            message = f"`{ast.unparse(node)}` is a part of an array, which is written to later"
+            self.reject("LD116", message, node, "write `.copy()` after it")
+        elif not is_owned:
+            message = f"`{ast.unparse(node)}` may stand for different arrays here"
+            self.reject("LD116", message, node, "write the `if` around the statements that use it")
         return is_owned
 
     # -- blocks ----------------------------------------------------------------------------------------------
