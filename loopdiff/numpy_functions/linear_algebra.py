@@ -207,6 +207,8 @@ def matrix_power(a, n):
     """The product of `n` times `a`, of squares; of the inverse for negative `n`."""
     assert a.ndim == 2, "np.linalg.matrix_power takes a matrix"
     assert a.shape[0] == a.shape[1], "Last 2 dimensions of the array must be square"
+    if n == 1:
+        return a
     if n < 0:
         square = inv(a)
     else:

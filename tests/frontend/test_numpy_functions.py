@@ -73,6 +73,7 @@ CASES: list[tuple[str, tuple[Any, ...]]] = [
     ("np.linalg.norm(a)", V), ("np.linalg.norm(a)", M), ("np.linalg.norm(a, axis=1)", M),
     ("np.linalg.norm(a, axis=0, keepdims=True)", M), ("np.linalg.norm(a, 1)", V), ("np.linalg.norm(a, np.inf)", V),
     ("np.linalg.norm(a, 3)", V),
+    ("np.linalg.norm(a, 'fro')", M),
     ("np.linalg.norm(a, 0)", (np.array([0.0, 2.0, 0.0]),)), ("np.linalg.norm(a, -np.inf)", V),
     ("np.linalg.norm(a[1:] - a[:-1])", V), ("np.linalg.norm(a, ord=2, axis=1)", M),
     ("np.vdot(a, b)", (VECTOR, OTHER)), ("np.cross(a, b)", (SHORT, OTHER[:3])),
