@@ -8,11 +8,11 @@ import numpy as np
 def norm(x, ord=None, axis=None, keepdims=False):
     """The root of the sum of squares; of vectors also the sum of magnitudes (1), the greatest and the least
     one (inf, -inf) and how many are not zero (0)."""
+    if ord is None:
+        return np.sqrt((np.abs(x) ** 2).sum(axis=axis, keepdims=keepdims))
     if isinstance(ord, str):
         assert ord == "fro" and x.ndim == 2, "np.linalg.norm of a matrix is Frobenius'"  # noqa: PT018
         return norm(x, None, axis, keepdims)
-    if ord is None:
-        return np.sqrt((np.abs(x) ** 2).sum(axis=axis, keepdims=keepdims))
     assert x.ndim == 1 or axis is not None, "np.linalg.norm of a matrix is Frobenius'"
     assert not isinstance(axis, tuple), "np.linalg.norm of a matrix is Frobenius'"
     if ord == 2:

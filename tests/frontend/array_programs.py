@@ -184,7 +184,13 @@ def unpacked(x, A, n):
         b -= u
     first, second, third = A
     first[:] = third
-    return a, b, c, d, e, f, second[0]
+    for _ in range(n):
+        u, v, w = x
+        x = x * u + v * w
+        for (p, q), r in zip(A, A[0]):
+            c += p * q * r
+        A = A * 0.5
+    return a, b, c, d, e, f, second[0], w
 
 
 @shows("np.flipud, fliplr, rot90, roll, repeat, tile", vector(4), matrix(3, 4), 2)

@@ -300,3 +300,26 @@ def test_gradients_with_structures_are_checked_leaf_by_leaf() -> None:
     wrong = vectorize_grad(lambda p, w: {"a": stop_gradient(p["x"][0]) * p["x"].sum()})
     with pytest.raises(GradientCheckError, match="p_x"):
         check_grads(wrong, ({"x": np.array([1.0, 2.0])}, None))
+
+
+def test_arrays_made_of_lists_under_names_are_multiplied() -> None:
+    def product(a, b):
+        terms = [a[0], 2.0 * a[1], a[2] * a[2]]
+        return np.array(terms) @ b
+
+    a, b = np.array([0.5, 1.5, 2.0]), np.array([1.0, -2.0, 3.0])
+    with interpreting():
+        value, gradients = vectorize_grad(product).value_and_grad(a, b)
+    assert value == pytest.approx(product(a, b), rel=1e-15)
+    np.testing.assert_allclose(gradients.a, [1.0, -4.0, 12.0], rtol=1e-14)
+
+
+def test_branches_that_ranks_rule_out_may_ask_for_more_axes() -> None:
+    def product(x, p):
+        return np.kron(x, x[:2]).sum() * p["scale"]
+
+    x = np.array([0.5, 1.5, 2.0])
+    with interpreting():
+        value, gradients = vectorize_grad(product).value_and_grad(x, {"scale": 3.0})
+    assert value == pytest.approx(3.0 * 4.0 * 2.0, rel=1e-15)
+    np.testing.assert_allclose(gradients.x, [18.0, 18.0, 6.0], rtol=1e-14)

@@ -22,9 +22,9 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 def matmul(state: State, left: Quantity, right: Quantity, node: ast.AST) -> Quantity:
     """`left @ right`."""
     state.need_types()
-    if not is_array(left) or not is_array(right):
-        return state.reject("LD108", "`@` multiplies arrays, here a number", node, "multiply by it with `*`")
     a, b = as_array(left), as_array(right)
+    if a.rank == 0 or b.rank == 0:
+        return state.reject("LD108", "`@` multiplies arrays, here a number", node, "multiply by it with `*`")
     batch = max(a.rank, b.rank, 2) - 2
     common = LETTERS[:batch]
     rows, inner, columns = "xyz"

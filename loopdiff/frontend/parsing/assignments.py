@@ -162,14 +162,20 @@ def note_undecided(state: State, access: ir.Access, value: ir.Expr) -> None:
 
 
 # -- tuples --------------------------------------------------------------------------------------------------
-def parse_values(state: State, node: ast.expr, target: ast.Tuple | ast.List) -> Values | None:
-    """What `target` unpacks: a tuple written out, a shape, divmod, an array; None after a rejection."""
+def parse_values(
+    state: State, node: ast.expr, target: ast.Tuple | ast.List, is_late: bool = False
+) -> Values | None:  # fmt: skip
+    """What `target` unpacks: a tuple written out, a shape, divmod, an array; None after a rejection.
+
+    `is_late`: Python stores elements of arrays before it unpacks this.
+    """
     count = len(target.elts)
     match node:
         case ast.Tuple(elts=elts) | ast.List(elts=elts):
             inner = target.elts if len(elts) == count else [None] * len(elts)
-            targets = dict(zip(map(id, elts), inner, strict=True))
-            values = in_order(state, elts, lambda s, e: value_for(s, e, targets[id(e)]))
+            late = [is_late or any(stores_elements(t) for t in inner[:k]) for k in range(len(elts))]
+            targets = {id(e): pair for e, pair in zip(elts, zip(inner, late, strict=True), strict=True)}
+            values = in_order(state, elts, lambda s, e: value_for(s, e, *targets[id(e)]))
             return None if any(v is None for v in values) else tuple(v for v in values if v is not None)
         case ast.Attribute(value=base, attr="shape") if (array := shaped(state, base)) is not None:
             return unpacked_shape(state, array, range(count), count, node)
@@ -187,20 +193,32 @@ def parse_values(state: State, node: ast.expr, target: ast.Tuple | ast.List) -> 
                 found if found is None or (isinstance(found, tuple) and found) else elements(state, found, node, target)
             )
         case ast.Subscript(value=ast.Attribute(attr="shape"), slice=ast.Slice()):
-            return elements(state, None, node, target)
+            return elements(state, None, node, target, is_late)
         case _:
             if may_be_array(state, node):
                 state.need_types()
-            return elements(state, value_of(state, node), node, target)
+            return elements(state, value_of(state, node), node, target, is_late)
 
 
-def elements(state: State, value: Value | None, node: ast.expr, target: ast.Tuple | ast.List) -> Values | None:
-    """The elements, or rows, of an array, which must be as many as `target` has names."""
+def stores_elements(target: ast.expr | None) -> bool:
+    """Whether assigning to `target` writes to arrays."""
+    return target is not None and any(isinstance(n, ast.Subscript | ast.Attribute) for n in ast.walk(target))
+
+
+def elements(
+    state: State, value: Value | None, node: ast.expr, target: ast.Tuple | ast.List, is_late: bool = False
+) -> Values | None:  # fmt: skip
+    """The elements, or rows, of an array, which must be as many as `target` has names. They are read here: what
+    `is_late`, and may have been written to before Python reads it, is rejected."""
     if isinstance(value, tuple | Outside | LocalFunction | None) or not (
         is_array(value) or isinstance(value, ArrayName)
     ):
         message = f"`{ast.unparse(node)}` cannot be unpacked"
         state.reject("LD107", message, node, "unpack a tuple written out, an array or `A.shape`")
+        return None
+    if is_late:
+        message = f"`{ast.unparse(node)}` is unpacked after elements of arrays were stored"
+        state.reject("LD107", message, node, "unpack it on a line of its own")
         return None
     span, count = state.source.span(node), len(target.elts)
     name = ast.copy_location(ast.Name(state.names.fresh("unpacked"), ast.Store()), node)
@@ -212,7 +230,10 @@ def elements(state: State, value: Value | None, node: ast.expr, target: ast.Tupl
     message = f"{count} names take the elements of an array with another number of them"
     state.out.append(ir.Require(are_as_many, "LD207", message, loc=span))
     parts: list[ast.expr] = [ast.Subscript(name, ast.Constant(k), ast.Load()) for k in range(count)]
-    return parse_values(state, ast.fix_missing_locations(ast.copy_location(ast.Tuple(parts, ast.Load()), node)), target)
+    written = ast.copy_location(ast.Tuple(parts, ast.Load()), node)
+    found = parse_values(state, ast.fix_missing_locations(written), target)
+    del state.bindings[name.id]
+    return found
 
 
 def unpacked_shape(
@@ -245,17 +266,19 @@ def sliced_axes(part: ast.Slice, count: int) -> range | None:
     return range(start, stop) if 0 <= start <= stop else None
 
 
-def value_for(state: State, node: ast.expr, target: ast.expr | None) -> Value | None:
+def value_for(state: State, node: ast.expr, target: ast.expr | None, is_late: bool) -> Value | None:
     """The value of `node`: a tuple where `target` is one, an array for a name; None after a rejection."""
     if isinstance(target, ast.Tuple | ast.List):
-        return parse_values(state, node, target)
+        return parse_values(state, node, target, is_late)
     if not isinstance(target, ast.Name):
         return state.quantity(node)
     value = value_of(state, node)
     return value if state.owned(value, node) and not state.is_rejected(node) else None
 
 
-def matched(state: State, target: ast.Tuple | ast.List, values: Values) -> tuple[list[ast.expr], list[Value]]:
+def matched(
+    state: State, target: ast.Tuple | ast.List, values: Values, is_late: bool = False
+) -> tuple[list[ast.expr], list[Value]]:  # fmt: skip
     """Single targets and their values, nested tuples flattened."""
     if isinstance(target, FieldTargets):
         found = picked(state, target, values)
@@ -271,12 +294,13 @@ def matched(state: State, target: ast.Tuple | ast.List, values: Values) -> tuple
         return [], []
     targets: list[ast.expr] = []
     flat: list[Value] = []
-    for one, given in zip(target.elts, values, strict=True):
+    for k, (one, given) in enumerate(zip(target.elts, values, strict=True)):
         value: Value = given
+        after_stores = is_late or any(map(stores_elements, target.elts[:k]))
         if isinstance(one, ast.Tuple | ast.List) and isinstance(given, View | ArrayValue | ArrayName):
-            value = elements(state, given, one, one) or ()
+            value = elements(state, given, one, one, after_stores) or ()
         if isinstance(value, tuple) and isinstance(one, ast.Tuple | ast.List):
-            more_targets, more_values = matched(state, one, value)
+            more_targets, more_values = matched(state, one, value, after_stores)
             targets += more_targets
             flat += more_values
         elif isinstance(value, tuple) or isinstance(one, ast.Tuple | ast.List):

@@ -179,6 +179,10 @@ def element_at(scope: Scope, base: Branch, index: ast.expr, node: ast.Subscript)
         return scope.reject(f"which element of `{text}`, {what}, is meant is not known", node, hint)
     if is_sequence(base) and isinstance(key, int) and -len(base.items) <= key < len(base.items):
         return base.items[key]
+    if isinstance(node.value, ast.Attribute) and node.value.attr == "shape" and base.items and isinstance(key, int):
+        first = base.items[0]  # an extent that is not there: the parser knows whether this is ever computed
+        if isinstance(first, Leaf) and isinstance(first.expr, ast.Subscript):
+            return Leaf(subscript(first.expr.value, key))
     found = base.item(key) if base.kind == "dict" else None
     return scope.reject(f"`{text}`, {what}, has no element {key!r}", node) if found is None else found
 
