@@ -62,10 +62,12 @@ def complex_part(state: State, part: ir.Part, value: Quantity, node: ast.AST) ->
 
     A name for the real or the imaginary part of an array would stand for a view of it, which no copy may be told from.
     """
-    span, is_view = state.source.span(node), isinstance(value, View)
+    span = state.source.span(node)
     if isinstance(value, View) and part != "imag":
         dtype = dtype_of(state, value.array)
         if dtype is not None and not dtype.startswith("complex"):
             return value
     found = combined(state, lambda z: ir.PartOf(part, z, loc=span), [value], node)
-    return replace(found, is_choice=is_view and part != "conj") if isinstance(found, ArrayValue) else found
+    return (
+        replace(found, is_choice=isinstance(value, View) and part != "conj") if isinstance(found, ArrayValue) else found
+    )

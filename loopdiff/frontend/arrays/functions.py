@@ -289,13 +289,13 @@ def copy(state: State, call: Call) -> Quantity:
 
 def as_given(state: State, call: Call) -> Quantity:
     """The array itself, if it is of the type that is asked for."""
-    if "dtype" not in call.given or is_of_type(state, call.array, element_type(state, call.given["dtype"])):
+    if "dtype" not in call.given:
         return call.array
-    return astype(state, call)
-
-
-def is_of_type(state: State, array: Quantity, kind: ElementType | None) -> bool:
-    return isinstance(array, View) and kind is not None and dtype_of(state, array.array) == kind.name
+    kind = element_type(state, call.given["dtype"])
+    name = None if kind is None else kind.name  # None for that of an array, which may be unknown
+    if name is not None and isinstance(call.array, View) and dtype_of(state, call.array.array) == name:
+        return call.array
+    return converted(state, call, kind)
 
 
 def copied(state: State, call: Call) -> Quantity:
@@ -303,7 +303,11 @@ def copied(state: State, call: Call) -> Quantity:
 
 
 def astype(state: State, call: Call) -> Quantity:
-    kind = element_type(state, call.given["dtype"])
+    return converted(state, call, element_type(state, call.given["dtype"]))
+
+
+def converted(state: State, call: Call, kind: ElementType | None) -> Quantity:
+    """The array in elements of `kind`."""
     name = None if kind is None else kind.name
     function = scalar_function(getattr(np, {"bool": "bool_"}.get(name or "", name or ""), None))
     if function is None:

@@ -298,7 +298,11 @@ def matched(
         value: Value = given
         after_stores = is_late or any(map(stores_elements, target.elts[:k]))
         if isinstance(one, ast.Tuple | ast.List) and isinstance(given, View | ArrayValue | ArrayName):
-            value = elements(state, given, one, one, after_stores) or ()
+            found = elements(state, given, one, one, after_stores)
+            if found is None:
+                state.forget(one)
+                continue
+            value = found
         if isinstance(value, tuple) and isinstance(one, ast.Tuple | ast.List):
             more_targets, more_values = matched(state, one, value, after_stores)
             targets += more_targets

@@ -433,7 +433,11 @@ def bind_targets(state: State, target: ast.expr, value: Value) -> None:
     """Statements that give the loop variables their values at the start of each iteration."""
     span = state.source.span(target)
     if isinstance(target, ast.Tuple | ast.List) and isinstance(value, View):
-        value = elements(state, value, target, target) or ()
+        found = elements(state, value, target, target)
+        if found is None:
+            state.forget(target)
+            return
+        value = found
     if isinstance(target, ast.Tuple | ast.List) and isinstance(value, tuple):
         for one, single in zip(*matched(state, target, value), strict=True):
             bind_targets(state, one, single)
