@@ -9,14 +9,14 @@ def norm(x, ord=None, axis=None, keepdims=False):
     """The root of the sum of squares; of vectors also the sum of magnitudes (1), the greatest and the least
     one (inf, -inf) and how many are not zero (0)."""
     if ord is None:
-        return np.sqrt((np.abs(x) ** 2).sum(axis=axis, keepdims=keepdims))
+        return root_of_squares(x, axis, keepdims)
     if isinstance(ord, str):
         assert ord == "fro" and x.ndim == 2, "np.linalg.norm of a matrix is Frobenius'"  # noqa: PT018
-        return norm(x, None, axis, keepdims)
+        return root_of_squares(x, axis, keepdims)
     assert x.ndim == 1 or axis is not None, "np.linalg.norm of a matrix is Frobenius'"
     assert not isinstance(axis, tuple), "np.linalg.norm of a matrix is Frobenius'"
     if ord == 2:
-        return np.sqrt((np.abs(x) ** 2).sum(axis=axis, keepdims=keepdims))
+        return root_of_squares(x, axis, keepdims)
     if ord == 1:
         return (1.0 * np.abs(x)).sum(axis=axis, keepdims=keepdims)
     if ord == np.inf:
@@ -26,6 +26,10 @@ def norm(x, ord=None, axis=None, keepdims=False):
     if ord == 0:
         return np.where(x != 0, 1.0, 0 * np.abs(x)).sum(axis=axis, keepdims=keepdims)
     return ((np.abs(x) ** ord).sum(axis=axis, keepdims=keepdims)) ** (1.0 / ord)
+
+
+def root_of_squares(x, axis, keepdims):
+    return np.sqrt((np.abs(x) ** 2).sum(axis=axis, keepdims=keepdims))
 
 
 def vdot(a, b):

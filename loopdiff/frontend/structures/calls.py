@@ -9,7 +9,6 @@ from dataclasses import replace
 from types import MethodType
 from typing import Any, cast
 
-from loopdiff.errors import UnsupportedLoopError
 from loopdiff.frontend.structures.arguments import parameters_given, written_defaults
 from loopdiff.frontend.structures.iterated import known_leaf, spread
 from loopdiff.frontend.structures.known import static
@@ -27,7 +26,7 @@ from loopdiff.frontend.structures.rewriting import assignment, base_of, element,
 from loopdiff.frontend.structures.scope import Apart, Local, Scope, Version, name_read, name_stored
 from loopdiff.frontend.structures.signs import is_known, may_write
 from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, leaves, with_leaves
-from loopdiff.source.functions import MISSING, SourceFunction, is_of_library, python_function
+from loopdiff.source.functions import MISSING, SourceFunction, python_function
 
 
 def called(scope: Scope, node: ast.Call) -> Tree | None:
@@ -203,12 +202,7 @@ def callee_of(scope: Scope, node: ast.expr) -> Bound | None:
     if isinstance(value, MethodType) and isinstance(value.__self__, type):
         return callee(scope, value.__func__, Static(value.__self__))
     function = None if value is MISSING or scope.sources.rule_of(value) is not None else python_function(value)
-    if function is None or is_of_library(function):
-        return None
-    try:
-        return Bound(scope.sources.of(function))
-    except UnsupportedLoopError:  # reported where it is called
-        return None
+    return callee(scope, function)
 
 
 def local_of(scope: Scope, node: ast.expr) -> Local | None:

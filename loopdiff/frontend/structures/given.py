@@ -12,7 +12,7 @@ import optree
 
 from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.errors.codes import reject
-from loopdiff.frontend.structures.signs import is_known, is_plain_record
+from loopdiff.frontend.structures.signs import is_known, is_plain_dataclass, is_plain_record
 from loopdiff.frontend.structures.trees import Branch, Kind, Leaf, Rank, Static, Tree
 from loopdiff.source.functions import MISSING
 
@@ -26,11 +26,7 @@ IN_ORDER.__enter__()
 
 def is_structure(value: Any) -> bool:
     """Whether an argument is no number and no array."""
-    return isinstance(value, ROWS) or is_known(value) or is_record(value)
-
-
-def is_record(value: Any) -> bool:
-    return dataclasses.is_dataclass(value) and not isinstance(value, type) and is_plain_record(type(value))
+    return isinstance(value, ROWS) or is_known(value) or is_plain_dataclass(value)
 
 
 def flattened(values: tuple[Any, ...]) -> tuple[list[Any], Any]:

@@ -40,12 +40,16 @@ def reads_data(source: SourceFunction, sources: Sources) -> bool:
 
 def is_data(value: Any) -> bool:
     """Whether a value from outside is read at each call: an array, or a structure that is no tuple of numbers."""
-    is_record = dataclasses.is_dataclass(value) and not isinstance(value, type) and is_plain_record(type(value))
     return (
         isinstance(value, np.ndarray | list | dict)
-        or is_record
+        or is_plain_dataclass(value)
         or (isinstance(value, tuple) and not is_plain_constant(value))
     )
+
+
+def is_plain_dataclass(value: Any) -> bool:
+    """Whether `value` is no class, but a record of one that does nothing but hold its fields."""
+    return dataclasses.is_dataclass(value) and not isinstance(value, type) and is_plain_record(type(value))
 
 
 def is_plain_constant(value: Any) -> bool:
