@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from loopdiff.calls.buffers import ALIGNED, WRITEABLE
+from loopdiff.backends.python_objects import ALIGNED, WRITEABLE
 from loopdiff.calls.runs import ReverseRun, sweeps_of, with_spare
 from loopdiff.calls.sweep_entry_points import gradient_entry, one_pass_entry, vjp_entry
 from loopdiff.calls.tangents import tangent_run

@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from loopdiff.backends.python_objects import ALIGNED, WRITEABLE
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import written_arrays
 
 Order = Literal["C", "F"]
-WRITEABLE, ALIGNED = 0x400, 0x100
 PASSED_ON = WRITEABLE | ALIGNED  # as compiled code is typed
 
 

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from loopdiff.backends.python_objects import HAS_LOCK
 from loopdiff.memory.arena import aligned_block
 
 LEAST = 1 << 15  # bytes: what is smaller comes from memory that stays mapped
@@ -28,8 +29,7 @@ def references(block: Block) -> int:
 
 
 FREE = references(aligned_block(0))
-# Without the lock of the interpreter, counts of references tell nothing about other threads.
-IS_SAFE: bool = getattr(sys, "_is_gil_enabled", lambda: True)()
+IS_SAFE = HAS_LOCK  # without it, counts of references tell nothing about other threads
 
 
 @dataclass(slots=True)

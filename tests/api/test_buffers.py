@@ -17,6 +17,7 @@ from numba.core.errors import TypingError
 from numba.core.serialize import dumps as numba_dumps
 
 from loopdiff import ArgumentError, vectorize_grad
+from loopdiff.backends import python_objects
 from loopdiff.calls import recognition
 
 MARGIN = 64  # bytes on both sides of every buffer
@@ -395,10 +396,12 @@ def test_reverse_sweeps_that_shapes_keep_inside_look_into_nothing():
 # -- where arrays cannot be recognised ---------------------------------------------------------------------
 @pytest.fixture
 def unknown_interface(monkeypatch):
-    monkeypatch.setattr(recognition, "interface_version", lambda: 0x03000000)
-    recognition.maker.cache_clear()
+    monkeypatch.setattr(python_objects, "interface_version", lambda: 0x03000000)
+    for found in (python_objects.is_as_expected, recognition.maker):
+        found.cache_clear()
     yield
-    recognition.maker.cache_clear()
+    for found in (python_objects.is_as_expected, recognition.maker):
+        found.cache_clear()
 
 
 @pytest.mark.usefixtures("unknown_interface")
@@ -412,7 +415,7 @@ def test_without_recognition_each_call_is_checked():
     assert k.forward.kinds == ()
     with pytest.raises(ArgumentError, match="LD304: `h`, which is written, shares memory with `x`"):
         k.forward(A, h, h, n, *workspace)
-    assert not recognition.is_as_expected()
+    assert not python_objects.is_as_expected()
 
 
 def test_what_recognises_outlives_what_made_it():

@@ -13,8 +13,8 @@ from numba import njit
 from numba.core.runtime import _nrt_python, rtsys
 
 from loopdiff import vectorize_grad
-from loopdiff.backends.cpu.direct import Direct
-from loopdiff.backends.cpu.direct.library import MANY, Library
+from loopdiff.backends.cpu.direct import Direct, library
+from loopdiff.backends.cpu.direct.library import Library
 from loopdiff.backends.cpu.direct.lower import Lowering
 from loopdiff.backends.cpu.scalar_math import at
 from loopdiff.backends.cpu.simd import load, reduce_add, splat
@@ -268,7 +268,7 @@ def test_division_by_constants_rounds_down(n: int) -> None:
 
 
 def test_functions_of_many_parameters_and_long_ones_compute_what_python_computes() -> None:
-    count = 4 * MANY
+    count = 48
     names = [f"a{k}" for k in range(count)]
     terms = [f"    x += a{k}[{k} % 2, {k} // {count - 1}] * {k + 1}" for k in range(count)]
     loops = [f"    for i in range(a{k}.shape[0]):\n        x += a{k}[i, 0] - a0[0, i]" for k in range(count)]
@@ -282,9 +282,6 @@ def test_functions_of_many_parameters_and_long_ones_compute_what_python_computes
     assert isinstance(compiled.overloads[compiled.signatures[0]].library, Library)
     before = [sys.getrefcount(a) for a in args]
     compiled(*args)
-    assert [sys.getrefcount(a) for a in args] == before
-    with pytest.raises(TypeError):
-        compiled.overloads[compiled.signatures[0]].entry_point(*args[:-1], None)
     assert [sys.getrefcount(a) for a in args] == before
 
 
@@ -351,3 +348,43 @@ def formulas(n: int, m: int) -> int:
 def test_formulas_are_known_where_they_were_worked_out() -> None:
     for n, m in [(0, 0), (1, 3), (6, -1), (9, 4)]:
         assert formulas(n, m) == formulas.py_func(n, m)
+
+
+ENTERED = """def entered(a, b, c, n, w, flag):
+    total = w * n
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            total += a[i, j] * (i + 1) - b[j, i] * j
+            if flag:
+                b[j, i] = total
+    if n < 0:
+        raise ValueError("n < 0")
+    return total + c[()], a.shape[0] * n
+"""
+
+
+@pytest.mark.parametrize("knows_arrays", [True, False])
+def test_python_enters_functions_with_arrays_of_all_layouts_and_with_numbers(
+    knows_arrays: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(library, "is_as_expected", lambda: knows_arrays)
+    name = f"entered_{knows_arrays}"
+    text = ENTERED.replace("entered", name)
+    function = load_function(name, write_module(name, text, is_cached=False), text).dispatcher
+    plain: dict[str, Any] = {}
+    exec(text, plain)  # what Python itself makes of it
+    compiled = direct(function)
+    grid = np.arange(24.0).reshape(4, 6)
+    layouts = [grid[:3, :2], grid[::-1, ::3][:3], grid[:2, :3].T, np.asfortranarray(grid[:3, :2]), grid[:3, :2].copy()]
+    for a in [*layouts, *(layout[:0] for layout in layouts)]:
+        for n in (3, np.int64(2), True):
+            b, c = np.full((2, 6), 0.5)[:, ::2], np.array(2.0)
+            expected = plain[name](a, b.copy(), c, n, 0.25, False)
+            before = [sys.getrefcount(v) for v in (a, b, c)]
+            assert compiled(a, b, c, int(n), 0.25, False) == expected
+            entry = compiled.overloads[compiled.signatures[-1]].entry_point
+            assert entry(a, b, c, n, np.float64(0.25), False) == expected
+            for wrong, kind in ((-1, ValueError), (1 << 70, OverflowError), (None, TypeError)):
+                with pytest.raises(kind):
+                    entry(a, b, c, wrong, 0.25, False)
+            assert [sys.getrefcount(v) for v in (a, b, c)] == before

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 from llvmlite import ir as llvm
 from numba.core import cgutils, types
 from numba.core.callwrapper import PyCallWrapper
 from numba.core.codegen import JITCodeLibrary
-from numba.core.pythonapi import NativeValue
 
-MANY = 12  # parameters from which on a wrapper takes longer to optimise than all its calls
+from loopdiff.backends.python_objects import DATA, EXTENTS, ITEMS, STRIDES, WORD, is_as_expected
+
+INTEGER = llvm.IntType(8 * WORD)
+WORDS = INTEGER.as_pointer()
 
 
 class Library(JITCodeLibrary):
@@ -34,49 +38,85 @@ def library_of(context: Any, name: str) -> Library:
 
 
 class Wrapper(PyCallWrapper):
-    """How Python enters a function. With many parameters that is one long block, on which LLVM takes time that grows
-    with its square, for a few nanoseconds: it is then written as it is, and takes arrays by one function for each type.
+    """How Python enters a function with arguments that were checked and prepared, in a tuple that holds them.
+
+    Numba's asks each object whether it is an array, borrows it, and gives it back on every way out, which was more
+    machine code than that of the loops; here the words of arrays are read where they are.
     """
 
-    @property
-    def is_long(self) -> bool:
-        return len(self.fndesc.argtypes) >= MANY
-
-    def build(self) -> Any:
-        wrapper, api = super().build()
-        if self.is_long:
-            wrapper.attributes.add("noinline")
-            wrapper.attributes.add("optnone")
-        return wrapper, api
-
     def build_wrapper(self, api: Any, builder: Any, closure: Any, args: Any, kws: Any) -> None:
-        if self.is_long:
-            plain = api.to_native_value
-            api.to_native_value = lambda ty, obj: self.taken(builder, ty, obj) if is_array(ty) else plain(ty, obj)
-        super().build_wrapper(api, builder, closure, args, kws)
+        arguments = (ty for ty in self.fndesc.argtypes if not isinstance(ty, types.Array))
+        if not all(map(is_number, (*arguments, *results_of(self.fndesc.restype)))) or not is_as_expected():
+            super().build_wrapper(api, builder, closure, args, kws)
+            return
+        objects, kinds = builder.bitcast(args, args.type.as_pointer()), self.fndesc.argtypes
+        given = [
+            self.taken(api, builder, word_at(builder, objects, ITEMS // WORD + k), ty) for k, ty in enumerate(kinds)
+        ]
+        if any(not isinstance(ty, types.Array) for ty in self.fndesc.argtypes):
+            with cgutils.if_unlikely(builder, api.c_api_error()):
+                builder.ret(api.get_null_object())
+        thread = api.save_thread() if self.release_gil else None
+        convention = self.context.call_conv
+        status, found = convention.call_function(
+            builder, self.func, self.fndesc.restype, self.fndesc.argtypes, given, attrs=("noinline",)
+        )
+        if thread is not None:
+            api.restore_thread(thread)
+        with builder.if_then(status.is_ok, likely=True):
+            with builder.if_then(status.is_none):
+                api.return_none()
+            builder.ret(api.from_native_return(self._simplified_return_type(), found, None))
+        convention.raise_error(builder, api, status)
+        builder.ret(api.get_null_object())
 
-    def taken(self, builder: Any, ty: types.Type, obj: Any) -> NativeValue:
-        """The array that Python has as `obj`."""
-        where = cgutils.alloca_once(builder, self.context.get_value_type(ty))
-        failed = builder.call(self.taker(builder.module, ty), [obj, where])
-        return NativeValue(builder.load(where), is_error=failed)
+    def taken(self, api: Any, builder: Any, found: Any, ty: types.Type) -> Any:
+        """The object `found` as compiled code has it. Of a number that is none, Python knows afterwards."""
+        match ty:
+            case types.Array():
+                return self.array_at(builder, builder.bitcast(found, WORDS), ty)
+            case types.Float():
+                real = api.float_as_double(found)
+                return real if ty is types.float64 else builder.fptrunc(real, self.context.get_value_type(ty))
+            case types.Integer() if ty is types.int64:
+                return api.long_as_longlong(found)
+            case _:
+                return api.to_native_value(ty, found).value
 
-    def taker(self, module: Any, ty: types.Type) -> Any:
-        """The function of `module` that puts an array of Python where it is told, and says whether that failed."""
-        name = f"loopdiff.take.{ty}"
-        found = module.globals.get(name)
-        if found is not None:
-            return found
-        pointers = [self.context.get_argument_type(types.pyobject), self.context.get_value_type(ty).as_pointer()]
-        function = llvm.Function(module, llvm.FunctionType(llvm.IntType(1), pointers), name)
-        function.linkage = "internal"
-        function.attributes.add("noinline")
-        builder = llvm.IRBuilder(function.append_basic_block("entry"))
-        native = self.context.get_python_api(builder).to_native_value(ty, function.args[0])
-        builder.store(native.value, function.args[1])
-        builder.ret(native.is_error)
-        return function
+    def array_at(self, builder: Any, found: Any, ty: types.Array) -> Any:
+        """The array at an address, which whoever calls keeps."""
+        kind = self.context.get_value_type(ty)
+        size = self.context.get_abi_sizeof(self.context.get_data_type(ty.dtype))
+        extents, strides = (
+            [word_at(builder, builder.inttoptr(word_at(builder, found, place), WORDS), axis) for axis in range(ty.ndim)]
+            for place in (EXTENTS // WORD, STRIDES // WORD)
+        )
+        count = reduce(builder.mul, extents) if extents else INTEGER(1)
+        data = builder.inttoptr(word_at(builder, found, DATA // WORD), kind.elements[4])
+        array = llvm.Constant(kind, llvm.Undefined)
+        nothing = (llvm.Constant(kind.elements[k], None) for k in (0, 1))
+        for k, value in enumerate((*nothing, count, INTEGER(size), data)):
+            array = builder.insert_value(array, value, k)
+        for k, words in ((5, extents), (6, strides)):
+            for axis, value in enumerate(words):
+                array = builder.insert_value(array, value, (k, axis))
+        return array
 
 
-def is_array(ty: types.Type) -> bool:
-    return isinstance(ty, types.Array)
+def word_at(builder: Any, words: Any, place: int) -> Any:
+    return builder.load(builder.gep(words, [INTEGER(place)]))
+
+
+def results_of(ty: Any) -> Sequence[types.Type]:
+    """The types of what a function returns."""
+    match ty:
+        case types.NoneType():
+            return ()
+        case types.BaseTuple():
+            return tuple(ty)
+        case _:
+            return (ty,)
+
+
+def is_number(ty: types.Type) -> bool:
+    return isinstance(ty, types.Number | types.Boolean)
