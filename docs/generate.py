@@ -1,16 +1,28 @@
-"""Writes the pages that follow from the source: the language table, the error index, the passes and the rooms.
+"""Writes the pages that follow from the source: the language table, the error index, passes, rooms and the gallery.
 
     python docs/generate.py
+    python docs/generate.py --gallery [NAME ...]
 
-The suite fails when a page on disk is not what this writes.
+The second line also runs these programs of the gallery, or all, and needs the matplotlib of the extra `bench`.
+
+The suite fails when a page on disk is not what this writes. What programs of the gallery printed is kept in
+`gallery/printed.json`; the suite runs them anyway, and compares.
 """
 
 from __future__ import annotations
 
+import argparse
 import ast
+import contextlib
+import importlib
+import importlib.util
+import io
 import json
+import re
 import sys
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from loopdiff.errors.codes import CODES
 from loopdiff.frontend.language import language_table
@@ -20,6 +32,8 @@ from loopdiff.pipeline.table import table
 HERE = Path(__file__).parent
 PACKAGE = HERE.parent / "loopdiff"
 COUNTS = HERE.parent / "tests" / "replay" / "counts.json"  # written by `python -m tests.replay count FILE --write`
+GALLERY = HERE.parent / "examples" / "gallery"
+PRINTED = HERE / "gallery" / "printed.json"
 FAMILIES = {
     "1": ("Outside the language", "UnsupportedLoopError", "raised when the function is decorated"),
     "2": ("Types", "UnsupportedLoopError", "raised at the first call with types that do not fit"),
@@ -150,10 +164,89 @@ def first_sentence(path: Path) -> str:
     return " ".join(text.partition("\n\n")[0].split()).replace("|", "\\|")
 
 
+def gallery_index() -> str:
+    lines = [
+        "# Gallery",
+        "",
+        "Models of several sciences as plain Python, fitted by their gradients: `examples/gallery`. Their pages",
+        "show the source, what it prints, and a plot of what was found where that says more.",
+        "",
+    ]
+    lines += [f"* [{title}]({p.stem}.md): {first_sentence(p)}" for p, title in programs().items()]
+    return "\n".join(lines) + "\n"
+
+
+def programs() -> dict[Path, str]:
+    """The programs of the gallery, and the titles of their pages, in the order of the navigation."""
+    navigation = (HERE.parent / "mkdocs.yml").read_text(encoding="utf-8")
+    titles = {name: title for title, name in re.findall(r"- (.+): gallery/(\w+)\.md", navigation)}
+    paths = {path.stem: path for path in sorted(GALLERY.glob("*.py"))}
+    assert set(titles) - {"index"} == set(paths), "pages of the gallery are listed in mkdocs.yml"
+    return {paths[name]: title for name, title in titles.items() if name in paths}
+
+
+def gallery_page(path: Path, title: str) -> str:
+    """A program of the gallery, what it printed when it was last run, and what was drawn of it."""
+    source = path.read_text(encoding="utf-8").rstrip()
+    printed = json.loads(PRINTED.read_text(encoding="utf-8"))[path.stem]
+    lines = [f"# {title}", "", first_sentence(path), ""]
+    if (HERE / "gallery" / f"{path.stem}.svg").exists():
+        lines += [f"![What {path.name} found]({path.stem}.svg)", ""]
+    lines += ["```python", source, "```", "", "It prints", "", "```text", printed.rstrip(), "```"]
+    return "\n".join(lines) + "\n"
+
+
+def run_gallery(chosen: list[str]) -> None:
+    """Runs programs, keeps what they print, and draws what their `main` gives: vectors as lines, matrices as images."""
+    kept = json.loads(PRINTED.read_text(encoding="utf-8")) if PRINTED.exists() else {}
+    for path in programs():
+        if chosen and path.stem not in chosen:
+            continue
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            results = module.main()
+        kept[path.stem] = out.getvalue()
+        if results is not None:
+            draw(results, HERE / "gallery" / f"{path.stem}.svg")
+    kept = {p.stem: kept[p.stem] for p in programs() if p.stem in kept}
+    PRINTED.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+
+
+def draw(results: dict[str, Any], path: Path) -> None:
+    matplotlib: Any = importlib.import_module("matplotlib")
+    matplotlib.use("svg")
+    matplotlib.rcParams |= {"svg.fonttype": "none", "svg.hashsalt": path.stem, "font.size": 8, "image.cmap": "viridis"}
+    pyplot: Any = importlib.import_module("matplotlib.pyplot")
+    images = [v for v in results.values() if v.ndim == 2]
+    figure, axes = pyplot.subplots(1, max(len(images), 1), figsize=(6.4, 2.6), squeeze=False)
+    if images:
+        for place, (name, image) in zip(axes[0], results.items(), strict=True):
+            place.imshow(image, aspect="auto" if image.shape[1] > 3 * image.shape[0] else "equal")
+            place.set_title(name, fontsize=8)
+    else:
+        for k, (name, line) in enumerate(results.items()):
+            axes[0, 0].plot(line, label=name, linestyle=("-", "--", ":", "-.")[k % 4])
+        axes[0, 0].legend(frameon=False)
+    figure.savefig(path, bbox_inches="tight", metadata={"Date": None})
+    pyplot.close(figure)
+
+
 PAGES = {"language.md": language_page, "errors.md": error_page, "passes.md": pass_page, "rooms.md": room_page}
+PAGES |= {"gallery/index.md": gallery_index} | {
+    f"gallery/{p.stem}.md": partial(gallery_page, p, title) for p, title in programs().items()
+}
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--gallery", nargs="*", metavar="NAME", help="run these programs of the gallery, or all")
+    chosen = parser.parse_args().gallery
+    if chosen is not None:
+        run_gallery(chosen)
     for name, page in PAGES.items():
         (HERE / name).write_text(page(), encoding="utf-8")
 

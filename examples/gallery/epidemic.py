@@ -39,7 +39,7 @@ def ill(beta: float, gamma: float, start: np.ndarray, days: int) -> np.ndarray:
     return counts
 
 
-def main() -> None:
+def main() -> dict[str, np.ndarray]:
     start = np.array([0.99, 0.01, 0.0])
     observed = ill(0.4, 0.1, start, 60)
     rates, speed = np.array([0.3, 0.2]), np.zeros(2)
@@ -50,6 +50,7 @@ def main() -> None:
         if k % 100 == 0:
             print(f"step {k:3d}  loss {loss:.2e}")
     print(f"found beta {rates[0]:.3f} and gamma {rates[1]:.3f}")
+    return {"observed": observed, "found": ill(rates[0], rates[1], start, 60), "first guess": ill(0.3, 0.2, start, 60)}
 
 
 if __name__ == "__main__":

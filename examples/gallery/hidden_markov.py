@@ -38,7 +38,7 @@ def forward_backward(start: np.ndarray, transition: np.ndarray, emitted: np.ndar
     return joint / joint.sum(axis=1, keepdims=True)
 
 
-def main() -> None:
+def main() -> dict[str, np.ndarray]:
     rng = np.random.default_rng(1)
     states = 5
     start = np.log(rng.dirichlet(np.ones(states)))
@@ -48,6 +48,7 @@ def main() -> None:
     print(f"log likelihood {value:.6f}")
     posterior = forward_backward(start, transition, emitted)
     print(f"the gradient is the posterior, to {np.abs(g.emitted - posterior).max():.0e}")
+    return {"posterior of the states, over time": posterior.T}
 
 
 if __name__ == "__main__":

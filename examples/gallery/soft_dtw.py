@@ -22,7 +22,7 @@ def soft_dtw(x, y, gamma):
     return R[n, m]
 
 
-def main() -> None:
+def main() -> dict[str, np.ndarray]:
     t = np.linspace(0.0, 1.0, 60)
     curves = [np.exp(-0.5 * ((t - middle) / 0.08) ** 2) for middle in (0.35, 0.45, 0.55, 0.65)]
     mean = np.mean(curves, axis=0)
@@ -33,6 +33,10 @@ def main() -> None:
             print(f"step {k:3d}  loss {sum(losses):.3f}")
         mean = mean - 0.05 * sum(g.x for g in slopes)
     print(f"height of the warped mean {mean.max():.2f}")
+    return {f"curve {i + 1}": c for i, c in enumerate(curves)} | {
+        "ordinary mean": np.mean(curves, axis=0),
+        "warped mean": mean,
+    }
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ def recorded(c: np.ndarray, pulse: np.ndarray) -> np.ndarray:
     return seen
 
 
-def main() -> None:
+def main() -> dict[str, np.ndarray]:
     n, t = 60, np.arange(250)
     pulse = np.exp(-0.5 * ((t - 12) / 4.0) ** 2)
     truth = np.full(n, 0.5)
@@ -49,6 +49,7 @@ def main() -> None:
         if k % 200 == 0:
             print(f"step {k:3d}  misfit {loss:.2e}")
     print(f"speed in the middle {c[22:28].mean():.2f} (it is 0.60), before it {c[8:16].mean():.2f} (0.50)")
+    return {"speed found": c, "true": truth}
 
 
 if __name__ == "__main__":
