@@ -12,7 +12,6 @@ from functools import cache
 from typing import Any
 
 import llvmlite.binding as llvm
-from llvmlite import ir as llvm_ir
 
 EXAMPLE = """
 define <2 x double> @example(ptr %p, <2 x i1> %mask, <2 x double> %other) {
@@ -39,15 +38,6 @@ def moves_masked_loads() -> bool:
     except (AttributeError, RuntimeError):
         return True
     return function.index("store") < function.index("masked.load")
-
-
-def keep_scalar(branch: Any) -> None:
-    """Tell LLVM's vectorizer to leave the loop alone that `branch` goes back to the start of."""
-    module = branch.parent.parent.module
-    off = [llvm_ir.MetaDataString(module, "llvm.loop.vectorize.enable"), llvm_ir.Constant(llvm_ir.IntType(1), 0)]
-    node = llvm_ir.MDValue(module, (), name=str(len(module.metadata)))
-    node.operands = (node, module.add_metadata(off))
-    branch.set_metadata("llvm.loop", node)
 
 
 class ScalarCodegen:

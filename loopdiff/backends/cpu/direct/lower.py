@@ -8,6 +8,7 @@ error of its own or with one of what it calls.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import Any
 
 from llvmlite import ir as llvm
@@ -15,10 +16,11 @@ from numba.core import types
 from numba.core.ir import Loc
 from numba.np.arrayobj import load_item, store_item
 
-from loopdiff.backends.cpu.defects import keep_scalar, moves_masked_loads
+from loopdiff.backends.cpu.defects import moves_masked_loads
 
 from .expressions import INT64, Expressions, Value
 from .folding import fold_as_written
+from .hints import ROLLED, SCALAR, Hint, tell
 from .syntax import constant_of
 from .typed import is_counted
 
@@ -250,9 +252,18 @@ class Lowering(Expressions):
         if not builder.block.is_terminated:
             count.add_incoming(builder.add(count, step, flags=("nsw",)), builder.block)
             back = builder.branch(head)
-            if self.is_vectorized and has_branches(body) and moves_masked_loads():
-                keep_scalar(back)
+            tell(back, self.hints(given, body))
         builder.position_at_end(after)
+
+    def hints(self, given: list[ast.expr], body: list[ast.stmt]) -> Iterator[Hint]:
+        """What LLVM is to know of a loop with such bounds."""
+        chooses = has_branches(body)
+        if self.is_vectorized and chooses and moves_masked_loads():
+            yield SCALAR
+        is_simple = not any(isinstance(n, ast.For | ast.Raise) for stmt in body for n in ast.walk(stmt))
+        is_of_vectors = len(given) == 3 and constant_of(given[2]) not in (..., 1, -1)
+        if is_of_vectors or not chooses or not is_simple:
+            yield ROLLED
 
     def goes_up(self, step: ast.expr) -> bool | None:
         """Whether a step, which is not zero, is positive; None if that is not plain."""

@@ -1,0 +1,27 @@
+"""What LLVM is told about loops.
+
+Left alone, it makes four or eight copies of most, behind loops for what is left over: two fifths of its time, and a
+third of the machine code, of programs of many loops. Those of vectors go no faster by it, nor do sums and recurrences,
+which wait for the number before; loops over elements that choose do, by a fifth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from llvmlite import ir as llvm
+
+Hint = tuple[str, *tuple[llvm.Constant, ...]]
+SCALAR: Hint = ("llvm.loop.vectorize.enable", llvm.Constant(llvm.IntType(1), 0))  # no vectors are made of it
+ROLLED: Hint = ("llvm.loop.unroll.runtime.disable",)  # no copies, if nobody knows how often it runs
+
+
+def tell(branch: Any, hints: Iterable[Hint]) -> None:
+    """Say `hints` of the loop that `branch` goes back to the start of."""
+    module = branch.parent.parent.module
+    said = [module.add_metadata([llvm.MetaDataString(module, name), *given]) for name, *given in hints]
+    if said:
+        node = llvm.MDValue(module, (), name=str(len(module.metadata)))
+        node.operands = (node, *said)
+        branch.set_metadata("llvm.loop", node)
