@@ -29,27 +29,42 @@ def expanded_buffers(facts: Facts, tape: Tape, reverse: Body) -> dict[str, TapeS
     for store in tape.stores:
         if store.whole and isinstance(store.value, ir.Load):
             found.setdefault(store.value.access.array, []).append(store)
-    return {
+    candidates = {
         array: stores[0]
         for array, stores in found.items()
-        if len(stores) == 1 and array not in used and is_expandable(facts, tape, array, stores[0])
+        if len(stores) == 1 and array not in used and is_owned(facts, tape, array, stores[0])
     }
+    if not candidates:
+        return {}
+    lost = {
+        a
+        for path, site in facts.sites.items()
+        for a in mentioned_arrays(site.stmt).intersection(candidates)
+        if not may_use_tape(site.stmt, is_inside(path, candidates[a].path))
+    }
+    return {array: store for array, store in candidates.items() if array not in lost}
 
 
-def is_expandable(facts: Facts, tape: Tape, array: str, store: TapeStore) -> bool:
+def mentioned_arrays(stmt: ir.Stmt) -> set[str]:
+    """The arrays that a statement itself touches or makes."""
+    made = {stmt.array} if isinstance(stmt, ir.Allocate) else set()
+    return made.union(a.array for a in accesses(stmt))
+
+
+def is_owned(facts: Facts, tape: Tape, array: str, store: TapeStore) -> bool:
     """Whether iterations of the loop at the path of `store` own `array`, and know their part of the tape as they
     begin."""
     if store.scope is not None or store.when != "end" or not store.path or tape.is_counted(store.target.array):
         return False
-    if array not in facts.owners(store.path) or not all(map(is_index_arithmetic, store.target.subscripts)):
-        return False
-    for path, site in facts.sites.items():
-        stmt, is_in_loop = site.stmt, is_inside(path, store.path)
-        if isinstance(stmt, ir.Allocate) and stmt.array == array and (is_in_loop or stmt.fill is not None):
-            return False
-        if any(a.array == array and (not is_in_loop or isinstance(stmt, ir.Call)) for a in accesses(stmt)):
-            return False
-    return True
+    return array in facts.owners(store.path) and all(map(is_index_arithmetic, store.target.subscripts))
+
+
+def may_use_tape(stmt: ir.Stmt, is_in_loop: bool) -> bool:
+    """Whether `stmt`, which mentions an array that iterations of a loop own, in that loop or out of it, may find a part
+    of a tape in its place."""
+    if isinstance(stmt, ir.Allocate):
+        return not is_in_loop and stmt.fill is None
+    return is_in_loop and not isinstance(stmt, ir.Call)
 
 
 def with_expanded(body: Body, expanded: Mapping[str, TapeStore]) -> Body:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from loopdiff.ad.facts import Facts, is_open
 from loopdiff.ad.tape.plan import Scope, Tape, TapeCounter, TapeStore, trips
@@ -67,6 +67,10 @@ class Recorder:
     rewrite: Callable[[ir.Expr, Path], ir.Expr] = lambda expr, path: expr
     is_guarded: bool = False
     left_out: tuple[TapeStore, ...] = ()
+    placed: dict[tuple[Path, str], list[TapeStore]] = field(
+        default_factory=dict
+    )  # the first `seen` stores of the scope
+    seen: int = 0
 
     def sweep(self, body: tuple[ir.Stmt, ...], prefix: Path) -> tuple[ir.Stmt, ...]:
         """The scope's body with counters started, recordings inserted and, for the function, totals kept."""
@@ -80,8 +84,11 @@ class Recorder:
         return (*start, *inner, *at_end, *keep)
 
     def stores(self, path: Path, when: str) -> list[TapeStore]:
-        stores = (s for s in self.tape.stores if s not in self.left_out)
-        found = [s for s in stores if s.scope == self.scope and s.path == path and s.when == when]
+        for store in self.tape.stores[self.seen :]:  # to rewrite an expression may add some
+            if store.scope == self.scope and store not in self.left_out:
+                self.placed.setdefault((store.path, store.when), []).append(store)
+        self.seen = len(self.tape.stores)
+        found = self.placed.get((path, when), ())
         inside = (*path, 0) if when == "end" else path
         return [replace(s, value=self.rewrite(self.strictly(s.value, path), inside)) for s in found]
 
