@@ -38,13 +38,8 @@ from loopdiff.source.words import Text
 from loopdiff.specialize.declared import declared_type, is_declaration, types_of
 from loopdiff.specialize.derivatives import InPrograms
 from loopdiff.specialize.gradients import record_type
-from loopdiff.specialize.specialization import (
-    AnyProgram,
-    GradientProgram,
-    Program,
-    Specialization,
-    require_scalar_result,
-)
+from loopdiff.specialize.programs import GradientProgram, Program
+from loopdiff.specialize.specialization import AnyProgram, Specialization, require_scalar_result
 
 if TYPE_CHECKING:
     from loopdiff.ad.tape.sweeps import SweepForm

@@ -36,7 +36,8 @@ from loopdiff.specialize.gradients import record_type
 
 if TYPE_CHECKING:
     from loopdiff.calls.runs import ReverseRun
-    from loopdiff.specialize.specialization import Program, Specialization
+    from loopdiff.specialize.programs import Program
+    from loopdiff.specialize.specialization import Specialization
 
 Names = tuple[str, ...] | None
 MOST_KNOWN = 100  # structures of one function: each new lambda that it is given is another

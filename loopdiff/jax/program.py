@@ -22,7 +22,8 @@ from loopdiff.jax.second import differentiable_forward, differentiable_reverse, 
 from loopdiff.memory.arena import EXTENT_NAMES, Sizes, aligned_block
 from loopdiff.pipeline.stages import for_others
 from loopdiff.specialize.interface import is_complex
-from loopdiff.specialize.specialization import Specialization, pullback_of
+from loopdiff.specialize.programs import pullback_of
+from loopdiff.specialize.specialization import Specialization
 from loopdiff.specialize.units import Unit
 
 Shape = tuple[int, ...]

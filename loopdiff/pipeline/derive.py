@@ -127,17 +127,29 @@ def choose_wrt(normal: ir.LoopSet, stages: Stages) -> tuple[str, ...]:
 def derive_sweeps(
     normal: ir.LoopSet, wrt: tuple[str, ...], tape: PlanPolicy, stages: Stages, form: SweepForm = "sums"
 ) -> Sweeps:  # fmt: skip
-    """Forward and reverse sweep and the plan between them. Raises DifferentiationError (LD4xx).
+    """Forward and reverse sweep and the plan between them, in a form. Raises DifferentiationError (LD4xx)."""
+    return sweeps_in_form(normal, wrt, plan_sweeps(normal, wrt, tape, stages), stages, form)
+
+
+def plan_sweeps(normal: ir.LoopSet, wrt: tuple[str, ...], tape: PlanPolicy, stages: Stages) -> Sweeps:
+    """The sweeps, in no form yet. Raises DifferentiationError (LD4xx)."""
+    from loopdiff.ad.reverse import build_sweeps
+
+    return stages.run("sweeps", build_sweeps, normal, wrt, tape)
+
+
+def sweeps_in_form(
+    normal: ir.LoopSet, wrt: tuple[str, ...], sweeps: Sweeps, stages: Stages, form: SweepForm
+) -> Sweeps:  # fmt: skip
+    """What `plan_sweeps` found, in a form.
 
     In the form `sums` the reverse sweep adds to all buffers. As a `pullback` it is given cotangents of the arrays that
     the function writes, as a `gradient` none; what it is not given starts at zero, whatever the buffers hold, and
     those that are no gradients are left with anything in them.
     """
     from loopdiff.ad.fresh import start_adjoints
-    from loopdiff.ad.reverse import build_sweeps
     from loopdiff.passes.storage.cotangent_copies import keep_cotangents
 
-    sweeps = stages.run("sweeps", build_sweeps, normal, wrt, tape)
     started, forgotten = start_adjoints(normal, sweeps, wrt, form)
     scratch = frozenset(a.name for a in started.arrays if a.extents is not None and a.role == "adjoint")
     reverse = after("REVERSE", started, stages, dead=scratch, forgotten=forgotten)
@@ -226,11 +238,10 @@ def derive_one_pass(
     reverse: ir.LoopSet,
     wrt: tuple[str, ...],
     stages: Stages,
-    in_rows: bool = False,
 ) -> ir.LoopSet | None:
     """The value and the gradient of a function with one floating result as one function, where loops of both sweeps run
     together so that less is kept, or arrays of the reverse sweep are copies; None where neither is so. For sums that
-    may run in any order. `in_rows`: None where anything is kept for more than a row.
+    may run in any order.
     """
     from loopdiff.passes.sweeps.sweep_fusion import in_one_pass
     from loopdiff.pipeline.both import BothSweeps
@@ -240,7 +251,7 @@ def derive_one_pass(
     both = derive_gradient(normal, last.forward, last.reverse, (), wrt, True, stages)
     fewer = after("GRADIENT", both, stages)
     found = stages.run("one pass", in_one_pass, fewer, recorded) or (None if fewer is both else fewer)
-    if found is None or (in_rows and keeps_any_whole(found, forward)):
+    if found is None:
         return None
     return replace(start_unseen(found, stages), name=f"{normal.name}_value_and_gradient")
 

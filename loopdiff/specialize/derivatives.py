@@ -15,13 +15,8 @@ from loopdiff.ir.names import tail_names
 from loopdiff.pipeline.derive import derive_tangent, start_unseen
 from loopdiff.settings.options import Options
 from loopdiff.source.functions import plain_function
-from loopdiff.specialize.specialization import (
-    AnyProgram,
-    GradientProgram,
-    Program,
-    Specialization,
-    require_scalar_result,
-)
+from loopdiff.specialize.programs import GradientProgram, Program
+from loopdiff.specialize.specialization import AnyProgram, Specialization, require_scalar_result
 
 
 class InPrograms:

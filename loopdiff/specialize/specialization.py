@@ -6,15 +6,14 @@ import ast
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from threading import RLock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
-from loopdiff.cache.keys import Identity, digest_of, identity_of
+from loopdiff.cache.keys import Identity, digest_of
 from loopdiff.cache.store import Store
 from loopdiff.errors import DifferentiationError
 from loopdiff.errors.codes import reject
-from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.capture import ArgumentType
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import ArrayType, ScalarType
@@ -31,31 +30,27 @@ from loopdiff.pipeline.derive import (
     arrange_one_pass,
     arrange_primal_rows,
     arrange_rows,
-    bind_types,
     calls_functions,
     choose_wrt,
-    derive_gradient,
     derive_one_pass,
-    derive_pullback,
     derive_sparsity,
-    derive_sweeps,
     derive_tangent,
-    looked_through,
-    lower,
+    keeps_any_whole,
     plain_buffers,
-    read,
+    plan_sweeps,
+    sweeps_in_form,
 )
-from loopdiff.pipeline.stages import Progress, Stages
-from loopdiff.settings.options import Options, PlanPolicy, TapePolicy, is_whole_compiler
+from loopdiff.pipeline.stages import Stages
+from loopdiff.settings.options import Options, PlanPolicy, TapePolicy
 from loopdiff.settings.requests import NOTHING, Request, Requests
 from loopdiff.source.functions import SourceFunction
 from loopdiff.specialize.gradients import record_type
-from loopdiff.specialize.interface import Interface, interface_of
+from loopdiff.specialize.interface import Interface
 from loopdiff.specialize.results import is_floating, refuse_integers, result_types
 from loopdiff.specialize.units import Plan, SweepName, SweepUnits, Unit, kept_plan
 
 if TYPE_CHECKING:
-    from loopdiff.ad.tape.sweeps import SweepForm
+    from loopdiff.ad.tape.sweeps import SweepForm, Sweeps
     from loopdiff.frontend.parse import Surface
     from loopdiff.mapping.loops import Arranged
 
@@ -66,95 +61,33 @@ GENERATED = (
 )  # fmt: skip
 
 
-class Program:
-    """The decorated function, read when it is decorated: later changes of the names it uses mean nothing.
+class AnyProgram(Protocol):
+    """What a Specialization is of: a function as it was written, or one that is derived from another."""
 
-    `surface` is its surface LoopSet if that is the same for all types. `has_structures`: it is called by its leaves.
-    """
-
-    def __init__(self, source: SourceFunction, options: Options, sources: Sources | None = None) -> None:
-        self.source, self.options = source, options
-        self.stages = Stages(source.name, Progress(source.name, options.progress))
-        self.lock, self.sources = RLock(), sources or Sources()
-        self.sources.read(source)
-        is_kept = options.cache and is_whole_compiler()
-        self.identity = identity_of(source, self.sources) if is_kept else Identity()
-        self.key = self.identity.key
-        store = Store(self.key, self.identity.homes)
-        found = store.load("surface")
-        if found is None:
-            found = looked_through(source, self.sources, self.stages)
-            store.save("surface", found)
-        self.surface, self.has_structures = found
+    source: SourceFunction
+    surface: ir.LoopSet | None
+    options: Options
+    stages: Stages
+    lock: RLock
+    identity: Identity
+    key: str | None
+    has_value: bool  # whether results come before the gradients, if it gives any
 
     def read(self, types: Mapping[str, ArgumentType], stages: Stages) -> Surface:
         """The function as it was written, for arguments of `types`."""
-        return read(self.source, self.sources, types, stages)
+        ...
 
     def lower(self, spec: Specialization) -> ir.LoopSet:
         """The normal LoopSet for the types of `spec`."""
-        return lower(spec.surface.ls, spec.types, spec.stages, spec.options.fastmath)
+        ...
 
     def interface(self, spec: Specialization) -> Interface:
-        return interface_of(bind_types(spec.surface.ls, spec.types, spec.stages), spec.normal)
+        """What the caller of `spec` passes and gets."""
+        ...
 
-
-class GradientProgram:
-    """The gradient of a program, as a program: its own output, which the transforms take like any other.
-
-    `specialize` gives the program's sweeps for argument types, `wrt` is what they were asked to differentiate.
-    `has_value`: the program's result comes before the gradients.
-    """
-
-    def __init__(
-        self,
-        inner: AnyProgram,
-        specialize: Callable[[Mapping[str, ArgumentType]], Specialization],
-        wrt: tuple[str, ...] | None,
-        options: Options,
-        has_value: bool,
-    ) -> None:
-        self.specialize, self.has_value = specialize, has_value
-        self.source, self.surface, self.stages, self.lock = inner.source, inner.surface, inner.stages, inner.lock
-        self.read, self.identity, self.options = inner.read, inner.identity, options
-        parts = ["gradient", repr(wrt), inner.options.key, repr(has_value)]
-        self.key = digest_of([inner.key, *parts]) if inner.key is not None and options.cache else None
-
-    def lower(self, spec: Specialization) -> ir.LoopSet:
-        """The gradient's LoopSet for the types of `spec`. DifferentiationError (LD404) if there is no gradient."""
-        inner = self.specialize(spec.types)
-        require_scalar_result(inner)
-        plan = inner.plan()
-        return derive_gradient(
-            inner.normal, plan.forward, plan.reverse, plan.count_names, inner.wrt, self.has_value, spec.stages
-        )
-
-    def interface(self, spec: Specialization) -> Interface:
-        inner = self.specialize(spec.types)
-        return inner.interface.of_gradient(inner.wrt_of_caller, self.has_value)
-
-
-class PullbackProgram:
-    """The gradients of `inner` for any seeds and cotangents, as a program of the arguments and of these."""
-
-    def __init__(self, inner: Specialization) -> None:
-        program = inner.program
-        self.inner, self.source, self.surface, self.read = inner, program.source, program.surface, program.read
-        self.stages, self.lock, self.identity = program.stages, program.lock, program.identity
-        self.options = replace(program.options, schedule=())
-        self.key = None if program.key is None else digest_of([program.key, "pullback", repr(inner.wrt)])
-
-    def lower(self, spec: Specialization) -> ir.LoopSet:
-        """The pullback's LoopSet, for the types of `inner`."""
-        inner, plan = self.inner, self.inner.plan()
-        return derive_pullback(inner.normal, plan.forward, plan.reverse, plan.count_names, inner.wrt, spec.stages)
-
-    def interface(self, spec: Specialization) -> Interface:
-        """Real throughout: complex values are taken apart before, and put together after."""
-        return interface_of(spec.normal, spec.normal)
-
-
-AnyProgram = Program | GradientProgram | PullbackProgram
+    def inner(self, types: Mapping[str, ArgumentType], /) -> Specialization | None:
+        """What it is the gradient of, if it is one, for `types`."""
+        ...
 
 
 class Specialization:
@@ -239,7 +172,7 @@ class Specialization:
     @property
     def inner(self) -> Specialization | None:
         """What this is the gradient of, if it is one."""
-        return self.program.specialize(self.types) if isinstance(self.program, GradientProgram) else None
+        return self.program.inner(self.types)
 
     @property
     def count_names(self) -> tuple[str, ...]:
@@ -249,7 +182,7 @@ class Specialization:
     @property
     def record(self) -> type[tuple[Any, ...]] | None:
         """The named tuple that the results make."""
-        if self.inner is None or not isinstance(self.program, GradientProgram) or self.program.has_value:
+        if self.inner is None or self.program.has_value:
             return None
         return record_type("Gradients", self.inner.wrt_of_caller)
 
@@ -338,9 +271,22 @@ class Specialization:
 
     def plan(self, form: SweepForm = "sums", tape: PlanPolicy | None = None) -> Plan:
         """The sweeps in one of their forms, under the tape policy of the options, or under `tape`."""
-        wrt, policy = self.wrt, tape or self.options.tape
-        label = f"plan-{form}-{policy}-{digest_of(list(wrt))[:12]}"
-        return self.kept(label, lambda: kept_plan(derive_sweeps(self.normal, wrt, policy, self.stages, form)))
+        policy = tape or self.options.tape
+        label = f"plan-{form}-{policy}-{digest_of(list(self.wrt))[:12]}"
+        return self.kept(label, lambda: self.planned(form, policy))
+
+    def planned(self, form: SweepForm, policy: PlanPolicy) -> Plan:
+        """`plan`, not from disk; the same object for policies that keep the same."""
+        is_like_rows = policy == "auto" and "built rows" in self.made and self.built("auto") == self.built("rows")
+        found = "rows" if is_like_rows else policy
+        return self.once(
+            f"planned {form} {found}",
+            lambda: kept_plan(sweeps_in_form(self.normal, self.wrt, self.built(found), self.stages, form)),
+        )
+
+    def built(self, policy: PlanPolicy) -> Sweeps:
+        """Sweeps under a tape policy, in no form."""
+        return self.once(f"built {policy}", lambda: plan_sweeps(self.normal, self.wrt, policy, self.stages))
 
     def sweeps(self, form: SweepForm, tape: TapePolicy) -> SweepUnits:
         return self.once(f"sweeps {form} {tape}", lambda: self.make_sweeps(form, tape))
@@ -403,20 +349,23 @@ class Specialization:
             and not options.autotune
         )
 
-    def one_pass_of(self, policy: PlanPolicy | None = None, in_rows: bool = False) -> ir.LoopSet | None:
+    def one_pass_of(self, plan: Plan) -> ir.LoopSet | None:
         """Both sweeps of a plan in one pass; none where something has to be counted before."""
-        plan = self.plan("gradient", policy)
         if plan.count_names:
             return None
-        return derive_one_pass(self.normal, plan.forward, plan.reverse, self.wrt, self.stages, in_rows)
+        return derive_one_pass(self.normal, plan.forward, plan.reverse, self.wrt, self.stages)
 
     def find_one_pass(self) -> ir.LoopSet | None:
-        found = self.one_pass_of("rows", in_rows=True) if calls_functions(self.normal) else None
-        found = found or self.one_pass_of()
+        rows = self.plan("gradient", "rows") if calls_functions(self.normal) else None
+        found = None if rows is None else self.one_pass_of(rows)
+        if rows is None or found is None or keeps_any_whole(found, rows.forward):
+            plain = self.plan("gradient")
+            found = found if plain == rows else self.one_pass_of(plain)
         if found is None:
             return None
-        rows = arrange_one_pass(found, self.stages)
-        return rows if not self.options.parallel or runs_on_threads(rows, self.options, self.stages) else None
+        arranged = arrange_one_pass(found, self.stages)
+        is_as_asked = not self.options.parallel or runs_on_threads(arranged, self.options, self.stages)
+        return arranged if is_as_asked else None
 
     def is_plain_gradient(self, name: str) -> bool:
         """Whether the gradient by `name` is a number or a C-ordered array."""
@@ -476,18 +425,6 @@ class Specialization:
     ) -> tuple[str, float | None]:  # fmt: skip
         """The launch plan of `unit` in words, and the nanoseconds that it takes at least, where `shapes` are known."""
         return explain_for_cuda(unit.ls, self.options, unit.requests, self.stages, unit.reader, shapes, values)
-
-
-def pullback_of(inner: Specialization) -> Specialization:
-    """The pullback of `inner`, differentiable by what `inner` is, and by seeds and cotangents."""
-
-    def make() -> Specialization:
-        made = Specialization(PullbackProgram(inner), inner.types, None)
-        given = made.normal.params[len(inner.normal.params) :]
-        made.requested = (*inner.wrt, *(n for n in given if n not in inner.plan().count_names))
-        return made
-
-    return inner.once("pullback", make)
 
 
 def require_scalar_result(spec: Specialization) -> None:

@@ -1,0 +1,140 @@
+"""What a Specialization is of: the decorated function, its gradient, its pullback."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from threading import RLock
+from typing import TYPE_CHECKING
+
+from loopdiff.cache.keys import Identity, digest_of, identity_of
+from loopdiff.cache.store import Store
+from loopdiff.frontend.callees import Sources
+from loopdiff.frontend.capture import ArgumentType
+from loopdiff.ir import nodes as ir
+from loopdiff.pipeline.derive import (
+    bind_types,
+    derive_gradient,
+    derive_pullback,
+    looked_through,
+    lower,
+    read,
+)
+from loopdiff.pipeline.stages import Progress, Stages
+from loopdiff.settings.options import Options, is_whole_compiler
+from loopdiff.source.functions import SourceFunction
+from loopdiff.specialize.interface import Interface, interface_of
+from loopdiff.specialize.specialization import AnyProgram, Specialization, require_scalar_result
+
+if TYPE_CHECKING:
+    from loopdiff.frontend.parse import Surface
+
+
+class Program:
+    """The decorated function, read when it is decorated: later changes of the names it uses mean nothing.
+
+    `surface` is its surface LoopSet if that is the same for all types. `has_structures`: it is called by its leaves.
+    """
+
+    has_value = True
+
+    def __init__(self, source: SourceFunction, options: Options, sources: Sources | None = None) -> None:
+        self.source, self.options = source, options
+        self.stages = Stages(source.name, Progress(source.name, options.progress))
+        self.lock, self.sources = RLock(), sources or Sources()
+        self.sources.read(source)
+        is_kept = options.cache and is_whole_compiler()
+        self.identity = identity_of(source, self.sources) if is_kept else Identity()
+        self.key = self.identity.key
+        store = Store(self.key, self.identity.homes)
+        found = store.load("surface")
+        if found is None:
+            found = looked_through(source, self.sources, self.stages)
+            store.save("surface", found)
+        self.surface, self.has_structures = found
+
+    def read(self, types: Mapping[str, ArgumentType], stages: Stages) -> Surface:
+        """The function as it was written, for arguments of `types`."""
+        return read(self.source, self.sources, types, stages)
+
+    def lower(self, spec: Specialization) -> ir.LoopSet:
+        """The normal LoopSet for the types of `spec`."""
+        return lower(spec.surface.ls, spec.types, spec.stages, spec.options.fastmath)
+
+    def interface(self, spec: Specialization) -> Interface:
+        return interface_of(bind_types(spec.surface.ls, spec.types, spec.stages), spec.normal)
+
+    def inner(self, types: Mapping[str, ArgumentType], /) -> None:
+        """It is no gradient."""
+
+
+class GradientProgram:
+    """The gradient of a program, as a program: its own output, which the transforms take like any other.
+
+    `specialize` gives the program's sweeps for argument types, `wrt` is what they were asked to differentiate.
+    `has_value`: the program's result comes before the gradients.
+    """
+
+    def __init__(
+        self,
+        inner: AnyProgram,
+        specialize: Callable[[Mapping[str, ArgumentType]], Specialization],
+        wrt: tuple[str, ...] | None,
+        options: Options,
+        has_value: bool,
+    ) -> None:
+        self.inner, self.has_value = specialize, has_value
+        self.source, self.surface, self.stages, self.lock = inner.source, inner.surface, inner.stages, inner.lock
+        self.read, self.identity, self.options = inner.read, inner.identity, options
+        parts = ["gradient", repr(wrt), inner.options.key, repr(has_value)]
+        self.key = digest_of([inner.key, *parts]) if inner.key is not None and options.cache else None
+
+    def lower(self, spec: Specialization) -> ir.LoopSet:
+        """The gradient's LoopSet for the types of `spec`. DifferentiationError (LD404) if there is no gradient."""
+        inner = self.inner(spec.types)
+        require_scalar_result(inner)
+        plan = inner.plan()
+        return derive_gradient(
+            inner.normal, plan.forward, plan.reverse, plan.count_names, inner.wrt, self.has_value, spec.stages
+        )
+
+    def interface(self, spec: Specialization) -> Interface:
+        inner = self.inner(spec.types)
+        return inner.interface.of_gradient(inner.wrt_of_caller, self.has_value)
+
+
+class PullbackProgram:
+    """The gradients of `inner` for any seeds and cotangents, as a program of the arguments and of these."""
+
+    has_value = False
+
+    def __init__(self, inner: Specialization) -> None:
+        program = inner.program
+        self.of, self.source, self.surface, self.read = inner, program.source, program.surface, program.read
+        self.stages, self.lock, self.identity = program.stages, program.lock, program.identity
+        self.options = replace(program.options, schedule=())
+        self.key = None if program.key is None else digest_of([program.key, "pullback", repr(inner.wrt)])
+
+    def lower(self, spec: Specialization) -> ir.LoopSet:
+        """The pullback's LoopSet, for the types of `inner`."""
+        inner, plan = self.of, self.of.plan()
+        return derive_pullback(inner.normal, plan.forward, plan.reverse, plan.count_names, inner.wrt, spec.stages)
+
+    def interface(self, spec: Specialization) -> Interface:
+        """Real throughout: complex values are taken apart before, and put together after."""
+        return interface_of(spec.normal, spec.normal)
+
+    def inner(self, types: Mapping[str, ArgumentType], /) -> None:
+        """It gives what it differentiates no value."""
+
+
+def pullback_of(inner: Specialization) -> Specialization:
+    """The pullback of `inner`, differentiable by what `inner` is, and by seeds and cotangents."""
+
+    def make() -> Specialization:
+        made = Specialization(PullbackProgram(inner), inner.types, None)
+        given = made.normal.params[len(inner.normal.params) :]
+        made.requested = (*inner.wrt, *(n for n in given if n not in inner.plan().count_names))
+        return made
+
+    return inner.once("pullback", make)
