@@ -97,6 +97,12 @@ ACCEPTED: tuple[Construct, ...] = (
         "0.1",
         "Checked at every call; raises ArgumentError (LD332).",
     ),
+    Construct(
+        "raise",
+        'if n < 0:\n    raise ValueError(f"n is {n}")\nx[0] = n',
+        "0.1",
+        "As `assert` of what leads there: ArgumentError, whose message has the name of the exception and its text.",
+    ),
     Construct("scalar locals", "t = 0.0\nfor i in range(n):\n    t += x[i]\ny[0] = t", "0.1"),
     Construct(
         "tuple assignment and swap",

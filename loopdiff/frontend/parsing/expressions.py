@@ -16,7 +16,7 @@ from loopdiff.frontend.arrays.subscripts import is_element_of_call, subscript
 from loopdiff.frontend.arrays.values import Quantity, View, is_array
 from loopdiff.frontend.parsing.bindings import ArrayName, Cell, Given, LocalFunction, Outside
 from loopdiff.frontend.parsing.calls import element_of_call, field_of_call, parse_call
-from loopdiff.frontend.parsing.folding import binary
+from loopdiff.frontend.parsing.folding import binary, decided
 from loopdiff.frontend.parsing.order import boolean, chain, either, in_order, lazily, truth_value
 from loopdiff.frontend.parsing.outside import is_none, outside_constant, outside_value, root_is_local
 from loopdiff.frontend.parsing.state import State
@@ -143,6 +143,10 @@ def comparison(state: State, node: ast.Compare) -> Quantity:
             if state.is_local(name.id):
                 state.settle(name.id, name)
             return ir.Const(is_none(state, name) == isinstance(op, ast.Is), loc=state.source.span(node))
+        case ast.Compare(
+            left=ast.Constant(value=value), ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(None)]
+        ):
+            return ir.Const((value is None) == isinstance(op, ast.Is), loc=state.source.span(node))
         case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq() as op], comparators=[right]) if (
             first := text_of(state, left)
         ) is not None and (second := text_of(state, right)) is not None:
@@ -196,4 +200,5 @@ def condition(state: State, node: ast.expr) -> ir.Expr:
             found = state.number(node)
             if any(isinstance(e, ir.RankOf) for e in subexprs(found)):
                 state.need_types()  # with which it is decided
-            return found
+            known = decided(state.known(found))
+            return known if isinstance(known, ir.Const) else found

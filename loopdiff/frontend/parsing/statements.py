@@ -80,6 +80,8 @@ def parse_one(state: State, node: ast.stmt) -> None:
             parse_compound(state, node)
         case ast.Assert():
             parse_assert(state, node)
+        case ast.Raise(exc=ast.expr() as error, cause=None | ast.Constant(value=None)):
+            parse_raise(state, error, node)
         case ast.Pass() | ast.AnnAssign(value=None):
             pass
         case ast.Break() | ast.Continue() | ast.Return():
@@ -156,11 +158,7 @@ def parse_compound(state: State, node: ast.For | ast.While | ast.If) -> None:
 
 def parse_assert(state: State, node: ast.Assert) -> None:
     """A check at every call; in a function of NumPy that is written out, one that types decide is what it refuses."""
-    match node.msg:
-        case ast.Constant(value=str(text)):
-            pass
-        case _:
-            text = ast.unparse(node.test)
+    text = (message_of(node.msg) if node.msg is not None else None) or ast.unparse(node.test)
     span = state.source.span(node)
     holds = condition(state, node.test)
     if isinstance(holds, ir.Const) and not holds.value and is_of_numpy(state.source.home.file):
@@ -168,6 +166,34 @@ def parse_assert(state: State, node: ast.Assert) -> None:
         state.is_dead = True
         return
     state.out.append(ir.Require(holds, "LD332", f"assertion failed: {text}", loc=span))
+
+
+def parse_raise(state: State, error: ast.expr, node: ast.Raise) -> None:
+    """A check that fails for every call that comes here; what follows is never reached."""
+    match error:
+        case ast.Call(func=kind, args=args, keywords=[]):
+            parts = [message_of(a) or f"{{{ast.unparse(a)}}}" for a in args]
+        case kind:
+            parts = []
+    known = state.outside(kind)
+    if not isinstance(known, type) or not issubclass(known, Exception):
+        message = f"`raise {ast.unparse(error)}` raises something that is no class of exceptions here"
+        state.reject("LD103", message, keyword_span(state, node), 'write `raise ValueError("...")`')
+    span, text = state.source.span(node), ast.unparse(kind) + (": " if parts else "") + ", ".join(parts)
+    state.out.append(ir.Require(ir.Const(False, loc=span), "LD332", text, loc=span))
+    state.is_dead = True
+
+
+def message_of(node: ast.expr) -> str | None:
+    """A text that is written out, with what it is formatted with in braces."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.JoinedStr(values=values):
+            parts = (v.value if isinstance(v, ast.FormattedValue) else v for v in values)
+            return "".join(p.value if isinstance(p, ast.Constant) else f"{{{ast.unparse(p)}}}" for p in parts)  # type: ignore[misc]
+        case _:
+            return None
 
 
 def parse_bare_expression(state: State, node: ast.stmt, value: ast.expr) -> None:

@@ -23,7 +23,9 @@ OVERRIDDEN = (
     "__getattribute__", "__getattr__", "__setattr__", "__getitem__", "__iter__", "__len__", "__contains__",
 )  # fmt: skip
 CHANGING = ("at", "copyto", "fill", "fill_diagonal", "itemset", "partition", "put", "put_along_axis", "sort")
-KNOWN = (str, bytes, Enum, np.dtype, type, type(None), FunctionType, BuiltinFunctionType, ModuleType, np.ufunc)
+KNOWN = (
+    str, bytes, Enum, np.dtype, type, type(None), FunctionType, BuiltinFunctionType, ModuleType, np.ufunc, type(np.sum),
+)  # fmt: skip
 VIEWS = ("items", "keys", "values", "get", "_replace")
 FIELDS = frozenset((*ARRAY_ATTRIBUTES, *METHODS, *dir(np.ndarray)))
 

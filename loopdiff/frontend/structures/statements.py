@@ -73,6 +73,9 @@ def statement(scope: Scope, node: ast.stmt) -> bool:
         case ast.Return(value=value):
             returned(scope, value, node)
             return False
+        case ast.Raise():
+            scope.out.append(node)
+            return False
         case ast.FunctionDef(name=name):
             scope.hold(name, PLAIN, node)
             made = scope.walk.rewrite(scope, node)
