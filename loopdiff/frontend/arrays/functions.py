@@ -12,6 +12,7 @@ import numpy as np
 
 from loopdiff.frontend.arrays.accumulations import negated_term
 from loopdiff.frontend.arrays.allocation import ElementType, allocate_array, element_type, is_allocation
+from loopdiff.frontend.arrays.broadcasting import positions_in, require_fit
 from loopdiff.frontend.arrays.constructions import MAKERS, is_written_out, literal, triangle
 from loopdiff.frontend.arrays.contractions import LETTERS, dot, einsum, inner, matmul, outer, sum_of_products
 from loopdiff.frontend.arrays.element_types import dtype_of
@@ -21,7 +22,7 @@ from loopdiff.frontend.arrays.integers import plus
 from loopdiff.frontend.arrays.nests import copied_view, store_array
 from loopdiff.frontend.arrays.reductions import reduced
 from loopdiff.frontend.arrays.shapes import array_extents, may_be_array, shaped
-from loopdiff.frontend.arrays.subscripts import subscripted
+from loopdiff.frontend.arrays.subscripts import subscripted, target_part
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, hole, is_array
 from loopdiff.frontend.arrays.views import (
     Call,
@@ -33,7 +34,9 @@ from loopdiff.frontend.arrays.views import (
     flip,
     is_contiguous,
     moveaxis,
+    read_only,
     reshaped,
+    squeeze,
     swapaxes,
     taken,
     transpose,
@@ -250,6 +253,20 @@ def reshape(state: State, call: Call) -> Quantity:
     return reshaped(state, array, extents, call.node)
 
 
+def broadcast_to(state: State, call: Call) -> Quantity:
+    """A view that repeats elements, to which NumPy forbids to write."""
+    array, span = as_array(call.array), state.source.span(call.node)
+    shape = shape_of(state, [call.given["shape"]], call.node) or []
+    extents = [e for e in shape if e is not None]
+    if len(extents) < len(shape) or len(shape) < max(array.rank, 1):
+        return state.reject("LD110", f"`{ast.unparse(call.node)}` needs an extent for each axis", call.node)
+    if not isinstance(array, View):
+        held = array if array.rank else ArrayValue((ir.Const(1, loc=span),), array.element)
+        array = copied_view(state, held, "held", span)
+    require_fit(state, array, extents, span)
+    return read_only(taken(array, positions_in(state, array, extents), extents))
+
+
 def shape_of(state: State, nodes: Sequence[ast.expr], at: ast.AST) -> list[ir.Expr | None] | None:
     """A shape written as numbers, a tuple of them or `A.shape`; None in it for -1. None after a rejection."""
     match nodes:
@@ -335,6 +352,7 @@ BY_NAME = {
     "transpose": ArrayFunction("transpose", transpose, ("axes",), takes_more=True),
     "reshape": ArrayFunction("reshape", reshape, ("shape",), needed=1, takes_more=True),
     "swapaxes": ArrayFunction("swapaxes", swapaxes, ("axis1", "axis2"), needed=2),
+    "squeeze": ArrayFunction("squeeze", squeeze, ("axis",)),
 }
 METHODS = {
     **BY_NAME,
@@ -357,6 +375,7 @@ FUNCTIONS: dict[Any, ArrayFunction] = {
     np.triu: ArrayFunction("triu", partial(triangle_of, True), ("k",), first="m"),
     np.tril: ArrayFunction("tril", partial(triangle_of, False), ("k",), first="m"),
     np.moveaxis: ArrayFunction("moveaxis", moveaxis, ("source", "destination"), needed=2),
+    np.broadcast_to: ArrayFunction("broadcast_to", broadcast_to, ("shape",), needed=1, first="array"),
     np.expand_dims: ArrayFunction("expand_dims", expand_dims, ("axis",), needed=1),
 }  # fmt: skip
 
@@ -401,7 +420,7 @@ def add_at(state: State, node: ast.Call, is_negative: bool) -> None:
     array, subscripts, values = node.args
     place = ast.copy_location(ast.Subscript(array, subscripts, ast.Store()), node)
     span = state.source.span(node)
-    target = subscripted(state, place)
+    target = subscripted(state, place, target_part)
     value = state.quantity(values)
     if is_negative:
         value = combined(state, negated_term, [value], node)

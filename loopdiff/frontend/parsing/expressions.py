@@ -103,7 +103,7 @@ def operation(state: State, node: ast.UnaryOp | ast.BinOp | ast.BoolOp | ast.Com
         case ast.Compare():
             return comparison(state, node)
         case ast.IfExp(test=test, body=body, orelse=orelse):
-            cond = condition(state, test)
+            cond = chosen(state, test)
             if isinstance(cond, ir.Const):
                 return parse_quantity(state, body if cond.value else orelse)
             return either(state, cond, body, orelse, node)
@@ -200,5 +200,11 @@ def condition(state: State, node: ast.expr) -> ir.Expr:
             found = state.number(node)
             if any(isinstance(e, ir.RankOf) for e in subexprs(found)):
                 state.need_types()  # with which it is decided
-            known = decided(state.known(found))
-            return known if isinstance(known, ir.Const) else found
+            return found
+
+
+def chosen(state: State, test: ast.expr) -> ir.Expr:
+    """The condition of a branch; a constant where numbers that are known decide it."""
+    found = condition(state, test)
+    known = decided(state.known(found))
+    return known if isinstance(known, ir.Const) else found

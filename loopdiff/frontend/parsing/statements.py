@@ -14,7 +14,7 @@ from loopdiff.frontend.arrays.values import ArrayValue, View
 from loopdiff.frontend.functions import scalar_function
 from loopdiff.frontend.parsing.assignments import assign, elements, matched, parse_assign, parse_augmented
 from loopdiff.frontend.parsing.bindings import ArrayName, Bindings, Value, Varying, without_dead
-from loopdiff.frontend.parsing.expressions import condition
+from loopdiff.frontend.parsing.expressions import chosen, condition
 from loopdiff.frontend.parsing.iterables import Iteration, parse_iterable
 from loopdiff.frontend.parsing.iterations import LoopState
 from loopdiff.frontend.parsing.meanings import local_function
@@ -251,7 +251,7 @@ def keyword_span(state: State, node: ast.stmt) -> Span:
 # -- branches ------------------------------------------------------------------------------------------------
 def parse_if(state: State, node: ast.If) -> None:
     """A branch on a constant leaves only what is taken; otherwise both are parsed from the same bindings."""
-    cond = condition(state, node.test)
+    cond = chosen(state, node.test)
     if isinstance(cond, ir.Const):
         parse_block(state, node.body if cond.value else node.orelse)
         return

@@ -279,7 +279,8 @@ def handed_on(state: State, heads: Heads, span: Span, part: Part) -> tuple[Part,
         def renamed(expr: ir.Expr) -> ir.Expr:
             return map_expr(lambda e: cells.get(e, e) if isinstance(e, ir.Load) else e, expr)
 
-        return View(binding.array, tuple(map(renamed, binding.subscripts)), tuple(map(renamed, binding.extents)))
+        parts = (tuple(map(renamed, p)) for p in (binding.subscripts, binding.extents))
+        return View(binding.array, *parts, binding.is_read_only)
 
     found = tuple(settled(k, b) for k, b in enumerate(part))
     left = {cell: value for cell, value in copies.items() if value != ir.Load(ir.Access(cell))}
