@@ -326,6 +326,8 @@ def astype(state: State, call: Call) -> Quantity:
 def converted(state: State, call: Call, kind: ElementType | None) -> Quantity:
     """The array in elements of `kind`."""
     name = None if kind is None else kind.name
+    if kind is not None and kind.of_array is not None:
+        name = dtype_of(state, kind.of_array)
     function = scalar_function(getattr(np, {"bool": "bool_"}.get(name or "", name or ""), None))
     if function is None:
         message = f"`{ast.unparse(call.node)}` converts to a dtype that is not known here"

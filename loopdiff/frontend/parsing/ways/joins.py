@@ -67,7 +67,9 @@ def memory_like(
     if dtype is None or not all(map(state.is_fixed, extents)):
         return None
     for view in rest:
-        if view is None or view.rank != first.rank or view.is_read_only != first.is_read_only or dtype_of(state, view.array) != dtype:
+        if view is None or view.rank != first.rank or dtype_of(state, view.array) != dtype:
+            return None
+        if view.is_read_only != first.is_read_only:
             return None
         gaps = [distance(a, state.known(b)) for a, b in zip(extents, view.extents, strict=True)]
         if any(gap != 0 and not (is_checked and gap is None) for gap in gaps):
