@@ -100,11 +100,28 @@ WRITTEN: dict[Callable[..., Any], FunctionType] = {
 METHODS = {n: getattr(np, n) for n in ("argsort", "cumsum", "cumprod", "repeat", "take")}  # of arrays
 # By the name in `scipy.special`, which is not imported.
 SPECIAL = {name: f for name, f in vars(special).items() if getattr(f, "__module__", "") == special.__name__}
+# What methods of ufuncs do, which go along the first axis where none is named.
+REDUCED = {
+    np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min, np.logical_and: np.all,
+    np.logical_or: np.any, np.logaddexp: special.logsumexp,
+}  # fmt: skip
+GRIDS = {np.mgrid: building.mgrid, np.ogrid: building.ogrid}
+ACCUMULATED = {
+    np.add: running.cumsum, np.multiply: running.cumprod, np.maximum: running.accumulated_max,
+    np.minimum: running.accumulated_min,
+}  # fmt: skip
+# Parameters that are tuples or lists; what is given for others in such is an array.
+ROWS = ("axis", "shift", "reps", "pad_width", "condlist", "choicelist", "range")
 
 
 def is_of_numpy(file: str) -> bool:
     """Whether `file` is one of this folder."""
     return os.path.dirname(file) == os.path.dirname(__file__)
+
+
+def takes_arrays(function: Any) -> bool:
+    """Whether `function` stands for one of NumPy, so that lists that it is given become arrays."""
+    return any(function is f for f in (*WRITTEN.values(), *SPECIAL.values(), building.apply_at))
 
 
 def written(value: Any) -> FunctionType | None:

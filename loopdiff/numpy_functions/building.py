@@ -158,6 +158,33 @@ def meshgrid(x1, x2, x3=None, /, *, indexing="xy"):
     return left, middle, right
 
 
+def mgrid(x1, x2=None, x3=None):
+    """Coordinates along axes, those of a grid's points in one array where there are several."""
+    if x2 is None:
+        return x1
+    if x3 is None:
+        kind = np.concatenate((x1[:0], x2[:0]))
+        pair = np.empty((2, x1.shape[0], x2.shape[0]), dtype=kind.dtype)
+        pair[0], pair[1] = x1[:, None], x2
+        return pair
+    common = np.concatenate((x1[:0], x2[:0], x3[:0]))
+    out = np.empty((3, x1.shape[0], x2.shape[0], x3.shape[0]), dtype=common.dtype)
+    out[0], out[1], out[2] = x1[:, None, None], x2[:, None], x3
+    return out
+
+
+def ogrid(x1, x2=None, x3=None):
+    """Coordinates along axes, of one element along the others."""
+    if x2 is None:
+        return x1
+    if x3 is None:
+        kind = np.concatenate((x1[:0], x2[:0]))
+        return np.asarray(x1, dtype=kind.dtype)[:, None], np.asarray(x2, dtype=kind.dtype)[None, :]
+    common = np.concatenate((x1[:0], x2[:0], x3[:0]))
+    first, second = np.asarray(x1, dtype=common.dtype), np.asarray(x2, dtype=common.dtype)
+    return first[:, None, None], second[None, :, None], np.asarray(x3, dtype=common.dtype)[None, None, :]
+
+
 def append(arr, values, axis=None):
     """`values` behind `arr`, along an axis, or one after the other."""
     if axis is None:
@@ -183,6 +210,16 @@ def fill_diagonal(a, val):
     values = np.ravel(atleast_1d(val))
     for i in range(min(a.shape[0], a.shape[1])):
         a[i, i] = values[i % values.shape[0]]
+
+
+def apply_at(f, a, indices, b):
+    """`a[i] = f(a[i], v)` for one index after the other, and each number in `b`, or the only one."""
+    assert a.ndim + np.ndim(indices) == 2, "`at` of this function takes a vector, and indices along one axis"
+    values = np.ravel(atleast_1d(b))
+    n = indices.shape[0]
+    assert values.shape[0] == n or np.ndim(b) == 0, "`at` of this function takes a value for each index"
+    for i in range(n):
+        a[indices[i]] = f(a[indices[i]], values[i if np.ndim(b) > 0 else 0])
 
 
 def take(a, indices, axis=None):
@@ -211,11 +248,12 @@ def width(pad_width, axis):
     """How many elements come before and after those along an axis."""
     if not isinstance(pad_width, tuple):
         return pad_width, pad_width
+    first = pad_width[0]
     if len(pad_width) == 1:
-        return width_of(pad_width[0])
-    if isinstance(pad_width[0], tuple):
+        return width_of(first)
+    if isinstance(first, tuple):
         return width_of(pad_width[axis])
-    return pad_width[0], pad_width[1]
+    return first, pad_width[1]
 
 
 def width_of(part):

@@ -49,7 +49,7 @@ def histogram(a, bins=10, range=None, density=None, weights=None):
         assert weights.size == numbers.shape[0], "weights should have the same shape as a."
     sums = sums_in_bins(numbers, edges, np.ndim(bins) == 0, None if weights is None else weights.ravel())
     if density:
-        return sums / (edges[1:] - edges[:-1]) / sums.sum(), edges
+        return sums / (np.float64(1.0) * (edges[1:] - edges[:-1])) / sums.sum(), edges
     return sums, edges
 
 

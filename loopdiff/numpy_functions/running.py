@@ -37,8 +37,10 @@ def end_of(a, axis, value):
     one = np.array([value])
     if a.ndim == 1:
         return one
-    assert a.ndim == 2, "np.diff with a number beside more than two axes"
     lines = np.swapaxes(a, 0, axis)
+    if a.ndim == 3:
+        return np.swapaxes(np.broadcast_to(one, (1, lines.shape[1], lines.shape[2])), 0, axis)
+    assert a.ndim == 2, "np.diff with a number beside more than three axes"
     return np.swapaxes(np.broadcast_to(one, (1, lines.shape[1])), 0, axis)
 
 

@@ -83,11 +83,11 @@ def corrcoef(x, y=None, rowvar=True):
 def variables(m, y, rowvar):
     if y is not None:
         assert m.ndim + y.ndim == 2, "np.cov takes two vectors, or one matrix"
-        return np.vstack((m, y))
+        return np.float64(1.0) * np.vstack((m, y))
     assert m.ndim == 2, "np.cov takes two vectors, or one matrix"
     if rowvar:
-        return m
-    return m.T
+        return np.float64(1.0) * m
+    return np.float64(1.0) * m.T
 
 
 def products_of(rows, count):

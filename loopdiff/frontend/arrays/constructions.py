@@ -176,7 +176,7 @@ def parts_of(state: State, node: ast.Call, *names: str) -> tuple[list[Array], in
         case [ast.Tuple(elts=elts) | ast.List(elts=elts)] if (
             elts and set(given) <= {*names} and len(node.args) <= 1 + len(names)
         ):
-            arrays = [as_array(v) for v in in_order(state, elts, State.quantity)]
+            arrays = [as_array(v) for v in in_order(state, elts, array_like)]
             axis = state.number(given["axis"]) if "axis" in given else ir.Const(0)
             if isinstance(axis, ir.Const) and isinstance(axis.value, int) and all(a.rank for a in arrays):
                 return arrays, axis.value
@@ -211,11 +211,24 @@ def is_written_out(node: ast.Call) -> bool:
 
 
 def literal(state: State, node: ast.Call) -> Quantity:
-    """`np.array` of nested lists of numbers, or of arrays that all have the same shape."""
-    span, shape = state.source.span(node), shape_of(node.args[0])
-    leaves = leaves_of(node.args[0], len(shape))
-    if len(node.args) > 1 or any(k.arg != "dtype" for k in node.keywords):
+    """`np.array` of lists."""
+    if len(node.args) > 2 or any(k.arg != "dtype" or len(node.args) > 1 for k in node.keywords):
         return state.reject("LD110", f"`{ast.unparse(node.func)}` takes lists and a dtype here", node)
+    return listed(state, node.args[0])
+
+
+def array_like(state: State, node: ast.expr) -> Quantity:
+    """The value of `node`, where a list or a tuple is an array of what is in it."""
+    if not isinstance(node, ast.List | ast.Tuple):
+        return state.quantity(node)
+    state.need_types()
+    return listed(state, node)
+
+
+def listed(state: State, node: ast.expr) -> Quantity:
+    """An array of nested lists of numbers, or of arrays that all have the same shape."""
+    span, shape = state.source.span(node), shape_of(node)
+    leaves = leaves_of(node, len(shape))
     if leaves is None or 0 in shape:
         return state.reject("LD110", f"`{ast.unparse(node)}` has lists that differ in length, or are empty", node)
     parts = [as_array(of_double(v)) for v in in_order(state, leaves, State.quantity)]

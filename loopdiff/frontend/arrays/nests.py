@@ -14,7 +14,6 @@ from functools import reduce
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.accumulations import store
 from loopdiff.frontend.arrays.broadcasting import aligned, is_unit, require_fit
-from loopdiff.frontend.arrays.buffers import declare
 from loopdiff.frontend.arrays.element_types import is_truth_value
 from loopdiff.frontend.arrays.evaluated import require_elements
 from loopdiff.frontend.arrays.integers import (
@@ -32,6 +31,7 @@ from loopdiff.frontend.arrays.ranges import least
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, fill, has_holes, hole, is_hole
 from loopdiff.frontend.parsing.sites import Copy, choice_site
 from loopdiff.frontend.parsing.state import State
+from loopdiff.frontend.parsing.ways.buffers import declare
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import from_linear, linear
 from loopdiff.ir.build import nested

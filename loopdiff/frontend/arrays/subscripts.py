@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from loopdiff.frontend.arrays.allocation import constant_bound
+from loopdiff.frontend.arrays.constructions import array_like
 from loopdiff.frontend.arrays.element_types import is_truth_value
 from loopdiff.frontend.arrays.indexing import Masked, gathered, mask_target, masked
 from loopdiff.frontend.arrays.integers import maximum
@@ -171,6 +172,8 @@ def parse_subscript(state: State, node: ast.expr) -> Any:
             return Rest()
         case ast.Name() | ast.Attribute() if state.outside(node) is None:
             return NewAxis()
+        case ast.List():
+            return array_like(state, node)
         case _:
             return state.quantity(node)
 

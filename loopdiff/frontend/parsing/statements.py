@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from loopdiff.errors import Span
-from loopdiff.frontend.arrays.functions import array_statement
+from loopdiff.frontend.arrays.effects import array_statement, stored_call
 from loopdiff.frontend.arrays.integers import ONE, minus, plus
 from loopdiff.frontend.arrays.values import ArrayValue, View
 from loopdiff.frontend.functions import scalar_function
@@ -162,7 +162,7 @@ def parse_assert(state: State, node: ast.Assert) -> None:
     span = state.source.span(node)
     holds = condition(state, node.test)
     if isinstance(holds, ir.Const) and not holds.value and is_of_numpy(state.source.home.file):
-        state.reject("LD110", text, node)
+        state.reject("LD110", text, node, "call it as the language table has it, or write the loop")
         state.is_dead = True
         return
     state.out.append(ir.Require(holds, "LD332", f"assertion failed: {text}", loc=span))
@@ -200,6 +200,8 @@ def parse_bare_expression(state: State, node: ast.stmt, value: ast.expr) -> None
     if isinstance(value, ast.Constant):
         return
     text = ast.unparse(value)
+    if isinstance(value, ast.Call) and stored_call(state, value) is not None:
+        return
     if isinstance(value, ast.Call) and (found := state.whole.call(state, value)) is not MISSING:
         drop(state, found)
         return

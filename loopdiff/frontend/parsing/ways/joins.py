@@ -17,7 +17,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from loopdiff.errors import Span
-from loopdiff.frontend.arrays.buffers import declare
 from loopdiff.frontend.arrays.element_types import dtype_of
 from loopdiff.frontend.arrays.integers import distance
 from loopdiff.frontend.arrays.nests import copied_view, nest, reads_written
@@ -25,6 +24,7 @@ from loopdiff.frontend.arrays.values import View, fill
 from loopdiff.frontend.parsing.bindings import ArrayName, Binding, Bindings, Unsure
 from loopdiff.frontend.parsing.sites import ArrayEvent, Copy, JoinSite
 from loopdiff.frontend.parsing.state import State, Whole
+from loopdiff.frontend.parsing.ways.buffers import declare
 from loopdiff.frontend.parsing.ways.reach import arrays_of, others
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import ArrayType
