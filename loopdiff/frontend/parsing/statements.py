@@ -78,10 +78,8 @@ def parse_one(state: State, node: ast.stmt) -> None:
             parse_augmented(state, node)
         case ast.For() | ast.While() | ast.If():
             parse_compound(state, node)
-        case ast.Assert():
-            parse_assert(state, node)
-        case ast.Raise(exc=ast.expr() as error, cause=None | ast.Constant(value=None)):
-            parse_raise(state, error, node)
+        case ast.Assert() | ast.Raise(exc=ast.expr(), cause=None | ast.Constant(value=None)):
+            parse_check(state, node)
         case ast.Pass() | ast.AnnAssign(value=None):
             pass
         case ast.Break() | ast.Continue() | ast.Return():
@@ -154,6 +152,13 @@ def parse_compound(state: State, node: ast.For | ast.While | ast.If) -> None:
             parse_while(state, node)
         case ast.If():
             parse_if(state, node)
+
+
+def parse_check(state: State, node: ast.Assert | ast.Raise) -> None:
+    if isinstance(node, ast.Assert):
+        parse_assert(state, node)
+    elif node.exc is not None:
+        parse_raise(state, node.exc, node)
 
 
 def parse_assert(state: State, node: ast.Assert) -> None:
