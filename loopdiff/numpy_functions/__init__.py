@@ -105,7 +105,7 @@ REDUCED = {
     np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min, np.logical_and: np.all,
     np.logical_or: np.any, np.logaddexp: special.logsumexp,
 }  # fmt: skip
-GRIDS = {np.mgrid: building.mgrid, np.ogrid: building.ogrid}
+GRIDS: dict[Any, Any] = {np.mgrid: building.mgrid, np.ogrid: building.ogrid}
 ACCUMULATED = {
     np.add: running.cumsum, np.multiply: running.cumprod, np.maximum: running.accumulated_max,
     np.minimum: running.accumulated_min,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from loopdiff.numpy_functions.building import atleast_1d
@@ -30,7 +32,7 @@ def with_ends(a, axis, prepend, append):
     return np.concatenate((end_of(a, axis, prepend), a, end_of(a, axis, append)), axis=axis)
 
 
-def end_of(a, axis, value):
+def end_of(a, axis, value) -> Any:
     """`value` as a part of an array along an axis, of one element where it is a number."""
     if np.ndim(value) > 0:
         return value

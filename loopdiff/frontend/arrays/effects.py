@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import Any, cast
 
 import numpy as np
 
@@ -56,7 +57,7 @@ def array_statement(state: State, node: ast.Call) -> bool:
             add_at(state, node, state.outside(owner) is np.subtract)
             return True
         case ast.Attribute(value=owner, attr="at") if method_of_ufunc(state, node.func) and len(node.args) == 3:
-            called = ast.copy_location(ast.Constant(apply_at), node)
+            called = ast.copy_location(ast.Constant(cast(Any, apply_at)), node)
             made = ast.Call(called, [owner, *node.args], node.keywords)
             return state.whole.call(state, ast.copy_location(made, node)) is not MISSING
         case ast.Attribute(value=base, attr="fill") if root_is_local(state, base) and may_be_array(state, base):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+from typing import Any, cast
 
 import numpy as np
 
@@ -76,7 +77,7 @@ def grid_call(state: State, node: ast.expr) -> ast.Call | None:
                 function, step = np.arange, step or ast.Constant(1)
             case _:
                 return None
-        made.append(ast.Call(ast.Constant(function), [lower or ast.Constant(0), upper, step], []))
+        made.append(ast.Call(ast.Constant(cast(Any, function)), [lower or ast.Constant(0), upper, step], []))
     call = ast.copy_location(ast.Call(ast.Constant(GRIDS[grid]), made, []), node)
     for inner in ast.walk(call):
         ast.copy_location(inner, inner if hasattr(inner, "lineno") else node)

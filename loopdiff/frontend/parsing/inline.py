@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -154,7 +154,7 @@ def with_arrays(node: ast.Call, names: tuple[str, ...]) -> ast.Call:
     def made(value: ast.expr, name: str | None) -> ast.expr:
         if not isinstance(value, ast.List | ast.Tuple) or name is None or name in ROWS:
             return value
-        function = ast.copy_location(ast.Constant(np.array), value)
+        function = ast.copy_location(ast.Constant(cast(Any, np.array)), value)
         return ast.copy_location(ast.Call(function, [value], []), value)
 
     args = [made(a, name) for a, name in zip(node.args, [*names, *[None] * len(node.args)], strict=False)]
