@@ -190,6 +190,8 @@ def parse_values(
         case ast.Call(func=func, args=[a, b], keywords=[]) if state.outside(func) is divmod:
             (left, right), span = in_order(state, (a, b), State.number), state.source.span(node)
             return binary(Op.FLOORDIV, left, right, span), binary(Op.MOD, left, right, span)
+        case ast.Call(func=func, args=[row], keywords=[]) if any(state.outside(func) is k for k in (tuple, list)):
+            return parse_values(state, row, target, is_late)
         case ast.Call():
             found = state.whole.call(state, node)
             return (

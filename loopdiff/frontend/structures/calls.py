@@ -102,6 +102,9 @@ def leading(node: ast.AST | None) -> Iterator[int]:
     match node:
         case ast.Subscript(value=first) | ast.Attribute(value=first) | ast.BinOp(left=first) | ast.Compare(left=first):
             yield from leading(first)
+        case ast.IfExp(test=first):
+            yield id(node)
+            yield from leading(first)
         case ast.Call(func=function, args=args):
             yield id(node)
             parts = [*([function.value] if isinstance(function, ast.Attribute) else []), *args]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import functools
 import math
 from dataclasses import replace
 from typing import Any, cast
@@ -49,6 +50,8 @@ def of_builtin(scope: Scope, node: ast.Call) -> Tree | None:
         return None if items is None else in_row("list" if function is sorted else "tuple", tuple(items))
     if any(function is f for f in (sum, math.prod, max, min, any, all)) and len(node.args) == 1 and not node.keywords:
         return total(scope, function, node)
+    if function is functools.reduce and 1 < len(node.args) < 4 and not node.keywords:
+        return reduced(scope, node)
     if function is dataclasses.replace and len(node.args) == 1:
         tree = base_of(scope, node.args[0])
         found = replaced(scope, tree, node) if isinstance(tree, Branch) else None
@@ -100,6 +103,20 @@ def total(scope: Scope, function: Any, node: ast.Call) -> Tree | None:
     if not values:
         return scope.reject(f"`{ast.unparse(node)}` is of no values", node)
     return Leaf(values[0] if len(values) == 1 else copied(node, args=values))
+
+
+def reduced(scope: Scope, node: ast.Call) -> Tree | None:
+    """`functools.reduce` over items that are known: calls of the function in each other."""
+    items = items_of(scope, node.args[1])
+    if items is None:
+        return None
+    values = [*node.args[2:], *(display_of(scope, i, node) for i in items)]
+    if not values:
+        return scope.reject(f"`{ast.unparse(node)}` is of no values", node)
+    found = values[0]
+    for value in values[1:]:
+        found = ast.copy_location(ast.Call(node.args[0], [found, value], []), node)
+    return element(scope, found)
 
 
 def method(scope: Scope, tree: Branch, attr: str, node: ast.Call) -> Tree:
