@@ -275,8 +275,8 @@ ACCEPTED: tuple[Construct, ...] = (
         'd = {"a": s, "b": B[0]}\nd["a"] *= 2.0\nd = {**d, "a": d["a"] + 1.0}\nfirst, *rest = parts\n'
         'y[0] = d["a"] + first[0] + len(rest) + shape[1]',
         "0.1",
-        "Names become variables, one for each value. Subscripts are known. What others may have is not changed. Also "
-        "`if parts:`, `a, b = (x, s) if s > 0.0 else (y, 1.0)` and `functools.reduce(f, parts)`.",
+        "Names become variables, one for each value. Subscripts are known. What others may have is not changed. "
+        "Also `if parts:`, `a, b = (x, s) if s > 0.0 else (y, 1.0)`, and `reduce` and `partial` of `functools`.",
     ),
     Construct(
         "for over lists, zip, enumerate and dictionaries",

@@ -301,6 +301,10 @@ def known_lengths(x, s):
     return z, a[0] * others[1][1] + d["rest"]
 
 
+def weighted(c, v, k):
+    return c * v + k
+
+
 @shows("lists, tuples and dictionaries of known length", vector(), vector(), 0.7)
 def chosen_structures(x, y, s):
     out = []
@@ -315,7 +319,9 @@ def chosen_structures(x, y, s):
     for _ in range(2):
         low, high = (high, low) if x[1] > high else (0.5 * low, high)
     c, d = tuple(out[2][:2])
-    product = functools.reduce(lambda u, w: u * w, [s, c, high])
+    shifted = functools.partial(weighted, high, k=c)
+    high = 0.5
+    product = functools.reduce(lambda u, w: u * w, [s, c, shifted(high)]) - functools.partial(np.add, s)(c)
     return functools.reduce(np.add, out), b * k, low - high * product, d if out else 0.0
 
 
