@@ -155,15 +155,17 @@ def is_shape(node: ast.expr) -> bool:
 def may_write(source: SourceFunction, sources: Sources) -> bool:
     """Whether the function, or one that it calls, may change an array that it is given. Those of NumPy do not."""
     own = [one for one in reached(source, sources) if not is_of_numpy(one.home.file)]
-    return any(is_write(node) for one in own for node in ast.walk(one.node))
+    return any(is_write(one, node) for one in own for node in ast.walk(one.node))
 
 
-def is_write(node: ast.AST) -> bool:
+def is_write(source: SourceFunction, node: ast.AST) -> bool:
     match node:
         case ast.AugAssign() | ast.Subscript(ctx=ast.Store()) | ast.keyword(arg="out"):
             return True
-        case ast.Call(func=ast.Attribute(attr=attr)):
-            return attr in CHANGING
+        case ast.Call(func=function, args=args):
+            value = source.outer.get(dotted_name(function) or "")
+            name = function.attr if isinstance(function, ast.Attribute) else getattr(value, "__name__", "")
+            return name in CHANGING or (isinstance(value, np.ufunc) and len(args) > value.nin)
         case _:
             return False
 
