@@ -235,16 +235,16 @@ def pad(array, pad_width, mode="constant", *, constant_values=0):
     is_known = mode == "constant" or mode == "edge" or mode == "wrap" or mode == "reflect" or mode == "symmetric"
     assert is_known, "`mode` of np.pad is 'constant', 'edge', 'wrap', 'reflect' or 'symmetric' here"
     if array.ndim == 1:
-        before, after = width(pad_width, 0)
+        before, after = width(pad_width, 0, 1)
         return padded(array, before, after, mode, constant_values)
     assert array.ndim == 2, "np.pad takes a vector or a matrix"
-    above, below = width(pad_width, 0)
-    left, right = width(pad_width, 1)
+    above, below = width(pad_width, 0, 2)
+    left, right = width(pad_width, 1, 2)
     rows = padded(array, above, below, mode, constant_values)
     return padded(rows.T, left, right, mode, constant_values).T
 
 
-def width(pad_width, axis):
+def width(pad_width, axis, count):
     """How many elements come before and after those along an axis."""
     if not isinstance(pad_width, tuple):
         return pad_width, pad_width
@@ -252,7 +252,9 @@ def width(pad_width, axis):
     if len(pad_width) == 1:
         return width_of(first)
     if isinstance(first, tuple):
+        assert len(pad_width) == count, "`pad_width` of np.pad has a pair for each axis"
         return width_of(pad_width[axis])
+    assert len(pad_width) == 2, "`pad_width` of np.pad has a pair for each axis"
     return first, pad_width[1]
 
 
