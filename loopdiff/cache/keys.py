@@ -229,6 +229,8 @@ def plain_text(value: Any) -> str:
             return f"numpy {value.__name__}"
         case np.ufunc() if value is getattr(sys.modules.get("scipy.special"), value.__name__, None):
             return f"scipy.special {value.__name__}"
+        case _ if value is np.mgrid or value is np.ogrid:
+            return f"numpy {type(value).__name__}"
         case _ if callable(value) and (name := known_name(value)):
             return name
         case _:

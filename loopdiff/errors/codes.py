@@ -21,7 +21,7 @@ CODES: dict[str, Code] = {
     ),
     "LD103": Code(
         "unsupported statement",
-        "Loop nests are made of assignments, `for`, `while`, `if`, jumps, `assert` and `pass`.",
+        "Loop nests are made of assignments, `for`, `while`, `if`, jumps, `assert`, `raise` and `pass`.",
         "move it out of the decorated function",
     ),
     "LD104": Code(
@@ -321,7 +321,7 @@ CODES: dict[str, Code] = {
     ),
     "LD332": Code(
         "assertion failed",
-        "An `assert` of the function does not hold for these arguments.",
+        "An `assert` of the function does not hold for these arguments, or they lead to a `raise`.",
         "call with arguments that satisfy the assertion",
     ),
     "LD333": Code(

@@ -6,18 +6,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True, slots=True)
-class Construct:
-    """One row of the language table."""
-
-    name: str
-    example: str
-    since: str
-    note: str = ""
-
+from loopdiff.frontend.array_language import ARRAYS, Construct
 
 ACCEPTED: tuple[Construct, ...] = (
     Construct(
@@ -97,6 +86,12 @@ ACCEPTED: tuple[Construct, ...] = (
         "0.1",
         "Checked at every call; raises ArgumentError (LD332).",
     ),
+    Construct(
+        "raise",
+        'if n < 0:\n    raise ValueError(f"n is {n}")\nx[0] = n',
+        "0.1",
+        "As `assert` of what leads there: ArgumentError, whose message has the name of the exception and its text.",
+    ),
     Construct("scalar locals", "t = 0.0\nfor i in range(n):\n    t += x[i]\ny[0] = t", "0.1"),
     Construct(
         "tuple assignment and swap",
@@ -141,175 +136,7 @@ ACCEPTED: tuple[Construct, ...] = (
         "`x[i * m + j]` is row `i`, column `j`, where `0 <= j < m`: known to be apart, and checked once per call.",
     ),
     Construct("shape, ndim, size, len", "x[0] = A.shape[1] + np.ones((*x.shape, 2)).size + A.ndim + len(x)", "0.1"),
-    Construct(
-        "np.empty, zeros, ones, full, ndarray",
-        "M = A.shape[0]\nt = np.zeros((M, n + 1), dtype=np.float32)\nt[0, n] = s\nx[0] = t[0, n]",
-        "0.1",
-        "Extents follow from shapes, integer arguments and elements of arguments that are not written.",
-    ),
-    Construct(
-        "np.array of lists",
-        "R = np.array([[np.cos(s), -np.sin(s)], [np.sin(s), np.cos(s)]])\ny[:2] = R @ x[:2]\n"
-        "A[:2] = np.array([x[:5], 2.0 * x[:5]])",
-        "0.1",
-        "The lists are written out; their elements are numbers, or arrays of one shape.",
-    ),
-    Construct(
-        "np.arange, tri, diag, diagonal",
-        "y[:5] = np.arange(5) * np.diagonal(A)\nA[:] = np.tri(5) + np.diag(x[:4], 1)",
-        "0.1",
-        "`arange` of integers. These and those of the next five rows are written out: `loopdiff/numpy_functions`.",
-    ),
-    Construct(
-        "np.flipud, fliplr, rot90, roll, repeat, tile",
-        "y[:] = np.roll(x, 1)\nA[:] = np.rot90(A)\ny[:6] = np.repeat(x[:3], 2)",
-        "0.1",
-        "Repeated so often that it is the same for all elements; `roll` along several axes, `tile` by a pair.",
-    ),
-    Construct(
-        "np.diff, ediff1d, cumsum, cumprod, convolve, gradient, trapezoid, interp, searchsorted",
-        "y[1:] = np.diff(x)\ny[:] = np.cumsum(x)\ny[0] = np.trapezoid(x) + np.interp(s, np.cumsum(x * x), y)",
-        "0.1",
-        "Along any axis where NumPy has one; `gradient` gives a tuple for a matrix; `interp` of one number.",
-    ),
-    Construct(
-        "np.sort, argsort, median, histogram, bincount, digitize",
-        "y[:] = np.sort(x)[np.argsort(y)] + np.median(x)\nx[:3] = np.histogram(x, 3, weights=y)[0]\n"
-        "idx[:] = np.digitize(y[:6], np.sort(x)) + np.bincount(idx, minlength=9)[:6]",
-        "0.1",
-        "Of vectors and matrices; NaN is greatest. Values carry the derivative, places none. Equal numbers stay in "
-        "their order. `bincount` needs a `minlength` above every element, and the bins of `digitize` ascend (LD332).",
-    ),
-    Construct(
-        "np.ptp, average, nansum, nanmean, linalg.norm, vdot, cross, kron, polyval, vander, logaddexp, sinc, "
-        "heaviside, nan_to_num, isclose, deg2rad, rad2deg",
-        "y[0] = np.linalg.norm(A) + np.logaddexp(x, s).sum()\ny[:3] = np.cross(x[:3], y[:3])",
-        "0.1",
-        "Norms of vectors, along an axis, and Frobenius' of matrices.",
-    ),
-    Construct(
-        "np.linalg.solve, inv, det, slogdet, cholesky, matrix_power",
-        "y[:5] = np.linalg.solve(A, x[:5])\nB = np.linalg.cholesky(A @ A.T)\ny[0] = np.linalg.slogdet(B)[1]",
-        "0.1",
-        "Of matrices and stacks of them, real and complex; by elimination, also where LAPACK would be faster for more "
-        "than some hundred rows. A matrix that is exactly singular, or not positive definite, raises ArgumentError "
-        "(LD332), which is a ValueError as LinAlgError is. `cholesky` reads the lower triangle, which alone has a "
-        "derivative. Derivatives of `det` hold for singular matrices too, up to the second.",
-    ),
-    Construct("np.empty_like and friends", "t = np.ones_like(x)\ny[0] = t[n]", "0.1"),
-    Construct(
-        "array allocated in a loop",
-        "for i in range(n):\n    t = np.zeros(n)\n    t[i] = x[i]\n    y[i] = t[0] + t[i]",
-        "0.1",
-    ),
-    Construct(
-        "another name for an array",
-        "z = x\nz[0] = 1.0",
-        "0.1",
-        "A computed array has the type of what it is made of, and what is stored in it later is converted.",
-    ),
-    Construct(
-        "names for several arrays",
-        "u, v = x, y\nfor t in range(n):\n    v[1:-1] = u[2:] + s * u[:-2]\n    u, v = v, u\nz = u if s > 1.0 else v\n"
-        "z[0] = 1.0",
-        "0.1",
-        "Which of several arrays a name stands for is followed where one of them is written: at most 8 combinations.",
-    ),
-    Construct(
-        "arrays bound in branches and loops",
-        "if n > 2:\n    X = 2.0 * x\nelse:\n    X = np.zeros_like(x)\n"
-        "for k in range(n):\n    if X[k] > s:\n        break\n    X = X + 0.1 * y\ny[:] = X",
-        "0.1",
-        "As names of numbers, in branches, loops, `while`, helpers and `a if c else b`. A name gets memory of its own "
-        "where the arrays have one shape and type and nobody can tell a copy from them.",
-    ),
-    Construct(
-        "slices and views",
-        "v = x[1:-1]\nv[0] = s\ny[n:] = x[::-2]\nw = v[1:]\nw[-1] += v[n]",
-        "0.1",
-        "Basic slices with any bounds and constant steps are views: writes go through, also under other names.",
-    ),
-    Construct(
-        "slices with an argument as the step",
-        "y[1::n] = x[1::n] ** 2\ny[0] = x[::n].sum()",
-        "0.1",
-        "The step must be above zero (LD330). Slices that are written to start at the same place in all iterations "
-        "of the loops around (LD208).",
-    ),
-    Construct(
-        "transposes and new axes", "A.T[0] = x[:5]\nA[:] = x[:5, None] - y[np.newaxis, 3:]", "0.1", "And `moveaxis`."
-    ),
-    Construct("reshape", "B = x.reshape(2, -1)\nB[1] = B[0] + s", "0.1", "Of contiguous arrays, where it is a view."),
-    Construct("rows", "r = A[1]\nfor row in A:\n    row[0] = r[2]\n    row += r", "0.1"),
-    Construct(
-        "whole-array and slice assignment",
-        "x[1:] = x[:-1]\ny[:] = s\nA[:, 0] = y[:5]",
-        "0.1",
-        "The right side is read before the left is written; where loops would not, it goes through a temporary array.",
-    ),
-    Construct(
-        "elementwise expressions",
-        "z = (x[:5] - s) * A / (1.0 + A**2)\ny[:5] = z[0] + np.ones((5, 1))[n]",
-        "0.1",
-        "Arrays are broadcast; that an axis has one element is known by the types of a call, or by its making. "
-        "Extents that meet must be equal (LD320).",
-    ),
-    Construct(
-        "elementwise functions of arrays",
-        "z = np.where(x > 0.0, np.sqrt(abs(x)), np.clip(x, -s, s))\ny[:] = np.maximum(z, y).astype(np.float32)",
-        "0.1",
-    ),
-    Construct(
-        "augmented assignment of arrays",
-        "x += y\nx[2:] *= s\nA -= x[:5]\nA @= A.copy()",
-        "0.1",
-        "In place: as in NumPy, floats go to no integers, and numbers to no booleans (LD213).",
-    ),
-    Construct(
-        "reductions",
-        "y[0] = x.sum() + A.mean(axis=0).prod() + np.max(A) * A.min(axis=(0, 1))\n"
-        "y[1:6] = A.sum(axis=-1) - A.max(axis=1, keepdims=True)[:, 0]\n"
-        "if (x > 9.0).any() or not np.all(x < 9.0):\n    y[0] = 0.0",
-        "0.1",
-        "sum prod mean var std max min any all, and np.count_nonzero. Elements that attain a maximum share its "
-        "derivative.",
-    ),
-    Construct(
-        "sum, max, min, any, all of what is gone through",
-        "y[0] = sum(x) + max(x) * sum(v * x[k] for k, v in enumerate(y) if v > 0.0)\n"
-        "y[1] = max(abs(A[k, n]) for k in range(5))\n"
-        "if any(v > 9.0 for v in x) or sum([1 for v in y if v > s], n) > 9:\n    y[2] = 0.0",
-        "0.1",
-        "Arrays with one axis, of `sum` any, and generator expressions, which are written out as loops.",
-    ),
-    Construct("argmax and argmin", "y[A.argmin(axis=0)] = s\nx[np.argmax(x)] = 0.0", "0.1", "The first of equals."),
-    Construct(
-        "products of arrays",
-        'y[:5] = A @ x[:5] + np.dot(A, A)[0] + np.outer(x, y)[0, :5]\ny[0] = np.einsum("ij,i,j->", A, x[:5], y[:5])',
-        "0.1",
-        "Also np.matmul, np.inner, np.trace, np.tensordot; the formula of np.einsum is written out.",
-    ),
-    Construct(
-        "arrays put together",
-        "z = np.linspace(0.0, s, 5) + np.hstack((x[:2], y[:3]))\nB = np.eye(5) + np.triu(A) - np.tril(A, -1)\n"
-        "y[:5] = np.concatenate((z[:2], B[2, 2:])) * s + np.cov(A)[0]",
-        "0.1",
-        "Also np.identity, np.flip, np.vstack, np.stack, np.column_stack, np.cov of a matrix. Axes are written out.",
-    ),
-    Construct("copies", "z = x.copy()\nz[0] = s\ny[:] = np.copy(z) + A.flatten()[:8]", "0.1"),
-    Construct(
-        "boolean masks",
-        "m = x > 0.0\nz = x[m]\ny[m] = 2.0 * z\ny[~m] += s\nx[0] = z.sum()",
-        "0.1",
-        "How many elements a mask chooses is known when it runs; arrays of that size stay inside the function.",
-    ),
-    Construct(
-        "index arrays",
-        "y[idx] = x[idx] * s\nA[idx[:3], 1] += A[0, idx[:3]]",
-        "0.1",
-        "As in NumPy, `x[idx] += v` counts duplicates once. Negative elements do not count from the end.",
-    ),
-    Construct("np.add.at", "np.add.at(y, idx, x[2:])\nnp.subtract.at(y, idx, s)", "0.1", "Duplicates all count."),
+    *ARRAYS,
     Construct(
         "global and closure constants",
         "x[0] = np.pi * math.e",
@@ -448,7 +275,8 @@ ACCEPTED: tuple[Construct, ...] = (
         'd = {"a": s, "b": B[0]}\nd["a"] *= 2.0\nd = {**d, "a": d["a"] + 1.0}\nfirst, *rest = parts\n'
         'y[0] = d["a"] + first[0] + len(rest) + shape[1]',
         "0.1",
-        "Names become variables, one for each value. Subscripts are known. What others may have is not changed.",
+        "Names become variables, one for each value. Subscripts are known. What others may have is not changed. "
+        "Also `if parts:`, `a, b = (x, s) if s > 0.0 else (y, 1.0)`, and `reduce` and `partial` of `functools`.",
     ),
     Construct(
         "for over lists, zip, enumerate and dictionaries",

@@ -31,8 +31,8 @@ REFUSED_STATEMENTS: dict[type[ast.stmt], tuple[str, str, str | None]] = {
     ast.TryStar: ("LD103", "`try` is not supported", "check the condition with `if` instead"),
     ast.Raise: (
         "LD103",
-        "`raise` is not supported",
-        "use `assert condition, message`, or check before the call",
+        "`raise` without an exception, or from another one, is not supported",
+        'write `raise ValueError("...")`',
     ),
     ast.Delete: ("LD103", "`del` is not supported", "leave it out"),
     ast.Global: (

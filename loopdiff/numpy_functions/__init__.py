@@ -7,6 +7,7 @@ when it is written out: branches on ranks and on arguments left out are decided 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
@@ -21,13 +22,13 @@ from loopdiff.numpy_functions import (
     running,
     searching,
     sorting,
+    special,
     statistics,
     vectors,
 )
 
 # By NumPy's own function.
 WRITTEN: dict[Callable[..., Any], FunctionType] = {
-    np.arange: building.arange,
     np.tri: building.tri,
     np.diag: building.diag,
     np.flipud: building.flipud,
@@ -36,6 +37,15 @@ WRITTEN: dict[Callable[..., Any], FunctionType] = {
     np.roll: building.roll,
     np.repeat: building.repeat,
     np.tile: building.tile,
+    np.atleast_1d: building.atleast_1d,
+    np.atleast_2d: building.atleast_2d,
+    np.atleast_3d: building.atleast_3d,
+    np.meshgrid: building.meshgrid,
+    np.append: building.append,
+    np.select: building.select,
+    np.fill_diagonal: building.fill_diagonal,
+    np.take: building.take,
+    np.pad: building.pad,
     np.deg2rad: building.deg2rad,
     np.rad2deg: building.rad2deg,
     np.diff: running.diff,
@@ -43,11 +53,19 @@ WRITTEN: dict[Callable[..., Any], FunctionType] = {
     np.cumsum: running.cumsum,
     np.cumprod: running.cumprod,
     np.convolve: running.convolve,
+    np.correlate: running.correlate,
     np.gradient: running.gradient,
     np.ptp: statistics.ptp,
     np.average: statistics.average,
     np.nansum: statistics.nansum,
+    np.nanprod: statistics.nanprod,
     np.nanmean: statistics.nanmean,
+    np.nanmax: statistics.nanmax,
+    np.nanmin: statistics.nanmin,
+    np.nanvar: statistics.nanvar,
+    np.nanstd: statistics.nanstd,
+    np.cov: statistics.cov,
+    np.corrcoef: statistics.corrcoef,
     np.linalg.norm: vectors.norm,
     np.linalg.solve: linear_algebra.solve,
     np.linalg.inv: linear_algebra.inv,
@@ -68,15 +86,32 @@ WRITTEN: dict[Callable[..., Any], FunctionType] = {
     np.sort: sorting.sort,
     np.argsort: sorting.argsort,
     np.median: sorting.median,
+    np.quantile: sorting.quantile,
+    np.percentile: sorting.percentile,
     np.logaddexp: elementwise.logaddexp,
     np.logaddexp2: elementwise.logaddexp2,
     np.sinc: elementwise.sinc,
     np.heaviside: elementwise.heaviside,
     np.nan_to_num: elementwise.nan_to_num,
     np.isclose: elementwise.isclose,
+    np.allclose: elementwise.allclose,
     **{getattr(np, n): running.trapezoid for n in ("trapezoid", "trapz") if hasattr(np, n)},
 }
-METHODS = {n: getattr(np, n) for n in ("argsort", "cumsum", "cumprod", "repeat")}  # of arrays
+METHODS = {n: getattr(np, n) for n in ("argsort", "cumsum", "cumprod", "repeat", "take")}  # of arrays
+# By the name in `scipy.special`, which is not imported.
+SPECIAL = {name: f for name, f in vars(special).items() if getattr(f, "__module__", "") == special.__name__}
+# What methods of ufuncs do, which go along the first axis where none is named.
+REDUCED = {
+    np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min, np.logical_and: np.all,
+    np.logical_or: np.any, np.logaddexp: special.logsumexp,
+}  # fmt: skip
+GRIDS: dict[Any, Any] = {np.mgrid: building.mgrid, np.ogrid: building.ogrid}
+ACCUMULATED = {
+    np.add: running.cumsum, np.multiply: running.cumprod, np.maximum: running.accumulated_max,
+    np.minimum: running.accumulated_min,
+}  # fmt: skip
+# Parameters that are tuples or lists; what is given for others in such is an array.
+ROWS = ("axis", "shift", "reps", "pad_width", "condlist", "choicelist", "range")
 
 
 def is_of_numpy(file: str) -> bool:
@@ -84,8 +119,16 @@ def is_of_numpy(file: str) -> bool:
     return os.path.dirname(file) == os.path.dirname(__file__)
 
 
+def takes_arrays(function: Any) -> bool:
+    """Whether `function` stands for one of NumPy, so that lists that it is given become arrays."""
+    return any(function is f for f in (*WRITTEN.values(), *SPECIAL.values(), building.apply_at))
+
+
 def written(value: Any) -> FunctionType | None:
-    """The function in Python for a function of NumPy, if there is one."""
+    """The function in Python for a function of NumPy or `scipy.special`, if there is one."""
+    name = getattr(value, "__name__", None)
+    if name in SPECIAL and value is getattr(sys.modules.get("scipy.special"), name, None):
+        return SPECIAL[name]
     try:
         return WRITTEN.get(value)
     except TypeError:  # unhashable: not a function

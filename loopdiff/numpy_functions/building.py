@@ -5,14 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 
-def arange(start, stop=None, step=1):
-    """The integers from `start` (or 0) up to `stop`."""
-    if stop is None:
-        return arange_from(0, start, 1)
-    return arange_from(start, stop, step)
-
-
-def arange_from(start, stop, step):
+def integers(start, stop, step):
+    """Those from `start` up to `stop`."""
     n = max((stop - start - (1 if step > 0 else -1)) // step + 1, 0)
     out = np.empty(n, dtype=np.int64)
     for i in range(n):
@@ -118,6 +112,187 @@ def tiled(A, rows, columns):
     out = np.empty((rows, A.shape[0], columns, A.shape[1]), dtype=A.dtype)
     out[:] = A[:, None, :]
     return out.reshape(rows * A.shape[0], columns * A.shape[1])
+
+
+def atleast_1d(ary):
+    if np.ndim(ary) == 0:
+        return np.array([ary])
+    return ary
+
+
+def atleast_2d(ary):
+    if np.ndim(ary) == 0:
+        return np.array([[ary]])
+    if np.ndim(ary) == 1:
+        return np.expand_dims(ary, 0)
+    return ary
+
+
+def atleast_3d(ary):
+    if np.ndim(ary) == 0:
+        return np.array([[[ary]]])
+    if np.ndim(ary) == 1:
+        return np.expand_dims(ary, (0, 2))
+    if np.ndim(ary) == 2:
+        return np.expand_dims(ary, 2)
+    return ary
+
+
+def meshgrid(x1, x2, x3=None, /, *, indexing="xy"):
+    """Coordinates of the points of a grid, for each axis an array of the grid's shape."""
+    assert indexing == "xy" or indexing == "ij", "`indexing` of np.meshgrid is 'xy' or 'ij'"
+    if x3 is None:
+        assert np.ndim(x1) + np.ndim(x2) == 2, "np.meshgrid takes coordinates along one axis each"
+        shape = (x1.shape[0], x2.shape[0])
+        first, second = np.empty(shape, dtype=x1.dtype), np.empty(shape, dtype=x2.dtype)
+        first[:], second[:] = x1[:, None], x2
+        if indexing == "xy":
+            return first.T, second.T
+        return first, second
+    assert np.ndim(x1) + np.ndim(x2) + np.ndim(x3) == 3, "np.meshgrid takes coordinates along one axis each"
+    whole = (x1.shape[0], x2.shape[0], x3.shape[0])
+    left, middle, right = np.empty(whole, dtype=x1.dtype), np.empty(whole, dtype=x2.dtype), np.empty(whole, x3.dtype)
+    left[:], middle[:], right[:] = x1[:, None, None], x2[:, None], x3
+    if indexing == "xy":
+        return np.swapaxes(left, 0, 1), np.swapaxes(middle, 0, 1), np.swapaxes(right, 0, 1)
+    return left, middle, right
+
+
+def mgrid(x1, x2=None, x3=None):
+    """Coordinates along axes, those of a grid's points in one array where there are several."""
+    if x2 is None:
+        return x1
+    if x3 is None:
+        kind = np.concatenate((x1[:0], x2[:0]))
+        pair = np.empty((2, x1.shape[0], x2.shape[0]), dtype=kind.dtype)
+        pair[0], pair[1] = x1[:, None], x2
+        return pair
+    common = np.concatenate((x1[:0], x2[:0], x3[:0]))
+    out = np.empty((3, x1.shape[0], x2.shape[0], x3.shape[0]), dtype=common.dtype)
+    out[0], out[1], out[2] = x1[:, None, None], x2[:, None], x3
+    return out
+
+
+def ogrid(x1, x2=None, x3=None):
+    """Coordinates along axes, of one element along the others."""
+    if x2 is None:
+        return x1
+    if x3 is None:
+        kind = np.concatenate((x1[:0], x2[:0]))
+        return np.asarray(x1, dtype=kind.dtype)[:, None], np.asarray(x2, dtype=kind.dtype)[None, :]
+    common = np.concatenate((x1[:0], x2[:0], x3[:0]))
+    first, second = np.asarray(x1, dtype=common.dtype), np.asarray(x2, dtype=common.dtype)
+    return first[:, None, None], second[None, :, None], np.asarray(x3, dtype=common.dtype)[None, None, :]
+
+
+def append(arr, values, axis=None):
+    """`values` behind `arr`, along an axis, or one after the other."""
+    if axis is None:
+        return np.concatenate((arr.ravel(), np.ravel(atleast_1d(values))))
+    return np.concatenate((arr, values), axis=axis)
+
+
+def select(condlist, choicelist, default=0):
+    """Elements of the choice whose condition is the first that holds."""
+    assert len(condlist) == len(choicelist), "list of cases must be same length as list of conditions"
+    if len(condlist) == 1:
+        return np.where(condlist[0], choicelist[0], default)
+    if len(condlist) == 2:
+        return np.where(condlist[0], choicelist[0], np.where(condlist[1], choicelist[1], default))
+    assert len(condlist) == 3, "np.select takes one, two or three conditions"
+    rest = np.where(condlist[1], choicelist[1], np.where(condlist[2], choicelist[2], default))
+    return np.where(condlist[0], choicelist[0], rest)
+
+
+def fill_diagonal(a, val):
+    """Numbers on the diagonal, again and again from `val`."""
+    assert a.ndim == 2, "np.fill_diagonal takes a matrix"
+    values = np.ravel(atleast_1d(val))
+    for i in range(min(a.shape[0], a.shape[1])):
+        a[i, i] = values[i % values.shape[0]]
+
+
+def apply_at(f, a, indices, b):
+    """`a[i] = f(a[i], v)` for one index after the other, and each number in `b`, or the only one."""
+    assert a.ndim + np.ndim(indices) == 2, "`at` of this function takes a vector, and indices along one axis"
+    values = np.ravel(atleast_1d(b))
+    n = indices.shape[0]
+    assert values.shape[0] == n or np.ndim(b) == 0, "`at` of this function takes a value for each index"
+    for i in range(n):
+        a[indices[i]] = f(a[indices[i]], values[i if np.ndim(b) > 0 else 0])
+
+
+def take(a, indices, axis=None):
+    """Elements, or parts along an axis, at `indices`."""
+    if axis is None:
+        return a.ravel()[indices]
+    return np.swapaxes(np.swapaxes(a, 0, axis)[indices], 0, axis)
+
+
+def pad(array, pad_width, mode="constant", *, constant_values=0):
+    """An array with more elements around it."""
+    assert np.ndim(constant_values) == 0, "np.pad takes one number for all places here"
+    is_known = mode == "constant" or mode == "edge" or mode == "wrap" or mode == "reflect" or mode == "symmetric"
+    assert is_known, "`mode` of np.pad is 'constant', 'edge', 'wrap', 'reflect' or 'symmetric' here"
+    if array.ndim == 1:
+        before, after = width(pad_width, 0, 1)
+        return padded(array, before, after, mode, constant_values)
+    assert array.ndim == 2, "np.pad takes a vector or a matrix"
+    above, below = width(pad_width, 0, 2)
+    left, right = width(pad_width, 1, 2)
+    rows = padded(array, above, below, mode, constant_values)
+    return padded(rows.T, left, right, mode, constant_values).T
+
+
+def width(pad_width, axis, count):
+    """How many elements come before and after those along an axis."""
+    if not isinstance(pad_width, tuple):
+        return pad_width, pad_width
+    first = pad_width[0]
+    if len(pad_width) == 1:
+        return width_of(first)
+    if isinstance(first, tuple):
+        assert len(pad_width) == count, "`pad_width` of np.pad has a pair for each axis"
+        return width_of(pad_width[axis])
+    assert len(pad_width) == 2, "`pad_width` of np.pad has a pair for each axis"
+    return first, pad_width[1]
+
+
+def width_of(part):
+    if isinstance(part, tuple):
+        return part[0], part[1]
+    return part, part
+
+
+def padded(a, before, after, mode, value):
+    n = a.shape[0]
+    if a.ndim == 1:
+        out = np.empty(before + n + after, dtype=a.dtype)
+    else:
+        out = np.empty((before + n + after, a.shape[1]), dtype=a.dtype)
+    out[before : before + n] = a
+    if mode == "constant":
+        out[:before] = value
+        out[before + n :] = value
+    else:
+        assert n > 0, "can't extend empty axis using modes other than 'constant' or 'empty'"
+        for i in range(before):
+            out[i] = a[source(i - before, n, mode)]
+        for i in range(after):
+            out[before + n + i] = a[source(n + i, n, mode)]
+    return out
+
+
+def source(i, n, mode):
+    """Which of `n` elements stands in the place `i`, beside them."""
+    if mode == "edge":
+        return min(max(i, 0), n - 1)
+    if mode == "wrap":
+        return i % n
+    if mode == "symmetric":
+        return min(i % (2 * n), 2 * n - 1 - i % (2 * n))
+    period = max(2 * n - 2, 1)
+    return min(i % period, period - i % period) if n > 1 else 0
 
 
 def deg2rad(x):

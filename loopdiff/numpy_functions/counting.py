@@ -31,25 +31,29 @@ def bincount(x, weights=None, minlength=0):
 
 def histogram(a, bins=10, range=None, density=None, weights=None):
     """How many numbers, or the sum of their `weights`, between one edge of `bins` and the next, the last one among
-    them; and the edges. Of a number of bins these go from the least to the greatest number."""
-    assert range is None, "np.histogram takes no `range` here"
-    assert density is None or density == False, "np.histogram counts, and gives no density here"  # noqa: E712
+    them, or the share of these by the width of the bin (`density`); and the edges. Of a number of bins these go over
+    the `range`, or from the least to the greatest number."""
     numbers = a.ravel()
-    if np.ndim(bins) == 0:
-        edges = edges_between(numbers, bins)
-    else:
+    if np.ndim(bins) > 0:
         edges = np.copy(bins)
+    elif range is None:
+        edges = edges_of(numbers, bins)
+    else:
+        assert range[0] <= range[1], "max must be larger than min in range parameter."
+        edges = edges_between(1.0 * range[0], 1.0 * range[1], bins)
     for k, edge in enumerate(edges[1:]):
         assert edges[k] <= edge, "`bins` must increase monotonically, when an array"
-    if weights is None:
-        return sums_in_bins(numbers, edges, np.ndim(bins) == 0), edges
-    assert weights.ndim == a.ndim, "weights should have the same shape as a."
-    assert weights.shape[0] == a.shape[0], "weights should have the same shape as a."
-    assert weights.size == numbers.shape[0], "weights should have the same shape as a."
-    return sums_in_bins(numbers, edges, np.ndim(bins) == 0, weights.ravel()), edges
+    if weights is not None:
+        assert weights.ndim == a.ndim, "weights should have the same shape as a."
+        assert weights.shape[0] == a.shape[0], "weights should have the same shape as a."
+        assert weights.size == numbers.shape[0], "weights should have the same shape as a."
+    sums = sums_in_bins(numbers, edges, np.ndim(bins) == 0, None if weights is None else weights.ravel())
+    if density:
+        return sums / (np.float64(1.0) * (edges[1:] - edges[:-1])) / sums.sum(), edges
+    return sums, edges
 
 
-def sums_in_bins(numbers, edges, are_even, weights=None):
+def sums_in_bins(numbers, edges, are_even, weights):
     """For each bin how many of the numbers it holds, or the sum of their `weights`."""
     last = edges.shape[0] - 1
     if weights is None:
@@ -75,12 +79,16 @@ def bin_of(edges, v, are_even):
     return k
 
 
-def edges_between(numbers, bins):
-    assert bins > 0, "`bins` must be positive, when an integer"
+def edges_of(numbers, bins):
     first, last = 0.0, 1.0
     if numbers.shape[0] > 0:
         first, last = 1.0 * numbers.min(), 1.0 * numbers.max()
-    assert np.isfinite(last - first), "autodetected range is not finite"
+    return edges_between(first, last, bins)
+
+
+def edges_between(first, last, bins):
+    assert bins > 0, "`bins` must be positive, when an integer"
+    assert np.isfinite(last - first), "supplied or autodetected range is not finite"
     if first == last:
         first, last = first - 0.5, last + 0.5
     return np.linspace(first, last, bins + 1)

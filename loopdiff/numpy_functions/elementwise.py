@@ -27,12 +27,19 @@ def heaviside(x1, x2):
     return np.where(np.isnan(x1), x1, np.where(x1 < 0.0, 0.0, np.where(x1 > 0.0, 1.0, x2)))
 
 
-def nan_to_num(x, nan=0.0):
-    """`x` with `nan` for what is not a number, and the largest numbers for infinities."""
-    largest = 1.7976931348623157e308
-    return np.where(np.isnan(x), nan, np.clip(x, -largest, largest))
+def nan_to_num(x, copy=True, nan=0.0, posinf=1.7976931348623157e308, neginf=-1.7976931348623157e308):
+    """`x` with `nan` for what is not a number, and the largest numbers, or others, for infinities."""
+    assert copy == True, "np.nan_to_num makes a copy here"  # noqa: E712
+    return np.where(np.isnan(x), nan, np.where(x == np.inf, posinf, np.where(x == -np.inf, neginf, x)))
 
 
-def isclose(a, b, rtol=1e-05, atol=1e-08):
+def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Whether two numbers are equal, or differ by no more than is said."""
-    return (a == b) | (np.abs(a - b) <= atol + rtol * np.abs(b))
+    is_close = (a == b) | (np.isfinite(b) & (np.abs(a - b) <= atol + rtol * np.abs(b)))
+    if equal_nan:
+        return is_close | (np.isnan(a) & np.isnan(b))
+    return is_close
+
+
+def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
+    return np.all(isclose(a, b, rtol, atol, equal_nan))

@@ -2,23 +2,76 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from loopdiff.numpy_functions.building import atleast_1d
 
-def diff(a, n=1, axis=-1):
+
+def diff(a, n=1, axis=-1, prepend=None, append=None):
     """Each element less the one before it; `n` times."""
-    d = np.swapaxes(a, 0, axis)
+    d = np.swapaxes(with_ends(a, axis, prepend, append), 0, axis)
+    if n == 0:
+        return np.swapaxes(d, 0, axis)
     if n == 1:
         return np.swapaxes(d[1:] - d[:-1], 0, axis)
     if n == 2:
         return np.swapaxes(d[2:] - 2 * d[1:-1] + d[:-2], 0, axis)
-    assert n == 3, "`n` of np.diff is 1, 2 or 3"
+    assert n == 3, "`n` of np.diff is at most 3"
     return np.swapaxes(d[3:] - 3 * d[2:-1] + 3 * d[1:-2] - d[:-3], 0, axis)
 
 
-def ediff1d(ary):
+def with_ends(a, axis, prepend, append):
+    if prepend is None and append is None:
+        return a
+    if append is None:
+        return np.concatenate((end_of(a, axis, prepend), a), axis=axis)
+    if prepend is None:
+        return np.concatenate((a, end_of(a, axis, append)), axis=axis)
+    return np.concatenate((end_of(a, axis, prepend), a, end_of(a, axis, append)), axis=axis)
+
+
+def end_of(a, axis, value) -> Any:
+    """`value` as a part of an array along an axis, of one element where it is a number."""
+    if np.ndim(value) > 0:
+        return value
+    one = np.array([value])
+    if a.ndim == 1:
+        return one
+    lines = np.swapaxes(a, 0, axis)
+    if a.ndim == 3:
+        return np.swapaxes(np.broadcast_to(one, (1, lines.shape[1], lines.shape[2])), 0, axis)
+    assert a.ndim == 2, "np.diff with a number beside more than three axes"
+    return np.swapaxes(np.broadcast_to(one, (1, lines.shape[1])), 0, axis)
+
+
+def ediff1d(ary, to_end=None, to_begin=None):
+    """Each element less the one before it, between others."""
     flat = ary.ravel()
-    return flat[1:] - flat[:-1]
+    if to_begin is None and to_end is None:
+        return flat[1:] - flat[:-1]
+    first = flat[:0] if to_begin is None else np.ravel(atleast_1d(to_begin))
+    last = flat[:0] if to_end is None else np.ravel(atleast_1d(to_end))
+    return np.concatenate((first, flat[1:] - flat[:-1], last))
+
+
+def accumulated_max(array, axis=0):
+    """The greatest of all elements along an axis up to each one."""
+    out = array + 0
+    lines = np.swapaxes(out, 0, axis)
+    for i in range(1, lines.shape[0]):
+        lines[i] = np.maximum(lines[i], lines[i - 1])
+    return out
+
+
+def accumulated_min(array, axis=0):
+    """The least of all elements along an axis up to each one."""
+    out = array + 0
+    lines = np.swapaxes(out, 0, axis)
+    for i in range(1, lines.shape[0]):
+        lines[i] = np.minimum(lines[i], lines[i - 1])
+    return out
 
 
 def cumsum(a, axis=None):
@@ -63,9 +116,20 @@ def convolve(a, v, mode="full"):
     return whole[first : first + max(n, m)]
 
 
-def gradient(f, spacing=1.0, other=None, axis=None):
+def correlate(a, v, mode="valid"):
+    """Products of one vector with another that is moved along it."""
+    return convolve(a, np.conj(v[::-1]), mode)
+
+
+def gradient(f, spacing=1.0, other=None, *, axis=None):
     """Central differences, one-sided at both ends: along an axis, or an array for each axis. `spacing` is the distance
     of values or where they are; of a matrix, `other` is that of the second axis."""
+    if isinstance(axis, tuple):
+        assert len(axis) == 2, "`axis` of np.gradient names one axis, or two"
+        if other is None:
+            assert np.ndim(spacing) == 0, "np.gradient along two axes takes the places of values for each"
+            return slopes(f, spacing, axis[0]), slopes(f, spacing, axis[1])
+        return slopes(f, spacing, axis[0]), slopes(f, other, axis[1])
     if axis is not None:
         assert other is None, "np.gradient along one axis takes one distance"
         return slopes(f, spacing, axis)

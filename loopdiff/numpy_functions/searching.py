@@ -29,15 +29,28 @@ def place(a, v, side):
     return low
 
 
-def interp(x, xp, fp):
-    """The line through the points (`xp`, `fp`), of ascending `xp`, at `x`; beyond them the first and the last value."""
+def interp(x, xp, fp, left=None, right=None):
+    """The line through the points (`xp`, `fp`), of ascending `xp`, at `x`; beyond them `left` and `right`, or the first
+    and the last value."""
+    if np.ndim(x) == 0:
+        return interpolated(x, xp, fp, left, right)
+    out = np.empty(x.size)
+    flat = x.ravel()
+    for i in range(flat.shape[0]):
+        out[i] = interpolated(flat[i], xp, fp, left, right)
+    return out.reshape(x.shape)
+
+
+def interpolated(x, xp, fp, left, right):
     assert xp.ndim + fp.ndim == 2, "np.interp takes points along one axis"
     assert xp.shape[0] == fp.shape[0], "fp and xp are not of the same length."
     n = xp.shape[0]
     k = min(max(place(xp, x, "right") - 1, 0), n - 2)
     slope = (fp[k + 1] - fp[k]) / (xp[k + 1] - xp[k])
     if x < xp[0]:
-        return np.float64(fp[0])
-    if x >= xp[n - 1]:
+        return np.float64(fp[0]) if left is None else np.float64(left)
+    if x > xp[n - 1]:
+        return np.float64(fp[n - 1]) if right is None else np.float64(right)
+    if x == xp[n - 1]:
         return np.float64(fp[n - 1])
     return np.float64(slope * (x - xp[k]) + fp[k])

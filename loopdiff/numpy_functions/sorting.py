@@ -68,22 +68,60 @@ def comes_before(x, y):
     return x < y or (x == x and y != y)
 
 
-def median(a, axis=None):
+def median(a, axis=None, *, keepdims=False):
     """The number in the middle, or the mean of two: of all, or along an axis."""
-    if axis is None:
-        return middle_of(a.ravel())
-    if a.ndim == 1:
-        assert axis == 0 or axis == -1, "a vector has no such axis"
-        return middle_of(a)
-    assert a.ndim == 2, "np.median takes a vector or a matrix"
-    lines = np.swapaxes(a, axis, -1)
-    out = lines[:, 0] / 2.0
-    for i in range(lines.shape[0]):
-        out[i] = middle_of(lines[i])
+    return of_lines(middle_of, a, 0.5, axis, keepdims)
+
+
+def percentile(a, q, axis=None, *, method="linear", keepdims=False):
+    return quantile(a, q / 100.0, axis, method=method, keepdims=keepdims)
+
+
+def quantile(a, q, axis=None, *, method="linear", keepdims=False):
+    """What the share `q` of all, or of each line along an axis, lies below, between the two numbers around it; of
+    several shares along a first axis."""
+    assert method == "linear", "np.quantile is linear here"
+    if np.ndim(q) == 0:
+        return of_lines(share_of, a, q, axis, keepdims)
+    assert q.ndim == 1, "np.quantile takes a share, or shares along one axis"
+    first = of_lines(share_of, a, q[0], axis, keepdims)
+    if np.ndim(first) == 0:
+        out = np.empty(q.shape[0])
+    elif np.ndim(first) == 1:
+        out = np.empty((q.shape[0], first.shape[0]))
+    else:
+        assert np.ndim(first) == 2, "np.quantile of several shares takes a vector or a matrix"
+        out = np.empty((q.shape[0], first.shape[0], first.shape[1]))
+    for k in range(q.shape[0]):
+        out[k] = of_lines(share_of, a, q[k], axis, keepdims)
     return out
 
 
-def middle_of(a):
+def of_lines(f, a, q, axis, keepdims):
+    """`f` of all numbers and `q`, or of each line along an axis."""
+    if axis is None:
+        if keepdims:
+            return f(a.ravel(), q) + 0.0 * a.sum(keepdims=True)
+        return f(a.ravel(), q)
+    assert not isinstance(axis, tuple), "medians and quantiles are those of all elements, or along one axis"
+    lines = np.moveaxis(a, axis, -1)
+    out = lines[..., :1] / 2.0
+    if a.ndim == 1:
+        out[0] = f(lines, q)
+    elif a.ndim == 2:
+        for i in range(lines.shape[0]):
+            out[i, 0] = f(lines[i], q)
+    else:
+        assert a.ndim == 3, "medians and quantiles along an axis take at most three axes"
+        for i in range(lines.shape[0]):
+            for j in range(lines.shape[1]):
+                out[i, j, 0] = f(lines[i, j], q)
+    if keepdims:
+        return np.moveaxis(out, -1, axis)
+    return out[..., 0]
+
+
+def middle_of(a, q):
     n = a.shape[0]
     assert n > 0, "np.median of an array without elements"
     values = 1.0 * in_order(a)
@@ -92,3 +130,19 @@ def middle_of(a):
     if n % 2 == 1:
         return values[n // 2]
     return (values[n // 2 - 1] + values[n // 2]) / 2.0
+
+
+def share_of(a, q):
+    assert 0.0 <= q <= 1.0, "Quantiles must be in the range [0, 1]"
+    n = a.shape[0]
+    assert n > 0, "np.quantile of an array without elements"
+    values = 1.0 * in_order(a)
+    if values[n - 1] != values[n - 1]:
+        return values[n - 1]
+    place = q * (n - 1)
+    k = int(place)
+    part = place - k
+    low, high = values[k], values[min(k + 1, n - 1)]
+    if part < 0.5:
+        return low + (high - low) * part
+    return high - (high - low) * (1.0 - part)

@@ -7,14 +7,18 @@ import numpy as np
 
 def norm(x, ord=None, axis=None, keepdims=False):
     """The root of the sum of squares; of vectors also the sum of magnitudes (1), the greatest and the least
-    one (inf, -inf) and how many are not zero (0)."""
+    one (inf, -inf) and how many are not zero (0); of matrices the greatest and the least of such sums of columns
+    (1, -1) and of rows (inf, -inf)."""
     if ord is None:
         return root_of_squares(x, axis, keepdims)
     if isinstance(ord, str):
-        assert ord == "fro" and x.ndim == 2, "np.linalg.norm of a matrix is Frobenius'"  # noqa: PT018
+        assert ord == "fro" and x.ndim == 2, "np.linalg.norm has no norms of singular values here"  # noqa: PT018
         return root_of_squares(x, axis, keepdims)
-    assert x.ndim == 1 or axis is not None, "np.linalg.norm of a matrix is Frobenius'"
-    assert not isinstance(axis, tuple), "np.linalg.norm of a matrix is Frobenius'"
+    if isinstance(axis, tuple) or (axis is None and x.ndim > 1):
+        assert axis is None or len(axis) == 2, "np.linalg.norm of more than two axes has no `ord`"
+        assert x.ndim == 2, "np.linalg.norm of matrices in an array is Frobenius'"
+        is_turned = False if axis is None else axis[0] % 2 == 1
+        return norm_of_matrix(np.abs(x.T) if is_turned else np.abs(x), ord, keepdims)
     if ord == 2:
         return root_of_squares(x, axis, keepdims)
     if ord == 1:
@@ -26,6 +30,19 @@ def norm(x, ord=None, axis=None, keepdims=False):
     if ord == 0:
         return np.where(x != 0, 1.0, 0 * np.abs(x)).sum(axis=axis, keepdims=keepdims)
     return ((np.abs(x) ** ord).sum(axis=axis, keepdims=keepdims)) ** (1.0 / ord)
+
+
+def norm_of_matrix(sizes, ord, keepdims):
+    """The greatest or the least of the sums of columns, or of rows."""
+    is_sum = ord == 1 or ord == -1 or ord == np.inf or ord == -np.inf
+    assert is_sum, "np.linalg.norm has no norms of singular values here"
+    if ord == 1:
+        return (1.0 * sizes).sum(axis=0, keepdims=True).max(keepdims=keepdims)
+    if ord == -1:
+        return (1.0 * sizes).sum(axis=0, keepdims=True).min(keepdims=keepdims)
+    if ord == np.inf:
+        return (1.0 * sizes).sum(axis=1, keepdims=True).max(keepdims=keepdims)
+    return (1.0 * sizes).sum(axis=1, keepdims=True).min(keepdims=keepdims)
 
 
 def root_of_squares(x, axis, keepdims):

@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
+import numpy as np
+
 from loopdiff.errors import NOWHERE, Diagnostic, Home, Span, UnsupportedLoopError
 from loopdiff.errors.codes import reject
 from loopdiff.source.bytecode import is_run
@@ -111,7 +113,7 @@ def plain_function(func: Callable[..., Any]) -> FunctionType:
 def python_function(value: Any) -> FunctionType | None:
     """The Python function that a call of `value` runs, or that says what it computes; None for other objects, functions
     of libraries among them."""
-    if str(getattr(value, "__module__", "")).split(".")[0] == "numpy":
+    if isinstance(value, np.ufunc) or str(getattr(value, "__module__", "")).split(".")[0] in ("numpy", "scipy"):
         from loopdiff.numpy_functions import written
 
         return written(value)

@@ -103,7 +103,7 @@ def assertions(x, y):
     assert y.shape[0] == n
     for i in range(n):
         if x[i] > 10.0:
-            pass
+            raise ValueError(f"x[{i}] is too large")
         y[i] = x[i] * x[i]
 
 
@@ -184,6 +184,6 @@ ENTRIES = (
         wrt=("x",),
         outputs=("y",),
         is_analytic=True,
-        constructs=("assert",),
+        constructs=("assert", "raise"),
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy import special
 
 from .entry import Entry
 
@@ -57,7 +58,42 @@ def tracked_oracle(xp, A, P, y):
     return {"result": s}
 
 
+def smoothed(A, x, y, w):
+    """A field on a grid, each value with its neighbours, in units of the spread of `x`."""
+    X, Y = np.meshgrid(x, y, indexing="ij")
+    B = np.pad(A * special.expit(X - Y), 1, mode="edge")
+    C = np.zeros(A.shape)
+    for i in range(3):
+        for j in range(3):
+            np.add(C, w[i, j] * B[i : i + A.shape[0], j : j + A.shape[1]], out=C)
+    low, high = np.quantile(x, [0.25, 0.75])
+    C *= np.broadcast_to(x[:, None], C.shape)
+    return np.logaddexp.reduce(C, axis=None) / (high - low)
+
+
+def smoothed_oracle(xp, A, x, y, w):
+    B = xp.pad(A / (1.0 + xp.exp(y - x[:, None])), 1, mode="edge")
+    n, m = A.shape
+    C = sum(w[i, j] * B[i : i + n, j : j + m] for i in range(3) for j in range(3)) * x[:, None]
+    return {"result": xp.log(xp.sum(xp.exp(C))) / (xp.quantile(x, 0.75) - xp.quantile(x, 0.25))}
+
+
 ENTRIES = (
+    Entry(
+        name="smoothed",
+        function=smoothed,
+        make=lambda r, n=5, m=4: dict(A=r.random((n, m)), x=r.random(n), y=r.random(m), w=r.random((3, 3))),
+        wrt=("A", "x", "y", "w"),
+        oracle=smoothed_oracle,
+        is_twin=True,
+        constructs=(
+            "np.meshgrid, mgrid, ogrid, atleast_1d, append, dstack, pad, select, take, fill_diagonal",
+            "np.sort, argsort, median, quantile, percentile, histogram, bincount, digitize",
+            "functions of scipy.special",
+            "np.broadcast_to",
+            "out, reduce, accumulate",
+        ),
+    ),
     Entry(
         name="tracked",
         function=tracked,
@@ -83,7 +119,7 @@ ENTRIES = (
         wrt=("x",),
         oracle=lambda xp, x: {"result": 0.5 * xp.sum(abs(x[:, None] - x))},
         is_twin=True,
-        constructs=("np.sort, argsort, median, histogram, bincount, digitize",),
+        constructs=("np.sort, argsort, median, quantile, percentile, histogram, bincount, digitize",),
     ),
     Entry(
         name="every_other",

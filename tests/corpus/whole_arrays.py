@@ -211,9 +211,9 @@ ENTRIES = (
             "np.array of lists",
             "np.arange, tri, diag, diagonal",
             "np.flipud, fliplr, rot90, roll, repeat, tile",
-            "np.diff, ediff1d, cumsum, cumprod, convolve, gradient, trapezoid, interp, searchsorted",
-            "np.ptp, average, nansum, nanmean, linalg.norm, vdot, cross, kron, polyval, vander, logaddexp, sinc, "
-            "heaviside, nan_to_num, isclose, deg2rad, rad2deg",
+            "np.diff, ediff1d, cumsum, cumprod, convolve, correlate, gradient, trapezoid, interp, searchsorted",
+            "np.ptp, average, cov, corrcoef, nansum, nanmean, linalg.norm, vdot, cross, kron, polyval, vander, "
+            "logaddexp, sinc, heaviside, nan_to_num, isclose, allclose, deg2rad, rad2deg",
         ),
     ),
     Entry(

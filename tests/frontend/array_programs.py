@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy import special
 
 from .programs import shows, vector
 
@@ -203,7 +204,10 @@ def turned(x, A, n):
 
 
 @shows(
-    "np.diff, ediff1d, cumsum, cumprod, convolve, gradient, trapezoid, interp, searchsorted", vector(5), matrix(3, 4), 2
+    "np.diff, ediff1d, cumsum, cumprod, convolve, correlate, gradient, trapezoid, interp, searchsorted",
+    vector(5),
+    matrix(3, 4),
+    2,
 )
 def neighbours(x, A, n):
     s = np.cumsum(x * x)
@@ -216,8 +220,8 @@ def neighbours(x, A, n):
 
 
 @shows(
-    "np.ptp, average, nansum, nanmean, linalg.norm, vdot, cross, kron, polyval, vander, logaddexp, sinc, heaviside, "
-    "nan_to_num, isclose, deg2rad, rad2deg",
+    "np.ptp, average, cov, corrcoef, nansum, nanmean, linalg.norm, vdot, cross, kron, polyval, vander, logaddexp, "
+    "sinc, heaviside, nan_to_num, isclose, allclose, deg2rad, rad2deg",
     vector(4), matrix(3, 4), 2,
 )  # fmt: skip
 def formulas(x, A, n):
@@ -226,6 +230,61 @@ def formulas(x, A, n):
         np.cross(A[0, 1:], A[1, 1:]), np.kron(x, x[:n]), np.polyval(x, 0.5), np.vander(x, 3), np.logaddexp(x, A),
         np.sinc(x), np.heaviside(x, 0.5), np.nan_to_num(x), np.isclose(x, x[0]), np.rad2deg(np.deg2rad(x)),
     )  # fmt: skip
+
+
+@shows(
+    "np.meshgrid, mgrid, ogrid, atleast_1d, append, dstack, pad, select, take, fill_diagonal", vector(4), matrix(3, 4)
+)
+def placed(x, A):
+    X, Y = np.meshgrid(x[:3], x, indexing="ij")
+    J, K = np.mgrid[0:3, 0:1:4j]
+    u, v = np.ogrid[:3, :4]
+    np.fill_diagonal(A, x[:2])
+    padded = np.pad(x, 3, "reflect") * np.pad(x, (2, 4), constant_values=x[0])
+    chosen = np.select([A > 0.5, A > 0.0], [A, x], default=X * Y)
+    return (
+        chosen, padded, J * K + u * v, np.append(A, x), np.atleast_2d(x) * 2.0, np.dstack((x, x)),
+        np.take(A, [2, 0], 1),
+        np.arange(0.0, 1.0, 0.3) * x, np.atleast_1d(x[0]), np.pad(A, ((0, 1), (1, 0)), mode="wrap"),
+    )  # fmt: skip
+
+
+@shows("functions of scipy.special", vector(4), matrix(3, 4))
+def special_functions(x, A):
+    rows = special.softmax(A, axis=1) + special.logsumexp(A, axis=1, keepdims=True) - special.log_softmax(A, axis=0)
+    p = special.expit(x)
+    entropy = special.entr(p) + special.rel_entr(p, x * x) + special.kl_div(p, x * x) + special.xlogy(p - p, 0.0)
+    return (
+        rows,
+        entropy,
+        special.logit(p),
+        special.log_expit(40.0 * x),
+        special.xlog1py(x, p),
+        special.logsumexp(x, b=p),
+    )
+
+
+@shows("np.broadcast_to", vector(4), 3)
+def repeated(x, n):
+    B = np.broadcast_to(x, (n, 4))
+    x[0] = 2.0
+    return B.sum(axis=0), np.broadcast_to(x[:, None], (2, 4, n)) * 1.0, np.broadcast_to(x[1], (n,)) + 0.0
+
+
+@shows("out, reduce, accumulate", vector(4), matrix(3, 4))
+def stored(x, A):
+    y = np.zeros(4)
+    z = np.add(x, A[0], out=y)
+    np.multiply(A, y, A)
+    np.sum(A, axis=0, out=x)
+    z[0] = 3.0
+    return (
+        y,
+        np.add.reduce(A),
+        np.maximum.reduce(A, axis=1),
+        np.multiply.accumulate(x),
+        np.logaddexp.reduce(A, axis=None),
+    )
 
 
 @shows("np.linalg.solve, inv, det, slogdet, cholesky, matrix_power", matrix(4, 4), vector(4), -2)
@@ -237,7 +296,7 @@ def linear_algebra(A, x, n):
     )  # fmt: skip
 
 
-@shows("np.sort, argsort, median, histogram, bincount, digitize", vector(7), matrix(3, 4), 4)
+@shows("np.sort, argsort, median, quantile, percentile, histogram, bincount, digitize", vector(7), matrix(3, 4), 4)
 def numbers_in_order(x, A, n):
     places = np.argsort(x)
     return (

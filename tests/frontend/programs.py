@@ -405,6 +405,25 @@ def asserted(x):
     x[2] = 0.0
 
 
+@shows("raise", vector(), 2)
+def raised(x, n):
+    def root(v):
+        if v < -9.0:
+            raise OverflowError("v", v)
+        return np.sqrt(v + 9.0)
+
+    if n == 1:
+        t = 0.5
+    elif n == 2:
+        t = root(x[0])
+    else:
+        raise ValueError(f"n is {n}") from None
+    for v in x:
+        if v != v:
+            raise RuntimeError
+    x[1] = t
+
+
 # -- scalars -------------------------------------------------------------------------------------------------
 @shows("scalar locals", vector())
 def locals_(x):

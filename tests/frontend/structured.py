@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections import namedtuple
 from collections.abc import Callable
 from enum import Enum
@@ -298,6 +299,30 @@ def known_lengths(x, s):
         z[i, 1] = d["first"] * x[i] + d["more"]
     a, *others = parts
     return z, a[0] * others[1][1] + d["rest"]
+
+
+def weighted(c, v, k):
+    return c * v + k
+
+
+@shows("lists, tuples and dictionaries of known length", vector(), vector(), 0.7)
+def chosen_structures(x, y, s):
+    out = []
+    for v in (x, y, 2.0 * x):
+        if not out:
+            out.append(v)
+        else:
+            out.append(out[-1] + v)
+    a, (b, k) = (x, (y, 1)) if x[0] > s else (y, (x, 2))
+    a[1] = 4.0
+    low, high = (s, x[2]) if s < x[2] else (x[2], s)
+    for _ in range(2):
+        low, high = (high, low) if x[1] > high else (0.5 * low, high)
+    c, d = tuple(out[2][:2])
+    shifted = functools.partial(weighted, high, k=c)
+    high = 0.5
+    product = functools.reduce(lambda u, w: u * w, [s, c, shifted(high)]) - functools.partial(np.add, s)(c)
+    return functools.reduce(np.add, out), b * k, low - high * product, d if out else 0.0
 
 
 @shows("for over lists, zip, enumerate and dictionaries", vector(), vector(), 3)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.special
 
 import loopdiff
 from loopdiff import numpy_functions
@@ -92,7 +93,7 @@ def test_program(program: Program) -> None:
 def example_function(body: str) -> Callable[..., Any]:
     text = "def f(A, x, y, idx, n, s):\n" + textwrap.indent(body, "    ") + "\n"
     file = f"<example {abs(hash(body))}>"
-    known = {"power": power, "chain": chain, "WEIGHTS": np.array([0.5, 2.0, -1.0])}
+    known = {"special": scipy.special, "power": power, "chain": chain, "WEIGHTS": np.array([0.5, 2.0, -1.0])}
     known["CONFIG"] = {"rate": 0.5, "functions": [np.sin, abs]}
     return registered(text, file, np=np, math=math, cmath=cmath, loopdiff=loopdiff, **known)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import special
 
 from loopdiff import UnsupportedLoopError, vectorize_grad
 from loopdiff.errors import LoopdiffError
@@ -102,13 +103,46 @@ CASES: list[tuple[str, tuple[Any, ...]]] = [
     ("np.linalg.det(a)", (STACK,)), ("np.linalg.slogdet(a)[1]", (STACK,)), ("np.linalg.slogdet(a)[0]", (SQUARE,)),
     ("np.linalg.cholesky(a)", (SYMMETRIC,)), ("np.linalg.cholesky(a)", (STACK,)),
     ("np.linalg.matrix_power(a, 5)", (SQUARE,)), ("np.linalg.matrix_power(a, -2)", (SYMMETRIC,)),
+    ("np.atleast_1d(a) * 2", V), ("np.atleast_2d(a)", V), ("np.atleast_2d(a[0])", V), ("np.atleast_3d(a)", M),
+    ("np.squeeze(a[None])", M), ("np.squeeze(a[:, :1], axis=1)", M), ("a[None, :, None].squeeze((0, -1))", V),
+    ("np.expand_dims(a, (0, -1))", M), ("np.broadcast_to(a, (3, 4, 6))", M),
+    ("np.broadcast_to(a[:, None], (6, 2))", V), ("np.broadcast_to(a[0], (2, 3))", V),
+    ("np.meshgrid(a, b)[1]", (VECTOR, SHORT)), ("np.meshgrid(a, b, indexing='ij')[0]", (VECTOR, SHORT)),
+    ("np.meshgrid(a, b, b)[2]", (VECTOR, SHORT)), ("np.mgrid[0:3, 0:6][1] * a", (MATRIX[:3],)),
+    ("np.append(a, b)", (MATRIX, SHORT)), ("np.append(a, a[0])", V),
+    ("np.append(a, b, axis=1)", (MATRIX, MATRIX[:, :1])), ("np.take(a, [2, 0, 2])", V), ("a.take([1, 0], 1)", M),
+    ("np.select([a > 5.0, a > 3.0], [a, 2 * a], a * a)", V), ("np.select([a > 5.0], [a])", V), ("np.pad(a, 2)", V),
+    ("np.pad(a, ((1, 2), (0, 3)))", M), ("np.pad(a, (1, 2), 'edge')", M), ("np.pad(a, (4, 5), mode='wrap')", (SHORT,)),
+    ("np.pad(a, 5, 'reflect')", (SHORT,)), ("np.pad(a, (7, 1), 'symmetric')", (SHORT,)),
+    ("np.pad(a, 1, constant_values=a[0])", V), ("np.dstack((a, b))", (M[0],) * 2), ("np.diff(a, prepend=a[:1])", V),
+    ("np.diff(a, axis=0, append=a)", M), ("np.diff(a, 2, append=a[0])", V), ("np.ediff1d(a, to_begin=a[0])", V),
+    ("np.ediff1d(a, a[:2], 0)", V), ("np.gradient(a, axis=(1, 0))[0]", M), ("np.correlate(a, b)", (VECTOR, SHORT)),
+    ("np.correlate(a, b, 'full')", (SHORT, VECTOR)), ("np.correlate(a, b, mode='same')", (VECTOR, SHORT)),
+    ("np.interp(b, np.cumsum(a), a * a)", (OTHER, GRID)),
+    ("np.interp(b, np.cumsum(a), a * a, left=b[0], right=1.0)", (OTHER, GRID)),
+    ("np.ptp(a, axis=0, keepdims=True)", M), ("np.average(a, axis=1, weights=b, keepdims=True)", (MATRIX, OTHER)),
+    ("np.nanprod(a, axis=1)", M), ("np.nanmax(a, axis=1)", M), ("np.nanmin(a)", V),
+    ("np.nanvar(a, axis=0, ddof=1)", M), ("np.nanstd(a)", V), ("np.nanmean(a, axis=1, keepdims=True)", M),
+    ("np.cov(a, b)", (VECTOR, OTHER)), ("np.cov(a, rowvar=False)", M), ("np.cov(a, ddof=0)", M), ("np.corrcoef(a)", M),
+    ("np.corrcoef(a, b)", (VECTOR, OTHER)), ("np.quantile(a, 0.3)", V), ("np.quantile(a, [0.25, 0.9], axis=1)", M),
+    ("np.percentile(a, 35, axis=0)", M), ("np.quantile(a, 0.6, axis=1, keepdims=True)", (CUBE,)),
+    ("np.median(a, axis=2)", (CUBE,)), ("np.linalg.norm(a, 1)", M), ("np.linalg.norm(a, -np.inf, axis=(1, 0))", M),
+    ("np.linalg.norm(a, np.inf, keepdims=True)", M), ("np.where(np.allclose(a, a), a, 0.0)", V),
+    ("np.histogram(a, 3, (0, 9))[0] * a[:3]", V), ("np.histogram(a, 3, density=True)[0]", V),
+    ("np.histogram(a, 3, (0, 9), weights=b)[0]", (VECTOR, OTHER)), ("np.nan_to_num(a, nan=1.0, posinf=2.0)", V),
+    ("np.clip(a, None, 5)", V), ("np.clip(a, min=2)", M), ("a.clip(max=b)", (MATRIX, VECTOR)),
+    ("np.arange(0.0, 3.0, 0.5) * a", V), ("np.add.reduce(a)", M), ("np.maximum.reduce(a, axis=1)", M),
+    ("np.multiply.accumulate(a)", V), ("np.minimum.accumulate(a, axis=1)", M), ("np.logaddexp.reduce(a, axis=1)", M),
+    ("a @ [1.0, 2.0, 0.5]", (SQUARE,)), ("np.mean([a, b], axis=0)", (VECTOR, OTHER)),
+    ("np.linalg.solve([[a[0], 1.0], [0.5, a[1]]], [1.0, a[2]])", V), ("a[[0, 2]]", M),
 ]  # fmt: skip
 # Integers and single precision give single precision here (see the conventions), where NumPy makes it double.
 OTHER_TYPES = {
     "np.arange(6) * a", "np.arange(2, 8) * a", "np.arange(10, -2, -2) * a", "np.array([1, 2, 3]) * a", "np.vander(a)",
     "np.vander(a, 4, increasing=True)", "np.polyval(a, 0.3)", "np.nan_to_num(a)", "np.digitize(a, b) * a",
     "np.argsort(a, axis=0, kind='stable') * a", "np.histogram(a, b)[0] * a[1:]", "np.searchsorted(b, a, 'right') * a",
-    "np.bincount(np.arange(6) % 4, minlength=6) * a",
+    "np.bincount(np.arange(6) % 4, minlength=6) * a", "np.histogram(a, 3, (0, 9))[0] * a[:3]",
+    "np.nan_to_num(a, nan=1.0, posinf=2.0)", "np.mgrid[0:3, 0:6][1] * a",
 }  # fmt: skip
 IDS = [f"{e} {np.shape(a[0])}" for e, a in CASES]
 
@@ -203,6 +237,16 @@ def test_arrays_of_any_rank_give_what_numpy_gives_or_an_error(expression: str) -
         "np.swapaxes(z, 0, 1)",
         "np.moveaxis(z, 0, 1)",
         "np.rot90(z)",
+        "z.squeeze()",
+        "z[None].squeeze(0)",
+        "np.broadcast_to(z, (2, 3, 3))",
+        "np.broadcast_to(z[0], (3, 3))",
+        "np.atleast_3d(z)",
+        "np.expand_dims(z, (0, -1))",
+        "np.take(z, [1, 0], 0)",
+        "np.meshgrid(z[0], z[1])[0]",
+        "np.clip(z, -9.0, 9.0)",
+        "np.pad(z, 0)",
     ],
 )
 def test_views_see_what_is_written_later(view: str) -> None:
@@ -228,7 +272,7 @@ def test_parts_of_complex_arrays_are_no_copies(part: str, write: str) -> None:
 
 def test_every_function_is_tried() -> None:
     texts = " ".join(e for e, _ in CASES)
-    names = {getattr(f, "__name__", "") for f in WRITTEN} - {"trapz"}
+    names = {getattr(f, "__name__", "") for f in WRITTEN} - {"trapz", "fill_diagonal"}
     assert sorted(n for n in names if f"{n}(" not in texts) == []
 
 
@@ -244,6 +288,90 @@ def test_the_derivative_of_sinc_at_zero() -> None:
     assert f.value_and_grad(0.0) == (1.0, (0.0,))
 
 
+ENDS = [-800.0, -40.0, -1.0, 0.0, 0.25, 1.0, 40.0, 800.0]
+
+
+@pytest.mark.parametrize("name", ["expit", "log_expit", "softplus", "logit", "entr"])
+def test_functions_of_scipy_and_their_derivatives_at_the_ends(name: str) -> None:
+    """The derivative in terms of the function, from its definition."""
+    plain = registered(f"def f(x):\n    return sp.{name}(x)\n", f"<special {name}>", sp=special)
+    slopes = {
+        "expit": lambda x: special.expit(x) * special.expit(-x), "log_expit": lambda x: special.expit(-x),
+        "softplus": special.expit, "logit": lambda x: 1.0 / (x * (1.0 - x)), "entr": lambda x: -np.log(x) - 1.0,
+    }  # fmt: skip
+    with interpreting():
+        for x in ENDS if name not in ("logit", "entr") else [1e-300, 0.25, 0.5, 0.9]:
+            value, (slope,) = vectorize_grad(plain).value_and_grad(x)
+            assert value == pytest.approx(float(plain(x)), rel=1e-13)
+            assert slope == pytest.approx(float(slopes[name](x)), rel=1e-13)
+
+
+@pytest.mark.parametrize("name", ["xlogy", "xlog1py", "rel_entr", "kl_div"])
+def test_functions_of_two_numbers_where_logarithms_have_no_value(name: str) -> None:
+    f = vectorize_grad(registered(f"def f(x, y):\n    return sp.{name}(x, y)\n", f"<special {name}>", sp=special))
+    x, y = np.array([0.0, 0.0, 0.0, 0.5, 0.5, -1.0, np.nan]), np.array([0.0, -2.0, 2.0, 2.0, 0.0, 2.0, 0.0])
+    with interpreting():
+        for one, other in ((x, y), (x, y - 1.0), (y, x)):
+            np.testing.assert_array_equal(f(one, other), getattr(special, name)(one, other))
+
+
+PLACED = [
+    "np.fill_diagonal(z, s)", "np.fill_diagonal(z, z[0] * s)", "np.fill_diagonal(z.T, [s, 1.0])",
+    "np.multiply.at(z[0], [0, 2, 0], s)", "np.maximum.at(z[1], np.array([1, 1, 2]), z[2] * s)",
+    "np.divide.at(z[:, 1], [0, 0, 1], [s, 2.0, s])", "np.add(z, s, out=z)", "np.multiply(z, z, z)",
+    "np.add(z[1:], z[:-1], out=z[1:])", "np.exp(s * z, z)", "np.sum(z * s, axis=1, out=z[0])",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("statement", PLACED)
+def test_functions_that_change_their_arrays(statement: str) -> None:
+    text = f"def f(A, s):\n    z = 1.0 * A\n    for t in range(2):\n        {statement}\n        z = 0.5 * z\n"
+    plain = registered(text + "    return (z * z).sum()\n", f"<changes {statement}>", np=np)
+    with interpreting():
+        value, gradients = vectorize_grad(plain).value_and_grad(SQUARE, 0.7)
+    assert value == pytest.approx(plain(SQUARE, 0.7), rel=1e-13)
+    way = np.random.default_rng(3).normal(size=SQUARE.shape)
+    assert np.sum(gradients.A * way) == pytest.approx(difference(plain, (SQUARE, 0.7), 0, way), rel=1e-6)
+    assert gradients.s == pytest.approx(difference(plain, (SQUARE, 0.7), 1, np.ones(())), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "write",
+    ["r[0] = 1.0", "r[0, 1] += 1.0", "r += 1.0", "r[r > 1.0] = 0.0", "r.T[0] = 1.0", "r.fill(0.0)",
+     "np.add(r, 1.0, out=r)", "np.fill_diagonal(r, 0.0)", "np.add.at(r, 0, 1.0)", "r[:, [0, 1]] = 2.0"],
+)  # fmt: skip
+def test_nobody_writes_to_repeated_elements(write: str) -> None:
+    text = f"def f(x):\n    r = np.broadcast_to(x, (6, 6))\n    {write}\n    return r.sum()\n"
+    plain = registered(text, f"<repeated {write}>", np=np)
+    with pytest.raises(ValueError, match="read-only"):
+        plain(VECTOR)
+    with pytest.raises(UnsupportedLoopError, match="LD121"):
+        vectorize_grad(plain)(VECTOR)
+
+
+def test_a_raise_in_a_branch_is_a_check() -> None:
+    text = (
+        "def f(x, kind):\n    if kind == 0:\n        y = x * x\n    elif kind == 1:\n        y = x[:2]\n"
+        "    else:\n        raise ValueError(f'no kind {kind}')\n    for v in y:\n        if v < 0.0:\n"
+        "            raise OverflowError\n    return y.sum()\n"
+    )
+    f = vectorize_grad(registered(text, "<raise>", np=np))
+    with interpreting():
+        assert f.grad(VECTOR, 1).x.tolist() == [1.0, 1.0, 0.0, 0.0, 0.0, 0.0]
+        for call in (f, f.grad):
+            with pytest.raises(ValueError, match=r"LD332: ValueError: no kind \{kind\}"):
+                call(VECTOR, 2)
+            with pytest.raises(ValueError, match="LD332: OverflowError"):
+                call(VECTOR - 1.9, 1)
+
+
+def test_numbers_that_are_known_decide_a_choice() -> None:
+    text = "def f(x, A):\n    c = 0.4\n    y = x**2 if c < 0.31 else A.mean(axis=0)\n    return y.sum()\n"
+    with interpreting():
+        f = vectorize_grad(registered(text, "<choice>", np=np))
+        assert f(SHORT, MATRIX) == pytest.approx(MATRIX.mean(axis=0).sum(), rel=1e-14)
+
+
 def test_inside_loops_and_empty() -> None:
     text = "def f(A):\n    s = 0.0\n    for row in A:\n        s += np.cumsum(np.diff(row))[-1]\n    return s\n"
     f = vectorize_grad(registered(text, "<numpy in loops>", np=np))
@@ -257,9 +385,9 @@ def test_inside_loops_and_empty() -> None:
 
 
 def test_what_a_function_does_not_take_is_said() -> None:
-    f = vectorize_grad(registered("def f(x):\n    return np.diff(x, prepend=0.0).sum()\n", "<prepend>", np=np))
-    with pytest.raises(UnsupportedLoopError, match=r"LD110: `diff` cannot be called like this"):
-        f(VECTOR)
+    plain = registered("def f(x):\n    return np.nansum(x, initial=0.0)\n", "<initial>", np=np)
+    with pytest.raises(UnsupportedLoopError, match=r"LD110: `nansum` cannot be called like this"):
+        vectorize_grad(plain)(VECTOR)
 
 
 def test_nan_is_the_greatest_number() -> None:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from loopdiff.errors import Span
-from loopdiff.frontend.arrays.buffers import declare
 from loopdiff.frontend.arrays.integers import ZERO, at_least_zero, maximum, minimum, minus, plus
 from loopdiff.frontend.arrays.nests import limit, made_of, nest
 from loopdiff.frontend.arrays.ranges import is_nonnegative_here
@@ -20,6 +19,7 @@ from loopdiff.frontend.arrays.views import bind_view
 from loopdiff.frontend.parsing.order import frozen
 from loopdiff.frontend.parsing.outside import array_of
 from loopdiff.frontend.parsing.state import State
+from loopdiff.frontend.parsing.ways.buffers import declare
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import ELEMENT_TYPES, ArrayType
 from loopdiff.ir.walk import loads

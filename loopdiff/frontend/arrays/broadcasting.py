@@ -71,13 +71,18 @@ def require_equal(state: State, size: ir.Expr, wanted: ir.Expr, message: str, sp
 
 def aligned(state: State, array: Array, extents: Sequence[ir.Expr]) -> ir.Expr:
     """The element of `array` by the subscripts of an array of the `extents`, to which it is repeated."""
+    return fill(array.element, positions_in(state, array, extents))
+
+
+def positions_in(state: State, array: Array, extents: Sequence[ir.Expr]) -> list[ir.Expr]:
+    """Where in `array`, which is repeated to an array of the `extents`, the element at given subscripts of that is."""
     offset = len(extents) - array.rank
     positions: list[ir.Expr] = []
     for axis, size in enumerate(array.extents):
         extent = extents[axis + offset]
         repeats = distance(size, extent) != 0 and is_unit(state, size)
         positions.append(ir.Const(0) if repeats else hole(axis + offset))
-    return fill(array.element, positions)
+    return positions
 
 
 def shape_text(extents: Sequence[ir.Expr]) -> str:

@@ -1,12 +1,14 @@
-"""Arrays put together from numbers and from other arrays: np.linspace, np.triu and np.tril, np.concatenate and its kin,
-np.array of lists, np.cov.
+"""Arrays put together from numbers and from other arrays: np.arange, np.linspace, np.triu and np.tril, np.concatenate
+and its kin, np.array of lists.
 
-`np.triu(x)` and `np.linspace(a, b, n)` are computed where they are used and take no memory; joined arrays are new ones.
+`np.triu(x)`, `np.arange(n)` and `np.linspace(a, b, n)` are computed where they are used and take no memory; joined
+arrays are new ones.
 """
 
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial, reduce
@@ -15,20 +17,23 @@ import numpy as np
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.broadcasting import require_equal, shape_text
-from loopdiff.frontend.arrays.contractions import matmul
-from loopdiff.frontend.arrays.element_types import is_truth_value
-from loopdiff.frontend.arrays.elementwise import combined, held_once
+from loopdiff.frontend.arrays.element_types import is_truth_value, kind_so_far, sort_of
+from loopdiff.frontend.arrays.elementwise import held_once
 from loopdiff.frontend.arrays.evaluated import require_elements
-from loopdiff.frontend.arrays.integers import ZERO, maximum, minus, plus
-from loopdiff.frontend.arrays.nests import copied_view, made_of, nest, new_array
-from loopdiff.frontend.arrays.reductions import divided_by, reduced
+from loopdiff.frontend.arrays.integers import ONE, ZERO, at_least_zero, maximum, minus, plus, times
+from loopdiff.frontend.arrays.nests import made_of, nest, new_array
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, fill, hole
-from loopdiff.frontend.arrays.views import transposed, with_new_axes
+from loopdiff.frontend.arrays.views import with_new_axes
+from loopdiff.frontend.binding.types import Kind
+from loopdiff.frontend.functions import scalar_function
+from loopdiff.frontend.parsing.folding import binary
 from loopdiff.frontend.parsing.order import in_order
+from loopdiff.frontend.parsing.outside import is_none
+from loopdiff.frontend.parsing.placing import with_place
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
-from loopdiff.ir.types import F64
+from loopdiff.ir.types import F64, INT
 
 
 def linspace(state: State, node: ast.Call) -> Quantity:
@@ -64,6 +69,64 @@ def linspace(state: State, node: ast.Call) -> Quantity:
     return ArrayValue((count,), ir.Select(is_last, last, here, loc=span))
 
 
+ARANGE = ("start", "stop", "step", "dtype")
+
+
+def arange(state: State, node: ast.Call) -> Quantity:
+    """`np.arange(start, stop, step)`, of integers or of floats."""
+    span, given = state.source.span(node), {str(k.arg): k.value for k in node.keywords}
+    names = ("stop",) if len(node.args) == 1 and "stop" not in given else ARANGE
+    places = dict(zip(names, node.args, strict=False))
+    nodes: dict[str, ast.expr] = {"start": ast.Constant(0), "step": ast.Constant(1), **places, **given}
+    is_known = len(node.args) <= len(names) and given.keys() <= {*ARANGE} - places.keys() and "stop" in nodes
+    if not is_known:
+        return state.reject("LD110", f"`{ast.unparse(node.func)}` takes start, stop, step and dtype", node)
+    values = in_order(state, [nodes[k] for k in ARANGE[:3]], State.number)
+    start, stop, step = (state.known(v) for v in values)
+    moves = ir.Apply(Op.NE, (step, ZERO), loc=span)
+    if not isinstance(step, ir.Const) or not step.value:
+        state.out.append(ir.Require(moves, "LD330", "the step of `np.arange` is zero", loc=span))
+    is_float = any(sort_of(kind_so_far(state, v)) is not Kind.INT for v in (start, stop, step))
+    count, here = (floats if is_float else integers)(state, start, stop, step, span)
+    function = np.float64 if is_float else np.int64
+    if "dtype" in nodes and not is_none(state, nodes["dtype"]):
+        wanted = state.outside(nodes["dtype"])
+        known = (float, np.float64) if is_float else (float, int, np.float64, np.int64, np.float32)
+        if not any(wanted is k for k in known):
+            message = f"`{ast.unparse(node)}` is of another type than its numbers"
+            return state.reject("LD110", message, node, "convert it: `np.arange(...).astype(...)`")
+        function = wanted
+    convert = scalar_function(function)
+    assert convert is not None
+    return ArrayValue((count,), with_place(convert.build(here), span))
+
+
+def integers(state: State, start: ir.Expr, stop: ir.Expr, step: ir.Expr, span: Span) -> tuple[ir.Expr, ir.Expr]:
+    """How many integers there are from `start` up to `stop`, and the one at a place."""
+    is_upward = ir.Apply(Op.GT, (step, ZERO), loc=span)
+    past = ir.Select(is_upward, ONE, ir.Const(-1), loc=span) if not isinstance(step, ir.Const) else sign(step)
+    distance = minus(minus(stop, start), past)
+    steps = distance if step == ONE else ir.Apply(Op.FLOORDIV, (distance, step), loc=span)
+    return at_least_zero(plus(steps, ONE)), plus(start, times(hole(0), step))
+
+
+def sign(step: ir.Const) -> ir.Const:
+    return ir.Const(1 if step.value > 0 else -1)
+
+
+def floats(state: State, start: ir.Expr, stop: ir.Expr, step: ir.Expr, span: Span) -> tuple[ir.Expr, ir.Expr]:
+    """How many floats there are from `start` up to `stop`, and the one at a place, as NumPy computes them."""
+    ratio = binary(Op.DIV, binary(Op.SUB, stop, start, span), step, span)
+    if isinstance(ratio, ir.Const):
+        count: ir.Expr = ir.Const(max(math.ceil(ratio.value), 0), loc=span)
+    else:
+        count = maximum(ir.Cast(INT, ir.Apply(Op.CEIL, (ratio,), loc=span), loc=span), ZERO)
+    first, delta = held_once(state, start, span), state.temporary("step", span)
+    once = binary(Op.SUB, binary(Op.ADD, start, step, span), start, span)
+    state.out.append(ir.Assign(delta, once, loc=span))
+    return count, ir.Apply(Op.ADD, (first, ir.Apply(Op.MUL, (hole(0), ir.Load(delta, loc=span)), loc=span)), loc=span)
+
+
 def triangle(state: State, array: Array, diagonal: ir.Expr, is_upper: bool, node: ast.AST) -> Quantity:
     """`array` with zeros below the diagonal of that number, or above it."""
     if array.rank < 2:
@@ -94,6 +157,12 @@ def stacked(state: State, node: ast.Call) -> Quantity:
     return joined(state, [with_new_axes(a, [axis % rank]) for a in arrays], axis, node)
 
 
+def in_depth(state: State, node: ast.Call) -> Quantity:
+    """`np.dstack`, along the third axis."""
+    arrays, _ = parts_of(state, node)
+    return joined(state, [with_new_axes(a, {1: [0, 2], 2: [2]}.get(a.rank, [])) for a in arrays], 2, node)
+
+
 def rows_of(state: State, node: ast.Call, axis: int) -> Quantity:
     """`np.vstack` and `np.column_stack`: vectors are rows, or columns."""
     arrays, _ = parts_of(state, node)
@@ -107,7 +176,7 @@ def parts_of(state: State, node: ast.Call, *names: str) -> tuple[list[Array], in
         case [ast.Tuple(elts=elts) | ast.List(elts=elts)] if (
             elts and set(given) <= {*names} and len(node.args) <= 1 + len(names)
         ):
-            arrays = [as_array(v) for v in in_order(state, elts, State.quantity)]
+            arrays = [as_array(v) for v in in_order(state, elts, array_like)]
             axis = state.number(given["axis"]) if "axis" in given else ir.Const(0)
             if isinstance(axis, ir.Const) and isinstance(axis.value, int) and all(a.rank for a in arrays):
                 return arrays, axis.value
@@ -142,11 +211,24 @@ def is_written_out(node: ast.Call) -> bool:
 
 
 def literal(state: State, node: ast.Call) -> Quantity:
-    """`np.array` of nested lists of numbers, or of arrays that all have the same shape."""
-    span, shape = state.source.span(node), shape_of(node.args[0])
-    leaves = leaves_of(node.args[0], len(shape))
-    if len(node.args) > 1 or any(k.arg != "dtype" for k in node.keywords):
+    """`np.array` of lists."""
+    if len(node.args) > 2 or any(k.arg != "dtype" or len(node.args) > 1 for k in node.keywords):
         return state.reject("LD110", f"`{ast.unparse(node.func)}` takes lists and a dtype here", node)
+    return listed(state, node.args[0])
+
+
+def array_like(state: State, node: ast.expr) -> Quantity:
+    """The value of `node`, where a list or a tuple is an array of what is in it."""
+    if not isinstance(node, ast.List | ast.Tuple):
+        return state.quantity(node)
+    state.need_types()
+    return listed(state, node)
+
+
+def listed(state: State, node: ast.expr) -> Quantity:
+    """An array of nested lists of numbers, or of arrays that all have the same shape."""
+    span, shape = state.source.span(node), shape_of(node)
+    leaves = leaves_of(node, len(shape))
     if leaves is None or 0 in shape:
         return state.reject("LD110", f"`{ast.unparse(node)}` has lists that differ in length, or are empty", node)
     parts = [as_array(of_double(v)) for v in in_order(state, leaves, State.quantity)]
@@ -216,24 +298,8 @@ def leaves_of(node: ast.expr, depth: int) -> list[ast.expr] | None:
     return found
 
 
-# -- statistics --------------------------------------------------------------------------------------------------
-def covariance(state: State, node: ast.Call) -> Quantity:
-    """`np.cov(x)`, whose rows are variables."""
-    span = state.source.span(node)
-    array = as_array(state.quantity(node.args[0])) if len(node.args) == 1 and not node.keywords else None
-    if array is None or array.rank != 2:
-        return state.reject("LD110", f"`{ast.unparse(node.func)}` takes a matrix and nothing else here", node)
-    one = ir.Apply(Op.NE, (array.extents[0], ir.Const(1)))
-    state.out.append(ir.Require(one, "LD320", "the covariance of one variable is a number", loc=span))
-    mean = reduced(state, "mean", array, (1,), True, node)
-    centred = as_array(combined(state, lambda x, m: ir.Apply(Op.SUB, (x, m), loc=span), [array, mean], node))
-    held = copied_view(state, centred, "centred", span)
-    turned = transposed(held, (1, 0))
-    conjugate = ArrayValue(turned.extents, ir.PartOf("conj", turned.element, loc=span))
-    return divided_by(matmul(state, held, conjugate, node), minus(array.extents[1], ir.Const(1)), span)
-
-
 MAKERS: dict[object, Callable[[State, ast.Call], Quantity]] = {
     np.linspace: linspace, np.concatenate: concatenated, np.hstack: side_by_side, np.stack: stacked,
-    np.vstack: partial(rows_of, axis=0), np.column_stack: partial(rows_of, axis=1), np.cov: covariance,
+    np.vstack: partial(rows_of, axis=0), np.column_stack: partial(rows_of, axis=1), np.dstack: in_depth,
+    np.arange: arange,
 }  # fmt: skip

@@ -10,18 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from loopdiff.frontend.arrays.accumulations import negated_term
 from loopdiff.frontend.arrays.allocation import ElementType, allocate_array, element_type, is_allocation
-from loopdiff.frontend.arrays.constructions import MAKERS, is_written_out, literal, triangle
+from loopdiff.frontend.arrays.broadcasting import positions_in, require_fit
+from loopdiff.frontend.arrays.constructions import MAKERS, array_like, is_written_out, literal, triangle
 from loopdiff.frontend.arrays.contractions import LETTERS, dot, einsum, inner, matmul, outer, sum_of_products
 from loopdiff.frontend.arrays.element_types import dtype_of
 from loopdiff.frontend.arrays.elementwise import combined
-from loopdiff.frontend.arrays.indexing import scattered
 from loopdiff.frontend.arrays.integers import plus
-from loopdiff.frontend.arrays.nests import copied_view, store_array
+from loopdiff.frontend.arrays.nests import copied_view
 from loopdiff.frontend.arrays.reductions import reduced
 from loopdiff.frontend.arrays.shapes import array_extents, may_be_array, shaped
-from loopdiff.frontend.arrays.subscripts import subscripted
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, hole, is_array
 from loopdiff.frontend.arrays.views import (
     Call,
@@ -33,19 +31,22 @@ from loopdiff.frontend.arrays.views import (
     flip,
     is_contiguous,
     moveaxis,
+    read_only,
     reshaped,
+    squeeze,
     swapaxes,
     taken,
     transpose,
     with_new_axes,
 )
-from loopdiff.frontend.functions import ScalarFunction, clip, scalar_function
+from loopdiff.frontend.functions import ScalarFunction, scalar_function
 from loopdiff.frontend.parsing.order import in_order
-from loopdiff.frontend.parsing.outside import root_is_local
+from loopdiff.frontend.parsing.outside import is_none, root_is_local
 from loopdiff.frontend.parsing.placing import with_place
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
+from loopdiff.numpy_functions import ACCUMULATED, REDUCED
 from loopdiff.source.functions import MISSING
 
 Handler = Callable[[State, Call], Quantity]
@@ -80,7 +81,7 @@ def array_call(state: State, node: ast.Call, callee: Any) -> Quantity | None:
         return einsum_call(state, node)
     if callee is np.array and is_written_out(node):
         state.need_types()
-        given = {str(k.arg): k.value for k in node.keywords}
+        given = {str(k.arg): k.value for k in node.keywords} | dict(zip(("dtype",), node.args[1:], strict=False))
         return copied(state, Call(literal(state, node), given, [], node))
     if callee in MAKERS:
         state.need_types()
@@ -93,13 +94,13 @@ def array_call(state: State, node: ast.Call, callee: Any) -> Quantity | None:
     first = rest.pop(0) if rest else named.pop(function.first, None)
     if first is None or any(isinstance(a, ast.Starred) for a in node.args):
         return state.reject("LD110", f"`np.{function.name}` is called without an array", node)
-    return handled(state, function, state.quantity(first), rest, named, node)
+    return handled(state, function, array_like(state, first), rest, named, node)
 
 
 def method_call(state: State, node: ast.Call) -> Quantity | None:
     """The value of `x.sum()` and the like, and of `np.add.outer`; None if it is no method of an array."""
-    if (scalar := outer_of(state, node.func)) is not None:
-        return pairwise(state, scalar, node)
+    if (method := method_of_ufunc(state, node.func)) is not None:
+        return of_ufunc(state, *method, node)
     match node.func:
         case ast.Attribute(value=base, attr=attr) if attr in METHODS and root_is_local(state, base):
             if not may_be_array(state, base):
@@ -142,7 +143,7 @@ def reduction(kind: str, state: State, call: Call) -> Quantity:
     keeps = state.number(call.given.get("keepdims", ast.Constant(False)))
     if axes is None or not isinstance(keeps, ir.Const):
         return ir.Const(0, loc=state.source.span(call.node))
-    if kind.startswith("arg") and len(axes) not in (1, array.rank):
+    if kind.startswith("arg") and isinstance(call.given.get("axis"), ast.Tuple | ast.List):
         return state.reject("LD110", f"`{ast.unparse(call.node)}` needs one axis, or none", call.node)
     less = state.number(call.given["ddof"]) if "ddof" in call.given else ir.Const(0)
     if not isinstance(less, ir.Const) or not isinstance(less.value, int):
@@ -151,28 +152,43 @@ def reduction(kind: str, state: State, call: Call) -> Quantity:
 
 
 def product_of(function: Callable[..., Quantity], state: State, call: Call) -> Quantity:
-    other = state.quantity(call.given["b"])
+    other = array_like(state, call.given["b"])
     return function(state, call.array, other, call.node)
 
 
 def outer_product(state: State, call: Call) -> Quantity:
-    other = state.quantity(call.given["b"])
+    other = array_like(state, call.given["b"])
     left, right = (flat(state, as_array(v), call.node) for v in (call.array, other))
     return outer(state, left, right, call.node)
 
 
-def outer_of(state: State, node: ast.expr) -> ScalarFunction | None:
-    """The function of two numbers that `node`, as `np.add.outer`, applies to all pairs of elements."""
-    owner = state.outside(node.value) if isinstance(node, ast.Attribute) and node.attr == "outer" else None
-    found = scalar_function(owner) if isinstance(owner, np.ufunc) else None
-    return found if found is not None and found.takes(2) else None
+def method_of_ufunc(state: State, node: ast.expr) -> tuple[np.ufunc, str] | None:
+    """The function of two numbers, and its method, that `node` is, as `np.add.outer`."""
+    if not isinstance(node, ast.Attribute):
+        return None
+    owner = state.outside(node.value)
+    return (owner, node.attr) if isinstance(owner, np.ufunc) and owner.nin == 2 else None
+
+
+def of_ufunc(state: State, ufunc: np.ufunc, method: str, node: ast.Call) -> Quantity | None:
+    """`np.add.outer(x, y)`, `np.add.reduce(x)`, which is `np.sum(x, axis=0)`, and `np.add.accumulate(x)`."""
+    scalar = scalar_function(ufunc)
+    if method == "outer" and scalar is not None:
+        return pairwise(state, scalar, node)
+    table = {"reduce": REDUCED, "accumulate": ACCUMULATED}.get(method, {})
+    if ufunc not in table or len(node.args) > 2:
+        return None
+    first = [] if len(node.args) == 2 or any(k.arg == "axis" for k in node.keywords) else [ast.Constant(0)]
+    axis = [ast.keyword("axis", ast.copy_location(a, node)) for a in first]
+    called = ast.copy_location(ast.Constant(table[ufunc]), node)
+    return state.quantity(ast.copy_location(ast.Call(called, node.args, [*node.keywords, *axis]), node))
 
 
 def pairwise(state: State, function: ScalarFunction, node: ast.Call) -> Quantity:
     state.need_types()
     if len(node.args) != 2 or node.keywords:
         return state.reject("LD110", f"`{ast.unparse(node.func)}` takes two arrays", node)
-    left, right = map(as_array, in_order(state, node.args, State.quantity))
+    left, right = map(as_array, in_order(state, node.args, array_like))
     rows = with_new_axes(left, range(left.rank, left.rank + right.rank))
     span = state.source.span(node)
     return combined(state, lambda *v: with_place(function.build(*v), span), [rows, right], node)
@@ -197,7 +213,7 @@ def rank(state: State, call: Call) -> Quantity:
 
 def summed_over(state: State, call: Call) -> Quantity:
     """`np.tensordot` over so many axes, or over those that are named."""
-    left, right = as_array(call.array), as_array(state.quantity(call.given["b"]))
+    left, right = as_array(call.array), as_array(array_like(state, call.given["b"]))
     match call.given.get("axes", ast.Constant(2)):
         case ast.Constant(value=int(count)):
             first: tuple[int, ...] | None = tuple(range(left.rank - count, left.rank))
@@ -225,7 +241,7 @@ def einsum_call(state: State, node: ast.Call) -> Quantity:
     state.need_types()
     match node.args:
         case [ast.Constant(value=str() as formula), *operands] if operands and not node.keywords:
-            return einsum(state, formula, in_order(state, operands, State.quantity), node)
+            return einsum(state, formula, in_order(state, operands, array_like), node)
         case _:
             return state.reject("LD110", "`np.einsum` needs its formula written out as a string, and operands", node)
 
@@ -248,6 +264,20 @@ def reshape(state: State, call: Call) -> Quantity:
         hint = "copy it first: `x.copy().reshape(...)`"
         return state.reject("LD122", f"`{ast.unparse(call.node)}` is not contiguous in memory", call.node, hint)
     return reshaped(state, array, extents, call.node)
+
+
+def broadcast_to(state: State, call: Call) -> Quantity:
+    """A view that repeats elements, to which NumPy forbids to write."""
+    array, span = as_array(call.array), state.source.span(call.node)
+    shape = shape_of(state, [call.given["shape"]], call.node) or []
+    extents = [e for e in shape if e is not None]
+    if len(extents) < len(shape) or len(shape) < max(array.rank, 1):
+        return state.reject("LD110", f"`{ast.unparse(call.node)}` needs an extent for each axis", call.node)
+    if not isinstance(array, View):
+        held = array if array.rank else ArrayValue((ir.Const(1, loc=span),), array.element)
+        array = copied_view(state, held, "held", span)
+    require_fit(state, array, extents, span)
+    return read_only(taken(array, positions_in(state, array, extents), extents))
 
 
 def shape_of(state: State, nodes: Sequence[ast.expr], at: ast.AST) -> list[ir.Expr | None] | None:
@@ -309,6 +339,8 @@ def astype(state: State, call: Call) -> Quantity:
 def converted(state: State, call: Call, kind: ElementType | None) -> Quantity:
     """The array in elements of `kind`."""
     name = None if kind is None else kind.name
+    if kind is not None and kind.of_array is not None:
+        name = dtype_of(state, kind.of_array)
     function = scalar_function(getattr(np, {"bool": "bool_"}.get(name or "", name or ""), None))
     if function is None:
         message = f"`{ast.unparse(call.node)}` converts to a dtype that is not known here"
@@ -318,9 +350,36 @@ def converted(state: State, call: Call, kind: ElementType | None) -> Quantity:
 
 
 def clipped(state: State, call: Call) -> Quantity:
-    span = state.source.span(call.node)
-    bounds = [state.quantity(call.given[k]) for k in ("min", "max")]
-    return combined(state, lambda *v: with_place(clip(*v), span), [call.array, *bounds], call.node)
+    return bounded(state, call.array, [call.given.get(k) for k in ("min", "max")], call.node)
+
+
+def bounded(state: State, value: Quantity, bounds: Sequence[ast.expr | None], node: ast.Call) -> Quantity:
+    """`value` between two bounds, or on one side of one."""
+    span, ops = state.source.span(node), (Op.MAX, Op.MIN)
+    given = [(op, b) for op, b in zip(ops, bounds, strict=True) if b is not None and not is_none(state, b)]
+    if not given:
+        return state.reject("LD110", f"`{ast.unparse(node)}` has no bound", node, "leave it out")
+
+    def build(x: ir.Expr, *limits: ir.Expr) -> ir.Expr:
+        for (op, _), limit in zip(given, limits, strict=True):
+            x = ir.Apply(op, (x, limit), loc=span)
+        return x
+
+    return combined(state, build, [value, *in_order(state, [b for _, b in given], array_like)], node)
+
+
+def clip_call(state: State, node: ast.Call) -> Quantity:
+    """`np.clip`, whose bounds are called `a_min` and `a_max`, or `min` and `max`."""
+    names, own = {"a_min": "min", "a_max": "max"}, {str(k.arg) for k in node.keywords}
+    named = {names.get(str(k.arg), str(k.arg)): k.value for k in node.keywords}
+    given = dict(zip(("a", "min", "max"), node.args, strict=False))
+    is_of_one = not own & {"min", "max"} or (len(node.args) < 2 and not own & {*names})
+    is_fit = is_of_one and len(named) == len(node.keywords) and not given.keys() & named.keys() and len(node.args) <= 3
+    given |= named
+    is_fit = is_fit and (len(given) == 3 or bool(own & {"min", "max"}))
+    if not is_fit or not {"a"} <= given.keys() <= {"a", "min", "max"}:
+        return state.reject("LD110", f"`{ast.unparse(node.func)}` takes an array, or a number, and two bounds", node)
+    return bounded(state, array_like(state, given["a"]), [given.get("min"), given.get("max")], node)
 
 
 REDUCTIONS = ("sum", "prod", "mean", "max", "min", "any", "all", "argmax", "argmin")
@@ -335,12 +394,13 @@ BY_NAME = {
     "transpose": ArrayFunction("transpose", transpose, ("axes",), takes_more=True),
     "reshape": ArrayFunction("reshape", reshape, ("shape",), needed=1, takes_more=True),
     "swapaxes": ArrayFunction("swapaxes", swapaxes, ("axis1", "axis2"), needed=2),
+    "squeeze": ArrayFunction("squeeze", squeeze, ("axis",)),
 }
 METHODS = {
     **BY_NAME,
     "flatten": ArrayFunction("flatten", flatten),
     "astype": ArrayFunction("astype", astype, ("dtype",), needed=1),
-    "clip": ArrayFunction("clip", clipped, ("min", "max"), needed=2),
+    "clip": ArrayFunction("clip", clipped, ("min", "max")),
 }
 FUNCTIONS: dict[Any, ArrayFunction] = {
     **{getattr(np, k): f for k, f in BY_NAME.items()},
@@ -357,6 +417,7 @@ FUNCTIONS: dict[Any, ArrayFunction] = {
     np.triu: ArrayFunction("triu", partial(triangle_of, True), ("k",), first="m"),
     np.tril: ArrayFunction("tril", partial(triangle_of, False), ("k",), first="m"),
     np.moveaxis: ArrayFunction("moveaxis", moveaxis, ("source", "destination"), needed=2),
+    np.broadcast_to: ArrayFunction("broadcast_to", broadcast_to, ("shape",), needed=1, first="array"),
     np.expand_dims: ArrayFunction("expand_dims", expand_dims, ("axis",), needed=1),
 }  # fmt: skip
 
@@ -365,7 +426,7 @@ FUNCTIONS: dict[Any, ArrayFunction] = {
 def is_array_call(state: State, node: ast.Call) -> bool:
     """Whether `node` calls a function or a method of whole arrays."""
     callee = state.outside(node.func)
-    if outer_of(state, node.func) is not None:
+    if method_of_ufunc(state, node.func) is not None:
         return True
     if callee is MISSING:
         return isinstance(node.func, ast.Attribute) and node.func.attr in METHODS and root_is_local(state, node.func)
@@ -373,45 +434,3 @@ def is_array_call(state: State, node: ast.Call) -> bool:
         return callee in FUNCTIONS or callee in MAKERS or callee is np.einsum or is_allocation(state, node)
     except TypeError:  # unhashable: not a function
         return False
-
-
-def array_statement(state: State, node: ast.Call) -> bool:
-    """Calls for their effect: `np.add.at(x, idx, v)`, `x.fill(v)`. False if `node` is none."""
-    match node.func:
-        case ast.Attribute(value=owner, attr="at") if any(state.outside(owner) is f for f in (np.add, np.subtract)):
-            add_at(state, node, state.outside(owner) is np.subtract)
-            return True
-        case ast.Attribute(value=base, attr="fill") if root_is_local(state, base) and may_be_array(state, base):
-            state.need_types()
-            view = state.quantity(base)
-            if not isinstance(view, View) or len(node.args) != 1 or node.keywords:
-                return False
-            store_array(state, view, state.number(node.args[0]), node)
-            return True
-        case _:
-            return False
-
-
-def add_at(state: State, node: ast.Call, is_negative: bool) -> None:
-    """`np.add.at(x, idx, v)`: duplicates all count."""
-    if len(node.args) != 3 or node.keywords:
-        state.reject("LD110", f"`{ast.unparse(node.func)}` takes an array, subscripts and values", node)
-        return
-    state.need_types()
-    array, subscripts, values = node.args
-    place = ast.copy_location(ast.Subscript(array, subscripts, ast.Store()), node)
-    span = state.source.span(node)
-    target = subscripted(state, place)
-    value = state.quantity(values)
-    if is_negative:
-        value = combined(state, negated_term, [value], node)
-    match target:
-        case ArrayValue(element=ir.Load()):
-            scattered(state, target, value, node, accumulate=True)
-        case ir.Load(access=access) if not is_array(value):
-            state.out.append(ir.Accumulate("add", access, value, loc=span))  # type: ignore[arg-type]
-        case View():
-            total = combined(state, lambda a, b: ir.Apply(Op.ADD, (a, b), loc=span), [target, value], node)
-            store_array(state, target, total, node)
-        case _:
-            state.reject("LD110", f"`{ast.unparse(node.func)}` takes an array, subscripts and values", node)

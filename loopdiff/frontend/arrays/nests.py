@@ -14,7 +14,6 @@ from functools import reduce
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.accumulations import store
 from loopdiff.frontend.arrays.broadcasting import aligned, is_unit, require_fit
-from loopdiff.frontend.arrays.buffers import declare
 from loopdiff.frontend.arrays.element_types import is_truth_value
 from loopdiff.frontend.arrays.evaluated import require_elements
 from loopdiff.frontend.arrays.integers import (
@@ -32,6 +31,7 @@ from loopdiff.frontend.arrays.ranges import least
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, fill, has_holes, hole, is_hole
 from loopdiff.frontend.parsing.sites import Copy, choice_site
 from loopdiff.frontend.parsing.state import State
+from loopdiff.frontend.parsing.ways.buffers import declare
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import from_linear, linear
 from loopdiff.ir.build import nested
@@ -65,6 +65,9 @@ def nest(
 def store_array(state: State, target: View, value: Array | ir.Expr, node: ast.AST) -> None:
     """`target[...] = value`, repeated to its shape."""
     span = state.source.span(node)
+    if target.is_read_only:
+        refuse_read_only(state, node)
+        return
     require_elements(state, value, node)
     if isinstance(value, View) and redirected(state, target, value, span):
         return
@@ -82,6 +85,11 @@ def store_array(state: State, target: View, value: Array | ir.Expr, node: ast.AS
         return [store(target.access(subscripts), fill(element, subscripts), span, is_elementwise=True)]
 
     state.out += nest(state, target.extents, make, span, starts_of(target))
+
+
+def refuse_read_only(state: State, node: ast.AST) -> None:
+    hint = "write to the array that it is made of, or to a copy: `x.copy()`"
+    state.reject("LD121", f"`{ast.unparse(node)}` writes to an array that NumPy lets nobody write to", node, hint)
 
 
 def refuse_axes(state: State, value: Quantity, rank: int, node: ast.AST) -> None:

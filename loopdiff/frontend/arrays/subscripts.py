@@ -7,9 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from loopdiff.frontend.arrays.allocation import constant_bound
+from loopdiff.frontend.arrays.constructions import array_like
 from loopdiff.frontend.arrays.element_types import is_truth_value
 from loopdiff.frontend.arrays.indexing import Masked, gathered, mask_target, masked
 from loopdiff.frontend.arrays.integers import maximum
+from loopdiff.frontend.arrays.nests import refuse_read_only
 from loopdiff.frontend.arrays.shapes import extent_at, may_be_array, shaped
 from loopdiff.frontend.arrays.slicing import Slice
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, is_array
@@ -170,6 +172,8 @@ def parse_subscript(state: State, node: ast.expr) -> Any:
             return Rest()
         case ast.Name() | ast.Attribute() if state.outside(node) is None:
             return NewAxis()
+        case ast.List():
+            return array_like(state, node)
         case _:
             return state.quantity(node)
 
@@ -219,6 +223,9 @@ def part(state: State, array: Array, subscripts: Sequence[Subscript], node: ast.
 def target_part(state: State, array: Array, subscripts: Sequence[Subscript], node: ast.Subscript) -> Any:
     """Like `part`, but elements under a mask stay where they are."""
     full = filled_up(state, array, subscripts, node)
+    if isinstance(array, View) and array.is_read_only:
+        refuse_read_only(state, node)
+        return None
     if full is not None and any(is_mask(state, s) for s in full):
         return mask_target(state, array, full, node)
     return part(state, array, subscripts, node)

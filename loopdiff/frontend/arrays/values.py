@@ -19,11 +19,12 @@ HOLE = "#"
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Elements of `array` at `subscripts`, formulas of the holes."""
+    """Elements of `array` at `subscripts`, formulas of the holes. `is_read_only`: NumPy forbids to write to it."""
 
     array: str
     subscripts: tuple[ir.Expr, ...]
     extents: tuple[ir.Expr, ...]
+    is_read_only: bool = False
 
     @property
     def rank(self) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from loopdiff.errors import Span
+from loopdiff.frontend.arrays.broadcasting import is_unit
 from loopdiff.frontend.arrays.evaluated import require_in_axis
 from loopdiff.frontend.arrays.integers import (
     ONE,
@@ -50,7 +51,7 @@ def taken(array: Array, positions: Sequence[ir.Expr], extents: Sequence[ir.Expr]
     """The array of the `extents` whose element is that of `array` at `positions`."""
     match array:
         case View():
-            return View(array.array, array.access(positions).subscripts, tuple(extents))
+            return replace(array, subscripts=array.access(positions).subscripts, extents=tuple(extents))
         case _:
             return ArrayValue(tuple(extents), fill(array.element, positions), array.is_choice)
 
@@ -254,7 +255,7 @@ def steady(state: State, view: View) -> View:
         known = state.known(expr)
         return known if state.is_fixed(known) else folded(map_expr(hold, known))
 
-    return View(view.array, tuple(map(held, view.subscripts)), tuple(map(held, view.extents)))
+    return replace(view, subscripts=tuple(map(held, view.subscripts)), extents=tuple(map(held, view.extents)))
 
 
 def bind_view(state: State, name: str, view: View, span: Span) -> None:
@@ -360,20 +361,56 @@ def flip(state: State, call: Call) -> Quantity:
 
 
 def expand_dims(state: State, call: Call) -> Quantity:
-    array = as_array(call.array)
-    axis = state.number(call.given["axis"])
-    if not isinstance(axis, ir.Const) or not -array.rank - 1 <= axis.value <= array.rank:
-        return state.reject("LD110", "`axis` must be an integer written out, or a tuple of them", call.node)
-    return with_new_axes(array, [int(axis.value) % (array.rank + 1)])
+    array, node = as_array(call.array), call.given["axis"]
+    count = len(node.elts) if isinstance(node, ast.Tuple | ast.List) else 1
+    made = replace(array, extents=(*array.extents, *[ONE] * count))
+    axes = None if is_none(state, node) else axes_of(state, node, made, call.node)
+    if axes is None:
+        return state.reject("LD110", f"`{ast.unparse(call.node)}` must name the new axes", call.node)
+    return with_new_axes(array, axes)
+
+
+def squeeze(state: State, call: Call) -> Quantity:
+    """A view without axes of one element: those that are named, or all of which this is known."""
+    array, span, node = as_array(call.array), state.source.span(call.node), call.given.get("axis")
+    extents, text = [state.known(e) for e in array.extents], ast.unparse(call.node)
+    if node is None or is_none(state, node):
+        axes: tuple[int, ...] | None = tuple(k for k, e in enumerate(extents) if is_unit(state, e))
+        others = [e for k, e in enumerate(extents) if k not in (axes or ()) and not is_told(state, e)]
+        message = f"`{text}` leaves out an axis of which it is not known before that it has one element: name it"
+        state.out += [ir.Require(ir.Apply(Op.NE, (e, ONE), loc=span), "LD322", message, loc=span) for e in others]
+    else:
+        axes = axes_of(state, node, array, call.node)
+    message = f"`{text}` leaves out an axis that has not one element"
+    sizes = [extents[k] for k in axes or () if extents[k] != ONE]
+    state.out += [ir.Require(ir.Apply(Op.EQ, (e, ONE), loc=span), "LD322", message, loc=span) for e in sizes]
+    kept = [k for k in range(array.rank) if k not in (axes or ())]
+    positions = [hole(kept.index(k)) if k in kept else ZERO for k in range(array.rank)]
+    found = taken(array, positions, [array.extents[k] for k in kept])
+    if kept:
+        return found
+    message, hint = f"`{text}` is an array without axes", "take its element: `x[0]`"
+    return state.reject("LD110", message, call.node, hint)
+
+
+def is_told(state: State, extent: ir.Expr) -> bool:
+    """Whether it is known, with the types of the call, whether `extent` is one."""
+    return isinstance(extent, ir.Const) or (
+        isinstance(extent, ir.Dim) and state.arrays[extent.array].role == "argument"
+    )
 
 
 def diagonal(state: State, call: Call) -> Quantity:
-    """A view, as in NumPy, which forbids to write to it."""
+    """A view, to which NumPy forbids to write."""
     array = as_array(call.array)
     if array.rank != 2:
         return state.reject("LD110", "`diagonal` takes a matrix", call.node)
     down, right, length = diagonal_at(state, array, call)
-    return taken(array, [plus(hole(0), down), plus(hole(0), right)], (length,))
+    return read_only(taken(array, [plus(hole(0), down), plus(hole(0), right)], (length,)))
+
+
+def read_only(array: Array) -> Array:
+    return replace(array, is_read_only=True) if isinstance(array, View) else array
 
 
 def diagonal_at(state: State, array: Array, call: Call) -> tuple[ir.Expr, ir.Expr, ir.Expr]:

@@ -7,6 +7,7 @@ import ast
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.accumulations import negated_term, stores
 from loopdiff.frontend.arrays.allocation import constant_bound, is_allocation, parse_allocation
+from loopdiff.frontend.arrays.constructions import array_like
 from loopdiff.frontend.arrays.element_types import dtype_of, is_widened
 from loopdiff.frontend.arrays.indexing import Masked, scattered, store_masked
 from loopdiff.frontend.arrays.nests import copied_view, store_array
@@ -24,7 +25,7 @@ from loopdiff.frontend.parsing.bindings import (
     Values,
     Varying,
 )
-from loopdiff.frontend.parsing.calls import field_at, one_of
+from loopdiff.frontend.parsing.calls import field_at, grid_call, one_of
 from loopdiff.frontend.parsing.expressions import binary_operation
 from loopdiff.frontend.parsing.folding import binary
 from loopdiff.frontend.parsing.meanings import value_of
@@ -52,6 +53,8 @@ def parse_assign(state: State, targets: list[ast.expr], value: ast.expr, span: S
                 state.forget(target)
             else:
                 assign_together(state, *matched(state, target, parsed), span)
+        case [ast.Subscript() as target]:
+            assign(state, target, array_like(state, value), span)
         case [target]:
             assign(state, target, state.quantity(value), span)
         case _:
@@ -169,7 +172,7 @@ def parse_values(
 
     `is_late`: Python stores elements of arrays before it unpacks this.
     """
-    count = len(target.elts)
+    count, node = len(target.elts), grid_call(state, node) or node
     match node:
         case ast.Tuple(elts=elts) | ast.List(elts=elts):
             inner = target.elts if len(elts) == count else [None] * len(elts)
@@ -187,6 +190,8 @@ def parse_values(
         case ast.Call(func=func, args=[a, b], keywords=[]) if state.outside(func) is divmod:
             (left, right), span = in_order(state, (a, b), State.number), state.source.span(node)
             return binary(Op.FLOORDIV, left, right, span), binary(Op.MOD, left, right, span)
+        case ast.Call(func=func, args=[row], keywords=[]) if any(state.outside(func) is k for k in (tuple, list)):
+            return parse_values(state, row, target, is_late)
         case ast.Call():
             found = state.whole.call(state, node)
             return (
@@ -388,6 +393,8 @@ def parse_augmented(state: State, node: ast.AugAssign) -> None:
             else:
                 augment_name(state, node, target, old)
         case ast.Subscript() as target:
+            if isinstance(node.value, ast.List | ast.Tuple):
+                state.need_types()
             found = target_of(state, target)
             match found:
                 case ir.Access():
@@ -416,7 +423,7 @@ def store_in_place(state: State, old: View, value: Quantity, node: ast.AugAssign
 def augmented(state: State, node: ast.AugAssign, old: View | ArrayValue) -> Quantity:
     """The array `old`, or what it is of, after the operation."""
     place = len(state.out)
-    value = state.quantity(node.value)
+    value = array_like(state, node.value)
     return binary_operation(state, node.op, held(state, old, place), value, node)
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import ast
 import builtins
+from typing import Any, cast
 
 import numpy as np
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.allocation import constant_bound
+from loopdiff.frontend.arrays.constructions import array_like
+from loopdiff.frontend.arrays.effects import stored_call
 from loopdiff.frontend.arrays.elementwise import combined, complex_part
 from loopdiff.frontend.arrays.evaluated import require_elements
-from loopdiff.frontend.arrays.functions import array_call, method_call
+from loopdiff.frontend.arrays.functions import array_call, clip_call, method_call
 from loopdiff.frontend.arrays.shapes import extent_at, rank_of, shaped
 from loopdiff.frontend.arrays.subscripts import element_of
 from loopdiff.frontend.arrays.values import ArrayValue, Quantity, as_array, is_array
@@ -27,6 +30,7 @@ from loopdiff.frontend.parsing.ways.joins import view_of
 from loopdiff.frontend.parsing.ways.varying import is_up_to
 from loopdiff.frontend.refused import REFUSED_METHODS
 from loopdiff.ir import nodes as ir
+from loopdiff.numpy_functions import GRIDS
 from loopdiff.source.functions import LIBRARIES, MISSING
 
 
@@ -44,6 +48,10 @@ def parse_call(state: State, node: ast.Call) -> Quantity:
         return unknown_call(state, node, text) if found is None else found
     if callee is len:
         return length(state, node)
+    if (found := stored_call(state, node)) is not None:
+        return found
+    if callee is np.clip:
+        return clip_call(state, node)
     if (callee is np.real or callee is np.imag) and len(node.args) == 1 and not node.keywords:
         return complex_part(state, "real" if callee is np.real else "imag", state.quantity(node.args[0]), node)
     if (found := array_call(state, node, callee)) is not None:
@@ -52,6 +60,28 @@ def parse_call(state: State, node: ast.Call) -> Quantity:
         return result_of_helper(state, total_of(state, node, callee), node)
     function = scalar_function(callee)
     return unknown_call(state, node, text) if function is None else scalar_call(state, node, callee, function)
+
+
+def grid_call(state: State, node: ast.expr) -> ast.Call | None:
+    """`np.mgrid[a:b, c:d]` as a call that makes it, of `np.arange(a, b)`, or of `np.linspace` for steps like `5j`."""
+    found = state.outside(node.value) if isinstance(node, ast.Subscript) else None
+    grid = next((g for g in GRIDS if found is g), None)
+    if grid is None or not isinstance(node, ast.Subscript):
+        return None
+    made: list[ast.expr] = []
+    for part in node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]:
+        match part:
+            case ast.Slice(lower=lower, upper=ast.expr() as upper, step=ast.Constant(value=complex(imag=count))):
+                function, step = np.linspace, ast.Constant(int(count))
+            case ast.Slice(lower=lower, upper=ast.expr() as upper, step=step):
+                function, step = np.arange, step or ast.Constant(1)
+            case _:
+                return None
+        made.append(ast.Call(ast.Constant(cast(Any, function)), [lower or ast.Constant(0), upper, step], []))
+    call = ast.copy_location(ast.Call(ast.Constant(GRIDS[grid]), made, []), node)
+    for inner in ast.walk(call):
+        ast.copy_location(inner, inner if hasattr(inner, "lineno") else node)
+    return call
 
 
 def scalar_call(state: State, node: ast.Call, callee: object, function: ScalarFunction) -> Quantity:
@@ -67,7 +97,7 @@ def scalar_call(state: State, node: ast.Call, callee: object, function: ScalarFu
         return state.reject("LD110", f"`{text}` is called with `*`", node, "write the arguments one by one")
     if not function.takes(len(nodes)):
         return state.reject("LD110", f"`{text}` takes {function.arity_text}, here {len(nodes)}", node)
-    args = operands(state, callee, nodes, node)
+    args = operands(state, callee, nodes, function.name.startswith(("np.", "scipy.")))
     if any(map(is_array, args)) and not function.is_elementwise:
         hint = "use the function of `np` that works element by element, or a reduction"
         return state.reject("LD108", f"`{text}` takes numbers, here an array", node, hint)
@@ -76,11 +106,11 @@ def scalar_call(state: State, node: ast.Call, callee: object, function: ScalarFu
     return found
 
 
-def operands(state: State, callee: object, nodes: list[ast.expr], node: ast.Call) -> list[Quantity]:
+def operands(state: State, callee: object, nodes: list[ast.expr], is_numpy: bool) -> list[Quantity]:
     """The values of `nodes`: all of them, also where the choice of `np.where` leaves one unread."""
-    args = in_order(state, nodes, State.quantity)
+    args = in_order(state, nodes, array_like if is_numpy else State.quantity)
     if callee is np.where:
-        for arg in args:
+        for arg, node in zip(args, nodes, strict=True):
             require_elements(state, arg, node)
     return args
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from loopdiff.errors import LoopdiffError
 from loopdiff.frontend.arrays.broadcasting import is_unit, require_equal
-from loopdiff.frontend.arrays.buffers import declare
 from loopdiff.frontend.arrays.element_types import dtype_of, kind_so_far
 from loopdiff.frontend.arrays.nests import copied_view
 from loopdiff.frontend.arrays.values import View
@@ -35,6 +34,7 @@ from loopdiff.frontend.parsing.bindings import Record, Value
 from loopdiff.frontend.parsing.outside import outside_constant
 from loopdiff.frontend.parsing.ruled import given_value, is_shared, passed_part
 from loopdiff.frontend.parsing.state import State
+from loopdiff.frontend.parsing.ways.buffers import declare
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import NameSupply
 from loopdiff.ir.types import ArrayType

@@ -6,17 +6,19 @@ A rejected expression becomes a constant, so that the rest of the function is lo
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import replace
 
+from loopdiff.frontend.arrays.constructions import array_like
 from loopdiff.frontend.arrays.contractions import matmul
 from loopdiff.frontend.arrays.element_types import is_truth_value
 from loopdiff.frontend.arrays.elementwise import combined, complex_part
-from loopdiff.frontend.arrays.shapes import shape_attribute
+from loopdiff.frontend.arrays.shapes import may_be_array, shape_attribute
 from loopdiff.frontend.arrays.subscripts import is_element_of_call, subscript
 from loopdiff.frontend.arrays.values import Quantity, View, is_array
 from loopdiff.frontend.parsing.bindings import ArrayName, Cell, Given, LocalFunction, Outside
-from loopdiff.frontend.parsing.calls import element_of_call, field_of_call, parse_call
-from loopdiff.frontend.parsing.folding import binary
+from loopdiff.frontend.parsing.calls import element_of_call, field_of_call, grid_call, parse_call
+from loopdiff.frontend.parsing.folding import binary, decided
 from loopdiff.frontend.parsing.order import boolean, chain, either, in_order, lazily, truth_value
 from loopdiff.frontend.parsing.outside import is_none, outside_constant, outside_value, root_is_local
 from loopdiff.frontend.parsing.state import State
@@ -46,6 +48,10 @@ def parse_quantity(state: State, node: ast.expr) -> Quantity:
             return name_value(state, node)
         case ast.Attribute():
             return attribute(state, node)
+        case ast.Subscript() if (call := grid_call(state, node)) is not None:
+            return parse_call(state, call)
+        case ast.Subscript(value=base) if (call := grid_call(state, base)) is not None:
+            return parse_quantity(state, ast.copy_location(ast.Subscript(call, node.slice, node.ctx), node))
         case ast.Subscript() if is_element_of_call(node):
             return element_of_call(state, node)
         case ast.Subscript():
@@ -95,7 +101,7 @@ def operation(state: State, node: ast.UnaryOp | ast.BinOp | ast.BoolOp | ast.Com
         case ast.UnaryOp():
             return unary(state, node)
         case ast.BinOp(left=left, op=op, right=right):
-            first, second = in_order(state, (left, right), State.quantity)
+            first, second = both(state, left, right)
             return binary_operation(state, op, first, second, node)
         case ast.BoolOp(op=op, values=values):
             kind = Op.AND if isinstance(op, ast.And) else Op.OR
@@ -103,10 +109,24 @@ def operation(state: State, node: ast.UnaryOp | ast.BinOp | ast.BoolOp | ast.Com
         case ast.Compare():
             return comparison(state, node)
         case ast.IfExp(test=test, body=body, orelse=orelse):
-            cond = condition(state, test)
+            cond = chosen(state, test)
             if isinstance(cond, ir.Const):
                 return parse_quantity(state, body if cond.value else orelse)
             return either(state, cond, body, orelse, node)
+
+
+def both(state: State, left: ast.expr, right: ast.expr) -> Sequence[Quantity]:
+    """The values of two operands; a list beside an array is one."""
+    nodes = (left, right)
+    lists = [k for k, n in enumerate(nodes) if isinstance(n, ast.List | ast.Tuple)]
+    if len(lists) != 1 or not may_be_array(state, nodes[1 - lists[0]]):
+        return in_order(state, nodes, State.quantity)
+    found = in_order(state, nodes, array_like)
+    if not is_array(found[1 - lists[0]]):
+        refused = nodes[lists[0]]
+        message, hint = REFUSED_EXPRESSIONS[type(refused)]
+        state.reject("LD111", message, refused, hint)
+    return found
 
 
 def binary_operation(state: State, op: ast.operator, left: Quantity, right: Quantity, node: ast.AST) -> Quantity:
@@ -143,6 +163,10 @@ def comparison(state: State, node: ast.Compare) -> Quantity:
             if state.is_local(name.id):
                 state.settle(name.id, name)
             return ir.Const(is_none(state, name) == isinstance(op, ast.Is), loc=state.source.span(node))
+        case ast.Compare(
+            left=ast.Constant(value=value), ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(None)]
+        ):
+            return ir.Const((value is None) == isinstance(op, ast.Is), loc=state.source.span(node))
         case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq() as op], comparators=[right]) if (
             first := text_of(state, left)
         ) is not None and (second := text_of(state, right)) is not None:
@@ -161,7 +185,7 @@ def comparison(state: State, node: ast.Compare) -> Quantity:
         return binary(COMPARE[type(op)], a, b, span)
 
     if len(node.ops) == 1:
-        values = in_order(state, (node.left, node.comparators[0]), State.quantity)
+        values = both(state, node.left, node.comparators[0])
         return combined(state, lambda a, b: test(node.ops[0], a, b), values, node)
     return chain(state, state.number(node.left), node.ops, node.comparators, State.number, test)
 
@@ -197,3 +221,10 @@ def condition(state: State, node: ast.expr) -> ir.Expr:
             if any(isinstance(e, ir.RankOf) for e in subexprs(found)):
                 state.need_types()  # with which it is decided
             return found
+
+
+def chosen(state: State, test: ast.expr) -> ir.Expr:
+    """The condition of a branch; a constant where numbers that are known decide it."""
+    found = condition(state, test)
+    known = decided(state.known(found))
+    return known if isinstance(known, ir.Const) else found

@@ -12,7 +12,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
+
+import numpy as np
 
 from loopdiff.errors import Span, UnsupportedLoopError
 from loopdiff.frontend.arrays.nests import copied_view
@@ -36,7 +38,7 @@ from loopdiff.frontend.survey import survey
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads, operands, substitute
-from loopdiff.numpy_functions import METHODS
+from loopdiff.numpy_functions import METHODS, ROWS, takes_arrays
 from loopdiff.source.functions import MISSING, as_definition, python_function
 
 MOST_STATEMENTS = 2000
@@ -58,6 +60,8 @@ def inline_call(state: State, node: ast.Call) -> Value | None:
     if not isinstance(callee, Callee):
         return callee
     name, signature = callee.source.name, callee.source.signature
+    if takes_arrays(callee.source.function):
+        node = with_arrays(node, tuple(signature.parameters))
     given = arguments_of(state, name, signature, partial(default, state, callee), node)
     return None if given is None or state.is_rejected(node) else write_out(state, callee, given, node)
 
@@ -142,6 +146,20 @@ def of_method(state: State, node: ast.Call) -> ast.Call:
             return ast.copy_location(ast.Call(function, [base, *node.args], node.keywords), node)
         case _:
             return node
+
+
+def with_arrays(node: ast.Call, names: tuple[str, ...]) -> ast.Call:
+    """The call of a function of NumPy with `np.array` of the lists that it is given for arrays."""
+
+    def made(value: ast.expr, name: str | None) -> ast.expr:
+        if not isinstance(value, ast.List | ast.Tuple) or name is None or name in ROWS:
+            return value
+        function = ast.copy_location(ast.Constant(cast(Any, np.array)), value)
+        return ast.copy_location(ast.Call(function, [value], []), value)
+
+    args = [made(a, name) for a, name in zip(node.args, [*names, *[None] * len(node.args)], strict=False)]
+    keywords = [ast.keyword(k.arg, made(k.value, k.arg)) for k in node.keywords]
+    return ast.copy_location(ast.Call(node.func, args, keywords), node)
 
 
 # -- which function ------------------------------------------------------------------------------------------

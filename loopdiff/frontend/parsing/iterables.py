@@ -193,7 +193,8 @@ def items_of(state: State, value: Value | None, node: ast.expr) -> Iteration | N
 
     def item(index: ir.Expr) -> Value:
         access = replace(view.access((minus(index, start), *rest)), loc=span)
-        return View(view.array, access.subscripts, view.extents[1:]) if rest else ir.Load(access, loc=span)
+        row = replace(view, subscripts=access.subscripts, extents=view.extents[1:])
+        return row if rest else ir.Load(access, loc=span)
 
     return Iteration(start, plus(start, count_of(view.extents[0])), ONE, item)
 

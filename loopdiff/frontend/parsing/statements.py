@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from loopdiff.errors import Span
-from loopdiff.frontend.arrays.functions import array_statement
+from loopdiff.frontend.arrays.effects import array_statement, stored_call
 from loopdiff.frontend.arrays.integers import ONE, minus, plus
 from loopdiff.frontend.arrays.values import ArrayValue, View
 from loopdiff.frontend.functions import scalar_function
 from loopdiff.frontend.parsing.assignments import assign, elements, matched, parse_assign, parse_augmented
 from loopdiff.frontend.parsing.bindings import ArrayName, Bindings, Value, Varying, without_dead
-from loopdiff.frontend.parsing.expressions import condition
+from loopdiff.frontend.parsing.expressions import chosen, condition
 from loopdiff.frontend.parsing.iterables import Iteration, parse_iterable
 from loopdiff.frontend.parsing.iterations import LoopState
 from loopdiff.frontend.parsing.meanings import local_function
@@ -78,8 +78,8 @@ def parse_one(state: State, node: ast.stmt) -> None:
             parse_augmented(state, node)
         case ast.For() | ast.While() | ast.If():
             parse_compound(state, node)
-        case ast.Assert():
-            parse_assert(state, node)
+        case ast.Assert() | ast.Raise(exc=ast.expr(), cause=None | ast.Constant(value=None)):
+            parse_check(state, node)
         case ast.Pass() | ast.AnnAssign(value=None):
             pass
         case ast.Break() | ast.Continue() | ast.Return():
@@ -154,26 +154,59 @@ def parse_compound(state: State, node: ast.For | ast.While | ast.If) -> None:
             parse_if(state, node)
 
 
+def parse_check(state: State, node: ast.Assert | ast.Raise) -> None:
+    if isinstance(node, ast.Assert):
+        parse_assert(state, node)
+    elif node.exc is not None:
+        parse_raise(state, node.exc, node)
+
+
 def parse_assert(state: State, node: ast.Assert) -> None:
     """A check at every call; in a function of NumPy that is written out, one that types decide is what it refuses."""
-    match node.msg:
-        case ast.Constant(value=str(text)):
-            pass
-        case _:
-            text = ast.unparse(node.test)
+    text = (message_of(node.msg) if node.msg is not None else None) or ast.unparse(node.test)
     span = state.source.span(node)
     holds = condition(state, node.test)
     if isinstance(holds, ir.Const) and not holds.value and is_of_numpy(state.source.home.file):
-        state.reject("LD110", text, node)
+        state.reject("LD110", text, node, "call it as the language table has it, or write the loop")
         state.is_dead = True
         return
     state.out.append(ir.Require(holds, "LD332", f"assertion failed: {text}", loc=span))
+
+
+def parse_raise(state: State, error: ast.expr, node: ast.Raise) -> None:
+    """A check that fails for every call that comes here; what follows is never reached."""
+    match error:
+        case ast.Call(func=kind, args=args, keywords=[]):
+            parts = [message_of(a) or f"{{{ast.unparse(a)}}}" for a in args]
+        case kind:
+            parts = []
+    known = state.outside(kind)
+    if not isinstance(known, type) or not issubclass(known, Exception):
+        message = f"`raise {ast.unparse(error)}` raises something that is no class of exceptions here"
+        state.reject("LD103", message, keyword_span(state, node), 'write `raise ValueError("...")`')
+    span, text = state.source.span(node), ast.unparse(kind) + (": " if parts else "") + ", ".join(parts)
+    state.out.append(ir.Require(ir.Const(False, loc=span), "LD332", text, loc=span))
+    state.is_dead = True
+
+
+def message_of(node: ast.expr) -> str | None:
+    """A text that is written out, with what it is formatted with in braces."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.JoinedStr(values=values):
+            parts = (v.value if isinstance(v, ast.FormattedValue) else v for v in values)
+            return "".join(p.value if isinstance(p, ast.Constant) else f"{{{ast.unparse(p)}}}" for p in parts)  # type: ignore[misc]
+        case _:
+            return None
 
 
 def parse_bare_expression(state: State, node: ast.stmt, value: ast.expr) -> None:
     if isinstance(value, ast.Constant):
         return
     text = ast.unparse(value)
+    if isinstance(value, ast.Call) and stored_call(state, value) is not None:
+        return
     if isinstance(value, ast.Call) and (found := state.whole.call(state, value)) is not MISSING:
         drop(state, found)
         return
@@ -225,7 +258,7 @@ def keyword_span(state: State, node: ast.stmt) -> Span:
 # -- branches ------------------------------------------------------------------------------------------------
 def parse_if(state: State, node: ast.If) -> None:
     """A branch on a constant leaves only what is taken; otherwise both are parsed from the same bindings."""
-    cond = condition(state, node.test)
+    cond = chosen(state, node.test)
     if isinstance(cond, ir.Const):
         parse_block(state, node.body if cond.value else node.orelse)
         return

@@ -8,7 +8,15 @@ from dataclasses import dataclass, field
 
 from loopdiff.frontend.structures.absent import note_none
 from loopdiff.frontend.structures.changes import part_at, part_to_store, with_part
-from loopdiff.frontend.structures.rewriting import assignment, base_of, expression, rebuilt, steadied, with_base
+from loopdiff.frontend.structures.rewriting import (
+    assignment,
+    base_of,
+    display_of,
+    expression,
+    rebuilt,
+    steadied,
+    with_base,
+)
 from loopdiff.frontend.structures.scope import PLAIN, Place, Scope, in_variables, name_stored, stored_names
 from loopdiff.frontend.structures.trees import (
     Branch,
@@ -19,6 +27,7 @@ from loopdiff.frontend.structures.trees import (
     fresh_paths,
     has_length,
     in_row,
+    is_sequence,
     leaves,
     shared,
 )
@@ -124,8 +133,9 @@ def store_part(scope: Scope, target: ast.Subscript | ast.Attribute, tree: Tree, 
         place = part_to_store(scope, target, base)
         if place is not None:
             give(scope, place, tree, found, target)
-    elif isinstance(tree, Leaf):
-        found.pairs.append((with_base(scope, target, expression(scope, target.value)), tree.expr))
+    elif isinstance(tree, Leaf) or (isinstance(target, ast.Subscript) and is_sequence(tree)):
+        place = with_base(scope, target, expression(scope, target.value))
+        found.pairs.append((place, display_of(scope, tree, target)))
     else:
         scope.reject(f"`{ast.unparse(target)}` cannot hold {described(tree)}", target)
 

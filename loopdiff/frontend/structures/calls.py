@@ -9,6 +9,8 @@ from dataclasses import replace
 from types import MethodType
 from typing import Any, cast
 
+import numpy as np
+
 from loopdiff.frontend.structures.arguments import parameters_given, written_defaults
 from loopdiff.frontend.structures.iterated import known_leaf, spread
 from loopdiff.frontend.structures.known import static
@@ -22,10 +24,19 @@ from loopdiff.frontend.structures.methods import (
     method_of,
 )
 from loopdiff.frontend.structures.records import of_builtin
-from loopdiff.frontend.structures.rewriting import assignment, base_of, element, function_at, hand_out, rebuilt_part
+from loopdiff.frontend.structures.rewriting import (
+    assignment,
+    base_of,
+    display_of,
+    element,
+    function_at,
+    hand_out,
+    rebuilt_part,
+)
 from loopdiff.frontend.structures.scope import Apart, Local, Scope, Version, name_read, name_stored
 from loopdiff.frontend.structures.signs import is_known, may_write
 from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, leaves, with_leaves
+from loopdiff.numpy_functions import ROWS, takes_arrays
 from loopdiff.source.functions import MISSING, SourceFunction, python_function
 
 
@@ -91,6 +102,9 @@ def leading(node: ast.AST | None) -> Iterator[int]:
     match node:
         case ast.Subscript(value=first) | ast.Attribute(value=first) | ast.BinOp(left=first) | ast.Compare(left=first):
             yield from leading(first)
+        case ast.IfExp(test=first):
+            yield id(node)
+            yield from leading(first)
         case ast.Call(func=function, args=args):
             yield id(node)
             parts = [*([function.value] if isinstance(function, ast.Attribute) else []), *args]
@@ -131,6 +145,10 @@ def without_structures(scope: Scope, node: ast.Call, target: Bound) -> tuple[ast
     given = parameters_given(source.signature, node, values, lambda n: element(scope, n))
     if given is None:
         return None
+    rows = [name for name, tree in given.items() if is_row(tree) and name not in ROWS]
+    has_rows = bool(rows) and takes_arrays(source.function)
+    if has_rows:
+        given |= {name: of_row(scope, given[name], node) for name in rows}
     given |= defaults_of(scope if local is None else local.scope, source, local, given)
     trees = {name: t for name, t in given.items() if not isinstance(t, Leaf) or t.known is not MISSING}
     apart = scope.walk.take_apart(scope, source, trees, node, local)
@@ -141,13 +159,23 @@ def without_structures(scope: Scope, node: ast.Call, target: Bound) -> tuple[ast
     scope.uses_ranks |= apart.uses_ranks
     if not apart.is_changed and not apart.hidden and not is_method(scope, node.func):
         has_stars = any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords)
-        is_known = apart.result is None and not has_stars
+        is_known = apart.result is None and not has_stars and not has_rows
         return None if is_known else (call_with(given, node, rebuilt_part(scope, node.func)), apart.result)
     version = Version(apart.source.name, local.scope) if local is not None else None
     function = ast.Constant(cast(Any, apart)) if version is None else scope.parameter_for(version, node)
     call = call_with(given, node, ast.copy_location(function, node.func), apart)
     call.keywords += [ast.keyword(name, scope.parameter_for(value, node)) for value, name in apart.hidden.items()]
     return call, apart.result
+
+
+def is_row(tree: Tree) -> bool:
+    return isinstance(tree, Branch) and tree.kind in ("list", "tuple")
+
+
+def of_row(scope: Scope, tree: Tree, node: ast.AST) -> Leaf:
+    """A list or a tuple as an array."""
+    made = ast.Call(scope.name_for(np.array, node), [display_of(scope, tree, node)], [])
+    return Leaf(ast.copy_location(made, node))
 
 
 def defaults_of(

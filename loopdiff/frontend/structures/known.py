@@ -49,7 +49,7 @@ def static(scope: Scope, node: ast.expr) -> Any:
         case ast.Name() | ast.Attribute() if (value := scope.value_outside(node)) is not MISSING:
             return value if isinstance(value, KNOWN) else MISSING
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            value = static(scope, operand)
+            value = truth(scope, operand)
             return value if value is MISSING else not value
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             value = static(scope, operand)
@@ -69,6 +69,16 @@ def static(scope: Scope, node: ast.expr) -> Any:
             return tree.value if isinstance(tree, Static) else known_number(getattr(tree, "known", MISSING))
         case _:
             return MISSING
+
+
+def truth(scope: Scope, node: ast.expr) -> Any:
+    """Whether `node` is true where that is known before the loops run, as of a list; MISSING where it is not."""
+    found = static(scope, node)
+    tree = base_of(scope, node) if found is MISSING and isinstance(node, ast.Name) else None
+    if not isinstance(tree, Branch) or not has_length(tree):
+        return found
+    require_settled(scope, [tree], node)
+    return bool(tree.items)
 
 
 def of_call(scope: Scope, node: ast.Call) -> Any:

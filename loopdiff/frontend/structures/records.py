@@ -4,19 +4,33 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import functools
 import math
 from dataclasses import replace
+from inspect import signature
 from typing import Any, cast
+
+import numpy as np
 
 from loopdiff.frontend.structures.effects import require_settled
 from loopdiff.frontend.structures.iterated import items_of, items_of_call, spread
 from loopdiff.frontend.structures.known import static
 from loopdiff.frontend.structures.methods import method_of
-from loopdiff.frontend.structures.rewriting import base_of, copied, display_of, element, function_at, hand_out
+from loopdiff.frontend.structures.rewriting import (
+    base_of,
+    copied,
+    display_of,
+    element,
+    function_at,
+    function_inside,
+    hand_out,
+    steadied,
+)
 from loopdiff.frontend.structures.scope import Scope
 from loopdiff.frontend.structures.signs import is_plain_record, is_record_class
 from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, dictionary_of, in_row, is_sequence
-from loopdiff.source.functions import MISSING
+from loopdiff.source.functions import MISSING, python_function
+from loopdiff.source.scopes import parameters
 
 CHANGING_METHODS = {
     "list": ("append", "extend", "insert", "pop", "clear", "reverse"),
@@ -49,6 +63,10 @@ def of_builtin(scope: Scope, node: ast.Call) -> Tree | None:
         return None if items is None else in_row("list" if function is sorted else "tuple", tuple(items))
     if any(function is f for f in (sum, math.prod, max, min, any, all)) and len(node.args) == 1 and not node.keywords:
         return total(scope, function, node)
+    if function is functools.reduce and 1 < len(node.args) < 4 and not node.keywords:
+        return reduced(scope, node)
+    if function is functools.partial and node.args:
+        return partly_given(scope, node)
     if function is dataclasses.replace and len(node.args) == 1:
         tree = base_of(scope, node.args[0])
         found = replaced(scope, tree, node) if isinstance(tree, Branch) else None
@@ -100,6 +118,62 @@ def total(scope: Scope, function: Any, node: ast.Call) -> Tree | None:
     if not values:
         return scope.reject(f"`{ast.unparse(node)}` is of no values", node)
     return Leaf(values[0] if len(values) == 1 else copied(node, args=values))
+
+
+def reduced(scope: Scope, node: ast.Call) -> Tree | None:
+    """`functools.reduce` over items that are known: calls of the function in each other."""
+    items = items_of(scope, node.args[1])
+    if items is None:
+        return None
+    values = [*node.args[2:], *(display_of(scope, i, node) for i in items)]
+    if not values:
+        return scope.reject(f"`{ast.unparse(node)}` is of no values", node)
+    found = values[0]
+    for value in values[1:]:
+        found = ast.copy_location(ast.Call(node.args[0], [found, value], []), node)
+    return element(scope, found)
+
+
+def partly_given(scope: Scope, node: ast.Call) -> Tree | None:
+    """`functools.partial(f, x, k=y)` of a function from outside, or a lambda: a lambda of the rest, which has what is
+    given as it is now. None for others."""
+    names = names_of(scope, node.args[0])
+    given, named = node.args[1:], [k.arg for k in node.keywords]
+    is_plain = not any(isinstance(a, ast.Starred) for a in given) and None not in named and scope.may_run_ahead
+    if names is None or not is_plain or len(given) > len(names) or not {*named} <= {*names[len(given) :]}:
+        return None
+    inside = {n.id for part in (*given, *node.keywords) for n in ast.walk(part) if isinstance(n, ast.Name)}
+    values = tuple(element(scope, part) for part in (*given, *(k.value for k in node.keywords)))
+    row = steadied(scope, in_row("tuple", values), inside, node)
+    assert isinstance(row, Branch)
+    held = [display_of(scope, item, node) for item in row.items]
+    left = names[len(given) :]
+    first = next((k for k, name in enumerate(left) if name in named), len(left))
+    by_place, by_name = ([ast.arg(n) for n in part if n not in named] for part in (left[:first], left[first:]))
+    arguments = ast.arguments([], by_place, None, by_name, [None] * len(by_name), None, [])
+    keywords = [ast.keyword(k, v) for k, v in zip(named, held[len(given) :], strict=True)]
+    keywords += [ast.keyword(a.arg, ast.Name(a.arg, ast.Load())) for a in by_name]
+    places = [*held[: len(given)], *(ast.Name(a.arg, ast.Load()) for a in by_place)]
+    made = ast.Lambda(arguments, ast.Call(node.args[0], places, keywords))
+    for inner in ast.walk(made):
+        if not hasattr(inner, "lineno"):
+            ast.copy_location(inner, node)
+    return function_inside(scope, made)
+
+
+def names_of(scope: Scope, node: ast.expr) -> list[str] | None:
+    """Parameters, none of which has a default, of a lambda or of a function from outside; None for others."""
+    value = scope.value_outside(node)
+    if isinstance(value, np.ufunc):
+        return [scope.names.fresh(f"x{k}") for k in range(value.nin)]
+    if isinstance(node, ast.Lambda):
+        spec, count = node.args, len(node.args.args)
+        is_plain = count == len(parameters(spec)) and not spec.defaults and spec.vararg is None and spec.kwarg is None
+        return [a.arg for a in spec.args] if is_plain else None
+    function = None if value is MISSING or scope.sources.rule_of(value) is not None else python_function(value)
+    found = () if function is None else signature(function).parameters.values()
+    is_plain = all(p.kind is p.POSITIONAL_OR_KEYWORD and p.default is p.empty for p in found)
+    return [p.name for p in found] if found and is_plain else None
 
 
 def method(scope: Scope, tree: Branch, attr: str, node: ast.Call) -> Tree:

@@ -23,7 +23,9 @@ OVERRIDDEN = (
     "__getattribute__", "__getattr__", "__setattr__", "__getitem__", "__iter__", "__len__", "__contains__",
 )  # fmt: skip
 CHANGING = ("at", "copyto", "fill", "fill_diagonal", "itemset", "partition", "put", "put_along_axis", "sort")
-KNOWN = (str, bytes, Enum, np.dtype, type, type(None), FunctionType, BuiltinFunctionType, ModuleType, np.ufunc)
+KNOWN = (
+    str, bytes, Enum, np.dtype, type, type(None), FunctionType, BuiltinFunctionType, ModuleType, np.ufunc, type(np.sum),
+)  # fmt: skip
 VIEWS = ("items", "keys", "values", "get", "_replace")
 FIELDS = frozenset((*ARRAY_ATTRIBUTES, *METHODS, *dir(np.ndarray)))
 
@@ -153,15 +155,17 @@ def is_shape(node: ast.expr) -> bool:
 def may_write(source: SourceFunction, sources: Sources) -> bool:
     """Whether the function, or one that it calls, may change an array that it is given. Those of NumPy do not."""
     own = [one for one in reached(source, sources) if not is_of_numpy(one.home.file)]
-    return any(is_write(node) for one in own for node in ast.walk(one.node))
+    return any(is_write(one, node) for one in own for node in ast.walk(one.node))
 
 
-def is_write(node: ast.AST) -> bool:
+def is_write(source: SourceFunction, node: ast.AST) -> bool:
     match node:
         case ast.AugAssign() | ast.Subscript(ctx=ast.Store()) | ast.keyword(arg="out"):
             return True
-        case ast.Call(func=ast.Attribute(attr=attr)):
-            return attr in CHANGING
+        case ast.Call(func=function, args=args):
+            value = source.outer.get(dotted_name(function) or "")
+            name = function.attr if isinstance(function, ast.Attribute) else getattr(value, "__name__", "")
+            return name in CHANGING or (isinstance(value, np.ufunc) and len(args) > value.nin)
         case _:
             return False
 

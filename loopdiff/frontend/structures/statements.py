@@ -11,7 +11,7 @@ from loopdiff.frontend.structures.bindings import assign_tree, store_at
 from loopdiff.frontend.structures.calls import callee_of, leading, operator_call, pending_call
 from loopdiff.frontend.structures.changes import PlaceChange, changed, part_to_store
 from loopdiff.frontend.structures.iterated import items_of, known_range
-from loopdiff.frontend.structures.known import static
+from loopdiff.frontend.structures.known import static, truth
 from loopdiff.frontend.structures.methods import has_own_method
 from loopdiff.frontend.structures.rewriting import (
     base_of,
@@ -72,6 +72,9 @@ def statement(scope: Scope, node: ast.stmt) -> bool:
             while_loop(scope, node)
         case ast.Return(value=value):
             returned(scope, value, node)
+            return False
+        case ast.Raise():
+            scope.out.append(node)
             return False
         case ast.FunctionDef(name=name):
             scope.hold(name, PLAIN, node)
@@ -229,7 +232,7 @@ def returned(scope: Scope, value: ast.expr | None, node: ast.Return) -> None:
 
 # -- ways --------------------------------------------------------------------------------------------------
 def branch(scope: Scope, node: ast.If) -> bool:
-    known = static(scope, node.test)
+    known = truth(scope, node.test)
     if known is not MISSING:
         return block(scope, node.body if known else node.orelse)
     test = expression(scope, node.test)

@@ -16,9 +16,18 @@ from loopdiff.frontend.structures.calls import called, operator_call, property_o
 from loopdiff.frontend.structures.effects import require_settled
 from loopdiff.frontend.structures.given import flattened, known_rank, outer_tree
 from loopdiff.frontend.structures.iterated import MOST_ITEMS, comprehension, spread
-from loopdiff.frontend.structures.known import static
-from loopdiff.frontend.structures.rewriting import base_of, display_of, element, hand_out, rebuilt, steadied, with_base
-from loopdiff.frontend.structures.scope import Outer, Scope
+from loopdiff.frontend.structures.known import static, truth
+from loopdiff.frontend.structures.rewriting import (
+    base_of,
+    display_of,
+    element,
+    expression,
+    hand_out,
+    rebuilt,
+    steadied,
+    with_base,
+)
+from loopdiff.frontend.structures.scope import Outer, Scope, name_read, name_stored
 from loopdiff.frontend.structures.signs import is_data, is_plain_constant
 from loopdiff.frontend.structures.trees import (
     Branch,
@@ -27,12 +36,14 @@ from loopdiff.frontend.structures.trees import (
     Rank,
     Static,
     Tree,
+    are_alike,
     described,
     dictionary_of,
     freshened,
     has_length,
     in_row,
     is_sequence,
+    leaves,
     row_like,
     shared,
     with_leaves,
@@ -58,14 +69,38 @@ def tree_of(scope: Scope, node: ast.expr) -> Tree | None:
         case ast.ListComp() | ast.GeneratorExp() | ast.DictComp():
             return comprehension(scope, node)
         case ast.IfExp(test=test, body=body, orelse=orelse):
-            known = static(scope, test)
-            return None if known is MISSING else element(scope, body if known else orelse)
+            known = truth(scope, test)
+            return either(scope, node) if known is MISSING else element(scope, body if known else orelse)
         case ast.BinOp() | ast.UnaryOp() | ast.Compare():
             return operation(scope, node)
         case ast.Call():
             return called(scope, node)
         case _:
             return None
+
+
+def either(scope: Scope, node: ast.IfExp) -> Tree | None:
+    """One of two structures of the same form, part by part; None for others, and where the test may read what the
+    statement changes before."""
+    reads = any(isinstance(n, ast.Subscript | ast.Attribute | ast.Call) for n in ast.walk(node.test))
+    if not scope.may_run_ahead or (reads and id(node) not in scope.leading):
+        return None
+    parts = (node.body, node.orelse)
+    with scope.in_place():
+        if not any(isinstance(n, ast.Tuple | ast.List | ast.Dict) or holds_row(scope, n) for n in parts):
+            return None
+        first, second = (element(scope, part) for part in parts)
+    if not isinstance(first, Branch) or not are_alike(first, second):
+        return None
+    test, name = expression(scope, node.test), scope.names.fresh("is_first")
+    scope.out.append(ast.copy_location(ast.Assign([name_stored(name, node)], test), node))
+    others = {path: leaf.expr for path, leaf in leaves(second)}
+
+    def chosen(path: Path, leaf: Leaf) -> Leaf:
+        parts = name_read(name, node), leaf.expr, others[path]
+        return Leaf(ast.copy_location(ast.IfExp(*parts), node))
+
+    return shared(with_leaves(first, chosen))
 
 
 def whole(scope: Scope, name: str, node: ast.expr) -> Tree | None:

@@ -17,7 +17,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from loopdiff.errors import Span
-from loopdiff.frontend.arrays.buffers import declare
 from loopdiff.frontend.arrays.element_types import dtype_of
 from loopdiff.frontend.arrays.integers import distance
 from loopdiff.frontend.arrays.nests import copied_view, nest, reads_written
@@ -25,6 +24,7 @@ from loopdiff.frontend.arrays.values import View, fill
 from loopdiff.frontend.parsing.bindings import ArrayName, Binding, Bindings, Unsure
 from loopdiff.frontend.parsing.sites import ArrayEvent, Copy, JoinSite
 from loopdiff.frontend.parsing.state import State, Whole
+from loopdiff.frontend.parsing.ways.buffers import declare
 from loopdiff.frontend.parsing.ways.reach import arrays_of, others
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import ArrayType
@@ -68,6 +68,8 @@ def memory_like(
         return None
     for view in rest:
         if view is None or view.rank != first.rank or dtype_of(state, view.array) != dtype:
+            return None
+        if view.is_read_only != first.is_read_only:
             return None
         gaps = [distance(a, state.known(b)) for a, b in zip(extents, view.extents, strict=True)]
         if any(gap != 0 and not (is_checked and gap is None) for gap in gaps):

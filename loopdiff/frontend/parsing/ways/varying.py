@@ -9,7 +9,7 @@ copy is as good as the array, names get memory of their own instead (see `joins`
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -279,7 +279,8 @@ def handed_on(state: State, heads: Heads, span: Span, part: Part) -> tuple[Part,
         def renamed(expr: ir.Expr) -> ir.Expr:
             return map_expr(lambda e: cells.get(e, e) if isinstance(e, ir.Load) else e, expr)
 
-        return View(binding.array, tuple(map(renamed, binding.subscripts)), tuple(map(renamed, binding.extents)))
+        subscripts, extents = (tuple(map(renamed, part)) for part in (binding.subscripts, binding.extents))
+        return replace(binding, subscripts=subscripts, extents=extents)
 
     found = tuple(settled(k, b) for k, b in enumerate(part))
     left = {cell: value for cell, value in copies.items() if value != ir.Load(ir.Access(cell))}

@@ -1,0 +1,96 @@
+"""Calls that change arrays: `x.fill(v)`, `np.add.at(x, idx, v)`, and what is stored in `out`."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any, cast
+
+import numpy as np
+
+from loopdiff.frontend.arrays.accumulations import negated_term
+from loopdiff.frontend.arrays.element_types import dtype_of, is_widened
+from loopdiff.frontend.arrays.elementwise import combined
+from loopdiff.frontend.arrays.functions import method_of_ufunc
+from loopdiff.frontend.arrays.indexing import scattered
+from loopdiff.frontend.arrays.nests import store_array
+from loopdiff.frontend.arrays.shapes import may_be_array
+from loopdiff.frontend.arrays.subscripts import subscripted, target_part
+from loopdiff.frontend.arrays.values import ArrayValue, Quantity, View, as_array, is_array
+from loopdiff.frontend.parsing.order import in_order
+from loopdiff.frontend.parsing.outside import is_none, root_is_local
+from loopdiff.frontend.parsing.state import State
+from loopdiff.ir import nodes as ir
+from loopdiff.ir.ops import Op
+from loopdiff.numpy_functions.building import apply_at
+from loopdiff.source.functions import MISSING
+
+STORING = (np.sum, np.prod, np.mean, np.max, np.min, np.cumsum, np.cumprod)
+
+
+def stored_call(state: State, node: ast.Call) -> Quantity | None:
+    """The array that `np.add(x, y, out=z)` and the like store their result in; None for calls without such."""
+    callee = state.outside(node.func)
+    is_ufunc = isinstance(callee, np.ufunc)
+    if not is_ufunc and not any(callee is f for f in STORING):
+        return None
+    out, args = next((k.value for k in node.keywords if k.arg == "out"), None), node.args
+    if is_ufunc and out is None and len(args) == callee.nin + 1:
+        out, args = args[-1], args[:-1]
+    if out is None or is_none(state, out):
+        return None
+    state.need_types()
+    rest = ast.Call(node.func, args, [k for k in node.keywords if k.arg != "out"])
+    value, target = in_order(state, [ast.copy_location(rest, node), out], State.quantity)
+    if not isinstance(target, View) or not (is_ufunc or as_array(value).rank == target.rank):
+        return state.reject("LD110", f"`{ast.unparse(node)}` needs an array of the shape of its result as `out`", node)
+    if is_widened(state, target.array, as_array(value).element):
+        message = f"`{ast.unparse(node)}` stores wider numbers in an array of {dtype_of(state, target.array)}"
+        state.reject("LD213", message, node)
+    store_array(state, target, value, node)
+    return target
+
+
+def array_statement(state: State, node: ast.Call) -> bool:
+    """Calls for their effect: `np.add.at(x, idx, v)`, `x.fill(v)`. False if `node` is none."""
+    match node.func:
+        case ast.Attribute(value=owner, attr="at") if any(state.outside(owner) is f for f in (np.add, np.subtract)):
+            add_at(state, node, state.outside(owner) is np.subtract)
+            return True
+        case ast.Attribute(value=owner, attr="at") if method_of_ufunc(state, node.func) and len(node.args) == 3:
+            called = ast.copy_location(ast.Constant(cast(Any, apply_at)), node)
+            made = ast.Call(called, [owner, *node.args], node.keywords)
+            return state.whole.call(state, ast.copy_location(made, node)) is not MISSING
+        case ast.Attribute(value=base, attr="fill") if root_is_local(state, base) and may_be_array(state, base):
+            state.need_types()
+            view = state.quantity(base)
+            if not isinstance(view, View) or len(node.args) != 1 or node.keywords:
+                return False
+            store_array(state, view, state.number(node.args[0]), node)
+            return True
+        case _:
+            return False
+
+
+def add_at(state: State, node: ast.Call, is_negative: bool) -> None:
+    """`np.add.at(x, idx, v)`: duplicates all count."""
+    if len(node.args) != 3 or node.keywords:
+        state.reject("LD110", f"`{ast.unparse(node.func)}` takes an array, subscripts and values", node)
+        return
+    state.need_types()
+    array, subscripts, values = node.args
+    place = ast.copy_location(ast.Subscript(array, subscripts, ast.Store()), node)
+    span = state.source.span(node)
+    target = subscripted(state, place, target_part)
+    value = state.quantity(values)
+    if is_negative:
+        value = combined(state, negated_term, [value], node)
+    match target:
+        case ArrayValue(element=ir.Load()):
+            scattered(state, target, value, node, accumulate=True)
+        case ir.Load(access=access) if not is_array(value):
+            state.out.append(ir.Accumulate("add", access, value, loc=span))  # type: ignore[arg-type]
+        case View():
+            total = combined(state, lambda a, b: ir.Apply(Op.ADD, (a, b), loc=span), [target, value], node)
+            store_array(state, target, total, node)
+        case _:
+            state.reject("LD110", f"`{ast.unparse(node.func)}` takes an array, subscripts and values", node)
