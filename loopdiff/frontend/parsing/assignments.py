@@ -188,10 +188,10 @@ def parse_values(
             (left, right), span = in_order(state, (a, b), State.number), state.source.span(node)
             return binary(Op.FLOORDIV, left, right, span), binary(Op.MOD, left, right, span)
         case ast.Call():
-            found = state.whole.call(state, node)
-            return (
-                found if found is None or (isinstance(found, tuple) and found) else elements(state, found, node, target)
-            )
+            found = value_of(state, node)
+            if found is None or (isinstance(found, tuple) and found):
+                return found
+            return elements(state, found, node, target, is_late)
         case ast.Subscript(value=ast.Attribute(attr="shape"), slice=ast.Slice()):
             return elements(state, None, node, target, is_late)
         case _:

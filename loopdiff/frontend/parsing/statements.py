@@ -202,15 +202,15 @@ def parse_refused(state: State, node: ast.stmt) -> None:
     """A statement outside the language; its body is parsed for further rejections."""
     code, message, hint = REFUSED_STATEMENTS.get(type(node), ("LD103", f"`{type(node).__name__}` statement", None))
     state.reject(code, message, keyword_span(state, node), hint)
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+    before = dict(state.bindings)
+    state.forget(node)
+    state.bindings |= before
+    if isinstance(node, ast.AsyncFunctionDef | ast.ClassDef):
         return
-    before = len(state.diagnostics)
     with state.block():
         for field in ("body", "handlers", "orelse", "finalbody"):
             for child in getattr(node, field, []):
                 parse_block(state, child.body if isinstance(child, ast.ExceptHandler) else [child])
-    kept = [d for d in state.diagnostics[before:] if d.code != "LD114"]
-    state.diagnostics[before:] = kept
 
 
 def keyword_span(state: State, node: ast.stmt) -> Span:
