@@ -221,7 +221,7 @@ def elements(
         state.reject("LD107", message, node, "unpack it on a line of its own")
         return None
     span, count = state.source.span(node), len(target.elts)
-    name = ast.copy_location(ast.Name(state.names.fresh("unpacked"), ast.Store()), node)
+    name = ast.copy_location(ast.Name(state.fresh_name("unpacked"), ast.Store()), node)
     assign_value(state, name, value, node, span)
     array = shaped(state, name)
     if array is None:

@@ -346,6 +346,19 @@ class State:
         is_taken = name in self.arrays or name in self.survey.parameters
         return self.names.fresh(name) if is_taken else name
 
+    def fresh_name(self, stem: str) -> str:
+        """A name for a variable of our own, which means nothing in the function or in those that it stands in."""
+        known: set[str] = set()
+        around: State | None = self
+        while around is not None:
+            nodes = ast.walk(around.source.node)
+            known |= {word for n in nodes for key in ("id", "arg", "name") if (word := getattr(n, key, None))}
+            around = around.around
+        name = self.names.fresh(stem)
+        while name in known:
+            name = self.names.fresh(stem)
+        return name
+
     def index(self, stem: str) -> str:
         """A name for the index of a new loop."""
         return self.whole.indices.fresh(f"{self.source.name}_{stem}" if self.is_helper else stem)

@@ -70,7 +70,7 @@ def written_out(
     state: State, node: ast.Call, name: str, item: ast.expr, parts: list[ast.comprehension], rest: list[ast.expr]
 ) -> Value | None:
     """A call of a function with the loops `parts` over `item`."""
-    total, one, first, end = (state.names.fresh(n) for n in ("total", "one", "first", "end"))
+    total, one, first, end = (state.fresh_name(n) for n in ("total", "one", "first", "end"))
     called, *bounds = called_range(state, parts) if name in ("max", "min") else [node.func]
     given = bounds or ((rest or [ast.Constant(0)]) if name == "sum" else [])
     iterables = [p.iter for p in parts]
@@ -97,7 +97,7 @@ def written_out(
     parameters = [ast.arg(n) for n in (first, end)[: len(given)]]
     arguments = ast.arguments([], parameters, None, [], [], None, [])
     body = [*fill.statements(before), *body, *fill.statements(after)]
-    function = ast.FunctionDef(state.names.fresh(f"{name}_of"), arguments, body, [])
+    function = ast.FunctionDef(state.fresh_name(f"{name}_of"), arguments, body, [])
     call = ast.Call(ast.Name(function.name, ast.Load()), given, [])
     for new in (function, call):
         ast.fix_missing_locations(ast.copy_location(new, node))
