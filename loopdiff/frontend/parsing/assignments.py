@@ -289,7 +289,8 @@ def matched(
     has_star = any(isinstance(t, ast.Starred) for t in target.elts)
     if len(target.elts) != len(values) or has_star:
         counts = f"{len(values)} values for {len(target.elts)} targets"
-        state.reject("LD107", "`*` in a target" if has_star else counts, target, "name each value")
+        hint = "take the part: `first, rest = x[0], x[1:]`" if has_star else "name each value"
+        state.reject("LD107", "`*` in a target" if has_star else counts, target, hint)
         state.forget(target)
         return [], []
     targets: list[ast.expr] = []

@@ -156,7 +156,7 @@ def parse_reversed(state: State, node: ast.Call) -> Iteration | None:
     if inner is None:
         return None
     lower, step = frozen(state, inner.lower, "start"), frozen(state, inner.step, "step")
-    last = plus(lower, times(step, minus(trip_count(replace(inner, lower=lower, step=step)), ONE)))
+    last = plus(lower, times(step, minus(trips_of(replace(inner, lower=lower, step=step)), ONE)))
     return Iteration(last, minus(lower, step), minus(ZERO, step), inner.value, inner.is_range)
 
 
@@ -204,11 +204,11 @@ def from_zero(state: State, iteration: Iteration) -> Iteration:
     if iteration.lower == ZERO and iteration.step == ONE:
         return iteration
     lower, step = frozen(state, iteration.lower, "start"), frozen(state, iteration.step, "step")
-    count = trip_count(replace(iteration, lower=lower, step=step))
+    count = trips_of(replace(iteration, lower=lower, step=step))
     return Iteration(ZERO, count, ONE, lambda index: iteration.value(plus(lower, times(step, index))))
 
 
-def trip_count(iteration: Iteration) -> ir.Expr:
+def trips_of(iteration: Iteration) -> ir.Expr:
     """Number of iterations, or something negative if there are none."""
     lower, upper, step = iteration.lower, iteration.upper, iteration.step
     if not isinstance(step, ir.Const):

@@ -440,7 +440,7 @@ class State:
         """The Python value of a name or dotted name from outside the function; MISSING if it has none."""
         text = dotted_name(node)
         if text is None:
-            return MISSING
+            return node.value if isinstance(node, ast.Constant) and callable(node.value) else MISSING
         name = text.split(".")[0]
         if self.owner(name) is None:
             return self.source.outer.get(text, MISSING)
