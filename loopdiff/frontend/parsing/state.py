@@ -39,6 +39,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import NameSupply
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import map_expr, subexprs
+from loopdiff.numpy_functions import is_of_numpy
 from loopdiff.source.functions import MISSING, SourceFunction, dotted_name
 from loopdiff.source.scopes import bound_by, of_scope
 
@@ -196,6 +197,8 @@ class State:
         writes out, or of what gave a name in it its meaning. What is rejected is unknown from here on; the value stands
         in for it, so that parsing goes on."""
         span = node if isinstance(node, Span) else self.source.span(node)
+        while is_of_numpy(span.file) and span.called_from is not None:  # the call is what can be mended
+            span = span.called_from
         found = reject(code, message, span, hint, related)
         follows = not isinstance(node, Span) and (self.reads_rejected(node) or self.rejected_in(span))
         said = self.whole.following if follows else self.diagnostics
