@@ -26,7 +26,13 @@ from typing import Any
 
 from loopdiff.errors.codes import CODES
 from loopdiff.frontend.language import language_table
-from loopdiff.frontend.refused import REFUSED_EXPRESSIONS, REFUSED_METHODS, REFUSED_STATEMENTS
+from loopdiff.frontend.refused import (
+    REFUSED_ATTRIBUTES,
+    REFUSED_EXPRESSIONS,
+    REFUSED_METHODS,
+    REFUSED_MODULES,
+    REFUSED_STATEMENTS,
+)
 from loopdiff.pipeline.table import table
 
 HERE = Path(__file__).parent
@@ -77,7 +83,8 @@ def language_page() -> str:
     for expression, (reason, hint) in REFUSED_EXPRESSIONS.items():
         lines.append(f"| {expression.__name__} | {reason} | {hint or '-'} |")
     lines += ["", "| call or method | instead |", "| --- | --- |"]
-    lines += [f"| `{name}` | {hint} |" for name, hint in sorted(REFUSED_METHODS.items())]
+    table = {**REFUSED_METHODS, **REFUSED_ATTRIBUTES, **{f"{module}.*": h for module, h in REFUSED_MODULES.items()}}
+    lines += [f"| `{name}` | {hint} |" for name, hint in sorted(table.items())]
     return "\n".join(lines) + "\n"
 
 

@@ -301,7 +301,7 @@ def made_calls(program: Program, wrt: Names, make: MakeFlat, args: Arguments) ->
         refuse_values(
             trees, args, {name for name in apart.as_arrays if not (name in trees and has_arrays(trees[name]))}
         )
-        raise UnsupportedLoopError(*apart.diagnostics)
+        raise UnsupportedLoopError(*apart.findings)
     names = [name for of in apart.parameters.values() for name in of]
     floating = {name for name, value in zip(names, values, strict=True) if kind_of_number(value) in "fc"}
     chosen = None if wrt is None else tuple(n for of in wrt for n in chosen_names(apart, of, floating))

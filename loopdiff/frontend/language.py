@@ -291,6 +291,8 @@ ACCEPTED: tuple[Construct, ...] = (
         "0.1",
         "Over lists, dictionaries and `range` of numbers.",
     ),
+    Construct("np.array of a comprehension", "y[:] = np.array([v * s for v in x])", "0.1", "Of numbers, without `if`."),
+    Construct("np.ix_, and ends in lists", "x[np.array([0, -1])] = A[np.ix_(idx[:2], idx[1:3])][0]", "0.1"),
     Construct(
         "structures as arguments and results of functions",
         'def step(state, p, *, rate=0.1):\n    u, v = state\n    return u - rate * p["k"] * v, v + rate * u\n'

@@ -75,8 +75,8 @@ def parse_surface(source: SourceFunction, sources: Sources, types: Mapping[str, 
         found = parse_as_written(apart.source, sources, types)
     except UnsupportedLoopError as error:
         others = [d for d in error.diagnostics if (d.span.file, d.span.line) not in lines]
-        raise UnsupportedLoopError(*apart.diagnostics, *others) from None
-    raise_if(apart.diagnostics)
+        raise UnsupportedLoopError(*apart.findings, *others) from None
+    raise_if(apart.findings)
     return found
 
 

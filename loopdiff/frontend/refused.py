@@ -6,7 +6,10 @@ import ast
 
 REFUSED_EXPRESSIONS: dict[type[ast.expr], tuple[str, str | None]] = {
     ast.Lambda: ("a lambda is not a number", "write its body where it is used"),
-    ast.ListComp: ("a comprehension builds a list", "write a `for` loop that stores into an array"),
+    ast.ListComp: (
+        "a comprehension builds a list",
+        "write `np.array` of it, or a loop that stores into an array",
+    ),
     ast.SetComp: ("a comprehension builds a set", "write a `for` loop that stores into an array"),
     ast.DictComp: ("a comprehension builds a dictionary", "write a `for` loop that stores into an array"),
     ast.GeneratorExp: ("a generator is not a number", "give it to `sum`, `max`, `min`, `any` or `all`"),
@@ -18,15 +21,40 @@ REFUSED_EXPRESSIONS: dict[type[ast.expr], tuple[str, str | None]] = {
     ast.NamedExpr: ("`:=` assigns inside an expression", "assign on a line of its own first"),
     ast.Starred: ("`*` unpacks a sequence", "write the values one by one"),
 }
+# By the name of the function or method.
 REFUSED_METHODS: dict[str, str] = {
     "sum": "write `x.sum()`, or add the elements in a loop",
     "append": "allocate the array with its final size and store by subscript",
-    "print": "move it out of the decorated function",
-    "item": "use the element itself: `A[i]`",
+    "print": "print what the function returns, outside of it",
+    "item": "leave it out: an element `A[i]` is a number",
+    "tolist": "leave it out: the elements of an array are numbers",
     "divmod": "unpack it: `q, r = divmod(a, b)`",
+    "list": "leave it out, and use the array",
+    "sorted": "write `np.sort(x)`",
+    "isinstance": "leave it out, or write a function for each type",
+    "nonzero": "use the condition itself: `x[x > 0]`, `x[x > 0] = v`, or a loop with `if`",
+    "argwhere": "use the condition itself: `x[x > 0]`, `x[x > 0] = v`, or a loop with `if`",
+    "flatnonzero": "use the condition itself: `x[x > 0]`, `x[x > 0] = v`, or a loop with `if`",
+    "unique": "sort, and compare neighbours in a loop: how many there are follows from the elements",
+    "vectorize": "call the function with arrays, or in a loop",
+    "apply_along_axis": "write the loop, or give `axis` to the function",
+    "array_equal": "write `(a == b).all()`",
+    "lstsq": "solve the normal equations: `np.linalg.solve(A.T @ A, A.T @ b)`",
+}
+# By the module, for functions and methods that have no row of their own.
+REFUSED_MODULES: dict[str, str] = {
+    "numpy.random": "draw outside of the function, and pass the numbers as an argument",
+    "random": "draw outside of the function, and pass the numbers as an argument",
+    "numpy.fft": "write the transform as loops, as in the gallery, or give it a rule: `@loopdiff.rule(f, ...)`",
+    "scipy.fft": "write the transform as loops, as in the gallery, or give it a rule: `@loopdiff.rule(f, ...)`",
+    "numpy.linalg": "call it in a function that stores what it gives into arrays, and give that a rule",
+    "scipy": "write it as loops, or call it in a function that stores into arrays, and give that a rule",
+}
+REFUSED_ATTRIBUTES: dict[str, str] = {
+    "flat": "write `A.ravel()`, and for what is stored `A[i, j]`",
 }
 REFUSED_STATEMENTS: dict[type[ast.stmt], tuple[str, str, str | None]] = {
-    ast.With: ("LD103", "`with` is not supported", None),
+    ast.With: ("LD103", "`with` is not supported", "leave `np.errstate` out, and move files out of the function"),
     ast.Try: ("LD103", "`try` is not supported", "check the condition with `if` instead"),
     ast.TryStar: ("LD103", "`try` is not supported", "check the condition with `if` instead"),
     ast.Raise: (

@@ -153,6 +153,14 @@ def uneven_stencils(u, v, w, out):
         w[k] = 0.1 * (u[2, 2, k - 4] + 2.0 * u[2, 2, k - 3] - u[2, 2, k + 1] + u[2, 2, k + 5]) + w[k]
 
 
+def meshes_and_items(x, A, y):
+    n = x.shape[0]
+    w = np.array([x[k] * x[n - 1 - k] for k in range(n)])
+    B = A[np.ix_(np.array([0, 2]), np.array([1, -1]))]
+    y[np.array([0, -1])] = B[0] * B[1] + w[:2]
+    return (w * w).sum()
+
+
 ENTRIES = (
     Entry(
         name="affine_subscripts",
@@ -304,5 +312,14 @@ ENTRIES = (
         wrt=("u", "v", "w"),
         outputs=("u", "w", "out"),
         notes="shifts that differ from side to side and from array to array, terms that other arrays scale, branches",
+    ),
+    Entry(
+        name="meshes_and_items",
+        function=meshes_and_items,
+        make=lambda r: dict(x=r.random(4), A=r.random((3, 4)), y=np.zeros(5)),
+        wrt=("x", "A"),
+        outputs=("y",),
+        is_analytic=True,
+        constructs=("np.array of a comprehension", "np.ix_, and ends in lists"),
     ),
 )

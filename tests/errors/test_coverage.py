@@ -13,7 +13,13 @@ from pathlib import Path
 
 import loopdiff
 from loopdiff.errors.codes import CODES
-from loopdiff.frontend.refused import REFUSED_EXPRESSIONS, REFUSED_METHODS, REFUSED_STATEMENTS
+from loopdiff.frontend.refused import (
+    REFUSED_ATTRIBUTES,
+    REFUSED_EXPRESSIONS,
+    REFUSED_METHODS,
+    REFUSED_MODULES,
+    REFUSED_STATEMENTS,
+)
 from tests.errors import test_call_reports, test_reports
 
 PACKAGE = Path(loopdiff.__file__).parent
@@ -66,7 +72,8 @@ def test_every_message_is_in_a_report() -> None:
 
 def test_every_row_of_the_refusal_tables_is_in_a_report() -> None:
     rows = [*REFUSED_EXPRESSIONS.values(), *(row[1:] for row in REFUSED_STATEMENTS.values())]
-    texts = [text for row in rows for text in row if text] + list(REFUSED_METHODS.values())
+    texts = [text for row in rows for text in row if text]
+    texts += [text for table in (REFUSED_METHODS, REFUSED_MODULES, REFUSED_ATTRIBUTES) for text in table.values()]
     assert [t for t in texts if t not in REPORTS] == []
 
 

@@ -7,6 +7,7 @@ a change of wording; the difference is then for review.
 from __future__ import annotations
 
 import math
+import random
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -15,6 +16,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.fft
+import scipy.linalg
 
 import loopdiff
 from loopdiff.errors import LoopdiffError
@@ -49,7 +52,8 @@ class Checked:
         assert self.x > 0.0
 
 
-OUTSIDE = {"np": np, "math": math, "loopdiff": loopdiff, "TABLE": np.zeros(3), "NAME": "name"}
+OUTSIDE = {"np": np, "math": math, "random": random, "linalg": scipy.linalg, "transforms": scipy.fft}
+OUTSIDE |= {"loopdiff": loopdiff, "RNG": np.random.default_rng(0), "TABLE": np.zeros(3), "NAME": "name"}
 OUTSIDE |= {"PAIR": (1.0, 2.0), "LIST": [1.0], "Point": Point, "Checked": Checked, "replace": replace}
 
 
@@ -101,7 +105,7 @@ def report_of_decorated(case: Case) -> str:
     raise AssertionError("not refused")
 
 
-REPORTERS = {"structures": report_of_decorated}
+REPORTERS = {"structures": report_of_decorated, "numpy": report_of_decorated}
 PAIRS = [
     (case, REPORTERS.get(path.stem, report_of)) for path in sorted(FOLDER.glob("*.txt")) for case in read_cases(path)
 ]

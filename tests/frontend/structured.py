@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tests.frontend.programs import shows, vector
+from tests.frontend.programs import matrix, shows, vector
 
 RNG = np.random.default_rng(7)
 PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {}
@@ -345,6 +345,45 @@ def loops_written_out(x, y, n):
 @shows("global and closure arrays", vector(3))
 def from_outside(x):
     return x @ Settings.matrix @ WEIGHTS
+
+
+# Names that variables of our own would have.
+one, first = 3.0, 5.0
+
+
+def named_as_ours(x):
+    sum_of, total, end, unpacked = 2.0, 3.0, 9.0, 4.0
+    a, b, c = 2.0 * x[:3]
+    return sum(total * v for v in x) + sum_of + max(end * v for v in x) + unpacked * a * b + c
+
+
+@shows("sum, max, min, any, all of what is gone through", vector())
+def names_of_the_program(x):
+    s = max(first * v + one for v in x)
+    return sum(first * v for v in x), s, named_as_ours(x), sum((first for _ in x), one)
+
+
+@shows("np.array of a comprehension", vector(), matrix(3, 4), 2)
+def arrays_of_items(x, A, n):
+    k, i, items, place = 7.0, 3, 2.0, 3.0
+    signs = np.array([v > 0.0 for v in x])
+    w = np.array([items * v if v > 0.0 else k * v * place for v in x[n:]])
+    t = np.array([k * 1.5 for k in range(n, -2, -2)], dtype=np.float32)
+    for r in range(3):
+        k += np.array([A[r, j] * x[r] for j in range(r + 1)]).sum()
+    for _ in range(n):
+        w = np.array([v * v for v in w])
+    rows = np.asarray([A[i].sum() + x[k] for k, i in enumerate(range(3))])
+    return signs, w, t, rows, np.array([i for i in range(n)]), k, np.array([v for v in x[:0]]), i, items
+
+
+@shows("np.ix_, and ends in lists", matrix(4, 5), np.array([3, 0]), np.array([1, 2, 1]))
+def open_meshes(A, i, j):
+    B = A[np.ix_(i, j)] * 2.0
+    A[np.ix_(i[:1], np.array([0, -1]))] += 1.0
+    A[np.array([0, -1])] = A[np.array([-1, 0])]
+    A[:, np.array([0, -2])] *= 0.5
+    return B, A[np.array([[-1], [1]]), np.array([0, -1])], A[1, np.array([-1, i[0]])], A[np.ix_(i)], np.array([-1, 0])
 
 
 @shows("comprehensions of known length", vector(), 0.7)

@@ -11,6 +11,7 @@ from loopdiff.frontend.arrays.views import transposed
 from loopdiff.frontend.parsing.bindings import Cell, Given, LocalFunction, Outside, Rejected
 from loopdiff.frontend.parsing.outside import array_of, root_is_local
 from loopdiff.frontend.parsing.state import State
+from loopdiff.frontend.refused import REFUSED_ATTRIBUTES
 from loopdiff.ir import nodes as ir
 
 
@@ -95,7 +96,8 @@ def shape_attribute(state: State, node: ast.Attribute) -> Quantity:
             whole = as_view(state, array, span)
             return transposed(whole, range(whole.rank)[::-1])
         case attr:
-            return state.reject("LD119", f"`.{attr}` of an array is not supported here", node)
+            hint = REFUSED_ATTRIBUTES.get(attr)
+            return state.reject("LD119", f"`.{attr}` of an array is not supported here", node, hint)
 
 
 def as_view(state: State, array: str | Array, span: Span) -> Array:

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from loopdiff.frontend.arrays.allocation import constant_bound
 from loopdiff.frontend.arrays.constructions import array_like
 from loopdiff.frontend.arrays.element_types import is_truth_value
@@ -79,6 +81,9 @@ Take = Callable[[State, Array, Sequence[Subscript], ast.Subscript], Any]
 def subscripted(state: State, node: ast.Subscript, take: Take | None = None) -> Any:
     """The part of an array that `node` takes, at the last brackets by `take`; None after a rejection."""
     base, levels = subscript_levels(node)
+    levels = [open_mesh(state, level) for level in levels]
+    if isinstance(base, ast.Name):
+        levels[0] = from_the_start(state, base, levels[0])
     found = base_of(state, base, node)
     flat = iter(in_order(state, [n for level in levels for n in level], parse_subscript))
     parsed = [[next(flat) for _ in level] for level in levels]
@@ -95,6 +100,77 @@ def subscript_levels(node: ast.Subscript) -> tuple[ast.expr, list[list[ast.expr]
         levels.insert(0, base.slice.elts if isinstance(base.slice, ast.Tuple) else [base.slice])
         base = base.value
     return base, levels
+
+
+def open_mesh(state: State, level: list[ast.expr]) -> list[ast.expr]:
+    """The subscripts between brackets, with those that `np.ix_(i, j)` stands for: `i[:, None]` and `j`."""
+    match level:
+        case [ast.Call(func=func, args=args, keywords=[]) as call] if args and state.outside(func) is np.ix_:
+            return [in_mesh(state, arg, len(args) - 1 - k, call) for k, arg in enumerate(args)]
+        case _:
+            return level
+
+
+def in_mesh(state: State, node: ast.expr, more: int, call: ast.Call) -> ast.expr:
+    """`node`, a list or an array with one axis, with so many `more` axes of one element after it."""
+    match node:
+        case ast.List(elts=elts):
+            rows: list[ast.expr] = elts
+            for _ in range(more):
+                rows = [ast.copy_location(ast.List([row], ast.Load()), node) for row in rows]
+            return ast.copy_location(ast.List(rows, ast.Load()), node)
+        case ast.Call(func=func, args=[ast.List() as inner, *rest], keywords=named) if state.outside(func) is np.array:
+            return ast.copy_location(ast.Call(func, [in_mesh(state, inner, more, call), *rest], named), node)
+        case _:
+            pass
+    state.need_types()
+    value = state.quantity(node)
+    if not isinstance(value, View | ArrayValue) or value.rank != 1:
+        state.reject("LD110", "`np.ix_` takes arrays with one axis", call)
+    parts: list[ast.expr] = [ast.Slice(), *(ast.Constant(None) for _ in range(more))]
+    part = ast.Subscript(node, ast.Tuple(parts, ast.Load()), ast.Load())
+    return ast.fix_missing_locations(ast.copy_location(part, node)) if more else node
+
+
+def from_the_start(state: State, base: ast.Name, level: list[ast.expr]) -> list[ast.expr]:
+    """The subscripts of `base`, with what counts from the end in lists that are written out counted from the start."""
+    count = next((k for k, node in enumerate(level) if not is_of_one_axis(state, node)), len(level))
+    return [*(counted(state, base, k, node) for k, node in enumerate(level[:count])), *level[count:]]
+
+
+def is_of_one_axis(state: State, node: ast.expr) -> bool:
+    """Whether a subscript, which is no mask, is seen to stand for one axis: others are `...` and `None`."""
+    value = node.value if isinstance(node, ast.Constant) else state.outside(node)
+    return value is not None and value is not Ellipsis
+
+
+def counted(state: State, base: ast.Name, axis: int, node: ast.expr) -> ast.expr:
+    """`node` with `base.shape[axis] - k` in the place of elements `-k` of a list, or of `np.array` of one."""
+    match node:
+        case ast.Call(func=func, args=[ast.List() as first, *rest], keywords=keywords) if (
+            state.outside(func) is np.array
+        ):
+            made: ast.expr = ast.Call(func, [counted(state, base, axis, first), *rest], keywords)
+        case ast.List(elts=elts, ctx=ctx):
+            made = ast.List([within(base, axis, e) for e in elts], ctx)
+        case _:
+            return node
+    return ast.copy_location(made, node)
+
+
+def within(base: ast.Name, axis: int, node: ast.expr) -> ast.expr:
+    match node:
+        case ast.List(elts=elts, ctx=ctx):
+            made: ast.expr = ast.List([within(base, axis, e) for e in elts], ctx)
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(back))) if back > 0:
+            shape = ast.Attribute(ast.Name(base.id, ast.Load()), "shape", ast.Load())
+            size = ast.Subscript(shape, ast.Constant(axis), ast.Load())
+            made = ast.BinOp(size, ast.Sub(), ast.Constant(int(back)))
+            for inner in ast.walk(made):
+                ast.copy_location(inner, node)
+        case _:
+            return node
+    return ast.copy_location(made, node)
 
 
 def is_element_of_call(node: ast.Subscript) -> bool:
@@ -130,6 +206,8 @@ def base_of(state: State, base: ast.expr, node: ast.Subscript) -> str | Array | 
         if isinstance(value, View | ArrayValue):
             is_fixed = isinstance(node.ctx, ast.Load) or state.owned(value, base, is_written=True)
             return value if is_fixed else None
+    if isinstance(base, ast.Attribute):
+        state.quantity(base)  # which says what is wrong with it
     state.reject("LD111", f"`{ast.unparse(base)}` cannot be subscripted", base)
     return None
 

@@ -193,10 +193,10 @@ def parse_values(
         case ast.Call(func=func, args=[row], keywords=[]) if any(state.outside(func) is k for k in (tuple, list)):
             return parse_values(state, row, target, is_late)
         case ast.Call():
-            found = state.whole.call(state, node)
-            return (
-                found if found is None or (isinstance(found, tuple) and found) else elements(state, found, node, target)
-            )
+            found = value_of(state, node)
+            if found is None or (isinstance(found, tuple) and found):
+                return found
+            return elements(state, found, node, target, is_late)
         case ast.Subscript(value=ast.Attribute(attr="shape"), slice=ast.Slice()):
             return elements(state, None, node, target, is_late)
         case _:
@@ -226,7 +226,7 @@ def elements(
         state.reject("LD107", message, node, "unpack it on a line of its own")
         return None
     span, count = state.source.span(node), len(target.elts)
-    name = ast.copy_location(ast.Name(state.names.fresh("unpacked"), ast.Store()), node)
+    name = ast.copy_location(ast.Name(state.fresh_name("unpacked"), ast.Store()), node)
     assign_value(state, name, value, node, span)
     array = shaped(state, name)
     if array is None:
@@ -294,7 +294,8 @@ def matched(
     has_star = any(isinstance(t, ast.Starred) for t in target.elts)
     if len(target.elts) != len(values) or has_star:
         counts = f"{len(values)} values for {len(target.elts)} targets"
-        state.reject("LD107", "`*` in a target" if has_star else counts, target, "name each value")
+        hint = "take the part: `first, rest = x[0], x[1:]`" if has_star else "name each value"
+        state.reject("LD107", "`*` in a target" if has_star else counts, target, hint)
         state.forget(target)
         return [], []
     targets: list[ast.expr] = []

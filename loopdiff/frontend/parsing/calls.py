@@ -25,10 +25,10 @@ from loopdiff.frontend.parsing.order import in_order
 from loopdiff.frontend.parsing.outside import reject_outside, root_is_local
 from loopdiff.frontend.parsing.placing import with_place
 from loopdiff.frontend.parsing.state import State
-from loopdiff.frontend.parsing.totals import goes_through, total_of
+from loopdiff.frontend.parsing.totals import gathered_items, gathers, goes_through, total_of
 from loopdiff.frontend.parsing.ways.joins import view_of
 from loopdiff.frontend.parsing.ways.varying import is_up_to
-from loopdiff.frontend.refused import REFUSED_METHODS
+from loopdiff.frontend.refused import REFUSED_METHODS, REFUSED_MODULES
 from loopdiff.ir import nodes as ir
 from loopdiff.numpy_functions import GRIDS
 from loopdiff.source.functions import LIBRARIES, MISSING
@@ -46,6 +46,8 @@ def parse_call(state: State, node: ast.Call) -> Quantity:
             case _:
                 found = method_call(state, node)
         return unknown_call(state, node, text) if found is None else found
+    if gathers(state, node, callee):
+        return gathered_items(state, node)
     if callee is len:
         return length(state, node)
     if (found := stored_call(state, node)) is not None:
@@ -58,6 +60,9 @@ def parse_call(state: State, node: ast.Call) -> Quantity:
         return found
     if goes_through(node, callee):
         return result_of_helper(state, total_of(state, node, callee), node)
+    if callee is np.where and len(node.args) == 1:
+        message = f"how many numbers `{ast.unparse(node)}` gives follows from the elements"
+        return state.reject("LD110", message, node, REFUSED_METHODS["nonzero"])
     function = scalar_function(callee)
     return unknown_call(state, node, text) if function is None else scalar_call(state, node, callee, function)
 
@@ -243,18 +248,23 @@ def unknown_call(state: State, node: ast.Call, text: str) -> ir.Expr:
         case ast.Attribute(value=base, attr=attr) if root_is_local(state, base):
             if isinstance(base, ast.Name) and base.id in state.survey.parameters and not state.is_helper:
                 state.need_types()  # it may be an array
-            hint = REFUSED_METHODS.get(attr)
+            if isinstance(base, ast.Call):
+                state.quantity(base)  # which says what is wrong with it
+            hint = REFUSED_METHODS.get(attr, "write it as a loop, or call a function of NumPy that is known")
             return state.reject("LD109", f"`{text}()` calls a method of a local value", node, hint)
         case ast.Name(id=name) if state.is_local(name):
             return state.reject("LD109", f"`{name}` is a local variable, called as a function", node)
         case _:
             pass
     if not isinstance(node.func, ast.Name | ast.Attribute):
-        return state.reject("LD109", f"`{text}` cannot be called", node)
+        made = state.outside(node.func.func) if isinstance(node.func, ast.Call) else MISSING
+        return state.reject("LD109", f"`{text}` cannot be called", node, hint_for(made))
     value = state.outside(node.func)
     owner = state.outside(node.func.value) if isinstance(node.func, ast.Attribute) else MISSING
     if value is MISSING and callable(getattr(owner, text.split(".")[-1], None)):
+        is_ufunc = isinstance(owner, np.ufunc)
         hint = "write it as a function, and pass what it reads of the object as arguments"
+        hint = "write the loop that it stands for" if is_ufunc else hint_for(owner) or hint
         return state.reject("LD109", f"`{text}` is a method", node, hint)
     if isinstance(value, type) and is_users_class(value):
         hint = "use one variable for each of its fields"
@@ -263,5 +273,14 @@ def unknown_call(state: State, node: ast.Call, text: str) -> ir.Expr:
         return reject_outside(state, node, node.func)
     if any(value is f for f in (range, enumerate, zip, reversed)):
         return state.reject("LD111", f"`{text}(...)` is only accepted as what a `for` loop goes over", node)
-    name = getattr(value, "__name__", text)
-    return state.reject("LD109", f"`{text}` is not a function loopdiff knows", node, REFUSED_METHODS.get(name))
+    return state.reject("LD109", f"`{text}` is not a function loopdiff knows", node, hint_for(value))
+
+
+def hint_for(value: object) -> str | None:
+    """What to write instead of a function from outside, or of a method of an object; None for those of which nothing is
+    known."""
+    kinds = (value, type(value), type(getattr(value, "__self__", None)))
+    names = [str(getattr(kind, "__name__", "")) for kind in kinds[: 2 if callable(value) else 1]]
+    homes = [f"{getattr(kind, '__module__', None)}." for kind in kinds]
+    found = [hint for module, hint in REFUSED_MODULES.items() if any(h.startswith(f"{module}.") for h in homes)]
+    return next((REFUSED_METHODS[n] for n in names if n in REFUSED_METHODS), found[0] if found else None)

@@ -62,7 +62,9 @@ def parse_quantity(state: State, node: ast.expr) -> Quantity:
             return parse_call(state, node)
         case _:
             message, hint = REFUSED_EXPRESSIONS.get(type(node), (f"`{ast.unparse(node)}` is not a number", None))
-            return state.reject("LD111", message, node, hint)
+            found = state.reject("LD111", message, node, hint)
+            state.forget(node)
+            return found
 
 
 def name_value(state: State, node: ast.Name) -> Quantity:

@@ -49,6 +49,15 @@ def inline_call(state: State, node: ast.Call) -> Value | None:
 
     None after a rejection; MISSING, and nothing written, if that is no Python function.
     """
+    before = state.whole.rejected
+    found = called_value(state, node)
+    if found is None or state.whole.rejected > before:
+        state.whole.unknown.add(state.source.span(node))
+    return found
+
+
+def called_value(state: State, node: ast.Call) -> Value | None:
+    """What `inline_call` gives."""
     called = derivative_in(state, node)
     if called is not None:
         return derivative_call(state, called)
@@ -76,7 +85,7 @@ def write_out(state: State, callee: Callee, given: Mapping[str, Value], node: as
     inner = State(source, survey(source.node, tuple(given), lambda _: ()), state.whole, stack, callee.around)
     for name, value in given.items():
         bind_parameter(inner, name, value, span)
-    before = len(state.diagnostics)
+    before = state.whole.rejected
     state.whole.active.append(inner)
     parse_block(inner, source.node.body)
     state.whole.active.pop()
@@ -84,7 +93,7 @@ def write_out(state: State, callee: Callee, given: Mapping[str, Value], node: as
     body, flags = remove_jumps(tuple(inner.out), state.names, span)
     state.arrays.update((flag.name, flag) for flag in flags)
     returned = inner.returned
-    if returned is None and len(state.diagnostics) > before:
+    if returned is None and state.whole.rejected > before:
         return None
     expression = None if returned is None else as_expression(inner, returned, body)
     if expression is not None:

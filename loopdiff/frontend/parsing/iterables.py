@@ -14,7 +14,7 @@ from loopdiff.frontend.arrays.functions import is_array_call
 from loopdiff.frontend.arrays.integers import ONE, ZERO, count_of, minus, plus, times
 from loopdiff.frontend.arrays.nests import copied_view, starts_of
 from loopdiff.frontend.arrays.shapes import may_be_array
-from loopdiff.frontend.arrays.values import ArrayValue, View, holes
+from loopdiff.frontend.arrays.values import ArrayValue, View, holes, is_array
 from loopdiff.frontend.arrays.views import steady
 from loopdiff.frontend.parsing.bindings import ArrayName, Value
 from loopdiff.frontend.parsing.order import frozen, held, in_order
@@ -78,12 +78,12 @@ def iterable_call(state: State, node: ast.Call, callee: object) -> Iteration | N
     found = state.whole.call(state, node)
     if found is not MISSING:
         return items_of(state, found, node)
-    if callee is MISSING and not root_is_local(state, node.func):
-        state.reject("LD113", f"`{name}` is not defined", node, "define it before the decorated function")
-        return None
     callee = range if is_prange(callee) else callee
     known = next((f for f in (range, enumerate, zip, reversed) if callee is f), None)
     if known is None:
+        value = state.quantity(node)
+        if is_array(value):
+            return items_of(state, value, node)
         hint = f"use `range({ast.unparse(node)})`" if callee is len or callee is int else None
         state.reject("LD105", f"cannot loop over `{ast.unparse(node)}`", node, hint)
         return None
@@ -156,7 +156,7 @@ def parse_reversed(state: State, node: ast.Call) -> Iteration | None:
     if inner is None:
         return None
     lower, step = frozen(state, inner.lower, "start"), frozen(state, inner.step, "step")
-    last = plus(lower, times(step, minus(trip_count(replace(inner, lower=lower, step=step)), ONE)))
+    last = plus(lower, times(step, minus(trips_of(replace(inner, lower=lower, step=step)), ONE)))
     return Iteration(last, minus(lower, step), minus(ZERO, step), inner.value, inner.is_range)
 
 
@@ -205,11 +205,11 @@ def from_zero(state: State, iteration: Iteration) -> Iteration:
     if iteration.lower == ZERO and iteration.step == ONE:
         return iteration
     lower, step = frozen(state, iteration.lower, "start"), frozen(state, iteration.step, "step")
-    count = trip_count(replace(iteration, lower=lower, step=step))
+    count = trips_of(replace(iteration, lower=lower, step=step))
     return Iteration(ZERO, count, ONE, lambda index: iteration.value(plus(lower, times(step, index))))
 
 
-def trip_count(iteration: Iteration) -> ir.Expr:
+def trips_of(iteration: Iteration) -> ir.Expr:
     """Number of iterations, or something negative if there are none."""
     lower, upper, step = iteration.lower, iteration.upper, iteration.step
     if not isinstance(step, ir.Const):

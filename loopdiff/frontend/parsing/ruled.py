@@ -33,7 +33,8 @@ def ruled_call(state: State, rule: Rule, node: ast.Call, write_out: WriteOut) ->
     if given is None:
         return None
     values = {name: given_value(state, value, name, node) for name, value in given.items()}
-    args = {name: as_argument(state, rule, name, value, node) for name, value in values.items()}
+    written = signature.bind(*node.args, **{str(k.arg): k.value for k in node.keywords}).arguments
+    args = {name: as_argument(state, rule, name, value, written.get(name, node)) for name, value in values.items()}
     if None in args.values() or is_shared(state, rule, values, node):
         return None
     tape = tape_shape(state, rule, values, node, write_out)
@@ -61,8 +62,8 @@ def given_value(state: State, value: Value, name: str, node: ast.Call) -> Value:
             return value
 
 
-def as_argument(state: State, rule: Rule, name: str, value: Value, node: ast.Call) -> ir.Expr | None:
-    """`value`, given for the parameter `name`, as an argument of a Call; None after a rejection."""
+def as_argument(state: State, rule: Rule, name: str, value: Value, node: ast.expr) -> ir.Expr | None:
+    """`value`, given by `node` for the parameter `name`, as an argument of a Call; None after a rejection."""
     what = f"`{name}` of `{rule.name}`"
     if isinstance(value, View):
         part = passed_part(state, value, state.source.span(node))

@@ -39,7 +39,9 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import NameSupply
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import map_expr, subexprs
+from loopdiff.numpy_functions import is_of_numpy
 from loopdiff.source.functions import MISSING, SourceFunction, dotted_name
+from loopdiff.source.scopes import bound_by, of_scope
 
 
 class TypesNeeded(Exception):
@@ -73,7 +75,8 @@ class Whole:
     end of what cells of loop variables hold where they are known; nothing that loops around have `entered` is negative
     as they run. `boxed` are the numbers that `np.where` gives,
     `changed` the names behind cells that augmented assignments change (see `boxes`). `flags` are cells that say whether
-    loops ran; few of them are ever read. `diagnostics` are rejections, `following` those that follow from another.
+    loops ran; few of them are ever read. `diagnostics` are rejections, `following` those that follow from another,
+    `rejected` is how many there were. Of calls that are `unknown`, something in what they call was rejected.
 
     For `joins`: where arrays are made (`births`) and `altered` by statements of the program, and `copies` of arrays
     that have other names; `supposed` types of elements; `around` are the loops around what is parsed, `clock` numbers
@@ -103,6 +106,8 @@ class Whole:
     arrays: dict[str, ir.ArrayDecl] = field(default_factory=dict)
     diagnostics: list[Diagnostic] = field(default_factory=list)
     following: list[Diagnostic] = field(default_factory=list)
+    rejected: int = 0
+    unknown: set[Span] = field(default_factory=set)
     inlined: int = 0
     decisions: Decisions = field(default_factory=Decisions)
     flags: set[str] = field(default_factory=set)
@@ -188,19 +193,23 @@ class State:
     def reject(
         self, code: str, message: str, node: ast.AST | Span, hint: str | None = None, related: Related = ()
     ) -> ir.Const:
-        """Record a rejection, unless it only follows from another; the value stands in for the rejected expression so
-        that parsing goes on."""
+        """Record a rejection, unless it only follows from another: of the same, of a part of it, of what a call in it
+        writes out, or of what gave a name in it its meaning. What is rejected is unknown from here on; the value stands
+        in for it, so that parsing goes on."""
         span = node if isinstance(node, Span) else self.source.span(node)
+        while is_of_numpy(span.file) and span.called_from is not None:  # the call is what can be mended
+            span = span.called_from
         found = reject(code, message, span, hint, related)
-        follows = not isinstance(node, Span) and (self.reads_rejected(node) or self.rejected_in(span) - {span})
+        follows = not isinstance(node, Span) and (self.reads_rejected(node) or self.rejected_in(span))
         said = self.whole.following if follows else self.diagnostics
+        self.whole.rejected += 1
         if found not in said:
             said.append(found)
         return ir.Const(0, loc=span)
 
     def is_rejected(self, node: ast.AST) -> bool:
         """Whether `node` or a part of it was rejected, or what gave a name in it its meaning."""
-        return self.reads_rejected(node) or bool(self.rejected_in(self.source.span(node)))
+        return self.reads_rejected(node) or self.rejected_in(self.source.span(node))
 
     def reads_rejected(self, node: ast.AST) -> bool:
         names = (n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
@@ -213,9 +222,9 @@ class State:
         """Who reads a rejected name says why again: the rejection may be from before parsing went back."""
         self.diagnostics.extend(c for c in dict.fromkeys(causes) if c not in self.diagnostics)
 
-    def rejected_in(self, span: Span) -> set[Span]:
-        """What was rejected in the region `span`."""
-        return {d.span for d in self.diagnostics if span.holds(d.span)}
+    def rejected_in(self, span: Span) -> bool:
+        """Whether something was rejected in the region `span`, or in what is called there."""
+        return any(map(span.holds, (*(d.span for d in self.diagnostics), *self.whole.unknown)))
 
     def site(self, name: str, span: Span) -> JoinSite:
         """The place `span` where `name` gets a meaning."""
@@ -319,10 +328,9 @@ class State:
 
     # -- local names -----------------------------------------------------------------------------------------
     def forget(self, target: ast.AST) -> None:
-        """Names in `target` of a rejected assignment count as assigned, so that one mistake is reported once."""
-        for node in ast.walk(target):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                self.bindings[node.id] = Rejected(self.diagnostics[-1])
+        """Names that `target`, which was rejected, binds count as bound, so that one mistake is reported once."""
+        for node in of_scope(target):
+            self.bindings |= {name: Rejected(self.diagnostics[-1]) for name in bound_by(node)}
 
     def define(self, name: str, span: Span) -> ir.Access:
         """`name` gets a scalar value: the cell to store it in."""
@@ -340,6 +348,19 @@ class State:
             return found
         is_taken = name in self.arrays or name in self.survey.parameters
         return self.names.fresh(name) if is_taken else name
+
+    def fresh_name(self, stem: str) -> str:
+        """A name for a variable of our own, which means nothing in the function or in those that it stands in."""
+        known: set[str] = set()
+        around: State | None = self
+        while around is not None:
+            nodes = ast.walk(around.source.node)
+            known |= {word for n in nodes for key in ("id", "arg", "name") if (word := getattr(n, key, None))}
+            around = around.around
+        name = self.names.fresh(stem)
+        while name in known:
+            name = self.names.fresh(stem)
+        return name
 
     def index(self, stem: str) -> str:
         """A name for the index of a new loop."""

@@ -114,7 +114,7 @@ def with_named_choices(state: State, node: ast.stmt) -> tuple[ast.stmt, list[str
         span = state.source.span(part)
         match part:
             case ast.IfExp() if (span.line, span.column) in sites:
-                names.append(state.names.fresh("chosen"))
+                names.append(state.fresh_name("chosen"))
                 target = ast.copy_location(ast.Name(names[-1], ast.Store()), part)
                 parse_stmt(state, as_branches(target, part))
                 return ast.copy_location(ast.Name(names[-1], ast.Load()), part)
@@ -235,15 +235,15 @@ def parse_refused(state: State, node: ast.stmt) -> None:
     """A statement outside the language; its body is parsed for further rejections."""
     code, message, hint = REFUSED_STATEMENTS.get(type(node), ("LD103", f"`{type(node).__name__}` statement", None))
     state.reject(code, message, keyword_span(state, node), hint)
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+    before = dict(state.bindings)
+    state.forget(node)
+    state.bindings |= before
+    if isinstance(node, ast.AsyncFunctionDef | ast.ClassDef):
         return
-    before = len(state.diagnostics)
     with state.block():
         for field in ("body", "handlers", "orelse", "finalbody"):
             for child in getattr(node, field, []):
                 parse_block(state, child.body if isinstance(child, ast.ExceptHandler) else [child])
-    kept = [d for d in state.diagnostics[before:] if d.code != "LD114"]
-    state.diagnostics[before:] = kept
 
 
 def keyword_span(state: State, node: ast.stmt) -> Span:

@@ -1,23 +1,36 @@
-"""`sum`, `max`, `min`, `any` and `all` of one thing that is gone through: an array, or a generator expression.
+"""`sum`, `max`, `min`, `any` and `all` of one thing that is gone through: an array, or a generator expression. And
+`np.array` of a list comprehension.
 
 A generator expression becomes a function inside the function, with the loops that Python would run; names in it mean
-what they do around it, and its own are its own.
+what they do around it, and its own are its own. So does a comprehension, which stores into a new array.
 """
 
 from __future__ import annotations
 
 import ast
 
+import numpy as np
+
+from loopdiff.frontend.arrays.constructions import of_double
+from loopdiff.frontend.arrays.element_types import is_truth_value
 from loopdiff.frontend.arrays.elementwise import combined
+from loopdiff.frontend.arrays.integers import at_least_zero
+from loopdiff.frontend.arrays.nests import made_of, new_array
 from loopdiff.frontend.arrays.reductions import reduced
 from loopdiff.frontend.arrays.shapes import may_be_array
-from loopdiff.frontend.arrays.values import ArrayValue, View, is_array
+from loopdiff.frontend.arrays.values import ArrayValue, Quantity, View, is_array
+from loopdiff.frontend.arrays.views import bind_view
 from loopdiff.frontend.parsing.bindings import Value
 from loopdiff.frontend.parsing.folding import binary
+from loopdiff.frontend.parsing.iterables import parse_iterable, trips_of
 from loopdiff.frontend.parsing.meanings import local_function
 from loopdiff.frontend.parsing.order import in_order
 from loopdiff.frontend.parsing.state import State
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
+from loopdiff.ir.walk import statements
+
+PURE = (range, len, enumerate, zip, reversed, int, abs, min, max)
 
 
 def goes_through(node: ast.Call, callee: object) -> bool:
@@ -70,7 +83,7 @@ def written_out(
     state: State, node: ast.Call, name: str, item: ast.expr, parts: list[ast.comprehension], rest: list[ast.expr]
 ) -> Value | None:
     """A call of a function with the loops `parts` over `item`."""
-    total, one, first, end = (state.names.fresh(n) for n in ("total", "one", "first", "end"))
+    total, one, first, end = (state.fresh_name(n) for n in ("total", "one", "first", "end"))
     called, *bounds = called_range(state, parts) if name in ("max", "min") else [node.func]
     given = bounds or ((rest or [ast.Constant(0)]) if name == "sum" else [])
     iterables = [p.iter for p in parts]
@@ -97,7 +110,7 @@ def written_out(
     parameters = [ast.arg(n) for n in (first, end)[: len(given)]]
     arguments = ast.arguments([], parameters, None, [], [], None, [])
     body = [*fill.statements(before), *body, *fill.statements(after)]
-    function = ast.FunctionDef(state.names.fresh(f"{name}_of"), arguments, body, [])
+    function = ast.FunctionDef(state.fresh_name(f"{name}_of"), arguments, body, [])
     call = ast.Call(ast.Name(function.name, ast.Load()), given, [])
     for new in (function, call):
         ast.fix_missing_locations(ast.copy_location(new, node))
@@ -135,3 +148,54 @@ class Filling(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         return self.given.get(node.id, node)
+
+
+# -- arrays of list comprehensions ---------------------------------------------------------------------------
+def gathers(state: State, node: ast.Call, callee: object) -> bool:
+    """Whether `node` makes an array of the elements of one comprehension without conditions."""
+    match node.args:
+        case [ast.ListComp(generators=[ast.comprehension(iter=over, ifs=[], is_async=0)])]:
+            calls = (n.func for n in ast.walk(over) if isinstance(n, ast.Call))
+            is_pure = all(any(state.outside(f) is known for known in PURE) for f in calls)
+            return is_pure and any(callee is f for f in (np.array, np.asarray))
+        case _:
+            return False
+
+
+def gathered_items(state: State, node: ast.Call) -> Quantity:
+    """The array that `node` makes. What is gone through is read twice: first to know how many elements there are."""
+    state.need_types()
+    span, comp = state.source.span(node), node.args[0]
+    assert isinstance(comp, ast.ListComp)
+    (part,) = comp.generators
+    iteration = parse_iterable(state, part.iter)
+    if iteration is None:
+        return ir.Const(0, loc=span)
+    items, place, start = state.fresh_name("items"), state.fresh_name("place"), len(state.out)
+    view = new_array(state, "items", (at_least_zero(state.known(trips_of(iteration))),), span)
+    bind_view(state, items, view, span)
+    numbered = ast.Constant(enumerate)  # type: ignore[arg-type]
+    fill = Filling({"ITEM": comp.elt, "TARGET": part.target, "OVER": part.iter, "NUMBERED": numbered})
+    run(state, fill.statements(f"for {place}, TARGET in NUMBERED(OVER):\n    {items}[{place}] = ITEM"), node)
+    stored = [s.stmt for s in statements(tuple(state.out[start:])) if isinstance(s.stmt, ir.Assign)]
+    values = [of_double(s.value) for s in stored if s.target.array == view.array]
+    made_of(state, view.array, *(v for v in values if isinstance(v, ir.Expr)))
+    if values and all(is_truth_value(state, s.value) for s in stored if s.target.array == view.array):
+        state.whole.truths.add(view.array)
+    whole: ast.expr = ast.Name(items, ast.Load())
+    made = ast.Call(node.func, [whole], node.keywords) if node.keywords else whole
+    found = state.quantity(ast.fix_missing_locations(ast.copy_location(made, node)))
+    del state.bindings[items]
+    return found
+
+
+def run(state: State, body: list[ast.stmt], node: ast.AST) -> None:
+    """Write out statements whose names are their own."""
+    arguments = ast.arguments([], [], None, [], [], None, [])
+    function = ast.FunctionDef(state.fresh_name("gather"), arguments, body, [])
+    call = ast.Call(ast.Name(function.name, ast.Load()), [], [])
+    for new in (function, call):
+        ast.fix_missing_locations(ast.copy_location(new, node))
+    state.bindings[function.name] = local_function(state, function)
+    state.whole.call(state, call)
+    del state.bindings[function.name]

@@ -33,6 +33,7 @@ from loopdiff.source.functions import MISSING, SourceFunction, dotted_name
 from loopdiff.source.scopes import of_scope
 
 PLAIN = Leaf(ast.Constant(0))  # what names of numbers, arrays and functions hold, of which no more is known
+GROWING = "make an array first, as `np.empty(n)`, and store into it; or choose elements of one by a mask"
 ANOTHER = "make another one: `l + [e]`, `{**d, key: value}`, `dataclasses.replace(r, field=value)`"
 
 
@@ -132,6 +133,12 @@ class Apart:
 
     def __repr__(self) -> str:
         return self.source.name
+
+    @property
+    def findings(self) -> list[Diagnostic]:
+        """The diagnostics for a report: what is wrong with a name is said where it is read first."""
+        first = {d.message: d for d in sorted(self.diagnostics, key=lambda d: d.span.end, reverse=True)}
+        return [d for d in self.diagnostics if first[d.message] == d]
 
 
 Callees = dict[Any, Apart]
@@ -255,7 +262,9 @@ class Scope:
                 return None
             case Torn(first, second):
                 words = ", or ".join(described(held) for held in (first, second))
-                return self.reject(f"`{name}` holds {words}, depending on the way here", node)
+                are_lists = all(isinstance(held, Branch) and held.kind == "list" for held in (first, second))
+                hint = GROWING if are_lists else None
+                return self.reject(f"`{name}` holds {words}, depending on the way here", node, hint)
             case _:
                 return found
 

@@ -212,6 +212,8 @@ def access_requirements(
         inside = ir.Apply(Op.AND, (low, high))
         cond = ir.Apply(Op.OR, (*excuses, inside)) if excuses else inside
         text = f"`{print_element(access, ls)}`: the subscript is outside axis {axis} of `{access.array}`"
+        if any(isinstance(e, ir.Load) and e.access.subscripts for e in subexprs(subscript)):
+            text += f"; elements that count from its end are written `i % {access.array}.shape[{axis}]`"
         yield ir.Require(cond, "LD310", text, loc=access.loc)
 
 

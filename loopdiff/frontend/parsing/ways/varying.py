@@ -38,9 +38,9 @@ from loopdiff.ir.walk import loads, map_expr
 MOST_COMBINATIONS = 8
 COPIED = (
     "arrays", "diagnostics", "following", "fixed", "truths", "undecided", "ranges", "heads", "active", "births",
-    "altered", "copies", "around", "flags", "supposed", "kinds",
+    "altered", "copies", "around", "flags", "supposed", "kinds", "unknown",
 )  # fmt: skip
-COUNTED = ("inlined", "site", "versions", "clock")
+COUNTED = ("rejected", "inlined", "site", "versions", "clock")
 Part = tuple[Binding | None, ...]
 
 
