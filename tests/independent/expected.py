@@ -118,6 +118,12 @@ class Expected:
         return set(self.run.written())
 
     @property
+    def gradients(self) -> list[Any]:
+        """Numbers and arrays: the gradients under all seeds and weights."""
+        found = (leaf for value in self.run.pull(self.seeds, self.weights).values() for _, leaf in leaves(value))
+        return [leaf for leaf in found if leaf is not None]
+
+    @property
     def is_energy(self) -> bool:
         """Whether the result is one floating number, as gradients need it."""
         return len(self.values) == 1 and isinstance(self.plain, (float, np.floating))

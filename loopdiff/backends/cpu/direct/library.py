@@ -107,13 +107,14 @@ def word_at(builder: Any, words: Any, place: int) -> Any:
     return builder.load(builder.gep(words, [INTEGER(place)]))
 
 
-def results_of(ty: Any) -> Sequence[types.Type]:
+def results_of(ty: types.Type) -> Sequence[types.Type]:
     """The types of what a function returns."""
+    several: Any = ty
     match ty:
         case types.NoneType():
             return ()
         case types.BaseTuple():
-            return tuple(ty)
+            return tuple(several)
         case _:
             return (ty,)
 
