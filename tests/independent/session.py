@@ -23,6 +23,7 @@ from .expected import Expected, Program, Unusable, cases_of, expected
 from .idioms import idioms
 from .models import models
 from .raising import Raising, raised_at_all, raising_cases, try_raising
+from .renaming import renamed
 from .shrink import form, shrunk
 from .vary import varied, with_other_arguments
 
@@ -71,6 +72,8 @@ def drawn(seed: int) -> Program:
     if rng.random() < 0.15:
         return edge(seed)
     program = drawn_to_work(seed)
+    if rng.random() < 0.3:
+        program = renamed(rng, program)
     return spoilt(rng, program) if rng.random() < 0.15 else program
 
 
