@@ -15,7 +15,6 @@ import numpy as np
 
 from loopdiff.calls.arguments import Arguments, Checked, Key, arguments_in_order, call_key, positional_count
 from loopdiff.calls.compiled import CompiledGradient
-from loopdiff.calls.jacobian import Structure, dense_jacobian, jacobian, require_structure
 from loopdiff.calls.pullback import Pullback
 from loopdiff.calls.runs import ReverseRun, sweeps_of
 from loopdiff.calls.sweep_entry_points import vjp
@@ -43,6 +42,7 @@ from loopdiff.specialize.specialization import AnyProgram, Specialization, requi
 
 if TYPE_CHECKING:
     from loopdiff.ad.tape.sweeps import SweepForm
+    from loopdiff.calls.jacobian import Structure
     from loopdiff.calls.on_device import DeviceCalls, SentCalls
     from loopdiff.calls.structured import StructuredCalls
 
@@ -271,6 +271,8 @@ class Differentiable(InPrograms, Generic[P, R]):
         `structure` is passed by position. Raises DifferentiationError: LD407 for complex numbers, LD408 for a structure
         that is not known, and OutOfMemoryError (LD610).
         """
+        from loopdiff.calls.jacobian import dense_jacobian, jacobian, require_structure
+
         require_structure(structure)
         args = self.arranged(args, named)
         checked = self.checked(args)

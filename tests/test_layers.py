@@ -59,10 +59,10 @@ CROWDED = {}
 # Modules that import inside of functions, and why: what a process may never need would cost each of them its time.
 LATE = {
     "__main__": "commands are independent of each other",
-    "api": "arrays of GPUs, autotuning, compiling ahead of calls, and arguments that are structures",
+    "api": "arrays of GPUs, autotuning, compiling ahead of calls, Jacobians, and arguments that are structures",
     "backends.cuda.kernel_store": "kernels may come from disk, without their compiler",
     "backends.load": "functions may come from disk, without what registers the operations of generated code",
-    "calls.compiled": "the generated functions as Python calls them, and what measures them",
+    "calls.compiled": "the generated functions as Python calls them, what measures them, and explanations",
     "calls.runs": "arrays of GPUs, and checksums on several threads",
     "calls.threads": "the pool of threads",
     "cache.keys": "arguments that are structures",

@@ -23,7 +23,6 @@ from loopdiff.pipeline.code import arrange_for_target, explain_loops
 from loopdiff.pipeline.derive import bind_types, derive_checks
 from loopdiff.settings.requests import NOTHING
 from loopdiff.source.words import Text
-from loopdiff.specialize.explain import Sweep, explain, header
 from loopdiff.specialize.specialization import Specialization
 from loopdiff.specialize.units import Temporary, Unit
 
@@ -47,6 +46,8 @@ class CompiledGradient:
         self.made: dict[str, Generated] = {}
 
     def __repr__(self) -> str:
+        from loopdiff.specialize.explain import header
+
         return f"<generated functions of {header(self.spec)}: {', '.join(self.functions)}>"
 
     def unit(self, name: str) -> Unit:
@@ -213,6 +214,7 @@ class CompiledGradient:
         prediction is below a tenth of a second.
         """
         from loopdiff.calls.stopwatch import shapes_of
+        from loopdiff.specialize.explain import Sweep, explain
 
         shapes = None if self.args is None else shapes_of(self.run, self.args)
         values = dict(zip(self.spec.normal.params, self.args or (), strict=False))
