@@ -257,8 +257,10 @@ class Lowering(Expressions):
 
     def hints(self, given: list[ast.expr], body: list[ast.stmt]) -> Iterator[Hint]:
         """What LLVM is to know of a loop with such bounds."""
+        if not self.is_vectorized:
+            return
         chooses = has_branches(body)
-        if self.is_vectorized and chooses and moves_masked_loads():
+        if chooses and moves_masked_loads():
             yield SCALAR
         is_simple = not any(isinstance(n, ast.For | ast.Raise) for stmt in body for n in ast.walk(stmt))
         is_of_vectors = len(given) == 3 and constant_of(given[2]) not in (..., 1, -1)
