@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -388,3 +389,33 @@ def test_python_enters_functions_with_arrays_of_all_layouts_and_with_numbers(
                 with pytest.raises(kind):
                     entry(a, b, c, wrong, 0.25, False)
             assert [sys.getrefcount(v) for v in (a, b, c)] == before
+
+
+HINTED = """def hinted(x, n):
+    s = 0.0
+    ends = n - n % 8
+    for i in range(0, ends, 8):
+        s += np.sin(x[i])
+    for i in range(ends, n):
+        s += np.cos(x[i])
+    return s
+"""
+LEFT = """def left(x, n):
+    s = 0.0
+    for i in range(n):
+        if x[i] > s:
+            s += np.sin(x[i])
+    return s
+"""
+
+
+@pytest.mark.parametrize(("name", "text", "count"), [("hinted", HINTED, 2), ("left", LEFT, 0)])
+def test_loops_of_vectors_and_their_rest_are_not_copied(name: str, text: str, count: int) -> None:
+    text = "import numpy as np\n" + text
+    function = load_function(name, write_module(name, text, is_cached=False), text).dispatcher
+    compiled = direct(function)
+    x = np.linspace(-1.0, 1.0, 21)
+    assert compiled(x, 21) == pytest.approx(function(x, 21))
+    module = compiled.inspect_llvm(compiled.signatures[0])
+    node = re.search(r"^(!\d+) = !\{!\"llvm.loop.unroll.runtime.disable\"\}", module, re.MULTILINE)
+    assert (0 if node is None else len(re.findall(rf"= distinct !\{{!\d+, .*{node[1]}\}}", module))) == count

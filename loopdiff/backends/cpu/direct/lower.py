@@ -41,6 +41,7 @@ class Lowering(Expressions):
     def init(self) -> None:
         super().init()
         self.exits: list[Value] = []  # of the loops around
+        self.reached: set[str] = set()  # where loops of vectors end
         self.held: set[tuple[str, types.Type]] = set()  # counted variables that may hold something
         self.end: Value = None  # the block that every way out leads to
         self.status: Value = None  # what the function says there
@@ -259,12 +260,14 @@ class Lowering(Expressions):
         """What LLVM is to know of a loop with such bounds."""
         if not self.is_vectorized:
             return
-        chooses = has_branches(body)
-        if chooses and moves_masked_loads():
+        if has_branches(body) and moves_masked_loads():
             yield SCALAR
-        is_simple = not any(isinstance(n, ast.For | ast.Raise) for stmt in body for n in ast.walk(stmt))
         is_of_vectors = len(given) == 3 and constant_of(given[2]) not in (..., 1, -1)
-        if is_of_vectors or not chooses or not is_simple:
+        begins, ends = given[0], given[min(1, len(given) - 1)]
+        is_rest = isinstance(begins, ast.Name) and begins.id in self.reached
+        if is_of_vectors and isinstance(ends, ast.Name):
+            self.reached.add(ends.id)
+        if is_of_vectors or is_rest or any(isinstance(n, ast.For | ast.Raise) for s in body for n in ast.walk(s)):
             yield ROLLED
 
     def goes_up(self, step: ast.expr) -> bool | None:
