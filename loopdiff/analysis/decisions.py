@@ -109,9 +109,9 @@ def is_difference(expr: ir.Expr) -> bool:
 
 
 def added(value: ir.Expr, target: ir.Access) -> ir.Expr | None:
-    """`e + f` of `target + e + f`, perhaps converted; None if `value` is something else."""
+    """`e + f` of `target + e + f`, perhaps of another width; None if `value` is something else."""
     match value:
-        case ir.Cast(dtype=dtype, value=inner):
+        case ir.Cast(dtype=dtype, value=inner) if dtype.is_float:
             rest = added(inner, target)
             return None if rest is None else ir.Cast(dtype, rest, loc=value.loc)
         case ir.Apply(op=op, args=(left, right)) if op in SUMS and not reads(right, target):

@@ -5,15 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 
-def integers(start, stop, step):
-    """Those from `start` up to `stop`."""
-    n = max((stop - start - (1 if step > 0 else -1)) // step + 1, 0)
-    out = np.empty(n, dtype=np.int64)
-    for i in range(n):
-        out[i] = start + i * step
-    return out
-
-
 def tri(N, M=None, k=0, dtype=float):
     """Ones on and below the `k`-th diagonal."""
     out = np.zeros((N, N if M is None else M), dtype=dtype)
@@ -226,7 +217,11 @@ def take(a, indices, axis=None):
     """Elements, or parts along an axis, at `indices`."""
     if axis is None:
         return a.ravel()[indices]
-    return np.swapaxes(np.swapaxes(a, 0, axis)[indices], 0, axis)
+    parts = np.moveaxis(a, axis, 0)[indices]
+    if np.ndim(indices) == 0:
+        return parts
+    assert np.ndim(indices) == 1, "np.take takes a number or a vector of indices along an axis"
+    return np.moveaxis(parts, 0, axis)
 
 
 def pad(array, pad_width, mode="constant", *, constant_values=0):

@@ -27,10 +27,14 @@ def heaviside(x1, x2):
     return np.where(np.isnan(x1), x1, np.where(x1 < 0.0, 0.0, np.where(x1 > 0.0, 1.0, x2)))
 
 
-def nan_to_num(x, copy=True, nan=0.0, posinf=1.7976931348623157e308, neginf=-1.7976931348623157e308):
+def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     """`x` with `nan` for what is not a number, and the largest numbers, or others, for infinities."""
     assert copy == True, "np.nan_to_num makes a copy here"  # noqa: E712
-    return np.where(np.isnan(x), nan, np.where(x == np.inf, posinf, np.where(x == -np.inf, neginf, x)))
+    finite = np.where(np.isfinite(x), x, 0.0)
+    largest = np.where(np.isfinite(0.0 * finite + 1e300), 1.7976931348623157e308, 3.4028234663852886e38)
+    above = largest if posinf is None else posinf
+    below = -largest if neginf is None else neginf
+    return np.where(np.isnan(x), nan, np.where(x == np.inf, above, np.where(x == -np.inf, below, x)))
 
 
 def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):

@@ -58,7 +58,7 @@ def ediff1d(ary, to_end=None, to_begin=None):
 
 def accumulated_max(array, axis=0):
     """The greatest of all elements along an axis up to each one."""
-    out = array + 0
+    out = array.copy()
     lines = np.swapaxes(out, 0, axis)
     for i in range(1, lines.shape[0]):
         lines[i] = np.maximum(lines[i], lines[i - 1])
@@ -67,7 +67,7 @@ def accumulated_max(array, axis=0):
 
 def accumulated_min(array, axis=0):
     """The least of all elements along an axis up to each one."""
-    out = array + 0
+    out = array.copy()
     lines = np.swapaxes(out, 0, axis)
     for i in range(1, lines.shape[0]):
         lines[i] = np.minimum(lines[i], lines[i - 1])

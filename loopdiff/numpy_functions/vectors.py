@@ -58,7 +58,7 @@ def cross(a, b):
     assert a.shape[-1] == 3, "np.cross takes vectors of three numbers"
     assert b.shape[-1] == 3, "np.cross takes vectors of three numbers"
     out = a + b
-    left, right, lines = np.swapaxes(a, 0, -1), np.swapaxes(b, 0, -1), np.swapaxes(out, 0, -1)
+    left, right, lines = np.moveaxis(a, -1, 0), np.moveaxis(b, -1, 0), np.moveaxis(out, -1, 0)
     lines[0] = left[1] * right[2] - left[2] * right[1]
     lines[1] = left[2] * right[0] - left[0] * right[2]
     lines[2] = left[0] * right[1] - left[1] * right[0]

@@ -46,6 +46,7 @@ def installed() -> str:
     parts = (
         sys.version, np.__version__, numba.__version__, llvmlite.__version__,
         platform.machine(), binding.get_host_cpu_name(), features, library_of_c(),
+        object.__basicsize__, tuple.__basicsize__,  # where compiled code finds the words of objects
     )  # fmt: skip
     digest.update(repr(parts).encode())
     return digest.hexdigest()

@@ -67,10 +67,8 @@ class Recorder:
     rewrite: Callable[[ir.Expr, Path], ir.Expr] = lambda expr, path: expr
     is_guarded: bool = False
     left_out: tuple[TapeStore, ...] = ()
-    placed: dict[tuple[Path, str], list[TapeStore]] = field(
-        default_factory=dict
-    )  # the first `seen` stores of the scope
-    seen: int = 0
+    placed: dict[tuple[Path, str], list[TapeStore]] = field(default_factory=dict)
+    seen: int = 0  # so many of the stores were looked at, and those of the scope are in `placed`
 
     def sweep(self, body: tuple[ir.Stmt, ...], prefix: Path) -> tuple[ir.Stmt, ...]:
         """The scope's body with counters started, recordings inserted and, for the function, totals kept."""

@@ -217,8 +217,9 @@ class Typing:
             return converted(expr, args, max(joined, Kind.WEAK)), Kind.BOOL
         if joined is Kind.BOOL and op in (Op.ADD, Op.SUB, Op.MUL) and len(args) == 2:
             return self.boolean_arithmetic(expr, args)
-        least = Kind.BOOL if op in (Op.MIN, Op.MAX) else Kind.INT
-        kind = max(joined, Kind.WEAK if INFO[op].result == "float" else least)
+        if joined is Kind.BOOL and op in (Op.MIN, Op.MAX):
+            return replace(expr, op=Op.AND if op is Op.MIN else Op.OR, args=tuple(a for a, _ in args)), Kind.BOOL
+        kind = max(joined, Kind.WEAK if INFO[op].result == "float" else Kind.INT)
         return converted(expr, args, kind), kind
 
     def complex_operation(self, expr: ir.Apply, args: list[Typed], joined: Kind) -> Typed:

@@ -125,9 +125,15 @@ def reduced(scope: Scope, node: ast.Call) -> Tree | None:
     items = items_of(scope, node.args[1])
     if items is None:
         return None
-    values = [*node.args[2:], *(display_of(scope, i, node) for i in items)]
-    if not values:
+    given = (*(element(scope, a) for a in node.args[2:]), *items)
+    if not given:
         return scope.reject(f"`{ast.unparse(node)}` is of no values", node)
+    if not isinstance(scope.value_outside(node.args[0]), np.ufunc):  # others may change what items are read from
+        names = {n.id for a in node.args[1:] for n in ast.walk(a) if isinstance(n, ast.Name)}
+        row = steadied(scope, in_row("tuple", given), names, node)
+        assert isinstance(row, Branch)
+        given = row.items
+    values = [display_of(scope, item, node) for item in given]
     found = values[0]
     for value in values[1:]:
         found = ast.copy_location(ast.Call(node.args[0], [found, value], []), node)

@@ -1,0 +1,90 @@
+"""Values, shapes and types that are NumPy's where another reading is near: axes of taken parts, sums into integers,
+extremes of booleans, when items of a reduction are read. Each was wrong once."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loopdiff import vectorize_grad
+
+X = np.array([1.1, 0.7, 2.5, -1.2, 0.3])
+K = np.arange(24.0).reshape(2, 3, 4)
+J = np.array([0, 1, 1])
+INFINITE = np.array([np.inf, -np.inf, 1.5, np.nan])
+
+
+def taken(K, J):
+    return np.take(K, 1, axis=1), np.take(K, 2, axis=2), np.take(K, J, axis=1), np.take(K, J, axis=-1), np.take(K, J, 0)
+
+
+def extremes(x):
+    a = np.maximum.accumulate(x > 0.5)
+    b = np.minimum.accumulate(x > 0.5)
+    return x[a].sum(), (~a).sum(), b, (x > 2.0).max(), np.minimum(x > 0.5, x > 1.0)
+
+
+def reduced_while_written(x):
+    def add(a, b):
+        x[1] = x[1] * 2
+        return a + b
+
+    return reduce(add, [x[1], x[1]], 0.0)
+
+
+def reduced_in_a_loop(x):
+    s = 0.0
+    for i in range(3):
+        s += reduce(lambda a, b: a + 2.0 * b, (x[i], s, x[i + 1]))
+    return s
+
+
+def crossed(a, b, c):
+    return np.cross(a, b), np.cross(b, c), np.cross(c, a)
+
+
+def finite(x):
+    return np.nan_to_num(x), np.nan_to_num(x, posinf=2.0), np.nan_to_num(x, neginf=-7.0, nan=1.0)
+
+
+def into_integers(I, x):
+    I[1] += x[3]
+    for k in range(2):
+        I[k] = I[k] + x[k]
+    np.add.at(I, np.array([2, 2, 2]), x[:3])
+    np.subtract.at(I, np.array([3, 3, 3]), x[2:])
+
+
+RNG = np.random.default_rng(0)
+CROSSED = RNG.normal(size=(4, 4, 3)), RNG.normal(size=(4, 3)), RNG.normal(size=3)
+PROGRAMS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
+    (taken, (K, J)),
+    (extremes, (X,)),
+    (reduced_while_written, (X,)),
+    (reduced_in_a_loop, (X,)),
+    (crossed, CROSSED),
+    (finite, (INFINITE,)),
+    (finite, (INFINITE.astype(np.float32),)),
+    (into_integers, (np.array([2, 2, 2, 2]), X)),
+]
+
+
+@pytest.mark.parametrize(("function", "args"), PROGRAMS, ids=lambda v: getattr(v, "__name__", ""))
+def test_values_are_those_of_numpy(function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    ours, theirs = copy.deepcopy(args), copy.deepcopy(args)
+    found, wanted = vectorize_grad(function)(*ours), function(*theirs)
+    pairs = zip(found, wanted, strict=True) if isinstance(wanted, tuple) else [(found, wanted)]
+    for got, want in [*pairs, *zip(ours, theirs, strict=True)]:
+        assert got is want is None or np.asarray(got).dtype == np.asarray(want).dtype
+        if want is not None:
+            np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+def test_taking_by_a_matrix_along_an_axis_is_refused() -> None:
+    with pytest.raises(Exception, match=r"np\.take takes a number or a vector of indices along an axis"):
+        vectorize_grad(lambda A, I: np.take(A, I, axis=1))(K[0], np.array([[0, 1], [2, 0]]))
