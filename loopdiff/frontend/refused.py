@@ -21,6 +21,9 @@ REFUSED_EXPRESSIONS: dict[type[ast.expr], tuple[str, str | None]] = {
     ast.NamedExpr: ("`:=` assigns inside an expression", "assign on a line of its own first"),
     ast.Starred: ("`*` unpacks a sequence", "write the values one by one"),
 }
+BY_CONDITION = "use the condition itself: `x[x > 0]`, `x[x > 0] = v`, or a loop with `if`"
+BY_DRAWING = "draw outside of the function, and pass the numbers as an argument"
+BY_TRANSFORM = "write the transform as loops, as in the gallery, or give it a rule: `@loopdiff.rule(f, ...)`"
 # By the name of the function or method.
 REFUSED_METHODS: dict[str, str] = {
     "sum": "write `x.sum()`, or add the elements in a loop",
@@ -32,9 +35,7 @@ REFUSED_METHODS: dict[str, str] = {
     "list": "leave it out, and use the array",
     "sorted": "write `np.sort(x)`",
     "isinstance": "leave it out, or write a function for each type",
-    "nonzero": "use the condition itself: `x[x > 0]`, `x[x > 0] = v`, or a loop with `if`",
-    "argwhere": "use the condition itself: `x[x > 0]`, `x[x > 0] = v`, or a loop with `if`",
-    "flatnonzero": "use the condition itself: `x[x > 0]`, `x[x > 0] = v`, or a loop with `if`",
+    **dict.fromkeys(("nonzero", "argwhere", "flatnonzero"), BY_CONDITION),
     "unique": "sort, and compare neighbours in a loop: how many there are follows from the elements",
     "vectorize": "call the function with arrays, or in a loop",
     "apply_along_axis": "write the loop, or give `axis` to the function",
@@ -43,10 +44,8 @@ REFUSED_METHODS: dict[str, str] = {
 }
 # By the module, for functions and methods that have no row of their own.
 REFUSED_MODULES: dict[str, str] = {
-    "numpy.random": "draw outside of the function, and pass the numbers as an argument",
-    "random": "draw outside of the function, and pass the numbers as an argument",
-    "numpy.fft": "write the transform as loops, as in the gallery, or give it a rule: `@loopdiff.rule(f, ...)`",
-    "scipy.fft": "write the transform as loops, as in the gallery, or give it a rule: `@loopdiff.rule(f, ...)`",
+    **dict.fromkeys(("numpy.random", "random"), BY_DRAWING),
+    **dict.fromkeys(("numpy.fft", "scipy.fft"), BY_TRANSFORM),
     "numpy.linalg": "call it in a function that stores what it gives into arrays, and give that a rule",
     "scipy": "write it as loops, or call it in a function that stores into arrays, and give that a rule",
 }

@@ -58,19 +58,19 @@ def ediff1d(ary, to_end=None, to_begin=None):
 
 def accumulated_max(array, axis=0):
     """The greatest of all elements along an axis up to each one."""
-    out = array.copy()
-    lines = np.swapaxes(out, 0, axis)
-    for i in range(1, lines.shape[0]):
-        lines[i] = np.maximum(lines[i], lines[i - 1])
-    return out
+    return accumulated(np.maximum, array, axis)
 
 
 def accumulated_min(array, axis=0):
     """The least of all elements along an axis up to each one."""
+    return accumulated(np.minimum, array, axis)
+
+
+def accumulated(f, array, axis):
     out = array.copy()
     lines = np.swapaxes(out, 0, axis)
     for i in range(1, lines.shape[0]):
-        lines[i] = np.minimum(lines[i], lines[i - 1])
+        lines[i] = f(lines[i], lines[i - 1])
     return out
 
 

@@ -73,6 +73,11 @@ def walrus_targets(node: ast.AST) -> Iterator[ast.Name]:
             yield from walrus_targets(child)
 
 
+def words_in(node: ast.AST) -> set[str]:
+    """Every name that `node` mentions, in whichever scope."""
+    return {word for n in ast.walk(node) for key in ("id", "arg", "name") if (word := getattr(n, key, None))}
+
+
 def bound_by(node: ast.AST) -> tuple[str, ...]:
     """The names that `node` itself gives a value, or takes it from, in the scope that it stands in."""
     match node:

@@ -68,6 +68,6 @@ def complex_part(state: State, part: ir.Part, value: Quantity, node: ast.AST) ->
         if dtype is not None and not dtype.startswith("complex"):
             return value
     found = combined(state, lambda z: ir.PartOf(part, z, loc=span), [value], node)
-    return (
-        replace(found, is_choice=isinstance(value, View) and part != "conj") if isinstance(found, ArrayValue) else found
-    )
+    if not isinstance(found, ArrayValue):
+        return found
+    return replace(found, is_choice=isinstance(value, View) and part != "conj")

@@ -150,9 +150,9 @@ def counted(state: State, base: ast.Name, axis: int, node: ast.expr) -> ast.expr
         case ast.Call(func=func, args=[ast.List() as first, *rest], keywords=keywords) if (
             state.outside(func) is np.array
         ):
-            made: ast.expr = ast.Call(func, [counted(state, base, axis, first), *rest], keywords)
-        case ast.List(elts=elts, ctx=ctx):
-            made = ast.List([within(base, axis, e) for e in elts], ctx)
+            made = ast.Call(func, [within(base, axis, first), *rest], keywords)
+        case ast.List():
+            return within(base, axis, node)
         case _:
             return node
     return ast.copy_location(made, node)

@@ -226,7 +226,8 @@ def elements(
         state.reject("LD107", message, node, "unpack it on a line of its own")
         return None
     span, count = state.source.span(node), len(target.elts)
-    name = ast.copy_location(ast.Name(state.fresh_name("unpacked"), ast.Store()), node)
+    (own,) = state.fresh_names("unpacked")
+    name = ast.copy_location(ast.Name(own, ast.Store()), node)
     assign_value(state, name, value, node, span)
     array = shaped(state, name)
     if array is None:

@@ -262,9 +262,10 @@ def unknown_call(state: State, node: ast.Call, text: str) -> ir.Expr:
     value = state.outside(node.func)
     owner = state.outside(node.func.value) if isinstance(node.func, ast.Attribute) else MISSING
     if value is MISSING and callable(getattr(owner, text.split(".")[-1], None)):
-        is_ufunc = isinstance(owner, np.ufunc)
-        hint = "write it as a function, and pass what it reads of the object as arguments"
-        hint = "write the loop that it stands for" if is_ufunc else hint_for(owner) or hint
+        if isinstance(owner, np.ufunc):
+            hint = "write the loop that it stands for"
+        else:
+            hint = hint_for(owner) or "write it as a function, and pass what it reads of the object as arguments"
         return state.reject("LD109", f"`{text}` is a method", node, hint)
     if isinstance(value, type) and is_users_class(value):
         hint = "use one variable for each of its fields"

@@ -41,7 +41,7 @@ from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import map_expr, subexprs
 from loopdiff.numpy_functions import is_of_numpy
 from loopdiff.source.functions import MISSING, SourceFunction, dotted_name
-from loopdiff.source.scopes import bound_by, of_scope
+from loopdiff.source.scopes import bound_by, of_scope, words_in
 
 
 class TypesNeeded(Exception):
@@ -349,14 +349,16 @@ class State:
         is_taken = name in self.arrays or name in self.survey.parameters
         return self.names.fresh(name) if is_taken else name
 
-    def fresh_name(self, stem: str) -> str:
-        """A name for a variable of our own, which means nothing in the function or in those that it stands in."""
+    def fresh_names(self, *stems: str) -> list[str]:
+        """Names for variables of our own, which mean nothing in the function or in those that it stands in."""
         known: set[str] = set()
         around: State | None = self
         while around is not None:
-            nodes = ast.walk(around.source.node)
-            known |= {word for n in nodes for key in ("id", "arg", "name") if (word := getattr(n, key, None))}
+            known |= words_in(around.source.node)
             around = around.around
+        return [self.fresh_beside(known, stem) for stem in stems]
+
+    def fresh_beside(self, known: set[str], stem: str) -> str:
         name = self.names.fresh(stem)
         while name in known:
             name = self.names.fresh(stem)

@@ -114,7 +114,7 @@ def with_named_choices(state: State, node: ast.stmt) -> tuple[ast.stmt, list[str
         span = state.source.span(part)
         match part:
             case ast.IfExp() if (span.line, span.column) in sites:
-                names.append(state.fresh_name("chosen"))
+                names.extend(state.fresh_names("chosen"))
                 target = ast.copy_location(ast.Name(names[-1], ast.Store()), part)
                 parse_stmt(state, as_branches(target, part))
                 return ast.copy_location(ast.Name(names[-1], ast.Load()), part)

@@ -83,7 +83,7 @@ def written_out(
     state: State, node: ast.Call, name: str, item: ast.expr, parts: list[ast.comprehension], rest: list[ast.expr]
 ) -> Value | None:
     """A call of a function with the loops `parts` over `item`."""
-    total, one, first, end = (state.fresh_name(n) for n in ("total", "one", "first", "end"))
+    total, one, first, end, own = state.fresh_names("total", "one", "first", "end", f"{name}_of")
     called, *bounds = called_range(state, parts) if name in ("max", "min") else [node.func]
     given = bounds or ((rest or [ast.Constant(0)]) if name == "sum" else [])
     iterables = [p.iter for p in parts]
@@ -110,7 +110,7 @@ def written_out(
     parameters = [ast.arg(n) for n in (first, end)[: len(given)]]
     arguments = ast.arguments([], parameters, None, [], [], None, [])
     body = [*fill.statements(before), *body, *fill.statements(after)]
-    function = ast.FunctionDef(state.fresh_name(f"{name}_of"), arguments, body, [])
+    function = ast.FunctionDef(own, arguments, body, [])
     call = ast.Call(ast.Name(function.name, ast.Load()), given, [])
     for new in (function, call):
         ast.fix_missing_locations(ast.copy_location(new, node))
@@ -171,7 +171,7 @@ def gathered_items(state: State, node: ast.Call) -> Quantity:
     iteration = parse_iterable(state, part.iter)
     if iteration is None:
         return ir.Const(0, loc=span)
-    items, place, start = state.fresh_name("items"), state.fresh_name("place"), len(state.out)
+    (items, place), start = state.fresh_names("items", "place"), len(state.out)
     view = new_array(state, "items", (at_least_zero(state.known(trips_of(iteration))),), span)
     bind_view(state, items, view, span)
     numbered = ast.Constant(enumerate)  # type: ignore[arg-type]
@@ -192,7 +192,8 @@ def gathered_items(state: State, node: ast.Call) -> Quantity:
 def run(state: State, body: list[ast.stmt], node: ast.AST) -> None:
     """Write out statements whose names are their own."""
     arguments = ast.arguments([], [], None, [], [], None, [])
-    function = ast.FunctionDef(state.fresh_name("gather"), arguments, body, [])
+    (name,) = state.fresh_names("gather")
+    function = ast.FunctionDef(name, arguments, body, [])
     call = ast.Call(ast.Name(function.name, ast.Load()), [], [])
     for new in (function, call):
         ast.fix_missing_locations(ast.copy_location(new, node))

@@ -35,7 +35,7 @@ from loopdiff.frontend.structures.trees import Branch, Leaf, Rank, Tree, are_ali
 from loopdiff.frontend.structures.values import tree_of
 from loopdiff.ir.names import NameSupply
 from loopdiff.source.functions import MISSING, SourceFunction
-from loopdiff.source.scopes import own_names, parameters
+from loopdiff.source.scopes import own_names, parameters, words_in
 
 
 def taken_apart(
@@ -53,8 +53,7 @@ def taken_apart(
 
 def names_of(node: ast.FunctionDef) -> NameSupply:
     """Names that new ones keep clear of."""
-    words = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-    return NameSupply(words | {n.arg for n in ast.walk(node) if isinstance(n, ast.arg)} | {node.name})
+    return NameSupply(words_in(node))
 
 
 def of_callee(

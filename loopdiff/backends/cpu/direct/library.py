@@ -93,7 +93,7 @@ class Wrapper(PyCallWrapper):
         )
         count = reduce(builder.mul, extents) if extents else INTEGER(1)
         data = builder.inttoptr(word_at(builder, found, DATA // WORD), kind.elements[4])
-        array = llvm.Constant(kind, llvm.Undefined)
+        array = llvm.Constant(kind, llvm.Undefined)  # meminfo, parent, nitems, itemsize, data, shape, strides
         nothing = (llvm.Constant(kind.elements[k], None) for k in (0, 1))
         for k, value in enumerate((*nothing, count, INTEGER(size), data)):
             array = builder.insert_value(array, value, k)
