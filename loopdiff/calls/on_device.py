@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from loopdiff.backends.cuda.driver import the_driver
+from loopdiff.backends.cuda.streams import DEFAULT, Stream
 from loopdiff.calls.pullback import Pullback
 from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.errors.codes import reject
@@ -42,8 +43,8 @@ class Twin(Protocol):
 class DeviceCalls:
     """Entry points of a function for arrays of the device, as `call.Checked` has them for those of the host.
 
-    Everything runs on the stream of the first array; those of others are waited for. `twin` is the same function for
-    arrays that stay on the device.
+    Everything runs on the stream of the first array if somebody keeps that one, or else on the default stream; those
+    of others are waited for. `twin` is the same function for arrays that stay on the device.
     """
 
     looks_at_values = False
@@ -84,7 +85,8 @@ class DeviceCalls:
         like = next(a for a in args if is_foreign(a))
         with borrowing(self.twin, args) as (own, give):
             value, pullback = self.twin.checked(own).vjp(*own)
-            return give(value), DevicePullback(pullback, partial(borrowing, self.twin, like=like))
+            take = partial(borrowing, self.twin, like=like, after=the_driver().current)
+            return give(value), DevicePullback(pullback, take)
 
 
 class SentCalls:
@@ -143,26 +145,39 @@ class DevicePullback(Pullback):
 
 @contextmanager
 def borrowing(
-    twin: Twin, args: tuple[Any, ...], like: Any = None
+    twin: Twin, args: tuple[Any, ...], like: Any = None, after: Stream | None = None
 ) -> Iterator[tuple[tuple[Any, ...], Give]]:  # fmt: skip
     """The arguments as arrays over the same memory, and what makes of results arrays of the library of `like`, or else
-    of the first argument that is one."""
+    of the first argument that is one.
+
+    What was put on the stream `after` is waited for. Where several streams are concerned, nobody but we know when the
+    results are there, nor when their memory is used no more: they are finished before they are given.
+    """
     refuse_host(twin, args)
     own = tuple(borrowed(a) if is_foreign(a) else a for a in args)
     known = {id(view): a for view, a in zip(own, args, strict=True) if isinstance(view, np.ndarray)}
     refuse_complex(twin, own)
     foreign = [*([] if like is None else [like]), *known.values()]
-    driver, library, stream = the_driver(), library_of(foreign[0]), stream_of(foreign[0])
+    driver, library = the_driver(), library_of(foreign[0])
+    named = [*map(stream_of, foreign), *([] if after is None else [after])]
+    stream = named[0] if named[0].is_kept else DEFAULT
+    others = set(named) - {stream}
+    is_waited_for = bool(others) or library.stream is None
 
     def give(array: np.ndarray) -> Any:
-        return known[id(array)] if id(array) in known else library.made(DeviceArray(array), foreign[0])
+        if id(array) in known:
+            return known[id(array)]
+        return library.made(DeviceArray(array, is_in_order=not is_waited_for), foreign[0])
+
+    def finished(found: Any) -> Any:
+        if is_waited_for:
+            driver.synchronize()
+        return given(give, found)
 
     with driver.running(stream):
-        for other in {stream_of(a) for a in foreign} - {stream}:
+        for other in others:
             driver.synchronize(other)
-        yield own, partial(given, give)
-        if library.stream is None:
-            driver.synchronize()
+        yield own, finished
 
 
 @contextmanager

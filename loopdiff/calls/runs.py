@@ -108,7 +108,7 @@ class ReverseRun:
         self.counters = tuple(forward.params.index(n) - self.count_args for n in units.plan.count_tapes)
         parameters = (*self.ls.params, *units.plan.count_names)
         self.arena = make_arena(self.ls, parameters, decls, scratch, self.scratch)
-        self.arena.make = self.memory.allocate
+        self.arena.make, self.arena.place = self.memory.allocate, self.memory.place
         if spec.options.target == "cuda" and spec.options.arrays == "host" and not self.worn:
             self.arena.make = partial(on_device, self.workspace_size)
 

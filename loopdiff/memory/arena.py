@@ -76,10 +76,11 @@ def tuple_text(parts: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """Arrays for one forward and reverse run, and the shapes they were made for."""
+    """Arrays for one forward and reverse run, the shapes they were made for, and where."""
 
     sizes: Sizes
     arrays: tuple[np.ndarray, ...]
+    place: Any = None
 
 
 def allocate(sizes: Sizes, dtypes: Sequence[np.dtype[Any]], orders: Sequence[Order]) -> tuple[np.ndarray, ...]:
@@ -115,13 +116,15 @@ class Arena:
 
     Taking and giving back are single operations on built-in containers, so threads need no lock. Memory of
     the `SHAPES_KEPT` latest shapes is kept for reuse. `step` is the place of the program's first `range` whose
-    step may be zero, if there is one. `make` gives the arrays, which need not be the host's.
+    step may be zero, if there is one. `make` gives the arrays, which need not be the host's: `place` says where they
+    are used then (a stream), and those of another place are let go of, as they may be in use there.
     """
 
     measure: Callable[..., Sizes]
     decls: tuple[ir.ArrayDecl, ...]
     step: Span | None
     make: Callable[[Sizes, Sequence[np.dtype[Any]], Sequence[Order]], tuple[np.ndarray, ...]] = allocate
+    place: Callable[[], Any] | None = None
     dtypes: tuple[np.dtype[Any], ...] = field(init=False)
     orders: tuple[Order, ...] = field(init=False)
     free: dict[Sizes, list[Workspace]] = field(default_factory=dict)
@@ -144,12 +147,15 @@ class Arena:
     def take(self, sizes: Sizes) -> Workspace:
         """A workspace nobody else uses."""
         waiting = self.free.get(sizes)
-        if waiting:
+        here = None if self.place is None else self.place()
+        while waiting:
             try:
-                return waiting.pop()
+                found = waiting.pop()
             except IndexError:  # another thread took the last one
-                pass
-        return Workspace(sizes, self.make(sizes, self.dtypes, self.orders))
+                break
+            if found.place == here:
+                return found
+        return Workspace(sizes, self.make(sizes, self.dtypes, self.orders), here)
 
     def give(self, workspace: Workspace) -> None:
         """Return a workspace for reuse."""

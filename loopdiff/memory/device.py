@@ -74,4 +74,8 @@ def readable(args: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(the_driver().fetched(a) if isinstance(a, np.ndarray) and is_on_device(a) else a for a in args)
 
 
-DEVICE = Memory(empty, zeros, allocate, copy, clear, cast, mark, holds, readable)
+def place() -> Any:
+    return the_driver().current
+
+
+DEVICE = Memory(empty, zeros, allocate, copy, clear, cast, mark, holds, readable, place)

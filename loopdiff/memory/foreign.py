@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from loopdiff.backends.cuda.driver import borrowed_block, reach_of, the_driver
+from loopdiff.backends.cuda.streams import DEFAULT, LEGACY, Stream, stream_numbered
 
 INTERFACE = "__cuda_array_interface__"
-DEFAULT_STREAM = 1  # as the protocol counts, where zero would say nothing
 
 
 class DeviceArray:
@@ -27,17 +27,20 @@ class DeviceArray:
     nobody refers to it any more.
     """
 
-    def __init__(self, held: np.ndarray) -> None:
-        self.held = held
+    def __init__(self, held: np.ndarray, *, is_in_order: bool = False) -> None:
+        """`is_in_order`: who gets it works on the stream that everything goes to now, so that nobody has to wait."""
+        self.held, self.is_in_order = held, is_in_order
         self.shape, self.dtype, self.strides = held.shape, held.dtype, held.strides
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         place = self.held.ctypes.data if self.held.size else 0
-        stream = the_driver().stream_number or DEFAULT_STREAM
+        if not self.is_in_order:
+            the_driver().share(self.held)
         return {
             "shape": self.shape, "typestr": self.dtype.str, "strides": None if self.is_dense else self.strides,
-            "data": (place, not self.held.flags.writeable), "version": 3, "stream": stream,
+            "data": (place, not self.held.flags.writeable), "version": 3,
+            "stream": None if self.is_in_order else LEGACY,
         }  # fmt: skip
 
     @property
@@ -57,26 +60,44 @@ class Library:
     """What is particular to the arrays of a library.
 
     `made` makes one of an array of the device, as `like` is one; `bare` is what stands behind one that the library
-    differentiates. `stream` is the one on which the library does what it does next, so that nobody has to wait for
-    results: None where only arrays say which one that is.
+    differentiates. `stream` is the one on which the library does what it does next: None where only arrays say which
+    one that is, by a number. `ready` waits where they say none.
     """
 
     made: Callable[[DeviceArray, Any], Any]
-    stream: Callable[[Any], int] | None = None
+    stream: Callable[[Any], Stream] | None = None
     bare: Callable[[Any], Any] = lambda value: value
+    ready: Callable[[Any], object] = lambda value: None
     is_immutable: bool = False
 
 
-CUPY = Library(
-    lambda array, like: sys.modules["cupy"].asarray(array),
-    lambda value: sys.modules["cupy"].cuda.get_current_stream().ptr,
-)
+def stream_of_cupy(value: Any) -> Stream:
+    """CuPy's current stream, destroyed with its object, unless that only names one of somebody else."""
+    cuda = sys.modules["cupy"].cuda
+    found = cuda.get_current_stream()
+    return stream_numbered(int(found.ptr), found if isinstance(found, cuda.Stream) else None)
+
+
+def copied_by_jax(array: DeviceArray, like: Any) -> Any:
+    """A copy: JAX keeps nobody whose memory it takes (`CudaArrayInterfaceToBuffer` in jaxlib's `py_array.cc`)."""
+    return sys.modules["jax"].numpy.array(array, copy=True).block_until_ready()
+
+
+def stream_of_torch(value: Any) -> Stream:
+    """PyTorch's current stream. Its own ones are in a pool for good (`c10/cuda/CUDAStream.cpp`); those of others have
+    their number as `stream_id`."""
+    found = sys.modules["torch"].cuda.current_stream(value.device)
+    is_own = found.stream_id != found.cuda_stream
+    return stream_numbered(int(found.cuda_stream), found if is_own else None)
+
+
+CUPY = Library(lambda array, like: sys.modules["cupy"].asarray(array), stream_of_cupy)
 TORCH = Library(
     lambda array, like: sys.modules["torch"].as_tensor(array, device=like.device),
-    lambda value: sys.modules["torch"].cuda.current_stream(value.device).cuda_stream,
+    stream_of_torch,
     lambda value: value.detach(),
 )
-JAX = Library(lambda array, like: sys.modules["jax"].numpy.asarray(array), is_immutable=True)
+JAX = Library(copied_by_jax, ready=lambda value: value.block_until_ready(), is_immutable=True)
 NUMBA = Library(lambda array, like: sys.modules["numba.cuda"].as_cuda_array(array))
 UNKNOWN = Library(lambda array, like: array)
 LIBRARIES = {"cupy": CUPY, "torch": TORCH, "jax": JAX, "jaxlib": JAX, "numba": NUMBA, "numba_cuda": NUMBA}
@@ -89,7 +110,9 @@ def library_of(value: Any) -> Library:
 
 def is_foreign(value: Any) -> bool:
     """Whether a value is an array of the device."""
-    return not isinstance(value, np.ndarray | np.generic | float | int | complex) and interface_of(value) is not None
+    if isinstance(value, np.ndarray | np.generic | float | int | complex):
+        return False
+    return isinstance(value, DeviceArray) or interface_of(value) is not None
 
 
 def interface_of(value: Any) -> Mapping[str, Any] | None:
@@ -101,6 +124,7 @@ def borrowed(value: Any) -> np.ndarray:
     """An array of the device as one over the same memory; read-only if its owner says so, or never changes arrays."""
     if isinstance(value, DeviceArray):
         return value.held
+    library_of(value).ready(value)
     found = interface_of(value)
     assert found is not None
     dtype, shape = np.dtype(found["typestr"]), tuple(found["shape"])
@@ -121,10 +145,11 @@ def dense_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
     return tuple(itemsize * prod(shape[k + 1 :]) for k in range(len(shape)))
 
 
-def stream_of(value: Any) -> int:
+def stream_of(value: Any) -> Stream:
     """The stream on which the owner of an array works; the default one where that is not said."""
+    if isinstance(value, DeviceArray):
+        return DEFAULT
     current = library_of(value).stream
     if current is not None:
-        return int(current(value))
-    number = int((interface_of(value) or {}).get("stream") or 0)
-    return 0 if number == DEFAULT_STREAM else number
+        return current(value)
+    return stream_numbered(int((interface_of(value) or {}).get("stream") or 0))

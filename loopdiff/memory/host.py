@@ -23,7 +23,7 @@ class Memory:
     `empty` and `zeros` make an array of a shape, dtype, order and number of bytes; `allocate` those of a workspace;
     `copy` one that compiled code for the same layout accepts. `cast` copies into an array of a dtype and order, or into
     one that is there. `mark` says what an array holds, for `holds` to compare with later. `readable` are arguments
-    that the host may look into.
+    that the host may look into. `place` is where arrays are used: nowhere else without waiting for it.
     """
 
     empty: Empty
@@ -35,6 +35,7 @@ class Memory:
     mark: Callable[[Check, np.ndarray, Mixer], Any]
     holds: Callable[[Any, np.ndarray, Mixer], bool]
     readable: Callable[[tuple[Any, ...]], tuple[Any, ...]]
+    place: Callable[[], Any] | None = None
 
 
 def layout_preserving_copy(array: np.ndarray) -> np.ndarray:

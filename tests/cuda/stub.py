@@ -10,6 +10,7 @@ import gc
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from typing import Any
 from unittest.mock import patch
 
@@ -37,7 +38,12 @@ LAUNCH = ctypes.CFUNCTYPE(INT, PTR, *([UINT] * 7), PTR, ctypes.POINTER(PTR), PTR
 
 
 class Stub:
-    """The functions of the driver that loopdiff calls; all they do is noted in `calls`."""
+    """The functions of the driver that loopdiff calls; all they do is noted in `calls`.
+
+    Work is done at once, but memory that has been `used` on a stream, and when, is not to be used on another one, nor to
+    be given back there, before somebody has `waited` for the first; `busy` are those that there is something to wait
+    for. Nothing is to be put on a stream that is `destroyed`.
+    """
 
     def __init__(self) -> None:
         self.kernels: dict[bytes, tuple[KernelText, Callable[..., Any]]] = {}
@@ -55,13 +61,60 @@ class Stub:
         self.cuMemcpyDtoHAsync_v2 = ctypes.CFUNCTYPE(INT, PTR, PLACE, SIZE, PTR)(self.move)
         self.cuMemcpyHtoDAsync_v2 = ctypes.CFUNCTYPE(INT, PLACE, PTR, SIZE, PTR)(self.move)
         self.cuMemcpyDtoDAsync_v2 = ctypes.CFUNCTYPE(INT, PLACE, PLACE, SIZE, PTR)(self.copy)
-        self.cuStreamSynchronize = ctypes.CFUNCTYPE(INT, PTR)(lambda stream: 0)
+        self.cuStreamSynchronize = ctypes.CFUNCTYPE(INT, PTR)(self.wait)
+        self.destroyed: set[int] = set()
+        self.busy: set[int] = set()
+        self.used: dict[int, tuple[int, int]] = {}
+        self.waited: dict[int, int] = {}
+        self.moments = count(1)
 
     def nothing(self, *args: Any) -> int:
         return 0
 
     cuInit = cuDeviceGet = cuDevicePrimaryCtxRetain = cuCtxSetCurrent = nothing
-    cuDeviceGetDefaultMemPool = cuMemPoolSetAttribute = cuCtxSynchronize = nothing
+    cuDeviceGetDefaultMemPool = cuMemPoolSetAttribute = nothing
+
+    def forget_streams(self) -> None:
+        for known in (self.destroyed, self.busy, self.used, self.waited):
+            known.clear()
+
+    def cuCtxSynchronize(self) -> int:
+        self.busy.clear()
+        self.used.clear()
+        return 0
+
+    def wait(self, stream: int | None) -> int:
+        self.busy.discard(stream or 0)
+        self.waited[stream or 0] = next(self.moments)
+        return self.noted(self.require_stream, stream)
+
+    def noted(self, check: Callable[..., None], *args: Any) -> int:
+        """The status of a check; what it raises is raised at the end of the test."""
+        try:
+            check(*args)
+        except AssertionError as error:
+            self.errors.append(error)
+            return 1
+        return 0
+
+    def require_stream(self, stream: int | None) -> None:
+        assert stream not in self.destroyed, f"stream {stream} is destroyed"
+
+    def use(self, stream: int | None, *places: int) -> None:
+        """Something on a stream uses memory at these places."""
+        self.busy.add(stream or 0)
+        self.require_order(stream, *places)
+
+    def require_order(self, stream: int | None, *places: int) -> None:
+        self.require_stream(stream)
+        here = stream or 0
+        for place in places:
+            block = next((p for p, b in self.memory.items() if p <= place < p + ctypes.sizeof(b)), None)
+            if block is not None:
+                before, moment = self.used.get(block, (here, 0))
+                is_done = before == here or moment < self.waited.get(before, 0)
+                assert is_done, f"nobody has waited for stream {before}"
+                self.used[block] = here, next(self.moments)
 
     def cuMemPoolGetAttribute(self, pool: Any, attribute: int, place: Any) -> int:
         held = sum(ctypes.sizeof(block) for block in self.memory.values())
@@ -90,14 +143,16 @@ class Stub:
         ctypes.memset(block, 0xFF, size)
         place[0] = ctypes.addressof(block)
         self.memory[ctypes.addressof(block)] = block
-        return 0
+        self.used.pop(ctypes.addressof(block), None)
+        return self.noted(self.use, stream, ctypes.addressof(block))
 
     def free(self, place: int, stream: Any) -> int:
-        return 0 if self.memory.pop(place, None) is not None else 1
+        status = self.noted(self.require_order, stream, place)
+        return status if self.memory.pop(place, None) is not None else 1
 
     def set(self, place: int, value: int, size: int, stream: Any) -> int:
         ctypes.memset(place, value, size)
-        return 0
+        return self.noted(self.use, stream, place)
 
     def move(self, target: int, source: int, size: int, stream: Any) -> int:
         self.moved.append(size)
@@ -105,7 +160,7 @@ class Stub:
 
     def copy(self, target: int, source: int, size: int, stream: Any) -> int:
         ctypes.memmove(target, source, size)
-        return 0
+        return self.noted(self.use, stream, target, source)
 
     def launch(self, handle: int, *rest: Any) -> int:
         blocks, threads, (_, stream, packed, _) = rest[:3], rest[3:6], rest[6:]
@@ -114,7 +169,9 @@ class Stub:
             kernel, function = self.kernels[self.handles[handle - 1]]
             self.calls.append(kernel.name)
             assert threads == kernel.block
-            function(blocks, *unpacked(kernel.signature, packed))
+            given = unpacked(kernel.signature, packed)
+            self.use(stream, *(a.ctypes.data for a in given if isinstance(a, np.ndarray) and a.size))
+            function(blocks, *given)
         except BaseException as error:
             self.errors.append(error)
             return 1
@@ -154,6 +211,7 @@ def stub_driver() -> Iterator[Stub]:
     """A machine whose driver is the stub."""
     if STUB.memory:
         gc.collect()  # arrays that tests before have left to the collector
+    STUB.forget_streams()
     made = driver.Driver(STUB)
     STUB.calls.clear()
     STUB.streams.clear()

@@ -6,11 +6,9 @@ import contextlib
 import ctypes
 import gc
 import importlib.util
-import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,6 +19,7 @@ from loopdiff import vectorize_grad
 from loopdiff.backends.cuda.launching import HELD, SLOTS
 from loopdiff.errors import ArgumentError, BackendError, LoopdiffWarning
 from tests.corpus import BY_NAME
+from tests.cuda.libraries import Theirs, stand_in_cupy, stand_in_jax, stand_in_torch
 from tests.gradients import harness
 from tests.gradients.test_battery import assert_close
 
@@ -329,28 +328,15 @@ def test_what_is_there_already_is_not_sent_again(x: np.ndarray, stub: Any) -> No
 
 
 # -- other libraries -----------------------------------------------------------------------------------------
-class Theirs:
-    """An array of another library, strided, on a stream of its own."""
-
-    def __init__(self, held: np.ndarray, *, is_read_only: bool = False) -> None:
-        self.held, self.is_read_only = held, is_read_only
-
-    @property
-    def __cuda_array_interface__(self) -> dict[str, Any]:
-        held = self.held
-        data = held.ctypes.data, self.is_read_only
-        return {"shape": held.shape, "typestr": held.dtype.str, "strides": held.strides, "data": data, "version": 3}
+@pytest.fixture
+def cupy(monkeypatch: pytest.MonkeyPatch, stub: Any) -> Iterator[Any]:
+    with monkeypatch.context() as patch:
+        yield stand_in_cupy(patch, stub.destroyed)
 
 
 @pytest.fixture
-def cupy(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A stand-in for CuPy: its arrays, its current stream, and what it makes of others'."""
-    module: Any = ModuleType("cupy")
-    module.cuda = SimpleNamespace(get_current_stream=lambda: SimpleNamespace(ptr=0xABC0))
-    module.ndarray = type("ndarray", (Theirs,), {"__module__": "cupy"})
-    module.asarray = lambda value: module.ndarray(value.held)
-    monkeypatch.setitem(sys.modules, "cupy", module)
-    return module
+def torch(monkeypatch: pytest.MonkeyPatch) -> Any:
+    return stand_in_torch(monkeypatch)
 
 
 def test_arrays_of_another_library_on_its_stream(x: np.ndarray, cupy: Any, stub: Any) -> None:
@@ -358,12 +344,16 @@ def test_arrays_of_another_library_on_its_stream(x: np.ndarray, cupy: Any, stub:
     base = np.random.default_rng(1).standard_normal((5, 14))
     theirs, y = cupy.ndarray(base[::-1, ::2]), np.zeros((5, 7))
     f = gpu(scaled)
-    value, gradients = f.value_and_grad(theirs, cupy.ndarray(y), 3.0)
+    with cupy.cuda.Stream() as stream:
+        value, gradients = f.value_and_grad(theirs, cupy.ndarray(y), 3.0)
     expected, slopes = vectorize_grad(scaled).value_and_grad(base[::-1, ::2].copy(), np.zeros((5, 7)), 3.0)
     assert value == pytest.approx(expected, rel=1e-13)
     assert isinstance(gradients.x, cupy.ndarray)
     np.testing.assert_allclose(gradients.x.held, slopes.x, rtol=1e-12)
-    assert stub.streams == {0xABC0}
+    assert stub.streams == {stream.ptr}
+    with stream:
+        gpu(made)(cupy.ndarray(x[0]))
+    assert stub.busy == {stream.ptr}, "nobody waits"
 
 
 def test_arrays_of_the_host_are_sent_once_and_that_is_said_once(x: np.ndarray, stub: Any) -> None:
@@ -383,32 +373,6 @@ def test_arrays_of_the_host_are_sent_once_and_that_is_said_once(x: np.ndarray, s
     assert gradients.x.shape == x.shape
 
 
-@pytest.fixture
-def torch(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A stand-in for PyTorch: tensors that are differentiated say nothing of themselves."""
-    module: Any = ModuleType("torch")
-
-    class Tensor(Theirs):
-        __module__, device, requires_grad = "torch", "cuda:0", True
-
-        def detach(self) -> Any:
-            found = Tensor(self.held)
-            found.requires_grad = False
-            return found
-
-        @property
-        def __cuda_array_interface__(self) -> dict[str, Any]:
-            if self.requires_grad:
-                raise RuntimeError("it requires a gradient")
-            return Theirs.__cuda_array_interface__.fget(self)  # type: ignore[attr-defined]
-
-    module.Tensor = Tensor
-    module.cuda = SimpleNamespace(current_stream=lambda device: SimpleNamespace(cuda_stream=0xDEF0))
-    module.as_tensor = lambda value, device: Tensor(value.held)
-    monkeypatch.setitem(sys.modules, "torch", module)
-    return module
-
-
 def test_tensors_of_pytorch(x: np.ndarray, torch: Any, stub: Any) -> None:
     y, size = gpu(made)(torch.Tensor(x[0]))
     assert (type(y), size) == (torch.Tensor, 7)
@@ -419,14 +383,16 @@ def test_tensors_of_pytorch(x: np.ndarray, torch: Any, stub: Any) -> None:
 def test_arrays_of_jax_are_not_written_and_are_waited_for(
     x: np.ndarray, stub: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    array = type("ArrayImpl", (Theirs,), {"__module__": "jaxlib._jax"})
-    jax: Any = ModuleType("jax")
-    jax.numpy = SimpleNamespace(asarray=lambda value: array(value.held))
-    monkeypatch.setitem(sys.modules, "jax", jax)
-    y, _ = gpu(made)(array(x[0]))
-    assert type(y) is array
+    jax = stand_in_jax(monkeypatch)
+    theirs = jax.Array(x[0])
+    y, _ = gpu(made)(theirs)
+    gc.collect()
+    assert type(y) is jax.Array
+    assert theirs.is_ready
+    assert y.is_ready
+    np.testing.assert_array_equal(y.held, 2.0 * x[0])
     with refused("LD303: `y` is written, and the array is read-only"):
-        gpu(scaled)(array(x), array(np.zeros_like(x)), 3.0)
+        gpu(scaled)(jax.Array(x), jax.Array(np.zeros_like(x)), 3.0)
 
 
 def test_arrays_that_never_change_are_not_written(x: np.ndarray, stub: Any) -> None:
@@ -443,3 +409,82 @@ def test_an_array_without_elements(stub: Any) -> None:
 def test_other_targets_do_not_take_them(x: np.ndarray, stub: Any) -> None:
     with pytest.raises(ArgumentError, match="LD210"):
         vectorize_grad(made)(Theirs(np.zeros(3)))
+
+
+# -- streams -------------------------------------------------------------------------------------------------
+def test_memory_keeps_the_stream_it_is_given_back_on(x: np.ndarray, cupy: Any, stub: Any) -> None:
+    f = gpu(until_small)
+    with cupy.cuda.Stream() as stream:
+        _, gradients = f.value_and_grad(cupy.ndarray(9.0 * np.abs(x[0])))
+        _, pullback = f.vjp(cupy.ndarray(x[0]))
+    number = stream.ptr
+    del stream, f, pullback
+    gc.collect()
+    assert number not in stub.destroyed, "a gradient is left"
+    del gradients
+    gc.collect()
+    assert number in stub.destroyed
+
+
+def test_pullbacks_on_another_stream_than_the_forward_sweep(cupy: Any, stub: Any) -> None:
+    """Streams that do not wait for each other; tapes are given back where they were made."""
+    x = np.array([3.0, 9.0, 0.5])
+    f, expected = gpu(until_small), vectorize_grad(until_small).grad(x).x
+    with cupy.cuda.Stream():
+        _, pullback = f.vjp(cupy.ndarray(x))
+    np.testing.assert_allclose(pullback().x.held, expected, rtol=1e-13)
+    with cupy.cuda.Stream():
+        found = pullback(2.0).x
+    np.testing.assert_allclose(found.held, 2.0 * expected, rtol=1e-13)
+    del pullback
+    np.testing.assert_allclose(f.grad(cupy.ndarray(x)).x.held, expected, rtol=1e-13)
+
+
+def test_calls_on_stream_after_stream_share_no_memory(cupy: Any, stub: Any) -> None:
+    x = np.array([3.0, 9.0, 0.5])
+    f = gpu(until_small)
+    expected = vectorize_grad(until_small).grad(x).x
+    for _ in range(4):
+        with cupy.cuda.Stream():
+            np.testing.assert_allclose(f.grad(cupy.ndarray(x)).x.held, expected, rtol=1e-13)
+    assert len(stub.destroyed) == 3, "the arena keeps what the last one has used, and no more"
+
+
+PER_THREAD = 2
+
+
+@pytest.mark.parametrize("number", [0xBAD0, PER_THREAD])
+def test_nothing_runs_on_a_stream_that_nobody_keeps(
+    x: np.ndarray, cupy: Any, torch: Any, stub: Any, number: int
+) -> None:
+    """One of CuPy's or PyTorch's that only names another's, and one that an array names: they are waited for."""
+    torch.stream.cuda_stream = torch.stream.stream_id = number
+    for made_array in (cupy.ndarray, torch.Tensor, lambda held: Theirs(held, stream=number)):
+        stub.busy.add(number)
+        with cupy.cuda.ExternalStream(number):
+            y, _ = gpu(made)(made_array(x[0]))
+        assert number not in stub.busy
+        assert stub.streams == {0}
+        assert 0 not in stub.busy, "results are there"
+        np.testing.assert_array_equal(fetched(y) if isinstance(y, DeviceArray) else y.held, 2.0 * x[0])
+        stub.streams.clear()
+
+
+def test_arrays_of_two_libraries_are_finished(x: np.ndarray, cupy: Any, torch: Any, stub: Any) -> None:
+    """What is written is read on the other one's stream next, and ours is given back on another one."""
+    f, y = gpu(scaled), sent(np.zeros_like(x))
+    with cupy.cuda.Stream() as stream:
+        f(cupy.ndarray(x), y, 3.0)
+        assert not stub.busy
+        f(cupy.ndarray(x), torch.Tensor(np.zeros_like(x)), 3.0)
+    assert stub.streams == {stream.ptr}
+    assert not stub.busy
+
+
+def test_what_others_use_is_given_back_when_the_device_is_idle(x: np.ndarray, cupy: Any, stub: Any) -> None:
+    there = sent(x)
+    theirs = cupy.asarray(there)
+    stub.busy.add(0xABC)  # theirs
+    del theirs, there
+    gc.collect()
+    assert 0xABC not in stub.busy

@@ -19,6 +19,7 @@ import numpy as np
 
 from loopdiff.backends.cuda.launching import FUNCTIONS, HELD, MUTEX, SLOTS, THREADS, kernel_slot
 from loopdiff.backends.cuda.needs import CAPABILITY
+from loopdiff.backends.cuda.streams import DEFAULT, Stream
 from loopdiff.errors import NOWHERE, BackendError, OutOfMemoryError
 from loopdiff.errors.codes import reject
 
@@ -28,6 +29,7 @@ OUT_OF_MEMORY = 2  # and an error
 KEPT = 1 << 30  # bytes
 MAJOR, MINOR = 75, 76  # attributes: the compute capability
 BLOCKS: dict[int, int] = {}  # where arrays of the device begin that Python knows, and how many bytes they have
+SHARED: set[int] = set()  # those that others may use on streams of their own
 BORROWED: dict[int, tuple[int, int]] = {}  # the same of those that others own, by number
 WITHOUT_MUTEX = RLock()
 OF_THREAD = local()  # its `stream`
@@ -170,7 +172,7 @@ class Driver:
         """Memory of the device that is given back when nobody refers to it any more."""
         block = (ctypes.c_char * size).from_address(place)
         BLOCKS[place] = size
-        weakref.finalize(block, self.free, place, self.stream_number)
+        weakref.finalize(block, self.free, place, self.current)  # which keeps the stream, too
         return block
 
     def adopted(self, array: np.ndarray) -> np.ndarray:
@@ -199,31 +201,40 @@ class Driver:
             size = ctypes.c_size_t(source.nbytes)
             self.call("cuMemcpyDtoDAsync_v2", address(target), address(source), size, self.stream)
 
-    def free(self, place: int, stream: int) -> None:
+    def free(self, place: int, stream: Stream) -> None:
         """Give memory back, once what was put on its stream before is done."""
         BLOCKS.pop(place, None)
         self.enter()  # finalizers run in any thread
-        self.call("cuMemFreeAsync", ctypes.c_uint64(place), ctypes.c_void_p(stream))
+        if place in SHARED:
+            SHARED.discard(place)
+            self.wait_for_all()
+        self.call("cuMemFreeAsync", ctypes.c_uint64(place), ctypes.c_void_p(stream.number))
+
+    def share(self, array: np.ndarray) -> None:
+        """Have the memory of an array given back only once the device is idle: others use it on any stream."""
+        place = array.ctypes.data
+        SHARED.update(begin for begin, size in BLOCKS.copy().items() if begin <= place < begin + size)
 
     @contextmanager
-    def running(self, stream: int | None = None) -> Iterator[None]:
+    def running(self, stream: Stream | None = None) -> Iterator[None]:
         """Everything here, in this thread alone, goes to one stream: that of the calls around, or the default one."""
         with locked():
-            before, in_slot = self.stream_number, SLOTS["stream"].value
-            OF_THREAD.stream = SLOTS["stream"].value = before if stream is None else stream
+            before, in_slot = self.current, SLOTS["stream"].value
+            OF_THREAD.stream = before if stream is None else stream
+            SLOTS["stream"].value = self.current.number
             try:
                 yield
             finally:
                 OF_THREAD.stream, SLOTS["stream"].value = before, in_slot
 
     @property
-    def stream_number(self) -> int:
+    def current(self) -> Stream:
         """The stream of this thread."""
-        return getattr(OF_THREAD, "stream", 0)
+        return getattr(OF_THREAD, "stream", DEFAULT)
 
     @property
     def stream(self) -> ctypes.c_void_p:
-        return ctypes.c_void_p(self.stream_number)
+        return ctypes.c_void_p(self.current.number)
 
     def free_held(self) -> None:
         """Give back what compiled code has asked for, and left where it raised."""
@@ -266,9 +277,13 @@ class Driver:
             self.synchronize()
         return np.ndarray(array.shape, array.dtype, block.data, array.ctypes.data - place, array.strides)
 
-    def synchronize(self, stream: int | None = None) -> None:
+    def synchronize(self, stream: Stream | None = None) -> None:
         """Wait for all that was put on a stream, or on the one that everything goes to."""
-        self.call("cuStreamSynchronize", self.stream if stream is None else ctypes.c_void_p(stream))
+        self.call("cuStreamSynchronize", self.stream if stream is None else ctypes.c_void_p(stream.number))
+
+    def wait_for_all(self) -> None:
+        """Wait until the device is idle."""
+        self.call("cuCtxSynchronize")
 
     def pool_bytes(self) -> tuple[int, int]:
         """Bytes of the driver's pool: those in use, and all that it holds."""

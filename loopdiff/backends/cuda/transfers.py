@@ -67,7 +67,7 @@ def to_host(driver: Driver, found: Any, known: Mapping[int, np.ndarray]) -> Any:
         return on_host(driver, found)
     finally:
         for place in own:
-            driver.free(place, driver.stream_number)
+            driver.free(place, driver.current)
 
 
 def to_caller(driver: Driver, found: Any, known: Mapping[int, np.ndarray]) -> Any:
