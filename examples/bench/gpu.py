@@ -1,12 +1,14 @@
 """Kernels of the suite on a GPU: checked against the CPU, then timed beside others and what the hardware could do.
 
-    python gpu.py [--size M] [--page FILE] [KERNEL ...]
+    python gpu.py [--size M] [--page FILE] [--seconds S] [KERNEL ...]
+    python gpu.py --check [KERNEL ...]
 
 Both sweeps run on arrays that stay on the device, so that kernels and launches are measured and nothing else; the time
 is that of many runs in a row between two moments when the device is idle, the median of several such times. *Least* is
 the roofline of `loopdiff.model.gpu_cost` with the bandwidth of copies that is measured first. JAX, PyTorch,
 Warp and CuPy take part where they are installed and have a form of the kernel; in brackets, how many times longer they
-take.
+take. Our own times come first; after `--seconds`, peers that have not had their turn are left out. `--check` times
+nothing: it fills the caches of all who compile, in as many processes as one likes.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +36,7 @@ from loopdiff.model.gpu_cost import H200, Gpu, costs_of
 from loopdiff.model.trip_counts import Extents
 from loopdiff.pipeline import code
 
-ROUNDS, AT_LEAST = 7, 0.05
+ROUNDS, AT_LEAST, LONG = 7, 0.05, 0.5
 COPIED = 1 << 29  # bytes
 
 
@@ -45,9 +47,10 @@ def seconds(call: Callable[[], object], wait: Callable[[], object]) -> float:
     start = time.perf_counter()
     call()
     wait()
-    count = max(1, round(AT_LEAST / (time.perf_counter() - start)))
+    once = time.perf_counter() - start
+    count = max(1, round(AT_LEAST / once))
     found: list[float] = []
-    for _ in range(ROUNDS):
+    for _ in range(ROUNDS if once < LONG else 1):
         start = time.perf_counter()
         for _ in range(count):
             call()
@@ -95,24 +98,75 @@ def sweeps(at: Problem, f: Any, driver: Driver, gpu: Gpu) -> tuple[Callable[[], 
     return one, both, least
 
 
-def peer_cell(
-    name: str, at: Problem, expected: Mapping[str, np.ndarray], own: float, wait: Callable[[], object]
-) -> str:
-    """The time of a peer's value and gradient, and how many times that of ours it is, or why there is none."""
+def wait() -> None:
+    """Until the device is idle."""
+    the_driver().call("cuCtxSynchronize")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A kernel with its known gradient; `cells` are those of its row but for the peers'."""
+
+    name: str
+    at: Problem
+    expected: Mapping[str, np.ndarray]
+    cells: tuple[str, ...]
+    seconds: float
+
+
+def checked(name: str, size: str) -> tuple[Problem, Any, Mapping[str, np.ndarray], float]:
+    """The function for the GPU, the gradient of the CPU, and how far that of the GPU is from it."""
+    at = problem(name, size, None)
+    f = loops.decorated(at, target="cuda")
+    _, known = loops.gradient(at, loops.decorated(at))()
+    expected = {n: np.asarray(v) for n, v in known.items()}
+    _, found = loops.gradient(at, f)()
+    return at, f, expected, difference(found, expected)
+
+
+def own_row(name: str, size: str, driver: Driver, gpu: Gpu) -> Row | str:
+    """Our own times, or what is wrong."""
+    try:
+        at, f, expected, error = checked(name, size)
+        if not error <= TOLERANCE[at.dtype]:
+            return f"wrong by {error:.1e}"
+        one, both, least = sweeps(at, f, driver, gpu)
+        forward, total = seconds(one, wait), seconds(both, wait)
+    except Exception as failure:
+        return type(failure).__name__
+    share = f"{100e-9 * least / total:.0f} %"
+    return Row(name, at, expected, (micro(forward), micro(total), micro(1e-9 * least), share), total)
+
+
+def micro(seconds: float) -> str:
+    return f"{1e6 * seconds:.1f} µs"
+
+
+def gradient_of_peer(name: str, row: Problem, expected: Mapping[str, np.ndarray]) -> Callable[[], object] | str:
+    """The call of a peer, which was right once, or why there is none."""
     if peers.missing(name):
         return "not installed"
     try:
-        call = peers.load(name).gradient(at)
+        call = peers.load(name).gradient(row)
         if call is None:
             return ""
         _, found = call()
         error = difference({n: on_host(v) for n, v in found.items()}, expected)
-        if not error <= TOLERANCE[at.dtype]:
-            return f"wrong by {error:.1e}"
+        return call if error <= TOLERANCE[row.dtype] else f"wrong by {error:.1e}"
+    except Exception as failure:
+        return type(failure).__name__
+
+
+def peer_cell(name: str, row: Row) -> str:
+    """The time of a peer's value and gradient, and how many times that of ours it is, or why there is none."""
+    call = gradient_of_peer(name, row.at, row.expected)
+    if isinstance(call, str):
+        return call
+    try:
         taken = seconds(call, wait)
     except Exception as failure:
         return type(failure).__name__
-    return f"{1e6 * taken:.1f} µs ({taken / own:.2f})"
+    return f"{micro(taken)} ({taken / row.seconds:.2f})"
 
 
 def on_host(value: Any) -> np.ndarray:
@@ -122,34 +176,33 @@ def on_host(value: Any) -> np.ndarray:
     return np.asarray(value)
 
 
-def rows(names: list[str], size: str) -> Iterator[str]:
+def table(names: list[str], size: str, until: float) -> Iterator[str]:
+    """The lines of the page, peers in the order of `peers.ON_GPU`, one after the other for all kernels."""
     driver = the_driver()
     gpu = measured(driver)
-    others = list(peers.ON_GPU)
     yield f"Copies: {gpu.bandwidth / 1e3:.2f} TB/s."
     yield ""
-    yield f"| kernel | forward | both sweeps | least | of the roofline | {' | '.join(others)} |"
-    yield "|" + " --- |" * (5 + len(others))
+    found = {name: own_row(name, size, driver, gpu) for name in names}
+    cells: dict[tuple[str, str], str] = {}
+    for other in peers.ON_GPU:
+        for row in found.values():
+            if isinstance(row, Row):
+                cells[row.name, other] = peer_cell(other, row) if time.monotonic() < until else "not timed"
+    yield f"| kernel | forward | both sweeps | least | of the roofline | {' | '.join(peers.ON_GPU)} |"
+    yield "|" + " --- |" * (5 + len(peers.ON_GPU))
+    for name, row in found.items():
+        own = row.cells if isinstance(row, Row) else (row, "", "", "")
+        yield f"| {name} | {' | '.join([*own, *(cells.get((name, other), '') for other in peers.ON_GPU)])} |"
 
-    def wait() -> None:
-        driver.call("cuCtxSynchronize")
 
-    for name in names:
-        at = problem(name, size, None)
-        f = loops.decorated(at, target="cuda")
-        _, known = loops.gradient(at, loops.decorated(at))()
-        expected = {n: np.asarray(v) for n, v in known.items()}
-        _, found = loops.gradient(at, f)()
-        error = difference(found, expected)
-        if error > TOLERANCE[at.dtype]:
-            yield f"| {name} | wrong by {error:.1e} |" + " |" * (3 + len(others))
-            continue
-        one, both, least = sweeps(at, f, driver, gpu)
-        forward, total = seconds(one, wait), seconds(both, wait)
-        cells = [peer_cell(other, at, expected, total, wait) for other in others]
-        share = f"{100e-9 * least / total:.0f} %"
-        times = f"{1e6 * forward:.1f} µs | {1e6 * total:.1f} µs | {least / 1e3:.1f} µs | {share}"
-        yield f"| {name} | {times} | {' | '.join(cells)} |"
+def check(name: str, size: str) -> Iterator[str]:
+    """What is wrong with a kernel's gradient, ours and those of peers."""
+    at, _, expected, error = checked(name, size)
+    yield f"{name}: {error:.1e}" + ("" if error <= TOLERANCE[at.dtype] else " is wrong")
+    for other in peers.ON_GPU:
+        call = gradient_of_peer(other, at, expected)
+        if isinstance(call, str) and call:
+            yield f"{name}, {other}: {call}"
 
 
 def main() -> None:
@@ -157,11 +210,18 @@ def main() -> None:
     parser.add_argument("kernels", nargs="*")
     parser.add_argument("--size", default="M")
     parser.add_argument("--page", type=Path)
+    parser.add_argument("--seconds", type=float, default=3600.0)
+    parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
+    names = options.kernels or [k.name for k in KERNELS]
+    if options.check:
+        for line in (line for name in names for line in check(name, options.size)):
+            print(line, flush=True)
+        return
     lines = ["# The suite on a GPU", "", (__doc__ or "").strip(), ""]
-    for row in rows(options.kernels or [k.name for k in KERNELS], options.size):
-        print(row, flush=True)
-        lines.append(row)
+    for line in table(names, options.size, time.monotonic() + options.seconds):
+        print(line, flush=True)
+        lines.append(line)
     if options.page is not None:
         options.page.write_text("\n".join(lines) + "\n", encoding="utf-8")
 

@@ -40,8 +40,8 @@ LAUNCH = ctypes.CFUNCTYPE(INT, PTR, *([UINT] * 7), PTR, ctypes.POINTER(PTR), PTR
 class Stub:
     """The functions of the driver that loopdiff calls; all they do is noted in `calls`.
 
-    Work is done at once, but memory that has been `used` on a stream, and when, is not to be used on another one, nor to
-    be given back there, before somebody has `waited` for the first; `busy` are those that there is something to wait
+    Work is done at once, but memory that has been `used` on a stream at a moment is not to be used on another one, nor
+    to be given back there, before somebody has `waited` for the first; `busy` are those that there is something to wait
     for. Nothing is to be put on a stream that is `destroyed`.
     """
 

@@ -32,7 +32,7 @@ def test_rows_of_the_table(gpu: Any) -> None:
     from tests.cuda.stub import gpu_machine
 
     with gpu_machine():
-        copies, _, head, line, row = gpu.rows(["spmv_csr"], "tiny")
+        copies, _, head, line, row = gpu.table(["spmv_csr"], "tiny", 0.0)
     assert re.fullmatch(r"Copies: [\d.]+ TB/s\.", copies)
     columns = head.count("|")
     assert columns == line.count("|") == 6 + len(gpu.peers.ON_GPU)
