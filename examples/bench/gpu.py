@@ -5,10 +5,12 @@
 
 Both sweeps run on arrays that stay on the device, so that kernels and launches are measured and nothing else; the time
 is that of many runs in a row between two moments when the device is idle, the median of several such times. *Least* is
-the roofline of `loopdiff.model.gpu_cost` with the bandwidth of copies that is measured first. JAX, PyTorch,
-Warp and CuPy take part where they are installed and have a form of the kernel; in brackets, how many times longer they
-take. Our own times come first; after `--seconds`, peers that have not had their turn are left out. `--check` times
-nothing: it fills the caches of all who compile, in as many processes as one likes.
+the roofline of `loopdiff.model.gpu_cost` with the bandwidth of copies that is measured first. JAX, PyTorch, Warp and
+CuPy take part where they are installed and have a form of the kernel; in brackets, how many times longer they take.
+Kernels in float32 compute in float32: JAX is asked for products of the precision `highest`, and PyTorch for
+convolutions without TF32, which both would round to ten bits otherwise. Our own times come first; after `--seconds`,
+peers that have not had their turn are left out. `--check` times nothing: it fills the caches of all who compile, in as
+many processes as one likes.
 """
 
 from __future__ import annotations
@@ -100,7 +102,7 @@ def sweeps(at: Problem, f: Any, driver: Driver, gpu: Gpu) -> tuple[Callable[[], 
 
 def wait() -> None:
     """Until the device is idle."""
-    the_driver().call("cuCtxSynchronize")
+    the_driver().wait_for_all()
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,8 @@ F: Any = importlib.import_module("torch.nn.functional")
 
 Outputs = Mapping[str, Any]
 
+torch.backends.cudnn.allow_tf32 = False  # convolutions are of TF32 otherwise; products of matrices are not
+
 
 def known(array: np.ndarray) -> Any:
     """An array that nobody differentiates by, where the others are."""
