@@ -85,6 +85,31 @@ def mlp_rows(x, W1, W2, W3, y):
     return loss / (P * O)
 
 
+def mlp_arguments(r, P=4, I=3, H=5, O=2):
+    """Rows on a kink, up to rounding, are drawn again: of many thousand some would have another gradient in float32, or
+    where sums are in another order."""
+    x = r.uniform(-1, 1, (P, I))
+    W1 = r.standard_normal((H, I)) / math.sqrt(I)
+    W2 = r.standard_normal((H, H)) / math.sqrt(H)
+    W3 = r.standard_normal((O, H)) / math.sqrt(H)
+    y = r.uniform(-1, 1, (P, O))
+    rest = np.arange(P)
+    while rest.size:
+        rest = rest[on_a_kink(x[rest], W1, W2)]
+        x[rest] = r.uniform(-1, 1, (rest.size, I))
+    return dict(x=x, W1=W1, W2=W2, W3=W3, y=y)
+
+
+def on_a_kink(x, W1, W2):
+    """Whether what goes into a `max(s, 0.0)` is zero, up to rounding in float32, for each row."""
+    is_near = np.zeros(x.shape[0], bool)
+    for W in (W1, W2):
+        sums = x @ W.T
+        is_near |= (np.abs(sums) < 1e-5 * (np.abs(x) @ np.abs(W).T)).any(1)
+        x = np.maximum(sums, 0.0)
+    return is_near
+
+
 def gmm(alpha, mu, q, l, x, gamma, m):
     n, d = x.shape
     K = alpha.shape[0]
@@ -198,13 +223,7 @@ ENTRIES = (
     Entry(
         name="mlp_rows",
         function=mlp_rows,
-        make=lambda r, P=4, I=3, H=5, O=2: dict(
-            x=r.uniform(-1, 1, (P, I)),
-            W1=r.standard_normal((H, I)) / math.sqrt(I),
-            W2=r.standard_normal((H, H)) / math.sqrt(H),
-            W3=r.standard_normal((O, H)) / math.sqrt(H),
-            y=r.uniform(-1, 1, (P, O)),
-        ),
+        make=mlp_arguments,
         wrt=("x", "W1", "W2", "W3"),
         oracle=lambda xp, x, W1, W2, W3, y: {
             "result": xp.mean((xp.maximum(xp.maximum(x @ W1.T, 0) @ W2.T, 0) @ W3.T - y) ** 2)

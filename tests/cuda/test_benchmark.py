@@ -42,6 +42,19 @@ def test_rows_of_the_table(gpu: Any) -> None:
     assert "wrong" not in row
 
 
+@pytest.mark.parametrize("name", ["nbody", "mlp_rows"])
+def test_rounding_changes_little(gpu: Any, name: str) -> None:
+    """Gradients of the largest size may be compared at all: bodies do not meet, and rows are not on kinks."""
+    jax = pytest.importorskip("jax")
+    from kernels import problem  # pyright: ignore[reportMissingImports]
+    from suite import sensitivity  # pyright: ignore[reportMissingImports]
+
+    at = problem(name, "M", None)
+    with jax.enable_x64(True):
+        expected = gpu.peers.load("jax").reference(at)
+        assert sensitivity(at, expected) <= gpu.TOLERANCE[at.dtype] / 10.0
+
+
 def test_gradients_of_cupy_by_hand(gpu: Any) -> None:
     """On the CPU they are NumPy's."""
     from kernels import problem  # pyright: ignore[reportMissingImports]
