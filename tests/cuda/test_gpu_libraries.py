@@ -55,6 +55,33 @@ def test_cupy_on_a_stream_of_its_own(x: np.ndarray) -> None:
         np.testing.assert_allclose(cupy.asnumpy(y)[::-1, ::2], 3.0 * np.sin(there), rtol=1e-12)
 
 
+def test_cupy_pullbacks_on_other_streams(x: np.ndarray) -> None:
+    """The stream of the forward sweep, which nobody but the tape refers to any more, is waited for."""
+    cupy = pytest.importorskip("cupy")
+    f = vectorize_grad(target="cuda")(scaled)
+    with cupy.cuda.Stream(non_blocking=True):
+        theirs = cupy.asarray(x)
+        _, pullback = f.vjp(theirs, 3.0, cupy.zeros_like(theirs))
+    for stream in (cupy.cuda.Stream.null, cupy.cuda.Stream.ptds, cupy.cuda.Stream(non_blocking=True)):
+        with stream:
+            found = 2.0 * pullback().x
+            np.testing.assert_allclose(cupy.asnumpy(found), 2.0 * slope(x), rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:ExternalStream")
+def test_streams_of_somebody_else_may_go(x: np.ndarray) -> None:
+    cupy = pytest.importorskip("cupy")
+    f = vectorize_grad(target="cuda")(scaled)
+    owner = cupy.cuda.Stream(non_blocking=True)
+    with cupy.cuda.ExternalStream(owner.ptr):
+        theirs = cupy.asarray(x)
+        _, gradients = f.value_and_grad(theirs, 3.0, cupy.zeros_like(theirs))
+        found = cupy.asnumpy(gradients.x)
+        cupy.cuda.get_current_stream().synchronize()
+    del owner
+    np.testing.assert_allclose(found, slope(x), rtol=1e-11, atol=1e-12)
+
+
 def test_pytorch_on_a_stream_of_its_own(x: np.ndarray) -> None:
     torch = pytest.importorskip("torch")
     f = vectorize_grad(target="cuda")(scaled)
@@ -111,6 +138,24 @@ def test_sweeps_inside_xla(name: str) -> None:
             dict(zip(entry.wrt, wanted, strict=True)),
             1e-3 if narrow else 1e-9,
         )
+
+
+def only_summed(x, w):
+    t = 0.0
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            t += w * np.sin(x[i, j]) * x[i, j]
+    return t
+
+
+def test_arrays_of_jax(x: np.ndarray) -> None:
+    """They may be on their way still, and what comes back is JAX's own: calls after do not write there."""
+    jax = gpu_of_jax()
+    f = vectorize_grad(target="cuda")(only_summed)
+    found = [(k, f.grad(jax.numpy.asarray(x) + float(k), 3.0).x) for k in range(20)]
+    for k, gradient in found:
+        assert isinstance(gradient, jax.Array)
+        np.testing.assert_allclose(gradient, slope(x + k), rtol=1e-10, atol=1e-11)
 
 
 def test_jax_transformations(x: np.ndarray) -> None:
