@@ -169,15 +169,22 @@ def borrowing(
             return known[id(array)]
         return library.made(DeviceArray(array, is_in_order=not is_waited_for), foreign[0])
 
-    def finished(found: Any) -> Any:
+    def finish() -> None:
         if is_waited_for:
             driver.synchronize()
+
+    def finished(found: Any) -> Any:
+        finish()
         return given(give, found)
 
     with driver.running(stream):
         for other in others:
             driver.synchronize(other)
-        yield own, finished
+        try:
+            yield own, finished
+        except BaseException:
+            finish()  # what was launched before may use the arguments still
+            raise
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import importlib.util
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,10 @@ import pytest
 
 import loopdiff.cuda
 from loopdiff import vectorize_grad
+from loopdiff.backends.cuda.driver import the_driver
 from loopdiff.backends.cuda.launching import HELD, SLOTS
+from loopdiff.backends.cuda.streams import PER_THREAD
+from loopdiff.calls.on_device import borrowing
 from loopdiff.errors import ArgumentError, BackendError, LoopdiffWarning
 from tests.corpus import BY_NAME
 from tests.cuda.libraries import Theirs, stand_in_cupy, stand_in_jax, stand_in_torch
@@ -450,9 +454,6 @@ def test_calls_on_stream_after_stream_share_no_memory(cupy: Any, stub: Any) -> N
     assert len(stub.destroyed) == 3, "the arena keeps what the last one has used, and no more"
 
 
-PER_THREAD = 2
-
-
 @pytest.mark.parametrize("number", [0xBAD0, PER_THREAD])
 def test_nothing_runs_on_a_stream_that_nobody_keeps(
     x: np.ndarray, cupy: Any, torch: Any, stub: Any, number: int
@@ -478,6 +479,15 @@ def test_arrays_of_two_libraries_are_finished(x: np.ndarray, cupy: Any, torch: A
         assert not stub.busy
         f(cupy.ndarray(x), torch.Tensor(np.zeros_like(x)), 3.0)
     assert stub.streams == {stream.ptr}
+    assert not stub.busy
+
+
+def test_calls_that_raise_are_waited_for(x: np.ndarray, cupy: Any, stub: Any) -> None:
+    given, twin = (cupy.ndarray(x), sent(x)), SimpleNamespace(__name__="f")
+    with contextlib.suppress(KeyError), cupy.cuda.Stream() as stream, borrowing(twin, given) as (own, _):
+        the_driver().clear(own[1])
+        assert stub.busy == {stream.ptr}
+        raise KeyError
     assert not stub.busy
 
 
