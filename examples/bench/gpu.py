@@ -1,7 +1,7 @@
 """Kernels of the suite on a GPU: checked against the CPU, then timed beside others and what the hardware could do.
 
     python gpu.py [--size M] [--page FILE] [--seconds S] [KERNEL ...]
-    python gpu.py --check [KERNEL ...]
+    python gpu.py --check [--alone] [KERNEL ...]
 
 Both sweeps run on arrays that stay on the device, so that kernels and launches are measured and nothing else; the time
 is that of many runs in a row between two moments when the device is idle, the median of several such times. *Least* is
@@ -19,7 +19,7 @@ import argparse
 import os
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,7 @@ from loopdiff.model.trip_counts import Extents
 from loopdiff.pipeline import code
 
 ROUNDS, AT_LEAST, LONG = 7, 0.05, 0.5
+OWN = ("forward", "both sweeps", "least", "of the roofline")
 COPIED = 1 << 29  # bytes
 
 
@@ -178,30 +179,37 @@ def on_host(value: Any) -> np.ndarray:
     return np.asarray(value)
 
 
-def table(names: list[str], size: str, until: float) -> Iterator[str]:
-    """The lines of the page, peers in the order of `peers.ON_GPU`, one after the other for all kernels."""
+Table = dict[str, dict[str, str]]
+
+
+def measure(names: list[str], size: str, until: float) -> Iterator[tuple[str, dict[str, str]]]:
+    """Cells of the table, by kernel and column: our own times first, then those of each peer for all kernels."""
     driver = the_driver()
     gpu = measured(driver)
-    yield f"Copies: {gpu.bandwidth / 1e3:.2f} TB/s."
-    yield ""
-    found = {name: own_row(name, size, driver, gpu) for name in names}
-    cells: dict[tuple[str, str], str] = {}
+    rows: dict[str, Row] = {}
+    for name in names:
+        row = own_row(name, size, driver, gpu)
+        if isinstance(row, Row):
+            rows[name] = row
+        yield name, dict(zip(OWN, row.cells if isinstance(row, Row) else (row,), strict=False))
     for other in peers.ON_GPU:
-        for row in found.values():
-            if isinstance(row, Row):
-                cells[row.name, other] = peer_cell(other, row) if time.monotonic() < until else "not timed"
-    yield f"| kernel | forward | both sweeps | least | of the roofline | {' | '.join(peers.ON_GPU)} |"
-    yield "|" + " --- |" * (5 + len(peers.ON_GPU))
-    for name, row in found.items():
-        own = row.cells if isinstance(row, Row) else (row, "", "", "")
-        yield f"| {name} | {' | '.join([*own, *(cells.get((name, other), '') for other in peers.ON_GPU)])} |"
+        for name, row in rows.items():
+            yield name, {other: peer_cell(other, row) if time.monotonic() < until else "not timed"}
 
 
-def check(name: str, size: str) -> Iterator[str]:
+def page(table: Table) -> str:
+    columns = (*OWN, *peers.ON_GPU)
+    lines = ["# The suite on a GPU", "", (__doc__ or "").strip(), "", f"| kernel | {' | '.join(columns)} |"]
+    lines.append("|" + " --- |" * (1 + len(columns)))
+    lines += [f"| {name} | {' | '.join(row.get(c, '') for c in columns)} |" for name, row in table.items()]
+    return "\n".join(lines) + "\n"
+
+
+def check(name: str, size: str, others: Iterable[str]) -> Iterator[str]:
     """What is wrong with a kernel's gradient, ours and those of peers."""
     at, _, expected, error = checked(name, size)
     yield f"{name}: {error:.1e}" + ("" if error <= TOLERANCE[at.dtype] else " is wrong")
-    for other in peers.ON_GPU:
+    for other in others:
         call = gradient_of_peer(other, at, expected)
         if isinstance(call, str) and call:
             yield f"{name}, {other}: {call}"
@@ -214,18 +222,21 @@ def main() -> None:
     parser.add_argument("--page", type=Path)
     parser.add_argument("--seconds", type=float, default=3600.0)
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--alone", action="store_true", help="without peers")
     options = parser.parse_args()
     names = options.kernels or [k.name for k in KERNELS]
     if options.check:
-        for line in (line for name in names for line in check(name, options.size)):
+        others = () if options.alone else tuple(peers.ON_GPU)
+        for line in (line for name in names for line in check(name, options.size, others)):
             print(line, flush=True)
         return
-    lines = ["# The suite on a GPU", "", (__doc__ or "").strip(), ""]
-    for line in table(names, options.size, time.monotonic() + options.seconds):
-        print(line, flush=True)
-        lines.append(line)
-    if options.page is not None:
-        options.page.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    table: Table = {}
+    for name, cells in measure(names, options.size, time.monotonic() + options.seconds):
+        print(name, " ".join(f"{column}: {cell}" for column, cell in cells.items()), flush=True)
+        table.setdefault(name, {}).update(cells)
+        if options.page is not None:  # at once: whoever runs out of time has what was measured
+            options.page.write_text(page(table), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@
 # sanitize  the suite under compute-sanitizer, as far as it is installed
 #
 # It installs into .venv, or uses PYTHON. JAX, PyTorch, Warp and CuPy take part where they are installed for the GPU.
-# What is printed goes to $OUT, too. SECONDS_EACH bounds each part.
+# What is printed goes to $OUT, too. SECONDS_EACH bounds each part; with ALONE peers are not warmed.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 root=$PWD
@@ -33,7 +33,7 @@ tests() {
 warm() {
     cd examples/bench
     sed -n 's/^    Kernel("\([a-z0-9_]*\)".*/\1/p; s/^        "\([a-z0-9_]*\)", (.*/\1/p' kernels.py |
-        xargs -P "$(nproc)" -n 1 timeout "$each" "$PYTHON" -W ignore gpu.py --check
+        xargs -P "$(nproc)" -n 1 timeout "$each" "$PYTHON" -W ignore gpu.py --check ${ALONE:+--alone}
 }
 table() { cd examples/bench && timeout "$each" "$PYTHON" -W ignore gpu.py --seconds $((each * 3 / 4)) --page "$out/benchmarks_gpu.md"; }
 trace() { cd examples/bench && timeout "$each" "$PYTHON" -W ignore gpu_trace.py; }

@@ -1,4 +1,4 @@
-"""How long each kernel of a sweep takes on a GPU, as PyTorch's profiler sees it.
+"""How long each kernel of the sweeps takes on a GPU, as PyTorch's profiler sees it.
 
     python gpu_trace.py [--size M] [KERNEL ...]
 
@@ -10,38 +10,46 @@ from __future__ import annotations
 
 import argparse
 import re
+import time
 from collections import defaultdict
 from collections.abc import Iterator
 
-from gpu import checked, measured, sweeps, wait
-from kernels import KERNELS
+from gpu import measured, sweeps, wait
+from kernels import KERNELS, problem
+from peers import loops
 
 from loopdiff.backends.cuda.driver import the_driver
+from loopdiff.model.gpu_cost import Gpu
 
-PASSES = 3
+PASSES, LONG = 3, 0.05
 
 
-def lines(name: str, size: str) -> Iterator[str]:
+def lines(name: str, size: str, gpu: Gpu) -> Iterator[str]:
     from torch.profiler import ProfilerActivity, profile  # pyright: ignore[reportMissingImports]
 
-    at, f, _, error = checked(name, size)
-    driver = the_driver()
-    _, both, least = sweeps(at, f, driver, measured(driver))
+    at = problem(name, size, None)
+    _, both, least = sweeps(at, loops.decorated(at, target="cuda"), the_driver(), gpu)
     both()
     wait()
+    start = time.perf_counter()
+    both()
+    wait()
+    taken = time.perf_counter() - start
+    passes = PASSES if taken < LONG else 1
     with profile(activities=[ProfilerActivity.CUDA]) as seen:
-        for _ in range(PASSES):
+        for _ in range(passes):
             both()
         wait()
     spans: dict[str, list[float]] = defaultdict(list)
     for event in seen.events():
-        spans[event.name].append(event.device_time)
-    total = sum(map(sum, spans.values())) / PASSES
-    yield f"{name}: {total:.1f} µs in kernels, at least {least / 1e3:.1f} µs; error {error:.1e}"
+        if event.device_time:
+            spans[event.name].append(event.device_time)
+    total = sum(map(sum, spans.values())) / passes
+    yield f"{name}: {1e6 * taken:.1f} µs, {total:.1f} µs of it in kernels, at least {least / 1e3:.1f} µs"
     for kernel, times in spans.items():
-        short = re.sub(r"^cudapy.*?(\w+_kernel|finish_\w+).*$", r"\1", kernel)
-        each, whole = sum(times) / len(times), sum(times) / PASSES
-        yield f"  {len(times) / PASSES:6.1f} x {each:9.1f} = {whole:9.1f}  {short[:90]}"
+        found = re.search(r"::(\w+)", kernel)
+        each, whole = sum(times) / len(times), sum(times) / passes
+        yield f"  {len(times) / passes:7.1f} x {each:9.1f} = {whole:9.1f}  {found[1] if found else kernel}"
 
 
 def main() -> None:
@@ -49,9 +57,10 @@ def main() -> None:
     parser.add_argument("kernels", nargs="*")
     parser.add_argument("--size", default="M")
     options = parser.parse_args()
+    gpu = measured(the_driver())
     for name in options.kernels or [k.name for k in KERNELS]:
         try:
-            for line in lines(name, options.size):
+            for line in lines(name, options.size, gpu):
                 print(line, flush=True)
         except Exception as failure:
             print(f"{name}: {type(failure).__name__}: {failure}", flush=True)

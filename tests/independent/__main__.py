@@ -12,14 +12,16 @@ import sys
 import time
 from pathlib import Path
 
+from .check import SETTINGS
 from .session import Recorder, session
 
 EACH = 60  # programs that one process compiles before a fresh one takes over: some 10 MB stay with each
 
 
-def work(first: int, step: int, seconds: float, path: Path) -> None:
-    recorder = Recorder(path)
-    counts = session(itertools.islice(itertools.count(first, step), EACH * 2), seconds, recorder)
+def work(options: argparse.Namespace) -> None:
+    recorder = Recorder(options.save)
+    seeds = itertools.islice(itertools.count(options.work, options.processes), EACH * 2)
+    counts = session(seeds, options.seconds, recorder, options.setting)
     recorder(
         {
             "kind": "counts",
@@ -49,7 +51,8 @@ def one_process(number: int, options: argparse.Namespace) -> subprocess.Popen | 
     if left < 5:
         return None
     command = [sys.executable, "-m", "tests.independent", "--work", str(first), "--seconds", str(left)]
-    return subprocess.Popen([*command, "--processes", str(options.processes), "--save", str(path)])
+    command += ["--processes", str(options.processes), "--save", str(path)]
+    return subprocess.Popen([*command, *(["--setting", options.setting] if options.setting else [])])
 
 
 def supervise(options: argparse.Namespace) -> None:
@@ -95,6 +98,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--save", type=Path, default=Path("independent"))
     parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--setting", choices=tuple(SETTINGS), help="only this one, as `gpu` on a machine that has one")
     parser.add_argument("--report", action="store_true", help="only print what the records in the folder say")
     parser.add_argument("--work", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -104,7 +108,7 @@ def main() -> None:
     if options.report:
         report(options.save)
     elif options.work is not None:
-        work(options.work, options.processes, options.seconds, options.save)
+        work(options)
     else:
         supervise(options)
 

@@ -25,6 +25,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "recompute": {"tape": "recompute"},
     "parallel": {"parallel": True},
     "emulated": {"target": "cuda-emulated"},
+    "gpu": {"target": "cuda"},
 }
 
 

@@ -102,10 +102,12 @@ def plan(seed: int) -> tuple[list[str], frozenset[str]]:
     return settings, parts or frozenset({"vjp"})
 
 
-def outcomes(program: Program, seed: int) -> Iterator[Outcome]:
-    """What became of the program under each setting, up to the first that is not `ok`: of the arguments that the oracle
-    has something to say of, and of those for which Python raises."""
+def outcomes(program: Program, seed: int, only: str | None = None) -> Iterator[Outcome]:
+    """What became of the program under each setting, or under one, up to the first that is not `ok`: of the arguments
+    that the oracle has something to say of, and of those for which Python raises."""
     settings, parts = plan(seed)
+    if only is not None:
+        settings = [only]
     raising, wants = raising_cases(program), usable(program)
     if not raising and not wants:
         cases_of(program)  # which says why
@@ -148,8 +150,9 @@ def small(program: Program, outcome: Outcome, seed: int) -> Program:
     return shrunk(program, lambda other: fails_alike(other, outcome, parts), SECONDS)
 
 
-def session(seeds: Iterator[int], seconds: float, record: Any) -> Counts:
-    """Check programs of these seeds; `record` gets a dictionary for each failure and refusal."""
+def session(seeds: Iterator[int], seconds: float, record: Any, only: str | None = None) -> Counts:
+    """Check programs of these seeds, under one setting if it is named; `record` gets a dictionary for each failure and
+    refusal."""
     counts = Counts()
     end = time.monotonic() + seconds
     warnings.simplefilter("ignore")
@@ -162,7 +165,7 @@ def session(seeds: Iterator[int], seconds: float, record: Any) -> Counts:
         limit, done = limited(SECONDS), []
         try:
             with limit:
-                done = list(outcomes(program, seed))
+                done = list(outcomes(program, seed, only))
         except Unusable as error:
             counts.unusable[str(error)[:60]] += 1
             continue
