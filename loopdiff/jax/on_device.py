@@ -46,8 +46,14 @@ def device_handler(unit: Unit, options: Options, handler: Handler, statics: Mapp
     function = compile_function(whole, for_gpu, Requests(), Stages(whole.name), unit.reader)
     return replace(
         handler, function=function.dispatcher, arguments=tuple(arguments), returns=(), is_on_device=True,
-        asks_stream=ASKS_STREAM, traits=0 if "peek(" in function.source else COMMAND_BUFFER_COMPATIBLE,
+        asks_stream=ASKS_STREAM, traits=COMMAND_BUFFER_COMPATIBLE if may_be_captured(function.source) else 0,
     )  # fmt: skip
+
+
+def may_be_captured(source: str) -> bool:
+    """Whether XLA may put what a function launches into a graph of its own: nobody waits, nor asks for memory, of which
+    there may be none in a graph that is part of another one."""
+    return not any(f"{name}(" in source for name in ("peek", "device_empty"))
 
 
 def placed(argument: HandlerArgument, boxed: Mapping[str, str], statics: Mapping[str, int]) -> HandlerArgument:

@@ -29,14 +29,16 @@ SPILLED = {"special_functions": 32}
 
 @pytest.mark.parametrize("entry", each(tuple(e for e in WITHOUT_RULES if e.name in (*COMPILED, *SPILLED))))
 def test_kernels_compile_without_spills_or_atomics(entry: Entry) -> None:
-    from loopdiff.backends.cuda.compiler import parameters_of
+    from loopdiff.backends.cuda.compiler import MOST_SPILLED, OF_TWO_BLOCKS, parameters_of
 
     for plan in plans_of(entry.name):
         for made in compiled_kernels(plan):
             found, compiled = made.compiled.resources, made.compiled
             assert found.registers <= MOST_REGISTERS, made.name
-            assert max(found.spill_stores, found.spill_loads) <= SPILLED.get(entry.name, 0), made.name
-            assert found.stack <= MOST_STACK + SPILLED.get(entry.name, 0), made.name
+            is_held = OF_TWO_BLOCKS - 8 < found.registers <= OF_TWO_BLOCKS
+            spilled = MOST_SPILLED if is_held else SPILLED.get(entry.name, 0)
+            assert max(found.spill_stores, found.spill_loads) <= spilled, made.name
+            assert found.stack <= MOST_STACK + spilled, made.name
             assert not re.search(r"^\s*(@%p\d+ )?(atom|red)\.", compiled.ptx, re.M), made.name
             assert parameters_of(compiled.ptx) == tuple(p.size for p in compiled.layout), made.name
             assert sums_by_shuffles(made), made.name
@@ -44,14 +46,17 @@ def test_kernels_compile_without_spills_or_atomics(entry: Entry) -> None:
 
 @pytest.mark.parametrize("name", ["hdiff", "roundings", "weighted_histogram"])
 def test_instructions_are_those_that_numbas_own_passes_give(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All that moves and computes floating numbers; how elements are found is shorter."""
+    """All that moves and computes floating numbers; how elements are found is shorter, and what is copied by how often
+    loops run."""
     from loopdiff.backends.cuda import compiler
+    from loopdiff.backends.cuda.aliasing import Marks
 
+    monkeypatch.setattr(Marks, "mark", lambda *_, **__: None)
     found = [made.compiled.ptx for plan in plans_of(name) for made in own_kernels(plan)]
     monkeypatch.setattr(compiler, "direct_compiler", nullcontext)
     usual = [made.compiled.ptx for plan in plans_of(name) for made in own_kernels(plan)]
     assert found != usual
-    assert [instructions(ptx) for ptx in found] == [instructions(ptx) for ptx in usual]
+    assert [instructions(ptx).keys() for ptx in found] == [instructions(ptx).keys() for ptx in usual]
 
 
 def own_kernels(plan: LaunchPlan) -> Iterator[Made]:

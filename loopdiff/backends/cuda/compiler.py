@@ -22,6 +22,9 @@ from loopdiff.ir.codec import known
 
 WORD = 8
 VERSION = f"numba-cuda {version('numba-cuda')}, sm_{CAPABILITY[0]}{CAPABILITY[1]}"
+# Registers of a thread with which a multiprocessor has room for two blocks of 256 threads, and the bytes that a thread
+# may keep in memory for that.
+OF_TWO_BLOCKS, MOST_SPILLED = 128, 128
 
 
 @known
@@ -67,14 +70,24 @@ def compile_kernel(kernel: Callable[..., Any], signature: tuple[types.Type, ...]
         )
     ptx = found.decode() if isinstance(found, bytes) else found
     (entry,) = re.findall(r"\.entry (\w+)", ptx)
-    code, report = linked(ptx.encode())
-    return CompiledKernel(code, entry, layout_of(signature), ptx, resources_of(report))
+    code, resources = in_few_registers(ptx.encode())
+    return CompiledKernel(code, entry, layout_of(signature), ptx, resources)
 
 
-def linked(ptx: bytes) -> tuple[bytes, str]:
-    """The cubin of `ptx`, and what ptxas says of it."""
+def in_few_registers(ptx: bytes) -> tuple[bytes, Resources]:
+    """The cubin of `ptx` and what it takes, with so few registers that two blocks fit where that costs little."""
+    code, found = linked(ptx)
+    if found.registers > OF_TWO_BLOCKS:
+        less, other = linked(ptx, f"-maxrregcount={OF_TWO_BLOCKS}")
+        if other.spill_loads + other.spill_stores - found.spill_loads - found.spill_stores <= MOST_SPILLED:
+            return less, other
+    return code, found
+
+
+def linked(ptx: bytes, *more: str) -> tuple[bytes, Resources]:
+    """The cubin of `ptx`, and what it takes."""
     nvjitlink: Any = importlib.import_module("cuda.bindings.nvjitlink")
-    options = [f"-arch=sm_{CAPABILITY[0]}{CAPABILITY[1]}", "-verbose", "-Xptxas=-v"]
+    options = [f"-arch=sm_{CAPABILITY[0]}{CAPABILITY[1]}", "-verbose", "-Xptxas=-v", *more]
     handle = nvjitlink.create(len(options), options)
     nvjitlink.add_data(handle, nvjitlink.InputType.PTX, ptx, len(ptx), "kernel")
     nvjitlink.complete(handle)
@@ -83,7 +96,7 @@ def linked(ptx: bytes) -> tuple[bytes, str]:
     report = bytearray(nvjitlink.get_info_log_size(handle))
     nvjitlink.get_info_log(handle, report)
     nvjitlink.destroy(handle)
-    return bytes(code), report.rstrip(b"\0").decode()
+    return bytes(code), resources_of(report.rstrip(b"\0").decode())
 
 
 def resources_of(report: str) -> Resources:

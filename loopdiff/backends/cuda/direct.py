@@ -5,15 +5,19 @@ Its own passes take time that grows with the square of a kernel's length, and mo
 
 from __future__ import annotations
 
+import ast
 import importlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from loopdiff.backends.cpu.direct.expressions import Value
+from loopdiff.backends.cpu.direct.hints import ROLLED, Hint
 from loopdiff.backends.cpu.direct.lower import Lowering
 from loopdiff.backends.cpu.direct.passes import lowered
-from loopdiff.backends.cpu.direct.syntax import Unknown
+from loopdiff.backends.cpu.direct.syntax import Unknown, constant_of
+from loopdiff.backends.cuda.aliasing import Arrays, Marks
 from loopdiff.backends.cuda.toolchain import cuda
 
 compiler: Any = importlib.import_module(f"{cuda.__name__}.compiler")
@@ -25,9 +29,44 @@ passes: Any = importlib.import_module(f"{cuda.__name__}.core.typed_passes")
 
 
 class DeviceLowering(Lowering, lowering.CUDALower):
-    """numba-cuda's lowering, of a tree."""
+    """numba-cuda's lowering, of a tree; of that of a kernel LLVM is told what its arrays have in common."""
 
-    is_vectorized = False
+    def init(self) -> None:
+        super().init()
+        kinds = dict(zip(self.fndesc.args, self.fndesc.argtypes, strict=True))
+        self.marks = Marks(self.module, Arrays.of(self.tree, kinds))
+        self.stores = True  # whether the loop around writes elements
+
+    def load(self, array: ast.expr, place: Value) -> Value:
+        with self.marked(array):
+            return super().load(array, place)
+
+    def save(self, array: ast.expr, value: Value, place: Value) -> None:
+        with self.marked(array):
+            super().save(array, value, place)
+
+    def loop(self, index: str, given: list[ast.expr], body: list[ast.stmt]) -> None:
+        before, self.stores = self.stores, writes_elements(body)
+        super().loop(index, given, body)
+        self.stores = before
+
+    def hints(self, given: list[ast.expr], body: list[ast.stmt]) -> Iterator[Hint]:
+        """No copies of what is as far apart as there are threads: these have seldom more than one iteration of it."""
+        if len(given) == 3 and constant_of(given[2]) is ...:
+            yield ROLLED
+
+    @contextmanager
+    def marked(self, array: ast.expr) -> Iterator[None]:
+        """What is written meanwhile is about elements of `array`."""
+        written = self.builder.block.instructions
+        before = len(written)
+        yield
+        if isinstance(array, ast.Name):
+            self.marks.mark(array.id, written[before:], among_stores=self.stores)
+
+
+def writes_elements(body: list[ast.stmt]) -> bool:
+    return any(isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store) for s in body for n in ast.walk(s))
 
 
 @machinery.register_pass(mutates_CFG=False, analysis_only=False)

@@ -15,7 +15,7 @@ from typing import Any
 from llvmlite import ir as llvm
 from numba.core import cgutils, ir, types
 from numba.core.typing.templates import fold_arguments
-from numba.np.arrayobj import load_item
+from numba.np.arrayobj import load_item, store_item
 
 from loopdiff.backends.cpu.interrupts import block_size
 
@@ -253,9 +253,15 @@ class Expressions:
                     return self.part(self.found.types[id(array)], self.expr(array), "shape", place)
                 case _:
                     return self.builder.extract_value(self.expr(node.value), place)
-        return load_item(
-            self.context, self.builder, owner, self.element_pointer(owner, self.expr(node.value), node.slice)
-        )
+        return self.load(node.value, self.element_pointer(owner, self.expr(node.value), node.slice))
+
+    def load(self, array: ast.expr, place: Value) -> Value:
+        """The element of `array` that lies at `place`."""
+        return load_item(self.context, self.builder, self.found.types[id(array)], place)
+
+    def save(self, array: ast.expr, value: Value, place: Value) -> None:
+        """Set the element of `array` that lies at `place`."""
+        store_item(self.context, self.builder, self.found.types[id(array)], value, place)
 
     def part(self, kind: Any, array: Value, name: str, axis: int) -> Value:
         """One number of the shape or the strides of an array."""

@@ -14,7 +14,6 @@ from typing import Any
 from llvmlite import ir as llvm
 from numba.core import types
 from numba.core.ir import Loc
-from numba.np.arrayobj import load_item, store_item
 
 from loopdiff.backends.cpu.defects import moves_masked_loads
 
@@ -26,9 +25,7 @@ from .typed import is_counted
 
 
 class Lowering(Expressions):
-    """Lowers `tree` in place of Numba's blocks. `is_vectorized`: LLVM's vectorizer looks at the loops."""
-
-    is_vectorized = True
+    """Lowers `tree` in place of Numba's blocks."""
 
     blkmap: Any
     firstblk: Any
@@ -205,10 +202,8 @@ class Lowering(Expressions):
                 kind: Any = kinds[id(array)]
                 place = self.element_pointer(kind, self.expr(array), index)
                 right = self.expr(stmt.value)
-                old = load_item(self.context, self.builder, kind, place)
-                new = self.run(called, [old, right], [kind.dtype, kinds[id(stmt.value)]])
-                new = self.converted(new, called.signature.return_type, kind.dtype)
-                store_item(self.context, self.builder, kind, new, place)
+                new = self.run(called, [self.load(array, place), right], [kind.dtype, kinds[id(stmt.value)]])
+                self.save(array, self.converted(new, called.signature.return_type, kind.dtype), place)
             case _:
                 raise AssertionError(stmt)
 
@@ -220,7 +215,7 @@ class Lowering(Expressions):
             self.run(self.found.calls[id(target)], [array, self.index(target.slice), value], kinds)
         else:
             place = self.element_pointer(kind, array, target.slice)
-            store_item(self.context, self.builder, kind, self.converted(value, ty, kind.dtype), place)
+            self.save(target.value, self.converted(value, ty, kind.dtype), place)
 
     def loop(self, index: str, given: list[ast.expr], body: list[ast.stmt]) -> None:
         bounds = [self.converted(self.expr(a), self.found.types[id(a)], types.int64) for a in given]
@@ -258,8 +253,6 @@ class Lowering(Expressions):
 
     def hints(self, given: list[ast.expr], body: list[ast.stmt]) -> Iterator[Hint]:
         """What LLVM is to know of a loop with such bounds."""
-        if not self.is_vectorized:
-            return
         if has_branches(body) and moves_masked_loads():
             yield SCALAR
         is_of_vectors = len(given) == 3 and constant_of(given[2]) not in (..., 1, -1)
