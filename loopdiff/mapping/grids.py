@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 from loopdiff.ir import nodes as ir
 
-AXES = 3  # that a grid of CUDA has
+AXES = 3  # that a grid of CUDA has: the outermost of more share the last of these
+MOST_AXES = 6
 
 
 BUSY = 1 << 14  # threads that a GPU needs at least to be busy

@@ -23,8 +23,7 @@ class WarpLoop:
 class Launch:
     """A kernel. Without a grid one thread runs the statements of `body`; `cells` and `lets` are its own. An iteration
     is that of a thread, or, where there are `warp_loops`, that of a warp, which takes a `tile` of so many along each
-    axis together where there are many. `is_for_short_rows`: another kernel, of warps, is launched where rows are long.
-    `is_guarded`: it does nothing if another one found something wrong before."""
+    axis together where there are many. `is_guarded`: it does nothing if another one found something wrong before."""
 
     body: tuple[ir.Stmt, ...]
     cells: tuple[str, ...]
@@ -33,7 +32,6 @@ class Launch:
     lets: Names = frozenset()
     warp_loops: tuple[WarpLoop, ...] = ()
     tile: tuple[int, ...] = ()
-    is_for_short_rows: bool = False
     is_guarded: bool = False
 
 

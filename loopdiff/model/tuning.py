@@ -39,6 +39,7 @@ NEST_SHARE = 0.1  # of the predicted time that a nest takes, to be worth one
 # -- Kernels ----------------------------------------------------------------------------------------------------
 LAUNCH_ITERATIONS = 8  # iterations that are not worth a launch
 WARP_ITERATIONS = 16  # iterations that a loop has at least that is worth the lanes of a warp
+LONG_ROWS = 128  # the same where there are enough threads without: a cache has shorter rows for each of them
 SUM_PARTS = 256  # parts of a sum
 PART_TERMS = 64  # terms that a part has at least
 ENOUGH_THREADS = 1 << 16  # threads that are enough, so that sums stay whole

@@ -76,8 +76,9 @@ def test_tiles_of_threads_and_warps(
 ) -> None:  # fmt: skip
     """In blocks of two by two threads, or of two warps, so that threads have several iterations, not always whole
     tiles."""
-    monkeypatch.setattr(grids, "BUSY", 0)
+    monkeypatch.setattr(tuning, "ENOUGH_THREADS", 0)
     monkeypatch.setattr(tuning, "WARP_ITERATIONS", 0 if are_long else 1 << 60)
+    monkeypatch.setattr(tuning, "LONG_ROWS", 0 if are_long else 1 << 60)
     monkeypatch.setattr(kernels, "BLOCKS", {**kernels.BLOCKS, 2: (2, 2, 1), 3: (2, 2, 1)})
     monkeypatch.setattr(kernels, "WARPS", 2)
     assert any(launch.tile for plan in plans_of(name) for launch in launches(plan))

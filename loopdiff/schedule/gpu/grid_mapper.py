@@ -24,7 +24,7 @@ from loopdiff.ir.build import add, all_of, compare, integer, is_unit_step, neste
 from loopdiff.ir.ops import COMPARISONS, Op
 from loopdiff.ir.types import BOOL
 from loopdiff.ir.walk import Path, accesses, indices_in, statements, subexprs, written_arrays
-from loopdiff.mapping.grids import AXES, Axis, Grid
+from loopdiff.mapping.grids import MOST_AXES, Axis, Grid
 from loopdiff.mapping.lane_blocks import is_block_loop
 from loopdiff.mapping.update_lists import is_listed, leading_axis
 from loopdiff.model import tuning
@@ -96,7 +96,7 @@ class GridMapper:
             own = self.independence(loop, place) if loop is not stmt else first
             around = {x.loop.index for x in axes}, {x.index for x in inside}
             axis = None if isinstance(own, str) else self.axis(loop, place, *around)
-            if isinstance(own, str) or axis is None or len(axes) == AXES or self.wish(loop) in INSIDE:
+            if isinstance(own, str) or axis is None or len(axes) == MOST_AXES or self.wish(loop) in INSIDE:
                 break
             if not own.copies and not all(is_apart(nest, n, loop) for f in found for n in f.copies):
                 break

@@ -35,3 +35,10 @@ def is_on_host(expr: ir.Expr, unknown: Names) -> bool:
             case _:
                 pass
     return True
+
+
+def is_extent(expr: ir.Expr) -> bool:
+    """Whether the host knows it from the arguments alone, and nothing fails where it asks."""
+    return all(
+        isinstance(e, ir.Const | ir.Dim | ir.Param) or (isinstance(e, ir.Apply) and is_total(e)) for e in subexprs(expr)
+    )

@@ -18,18 +18,17 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 from loopdiff.analysis.polyhedral.model import trip_count
-from loopdiff.canonical.invariant_motion import is_total
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, at_least_one, compare, floordiv, integer, mul, natural, sub, zeroed
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64, ArrayType
-from loopdiff.ir.walk import all_statements, loads_of, map_accesses, statements, subexprs, written_access
-from loopdiff.mapping.grids import AXES, Axis, Grid
+from loopdiff.ir.walk import all_statements, loads_of, map_accesses, statements, written_access
+from loopdiff.mapping.grids import AXES, MOST_AXES, Axis, Grid
 from loopdiff.mapping.launches import HostIf, Launch, LaunchPlan, OnHost, Step, map_launches
 from loopdiff.model import tuning
 from loopdiff.passes.loops.sum_registers import runs_all, sums_in
-from loopdiff.schedule.gpu.host_values import is_on_host, names_made
+from loopdiff.schedule.gpu.host_values import is_extent, is_on_host, names_made
 from loopdiff.schedule.gpu.launch_planner import wishes_for
 from loopdiff.settings.requests import Requests
 
@@ -56,7 +55,7 @@ class Splitter:
     def split(self, launch: Launch) -> tuple[Step, ...]:
         """A launch, or what is launched instead for sums into elements that the host knows the number of."""
         grid = launch.grid
-        if grid is None or len(grid.axes) == AXES or grid != Grid(grid.axes):
+        if grid is None or len(grid.axes) == MOST_AXES or grid != Grid(grid.axes):
             return (launch,)
         *head, loop = launch.body
         starts = frozenset(found for s in head if (found := zeroed(s)) is not None)
@@ -93,16 +92,15 @@ class Splitter:
         Others may not be there unless the loop `runs`, and those inside."""
         most = most_parts(counts)
         wanted = ir.Apply(Op.MIN, (most, parts_by_terms(loop)))
-        number, length = self.cell("parts", "int64"), self.cell("part_length", "int64")
+        number = self.cell("parts", "int64")
         several = compare(Op.GE, ir.Load(number), integer(2))
         part = ir.Loop(self.names.fresh("part"), integer(0), ir.Load(number), integer(1), (), loc=loop.loc)
-        first = add(loop.lower, mul(ir.Index(part.index), ir.Load(length)))
+        cutting, cut = self.cut(loop, number, wanted, ir.Index(part.index))
         totals = {t: self.cell(f"{t.array}_total", self.dtype(t)) for t in targets}
         place = (ir.Index(part.index), *(sub(ir.Index(a.loop.index), a.lower) for a in grid.axes))
         extents = (ir.Select(compare(Op.GE, most, integer(2)), most, integer(0)), *counts)
         parts = {t: ir.Access(self.part_array(t, extents), place) for t in targets}
-        last = ir.Apply(Op.MIN, (add(first, ir.Load(length)), loop.upper))
-        inner = map_accesses(lambda a: totals.get(a, a), replace(loop, lower=first, upper=last))
+        inner = map_accesses(lambda a: totals.get(a, a), cut)
         clears = tuple(ir.Assign(t, ir.Const(0.0, F64), loc=loop.loc) for t in totals.values())
         kept = tuple(ir.Assign(parts[t], ir.Load(total), loc=loop.loc) for t, total in totals.items())
         begun = tuple(ir.Assign(t, ir.Load(total), loc=loop.loc) for t, total in totals.items() if targets[t])
@@ -116,13 +114,47 @@ class Splitter:
         ends = ir.If(several, kept, (*begun, *rest), loc=loop.loc)
         partial = Grid((Axis(part, part.lower, part.upper), *grid.axes))
         finish = Launch((*head, ir.If(runs, (replace(part, body=together),), loc=loop.loc)), (), grid, lets=launch.lets)
-        longest = floordiv(add(natural(trip_count(loop)), sub(ir.Load(number), integer(1))), ir.Load(number))
-        return (
+        in_parts = replace(launch, body=(*lets, *clears, inner, ends), cells=cells, grid=partial)
+        if len(grid.axes) < AXES:
+            asked = ir.If(several, (loop,), (), loc=loop.loc)
+            return (*cutting, in_parts, HostIf(asked, (finish,), (), "there are several parts"))
+        # With one more axis a kernel has fewer that may be tiled, and there are mostly threads enough.
+        asked = ir.If(several, (loop,), (loop,), loc=loop.loc)
+        return (*cutting, HostIf(asked, (in_parts, finish), (launch,), "there are several parts"))
+
+    def cut(
+        self, loop: ir.Loop, number: ir.Access, wanted: ir.Expr, part: ir.Expr
+    ) -> tuple[tuple[OnHost, ...], ir.Loop]:
+        """The `number` of parts that a sum over `loop` is made in, `wanted` at most, as the host finds it, and what is
+        left of the loop in one `part`; where it has fewer iterations than parts are wanted, of the loop inside too."""
+        inner, *others = loop.body
+        if not isinstance(inner, ir.Loop) or others or inner.step != integer(1):
+            return self.cut_once(loop, number, wanted, part)
+        if not is_extent(inner.lower) or not is_extent(inner.upper):
+            return self.cut_once(loop, number, wanted, part)
+        outer_parts, inner_parts = self.cell("outer_parts", "int64"), self.cell("inner_parts", "int64")
+        each = at_least_one(ir.Load(inner_parts))
+        rows, within = ir.Apply(Op.FLOORDIV, (part, each)), ir.Apply(Op.MOD, (part, each))
+        first, outer = self.cut_once(loop, outer_parts, wanted, rows)
+        share = floordiv(wanted, at_least_one(ir.Load(outer_parts)))
+        second, inside = self.cut_once(inner, inner_parts, share, within)
+        both = OnHost(ir.Assign(number, mul(ir.Load(outer_parts), ir.Load(inner_parts)), loc=loop.loc))
+        return (*first, *second, both), replace(outer, body=(inside,))
+
+    def cut_once(
+        self, loop: ir.Loop, number: ir.Access, wanted: ir.Expr, part: ir.Expr
+    ) -> tuple[tuple[OnHost, ...], ir.Loop]:
+        """The same for one loop, of which no part is empty."""
+        length, trips = self.cell("part_length", "int64"), natural(trip_count(loop))
+        wanted = ir.Apply(Op.MIN, (wanted, trips))
+        longest = floordiv(add(trips, sub(ir.Load(number), integer(1))), ir.Load(number))
+        first = add(loop.lower, mul(part, ir.Load(length)))
+        last = ir.Apply(Op.MIN, (add(first, ir.Load(length)), loop.upper))
+        found = (
             OnHost(ir.Assign(number, at_least_one(wanted), loc=loop.loc)),
             OnHost(ir.Assign(length, longest, loc=loop.loc)),
-            replace(launch, body=(*lets, *clears, inner, ends), cells=cells, grid=partial),
-            HostIf(ir.If(several, (loop,), (), loc=loop.loc), (finish,), (), "there are several parts"),
         )
+        return found, replace(loop, lower=first, upper=last)
 
     def cell(self, stem: str, dtype: str) -> ir.Access:
         name = self.names.fresh(stem)
@@ -149,13 +181,6 @@ class Splitter:
         return tuple(found) if is_all and all(isinstance(s, kinds) for s in inside) else ()
 
 
-def is_extent(expr: ir.Expr) -> bool:
-    """Whether the host knows it from the arguments alone, and nothing fails where it asks."""
-    return all(
-        isinstance(e, ir.Const | ir.Dim | ir.Param) or (isinstance(e, ir.Apply) and is_total(e)) for e in subexprs(expr)
-    )
-
-
 def most_parts(counts: list[ir.Expr]) -> ir.Expr:
     """In how many parts a sum is made at most, for so many iterations along each axis; none, if there are many."""
     threads = reduce(mul, counts, integer(1))
@@ -165,12 +190,8 @@ def most_parts(counts: list[ir.Expr]) -> ir.Expr:
 
 
 def parts_by_terms(loop: ir.Loop) -> ir.Expr:
-    """In how many parts the sum over `loop` is made at most, so that each has enough terms."""
-    inner: ir.Expr = integer(1)
-    for site in statements(loop.body):
-        if isinstance(site.stmt, ir.Loop) and is_extent(trip_count(site.stmt)) and not site.loops:
-            inner = mul(inner, natural(trip_count(site.stmt)))
-    least: ir.Expr = integer(tuning.PART_TERMS)
-    if inner != integer(1):
-        least = at_least_one(floordiv(integer(tuning.PART_TERMS), at_least_one(inner)))
-    return floordiv(natural(trip_count(loop)), least)
+    """In how many parts the sum over `loop` and those inside is made at most, so that each has enough terms."""
+    terms = natural(trip_count(loop))
+    while len(loop.body) == 1 and isinstance(inner := loop.body[0], ir.Loop) and is_extent(trip_count(inner)):
+        loop, terms = inner, mul(terms, natural(trip_count(inner)))
+    return floordiv(terms, integer(tuning.PART_TERMS))

@@ -43,7 +43,7 @@ from loopdiff.ir.walk import (
     subexprs,
     written_arrays,
 )
-from loopdiff.mapping.grids import Grid
+from loopdiff.mapping.grids import AXES, Grid
 from loopdiff.mapping.launches import Launch, LaunchPlan, Step, WarpLoop, map_launches
 from loopdiff.model import tuning
 from loopdiff.schedule.gpu.host_values import names_used
@@ -61,8 +61,7 @@ def tile_launches(plan: LaunchPlan, requests: Requests) -> LaunchPlan:
     """`plan` with tiles for the threads of contractions."""
 
     def tiled(launch: Launch) -> tuple[Step, ...]:
-        is_single = launch.is_for_short_rows or "plain" in wishes_for(launch, requests)
-        return (launch if is_single else replace(launch, tile=tile_of(launch)),)
+        return (launch if "plain" in wishes_for(launch, requests) else replace(launch, tile=tile_of(launch)),)
 
     return replace(plan, steps=map_launches(tiled, plan.steps))
 
@@ -75,7 +74,7 @@ def tile_of(launch: Launch) -> tuple[int, ...]:
     indices = [a.loop.index for a in grid.axes]
     for shape in tuning.THREAD_TILES:
         found: list[tuple[float, tuple[int, ...]]] = []
-        for pair in combinations(indices, 2):
+        for pair in combinations(indices[-AXES if len(indices) == AXES else 1 - AXES :], 2):
             tile = tuple(dict(zip(pair, shape, strict=True)).get(i, 1) for i in indices)
             share = share_of_reads(launch, dict(zip(indices, tile, strict=True)))
             if share is not None and share <= tuning.TILED_READS:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import reduce
 
 from loopdiff.analysis.polyhedral.model import build_model, trip_count
 from loopdiff.ir import nodes as ir
@@ -40,7 +41,7 @@ from loopdiff.mapping.grids import Axis, Grid
 from loopdiff.mapping.launches import HostIf, Launch, LaunchPlan, Step, WarpLoop, map_launches
 from loopdiff.model import tuning
 from loopdiff.schedule.gpu.grid_mapper import GridMapper, is_short
-from loopdiff.schedule.gpu.host_values import is_on_host, names_made
+from loopdiff.schedule.gpu.host_values import is_extent, is_on_host, names_made
 from loopdiff.schedule.gpu.launch_planner import wishes_for
 from loopdiff.settings.requests import NOTHING, Requests
 
@@ -87,14 +88,26 @@ def warped(plan: LaunchPlan, launch: Launch, requests: Requests, may_reassociate
     axes = (a.loop.index for a in grid.axes)
     unknown = plan.on_device.union(launch.cells, names_made(launch.body), axes)
     lengths = [length_of(w.loop, grid.axes, unknown) for w in found]
-    conditions = [compare(Op.GE, n, integer(tuning.WARP_ITERATIONS)) for n in dict.fromkeys(lengths) if n is not None]
+    least = least_iterations(grid)
+    conditions = [compare(Op.GE, n, least) for n in dict.fromkeys(lengths) if n is not None]
     is_refused = any(requests.wish(w.loop.index, w.loop.loc.line) == "sequential" for w in found)
     if not found or None in lengths or is_refused:
         return launch
     stmt = ir.If(all_of(conditions), launch.body, launch.body, loc=launch.body[0].loc)
     named = ", ".join(dict.fromkeys(f"`{w.loop.index}`" for w in found))
-    reason = f"{named} {'has' if len(found) == 1 else 'have'} {tuning.WARP_ITERATIONS} iterations or more"
-    return HostIf(stmt, (replace(launch, warp_loops=found),), (replace(launch, is_for_short_rows=True),), reason)
+    have = "has" if len(found) == 1 else "have"
+    many = f", {tuning.LONG_ROWS} where there are many threads" if least != integer(tuning.WARP_ITERATIONS) else ""
+    reason = f"{named} {have} {tuning.WARP_ITERATIONS} iterations or more{many}"
+    return HostIf(stmt, (replace(launch, warp_loops=found),), (launch,), reason)
+
+
+def least_iterations(grid: Grid) -> ir.Expr:
+    """How many iterations are worth the lanes of a warp: more, where there are enough threads without."""
+    counts = [natural(trip_count(a.span)) for a in grid.axes]
+    if not all(map(is_extent, counts)):
+        return integer(tuning.WARP_ITERATIONS)
+    are_enough = compare(Op.GE, reduce(mul, counts), integer(tuning.ENOUGH_THREADS))
+    return ir.Select(are_enough, integer(tuning.LONG_ROWS), integer(tuning.WARP_ITERATIONS))
 
 
 def alone(ls: ir.LoopSet, launch: Launch, grid: Grid) -> ir.LoopSet:

@@ -85,7 +85,7 @@ def grid_function(kernel: Kernel, names: NameSupply, *, is_backwards: bool) -> s
         with writer.block(f"def {grid_name(kernel)}({params}):"):
             writer.line(f"{kernel.name}({params})")
         return writer.text
-    blocks = [names.fresh("blocks") for _ in kernel.axes]
+    blocks = [names.fresh("blocks") for _ in kernel.place.here]
     parts, lanes = ([names.fresh(f"{n}_{stem}") for n, _, _ in kernel.sums] for stem in ("sums", "lanes"))
     block, lane, turn = (names.fresh(n) for n in ("block", "lane", "turn"))
     each, threads = prod(kernel.each), prod(kernel.block)
@@ -114,7 +114,7 @@ def grid_function(kernel: Kernel, names: NameSupply, *, is_backwards: bool) -> s
 
 def places(writer: Writer, kernel: Kernel, blocks: list[str], block: str, lane: str) -> None:
     """The place of a thread in the grid, from its block and its number there."""
-    last = len(kernel.axes) - 1
+    last = len(kernel.place.here) - 1
     for number, (name, size) in enumerate(zip(kernel.place.here, kernel.each, strict=False)):
         in_block = block if number == last else f"({block} % {blocks[number]})"
         writer.line(f"{name} = {in_block} * {size} + {lane} % {size}" if size > 1 else f"{name} = {in_block}")

@@ -20,9 +20,10 @@ from loopdiff.backends.cuda.text.warps import WarpText
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer
 from loopdiff.ir.types import INT, ArrayType, ScalarType
-from loopdiff.mapping.grids import AXES, BUSY, COPIED, MOST_COPIES, Axis, Grid
+from loopdiff.mapping.grids import AXES, BUSY, COPIED, MOST_AXES, MOST_COPIES, Axis, Grid
 from loopdiff.mapping.launches import Launch, LaunchPlan
 from loopdiff.mapping.update_lists import CACHED, LISTED, PLACE
+from loopdiff.model import tuning
 from loopdiff.schedule.gpu.launch_planner import depends_on_device
 
 MOST_BLOCKS = 1024  # whose threads sum, or have arrays of their own
@@ -119,6 +120,7 @@ class GridEmitter(ScalarEmitter, Generic[AnyTarget]):
     def launch_grid(self, kernel: Kernel, counts: list[str]) -> None:
         grid = kernel.launch.grid
         assert grid is not None
+        counts = along_grid(counts)
         blocks = [self.names.fresh(f"blocks_{p}") for p in ("x", "y", "z")[: len(counts)]]
         each = self.iterations_of_blocks(kernel, counts)
         limit = self.most_blocks(kernel)
@@ -155,7 +157,7 @@ class GridEmitter(ScalarEmitter, Generic[AnyTarget]):
         if not tile:
             return [str(size) for size in kernel.each]
         is_large, threads = self.names.fresh("is_large"), WARP if kernel.is_warped else 1
-        enough = [f"{' * '.join(counts)} >= {prod(tile) * BUSY // threads}"]
+        enough = [f"{' * '.join(counts)} >= {prod(tile) * tuning.ENOUGH_THREADS // threads}"]
         each = zip(reversed(counts), kernel.each, tile, strict=False)
         enough += [f"{count} >= {size * wide}" for count, size, wide in each if wide > 1]
         self.writer.line(f"{is_large} = {' and '.join(enough)}")
@@ -326,9 +328,9 @@ class GridEmitter(ScalarEmitter, Generic[AnyTarget]):
 
     def elementwise(self, array: str, indices: list[str], body: tuple[ir.Stmt, ...]) -> None:
         """A kernel with one thread for each element of an array."""
-        for axis in range(len(indices) - 1, AXES - 1, -1):
+        for axis in range(len(indices) - 1, MOST_AXES - 1, -1):
             body = (counted(indices[axis], ir.Dim(array, axis), body),)
-        axes = tuple(counted(i, ir.Dim(array, k), ()) for k, i in enumerate(indices[:AXES]))
+        axes = tuple(counted(i, ir.Dim(array, k), ()) for k, i in enumerate(indices[:MOST_AXES]))
         grid = Grid(tuple(Axis(a, a.lower, a.upper) for a in axes)) if axes else None
         self.launch(Launch(body, (), grid))
 
@@ -352,6 +354,12 @@ def ends_of(axis: AxisText) -> tuple[str, str]:
     """The lowest and the highest index of an axis."""
     last = f"{axis.lower} + ({axis.count} - 1) * ({axis.step})"
     return (last, axis.lower) if axis.step < 0 else (axis.lower, last)
+
+
+def along_grid(counts: list[str]) -> list[str]:
+    """How many iterations there are along each axis of a grid of CUDA, from the outside in."""
+    first = len(counts) - AXES + 1
+    return counts if first < 2 else [f"({' * '.join(counts[:first])})", *counts[first:]]
 
 
 def counted(index: str, count: ir.Expr, body: tuple[ir.Stmt, ...]) -> ir.Loop:

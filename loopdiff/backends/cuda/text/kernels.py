@@ -19,7 +19,7 @@ from loopdiff.backends.writer import Writer
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import BOOL, ArrayType, ScalarType
 from loopdiff.ir.walk import lets_in, map_accesses, map_body, map_expr, map_stmt_exprs
-from loopdiff.mapping.grids import LEAST_COPIES, Grid
+from loopdiff.mapping.grids import AXES, LEAST_COPIES, Grid
 from loopdiff.mapping.launches import Launch
 from loopdiff.mapping.update_lists import counting_body, is_filled, leading_axis, most_updates, rows_listed
 from loopdiff.schedule.gpu.grid_mapper import step_of
@@ -74,7 +74,7 @@ class Kernel:
             return WARPS, 1, 1
         if any(u.leading not in (None, len(self.axes) - 1) for u in self.lists):
             return ALONG_ONE
-        return COPYING if grid is not None and grid.copies else BLOCKS[len(self.axes)]
+        return COPYING if grid is not None and grid.copies else BLOCKS[min(len(self.axes), AXES)]
 
     @property
     def is_warped(self) -> bool:
@@ -140,7 +140,7 @@ class KernelEmitter(ThreadEmitter):
                 self.writer.line(f"return {self.summed}")
         written = {n for n, _ in sums}
         given = free_names("\n".join(self.writer.lines)) & self.names.taken
-        place = Place(self.all_places.here[: len(axes)], self.all_places.counts[: len(axes)])
+        place = self.all_places.of(len(axes))
         only_inside = lets_in(launch.body) - (self.on_device - self.lets)
         assert not given & only_inside, given & only_inside
         params = tuple(sorted(given - {*place.params, name, self.ls.name, *written}))
@@ -190,7 +190,7 @@ class KernelEmitter(ThreadEmitter):
     def iterations(self, launch: Launch, axes: tuple[AxisText, ...], body: tuple[ir.Stmt, ...]) -> None:
         """The iterations of a thread, axis by axis from the outside in: tiles of them if it has several."""
         if self.parts:
-            self.writer.line(f"{self.thread} = {thread_number(self.all_places, len(axes))}")
+            self.writer.line(f"{self.thread} = {thread_number(self.all_places.of(len(axes)))}")
         single = untiled(launch, body, tuple(a.index for a in axes))
         if not launch.tile:
             self.turns(axes, single, "")
@@ -198,8 +198,8 @@ class KernelEmitter(ThreadEmitter):
         assert launch.grid is not None
         tile = jam(launch, launch.grid, self.names)
         self.know(tile)
-        counts = reversed(self.all_places.counts[: len(axes)])
-        tiled = (f"{a.count} > {n}" for a, n, names in zip(axes, counts, tile.axes, strict=True) if len(names) > 1)
+        counts = self.all_places.counts
+        tiled = (f"{a.count} > {counts[len(axes) - 1 - k]}" for k, a in enumerate(axes) if len(tile.axes[k]) > 1)
         with self.writer.block(f"if {' and '.join(tiled)}:"):
             self.turns(axes, tile, "")
         with self.writer.block("else:"):
@@ -222,21 +222,41 @@ class KernelEmitter(ThreadEmitter):
             self.spread = {w.loop.index: w for w in tile.warp_loops}
             self.iteration(tile.body, tuple(tile.cells), outer)
             return
+        if len(axes) > AXES:
+            self.turns_together(axes, tile)
+            return
         first, names = axes[0], tile.axes[-len(axes)]
         here, count = self.all_places.here[len(axes) - 1], self.all_places.counts[len(axes) - 1]
-        turn, step = self.names.fresh("turn"), "" if first.step == 1 else f" * ({first.step})"
-        turns = f"({first.count} - {here} + {count} - 1) // {count}"
-        with self.writer.block(f"for {turn} in range({turns if len(names) == 1 else f'0, {turns}, {len(names)}'}):"):
-            begin = f"({here} + {turn} * {count})"
+        begin, step = self.names.fresh("turn"), "" if first.step == 1 else f" * ({first.step})"
+        apart = count if len(names) == 1 else f"{len(names)} * {count}"
+        # No thread counts its turns: a quotient takes as long as dozens of sums.
+        with self.writer.block(f"for {begin} in range({here}, {first.count}, {apart}):"):
             for later, index in enumerate(names):
                 number = begin
                 if later:
-                    number = f"({here} + ({turn} + {later}) * {count})"
+                    number = f"({begin} + {later} * {count})"
                     self.writer.line(f"{tile.inside[index]} = {number} < {first.count}")
                     number = f"min({number}, {first.count} - 1)"
                 self.writer.line(f"{index} = {first.lower} + {number}{step}")
                 self.begin_iteration(index, tile.body)
             self.turns(axes[1:], tile, f"({outer} * {first.count} + {begin})" if outer else begin)
+
+    def turns_together(self, axes: tuple[AxisText, ...], tile: Tile) -> None:
+        """The iterations of a thread along all axes but the last two, which share one of the grid, as one row."""
+        together, rest = axes[: 1 - AXES], axes[1 - AXES :]
+        here, count = self.all_places.here[-1], self.all_places.counts[-1]
+        number, left = (self.names.fresh(n) for n in ("turn", "left"))
+        with self.writer.block(f"for {number} in range({here}, {' * '.join(a.count for a in together)}, {count}):"):
+            value = number
+            for place, axis in reversed(list(enumerate(together))):
+                if place:
+                    self.writer.line(f"{left} = {value} // {axis.count}")
+                own = f"({value} - {left} * {axis.count})" if place else value
+                step = "" if axis.step == 1 else f" * ({axis.step})"
+                self.writer.line(f"{axis.index} = {axis.lower} + {own}{step}")
+                self.begin_iteration(axis.index, tile.body)
+                value, left = left, self.names.fresh("left")
+            self.turns(rest, tile, number)
 
     def iteration(self, body: tuple[ir.Stmt, ...], cells: tuple[str, ...], number: str) -> None:
         """One iteration, which is the one of that `number`."""
@@ -280,9 +300,9 @@ class KernelEmitter(ThreadEmitter):
         return map_body(tuple(sized), allocated), parts
 
 
-def thread_number(place: Place, axes: int) -> str:
+def thread_number(place: Place) -> str:
     """The number of a thread among all of the grid."""
-    text = place.here[axes - 1]
-    for here, count in reversed(list(zip(place.here[: axes - 1], place.counts, strict=False))):
+    text = place.here[-1]
+    for here, count in reversed(list(zip(place.here[:-1], place.counts, strict=False))):
         text = f"({text}) * {count} + {here}"
     return text

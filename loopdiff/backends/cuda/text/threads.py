@@ -33,6 +33,10 @@ class Place:
     def params(self) -> tuple[str, ...]:
         return (*self.here, *self.counts)
 
+    def of(self, axes: int) -> Place:
+        """The same for a grid of so many axes."""
+        return Place(self.here[:axes], self.counts[:axes])
+
 
 @dataclass(frozen=True, slots=True)
 class ListText:
