@@ -28,11 +28,13 @@ from loopdiff.ir import nodes as ir
 from loopdiff.model.machine import Machine
 from loopdiff.passes.checks.bounds_checks import add_checks
 from loopdiff.passes.checks.screening import screen
-from loopdiff.passes.loops.distribution import ascend, restructure
+from loopdiff.passes.loops.distribution import ascend, restructure, restructure_for_threads
 from loopdiff.passes.loops.factored_sums import factor_sums
 from loopdiff.passes.loops.fill_fusion import fuse_with_fills
 from loopdiff.passes.loops.fusion import fuse
 from loopdiff.passes.loops.owner_computes import gather_sums, gather_with_zeros
+from loopdiff.passes.loops.separate_sums import separate_sums
+from loopdiff.passes.loops.skewed_sums import skew_sums
 from loopdiff.passes.loops.sum_registers import hold_sums
 from loopdiff.passes.loops.sum_shapes import tidy_sums
 from loopdiff.passes.loops.triangle_blocks import block_triangles
@@ -45,6 +47,7 @@ from loopdiff.pipeline.both import with_last_kept, with_rows_in_blocks, with_sum
 from loopdiff.schedule.blocks.array_contraction import roll_rows
 from loopdiff.schedule.blocks.row_blocks import block_for_threads
 from loopdiff.schedule.blocks.sweeps import block_primal
+from loopdiff.schedule.gpu.apart_sums import part_sums
 from loopdiff.schedule.gpu.grid_fusion import fuse_grids
 from loopdiff.schedule.gpu.list_initialisation import start_lists
 from loopdiff.schedule.gpu.split_sums import split_sums
@@ -159,10 +162,11 @@ ONE_PASS: Passes = (
     Pass("given-results", with_given_results, needed=True),
 )
 
-# Of any function, for every target.
+# Of any function, for every target. Threads have strong products as they are: those of a warp would wait for each other
+# at a branch, and each for memory behind it.
 TIDYING: Passes = (
     Pass("copies", without_copies),
-    Pass("strong-products", choose_strong_products, needed=True),
+    Pass("strong-products", choose_strong_products, when=lambda c: c.machine is not None, needed=True),
     Pass("choices", merge_choices),
     Pass("screening", screen),
     Pass("names", avoid_reserved_names, lambda c: {"others": c.reserved}, needed=True),
@@ -196,7 +200,9 @@ CUDA_LOOPS: Passes = (
     *TIDYING,
     Pass("sums", tidy_sums, exact=False),
     Pass("gather", gather_sums, lambda _: {"machine": None}, exact=False),
-    Pass("restructure", restructure, exact=False),
+    Pass("restructure", restructure_for_threads, exact=False),
+    Pass("separate-sums", separate_sums, exact=False),
+    Pass("skew-sums", skew_sums, exact=False),
     Pass("starts", start_sums, lambda _: {"in_tiles_only": False}, exact=False),
     Pass("ascend", ascend, lambda _: {"is_strict": True}, when=lambda c: not c.fastmath),
     Pass(
@@ -205,6 +211,7 @@ CUDA_LOOPS: Passes = (
     ),
 )  # fmt: skip
 CUDA_MODEL: Passes = (
+    Pass("part-sums", part_sums, lambda c: {"dead": c.dead, "requests": c.requests}, exact=False),
     Pass("isolate-updates", isolate_updates, lambda c: {"dead": c.dead, "requests": c.requests}, exact=False),
 )
 CUDA_LAUNCHES: Passes = (

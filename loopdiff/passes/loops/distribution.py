@@ -22,6 +22,7 @@ from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import INFO
 from loopdiff.ir.renaming import renamed_block
 from loopdiff.ir.walk import Path, Site, exits, lets_used, map_sites, statements, subexprs
+from loopdiff.mapping.lane_blocks import is_block_loop
 from loopdiff.model.trip_counts import is_row_of_elements, lets_of
 from loopdiff.passes.loops.sum_shapes import separate_shifts, tidy_sums
 from loopdiff.passes.loops.triangles import turn_triangles
@@ -38,6 +39,24 @@ def restructure(ls: ir.LoopSet) -> ir.LoopSet:
     for number, stmt in enumerate(ls.body):
         body += distribute(model, stmt, (number,), names)
     return turn_triangles(replace(ls, body=tuple(body)))
+
+
+def restructure_for_threads(ls: ir.LoopSet) -> ir.LoopSet:
+    """`ls` restructured, nests inside of blocks of rows from their outermost loop on: its iterations are threads."""
+    ls = ascend(ls)
+    model, names = build_model(ls), supply(ls)
+
+    def inside(body: tuple[ir.Stmt, ...], prefix: Path) -> tuple[ir.Stmt, ...]:
+        found: list[ir.Stmt] = []
+        for number, stmt in enumerate(body):
+            path = (*prefix, number)
+            if isinstance(stmt, ir.Loop) and is_block_loop(stmt):
+                found.append(replace(stmt, body=inside(stmt.body, path)))
+            else:
+                found += distribute(model, stmt, path, names)
+        return tuple(found)
+
+    return turn_triangles(replace(ls, body=inside(ls.body, ())))
 
 
 # -- reversal ------------------------------------------------------------------------------------------------

@@ -81,8 +81,8 @@ class Starter:
             return None
         extents = extents_of(self.ls.array(found.update.target.array))
         is_open = [loop.upper != extent for loop, extent in zip(axes, extents, strict=True)]
-        if sum(is_open) > tuning.OPEN_AXES:
-            return None
+        if sum(is_open) > (tuning.OPEN_AXES if self.in_tiles_only else 0):
+            return None  # kernels for what is left over, and loops beside those that are threads, cost more than zeros
         within = {
             loop.index: replace(loop, upper=ir.Apply(Op.MIN, (loop.upper, extent)))
             for loop, extent, is_left in zip(axes, extents, is_open, strict=True)

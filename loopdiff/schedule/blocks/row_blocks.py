@@ -15,7 +15,7 @@ The loop is left alone unless that isolates a contraction with such reuse.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TypeGuard
@@ -25,13 +25,13 @@ from loopdiff.analysis.exposure import depth_of
 from loopdiff.analysis.legality import Distribution, is_legal, within
 from loopdiff.analysis.polyhedral.events import Event
 from loopdiff.analysis.polyhedral.model import Model, build_model
-from loopdiff.analysis.privatization import Privates, find_privates, moved, span
+from loopdiff.analysis.privatization import find_privates, moved, span
 from loopdiff.analysis.strides import direction
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import folded
 from loopdiff.ir.build import at_least_one, floordiv, integer, mul, natural, nested, over_elements, shifted, sub, zero
 from loopdiff.ir.names import NameSupply, supply
-from loopdiff.ir.ops import PRODUCTS, SUMS, Op
+from loopdiff.ir.ops import Op
 from loopdiff.ir.renaming import renamed_block
 from loopdiff.ir.types import INT, ArrayType
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
@@ -41,16 +41,15 @@ from loopdiff.ir.walk import (
     loops_in,
     map_blocks,
     map_body,
-    mentioned,
     statements,
     subexprs,
     substitute,
-    written_arrays,
 )
 from loopdiff.mapping.lane_blocks import block_loop
 from loopdiff.model import tuning
 from loopdiff.passes.loops.distribution import upright
 from loopdiff.passes.storage.workspace import is_sized_outside
+from loopdiff.schedule.blocks.rows import Leaf, Piece, Row, row_of
 from loopdiff.settings.requests import NOTHING, Requests
 
 ONE = integer(1)
@@ -64,12 +63,16 @@ class Fitting:
     least: int
     most: int
 
-    def rows(self, shapes: Iterable[tuple[ir.Expr, ...]]) -> ir.Expr:
-        """The number of rows, of which buffers hold a part of each of these `shapes`."""
+    def rows(self, shapes: Iterable[tuple[ir.Expr, ...]], each: ir.Expr = ONE) -> ir.Expr:
+        """The number of rows, of which buffers hold a part of each of these `shapes`, or of sets of `each` rows."""
         sizes = dict.fromkeys(reduce(mul, shape, ONE) for shape in shapes)
         largest = reduce(lambda a, b: ir.Apply(Op.MAX, (a, b)), sizes)
         fitting = floordiv(integer(self.elements), at_least_one(largest))
-        return ir.Apply(Op.MAX, (integer(self.least), ir.Apply(Op.MIN, (integer(self.most), fitting))))
+        least, most = (
+            integer(n) if each == ONE else at_least_one(floordiv(integer(n), at_least_one(each)))
+            for n in (self.least, self.most)
+        )
+        return ir.Apply(Op.MAX, (least, ir.Apply(Op.MIN, (most, fitting))))
 
 
 SHIFTS = (Op.ADD, Op.SUB)
@@ -77,8 +80,6 @@ SHIFTS = (Op.ADD, Op.SUB)
 FOR_THREADS = Fitting(elements=1 << 22, least=1 << 10, most=1 << 16)
 
 
-CHEAP = frozenset((*SUMS, *PRODUCTS, Op.NEG))
-CHEAP_NODES = (ir.Const, ir.Index, ir.Param, ir.Dim, ir.Var, ir.Load)
 Names = frozenset[str]
 
 
@@ -156,61 +157,6 @@ def is_deep_sum(stmt: ir.Stmt, loops: tuple[ir.Loop, ...]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
-    """A statement of a row that is moved as one, with the loops of the row around it."""
-
-    path: Path
-    stmt: ir.Stmt
-    loops: tuple[Path, ...]
-
-    @property
-    def is_sum(self) -> bool:
-        return isinstance(self.stmt, ir.Accumulate) and self.stmt.op == "add" and len(self.loops) >= 2
-
-
-Piece = tuple[Leaf, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """The body of the loop at `path`, and what each row has for its `own`.
-
-    `repeated` are the Lets that every piece evaluates where it needs them, `lets` the others.
-    """
-
-    loop: ir.Loop
-    path: Path
-    own: Privates
-    leaves: tuple[Leaf, ...]
-    lets: Mapping[str, Leaf]
-    repeated: Mapping[str, Leaf]
-
-    def mentioned(self, stmt: ir.Stmt) -> Names:
-        """Arrays, cells and Lets in a leaf and in the Lets that are repeated with it."""
-        names = mentioned((stmt,))
-        for name in names & self.repeated.keys():
-            if self.repeated[name].stmt is not stmt:
-                names |= self.mentioned(self.repeated[name].stmt)
-        return names
-
-    def inlined(self, expr: ir.Expr) -> ir.Expr:
-        """`expr` with the Lets that are repeated with it in place."""
-        values: dict[ir.Expr, ir.Expr] = {}
-        for name in self.repeated:
-            stmt = self.repeated[name].stmt
-            assert isinstance(stmt, ir.Let)
-            values[ir.Var(name)] = stmt.value
-        used = [e for e in subexprs(expr) if e in values]
-        return self.inlined(substitute(expr, values)) if used else expr
-
-    def paths(self, piece: Piece) -> frozenset[Path]:
-        """Of the leaves of `piece` and of the Lets repeated with them."""
-        own = {leaf.path for leaf in piece}
-        used = {n for leaf in piece for n in self.mentioned(leaf.stmt)}
-        return frozenset(own | {leaf.path for n, leaf in self.repeated.items() if n in used})
-
-
-@dataclass(frozen=True, slots=True)
 class Blocker:
     model: Model
     types: TypeEnv
@@ -250,11 +196,26 @@ class Blocker:
             return loop
         if not own.names and all(map(is_rectangular, loops_in(loop.body))):  # distribution alone is enough
             return loop
-        row = row_of(loop, path, own)
+        row = (
+            self.innermost(row_of((), loop, path, own))
+            if isinstance(self.rows, Fitting)
+            else row_of((), loop, path, own)
+        )
         pieces = self.distributed(row)
         if not any(len(p) == 1 and self.has_reuse(p[0], row) for p in pieces):
             return loop
         return Expansion(self, row, pieces, size).loop()
+
+    def innermost(self, row: Row) -> Row:
+        """`row`, or, where its body is nothing but a loop over rows that have all for themselves that it has, one of
+        these."""
+        path = (*row.path, 0)
+        match row.loop.body:
+            case (ir.Loop() as inner,) if may_be_rows(inner, self.made):
+                own = find_privates(self.model, self.dead, inner, path)
+                if own is not None and own.arrays >= row.own.arrays | allocated(inner):
+                    return self.innermost(row_of(row.nest, inner, path, own))
+        return row
 
     # -- distribution ----------------------------------------------------------------------------------------
     def distributed(self, row: Row) -> list[Piece]:
@@ -294,11 +255,16 @@ class Blocker:
         """
         if not (isinstance(leaf.stmt, ir.Accumulate) and leaf.is_sum):
             return False
+        return any(self.has_reuse_along(leaf, row, loop.index) for loop in row.nest)
+
+    def has_reuse_along(self, leaf: Leaf, row: Row, along: str) -> bool:
+        """The same for all rows that differ in the index `along`."""
+        assert isinstance(leaf.stmt, ir.Accumulate)
         own = {*row.lets, *row.repeated}
         value = row.inlined(leaf.stmt.value)
-        index, loops = ir.Index(row.loop.index), [self.model.loop(p) for p in leaf.loops]
+        index, loops = ir.Index(along), [self.model.loop(p) for p in leaf.loops]
         inner = {p.index for p in loops}
-        moving = [ir.Index(p.index) for p in loops if row.loop.index in indices_in(p.lower, p.upper)]
+        moving = [ir.Index(p.index) for p in loops if along in indices_in(p.lower, p.upper)]
         shifts: list[dict[ir.Expr, ir.Expr]] = [{k: ir.Apply(op, (k, index))} for k in moving for op in SHIFTS]
 
         def is_same(access: ir.Access) -> bool:
@@ -310,52 +276,13 @@ class Blocker:
             # Of what is read at `i + j`, rows have most in common: what they read lies beside each other.
             forms = ([folded(substitute(s, moved), INT) for s in access.subscripts] for moved in ({}, *shifts))
             found = (indices_in(*form) for form in forms)
-            return any(row.loop.index not in used and len(used & inner) >= 2 for used in found)
+            return any(along not in used and len(used & inner) >= 2 for used in found)
 
         loads = [e.access for e in subexprs(value) if isinstance(e, ir.Load)]
         is_of_row = any(a.array in row.own.names for a in (*loads, leaf.stmt.target))
         is_of_row |= bool(row.mentioned(leaf.stmt) & row.lets.keys())
         single = [f.access for _, term in terms(value) for f in factors(term) if isinstance(f, ir.Load)]
         return is_of_row and any(is_same(a) for a in (*single, leaf.stmt.target))
-
-
-def row_of(loop: ir.Loop, path: Path, own: Privates) -> Row:
-    found = tuple(leaves(loop.body, path, ()))
-    lets = {leaf.stmt.name: leaf for leaf in found if isinstance(leaf.stmt, ir.Let)}
-    repeated = repeated_lets(lets, written_arrays(loop.body))
-    rest = tuple(leaf for leaf in found if not (isinstance(leaf.stmt, ir.Let) and leaf.stmt.name in repeated))
-    kept = {n: leaf for n, leaf in lets.items() if n not in repeated}
-    return Row(loop, path, own, rest, kept, {n: lets[n] for n in repeated})
-
-
-def leaves(body: tuple[ir.Stmt, ...], prefix: Path, loops: tuple[Path, ...]) -> Iterator[Leaf]:
-    """Statements in textual order, those of nested loops one by one, conditions whole."""
-    for number, stmt in enumerate(body):
-        path = (*prefix, number)
-        if isinstance(stmt, ir.Loop):
-            yield from leaves(stmt.body, path, (*loops, path))
-        else:
-            yield Leaf(path, stmt, loops)
-
-
-def repeated_lets(lets: Mapping[str, Leaf], written: Names) -> Names:
-    """Lets that would take a buffer as large as the work, and those that are cheap and of values not `written`."""
-    operations: dict[str, int] = {}
-    for name, leaf in lets.items():
-        assert isinstance(leaf.stmt, ir.Let)
-        parts = list(subexprs(leaf.stmt.value))
-        is_cheap = all(isinstance(e, CHEAP_NODES) or (isinstance(e, ir.Apply) and e.op in CHEAP) for e in parts)
-        reads = {e.access.array for e in parts if isinstance(e, ir.Load)}
-        used = [e.name for e in parts if isinstance(e, ir.Var) and e.name in lets]
-        count = sum(isinstance(e, ir.Apply) for e in parts) + sum(
-            operations.get(u, tuning.REPEATED_OPERATIONS) for u in used
-        )
-        is_free = (
-            is_cheap and count <= tuning.REPEATED_OPERATIONS and not reads & written and operations.keys() >= set(used)
-        )
-        if is_free or len(leaf.loops) >= 2:
-            operations[name] = count
-    return frozenset(operations)
 
 
 def is_rectangular(loop: ir.Loop) -> bool:
@@ -386,8 +313,11 @@ class Expansion:
         self.pieces = pieces
         self.shapes: dict[str, tuple[str, tuple[ir.Expr, ...]]] = {}
         self.size = size
-        self.start = blocker.names.fresh(f"{row.loop.index}_block")
-        self.lower, self.upper = span(row.loop)
+        first, *inner = row.nest
+        self.first, self.inner = first, tuple(inner)
+        self.start = blocker.names.fresh(f"{first.index}_block")
+        self.lower, self.upper = span(first)
+        self.each = tuple(natural(sub(upper, lower)) for lower, upper in map(span, self.inner))
         self.piece_of = {leaf.path: k for k, piece in enumerate(pieces) for leaf in piece}
         self.cells: dict[str, ir.Access] = {}
         self.kept: dict[str, ir.Access] = {}
@@ -396,14 +326,15 @@ class Expansion:
     def loop(self) -> ir.Loop:
         self.expand()
         shapes = [shape for _, shape in self.shapes.values()]
-        self.rows = self.size.rows(shapes) if isinstance(self.size, Fitting) else integer(self.size)
+        each = reduce(mul, self.each, ONE)
+        self.rows = self.size.rows(shapes, each) if isinstance(self.size, Fitting) else integer(self.size)
         for name, (dtype, shape) in self.shapes.items():
             kind = ArrayType(dtype, 1 + len(shape))
             self.blocker.buffers.append(ir.ArrayDecl(name, kind, "local", (self.rows, *shape)))
         body: list[ir.Stmt] = [self.cleared(a) for a in sorted(self.row.own.zero)]
         for number in range(len(self.pieces)):
             body += renamed_block((self.nest(number),), self.blocker.names)
-        return ir.Loop(self.start, self.lower, self.upper, self.rows, tuple(body), loc=self.row.loop.loc)
+        return ir.Loop(self.start, self.lower, self.upper, self.rows, tuple(body), loc=self.first.loc)
 
     # -- buffers ---------------------------------------------------------------------------------------------
     def expand(self) -> None:
@@ -430,7 +361,7 @@ class Expansion:
 
     def buffer(self, stem: str, dtype: str, extents: tuple[ir.Expr, ...]) -> str:
         name = self.blocker.names.fresh(f"{stem}_rows")
-        self.shapes[name] = dtype, extents
+        self.shapes[name] = dtype, (*self.each, *extents)
         return name
 
     def element(self, stem: str, dtype: str, home: Path) -> ir.Access:
@@ -439,7 +370,7 @@ class Expansion:
         spans = [span(p) for p in loops]
         name = self.buffer(stem, dtype, tuple(natural(self.most(sub(upper, lower))) for lower, upper in spans))
         inner = tuple(sub(ir.Index(p.index), lower) for p, (lower, _) in zip(loops, spans, strict=True))
-        return ir.Access(name, (self.place, *inner))
+        return ir.Access(name, (*self.place, *inner))
 
     def most(self, extent: ir.Expr) -> ir.Expr:
         """What `extent` is in the row where that is largest."""
@@ -448,20 +379,24 @@ class Expansion:
         return folded(substitute(extent, {ir.Index(index): largest}), INT)
 
     @property
-    def place(self) -> ir.Expr:
-        """Which row of the block an iteration is."""
-        return sub(ir.Index(self.row.loop.index), ir.Index(self.start))
+    def place(self) -> tuple[ir.Expr, ...]:
+        """Which row of the block an iteration is, along each loop over rows."""
+        inner = ((p, span(p)[0]) for p in self.inner)
+        return (
+            sub(ir.Index(self.first.index), ir.Index(self.start)), *(sub(ir.Index(p.index), low) for p, low in inner)
+        )  # fmt: skip
 
     # -- nests -----------------------------------------------------------------------------------------------
     def rows_loop(self, body: tuple[ir.Stmt, ...]) -> ir.Loop:
-        return block_loop(self.row.loop.index, self.start, self.rows, self.upper, body, self.row.loop.loc)
+        inside = nested(self.inner, body)
+        return block_loop(self.first.index, self.start, self.rows, self.upper, inside, self.first.loc)
 
     def cleared(self, array: str) -> ir.Stmt:
         """Zeros in every row of the block."""
         decl, loc = self.blocker.model.ls.array(array), self.row.loop.loc
         assert decl.type is not None
         loops, place = over_elements(decl.extents or (), self.blocker.names, loc=loc)
-        access = ir.Access(self.arrays[array], (self.place, *place))
+        access = ir.Access(self.arrays[array], (*self.place, *place))
         body = nested(loops, (ir.Assign(access, zero(decl.type.element), loc=loc),))
         return renamed_block((self.rows_loop(body),), self.blocker.names)[0]
 
@@ -490,5 +425,5 @@ class Expansion:
         if access.array in self.cells:
             return self.cells[access.array]
         if access.array in self.arrays:
-            return replace(access, array=self.arrays[access.array], subscripts=(self.place, *access.subscripts))
+            return replace(access, array=self.arrays[access.array], subscripts=(*self.place, *access.subscripts))
         return access

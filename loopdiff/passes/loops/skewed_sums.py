@@ -1,0 +1,126 @@
+"""Loop skewing of nests that only sum: a loop over what is added to, in place of one over what that is added from.
+
+    for i in range(N):                       for u in range(0, N + K - 1):
+        for p in range(K):                       for p in range(max(0, u - N + 1), min(K, u + 1)):
+            x[i + p] += w[p] * y[i]    becomes       x[u] += w[p] * y[u - p]
+
+Adjoints of convolutions are such nests. Iterations of the loop over `u` add to different elements, so that they may run
+at the same time; those over `i` do not. The map of iterations is a bijection, and sums may run in any order (Wolfe,
+"Loop skewing: the wavefront method revisited", IJPP 1986).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+
+from loopdiff.analysis.privatization import span
+from loopdiff.analysis.strides import coefficient
+from loopdiff.ir import nodes as ir
+from loopdiff.ir.affine import folded
+from loopdiff.ir.build import add, integer, is_unit_step, shifted, sub
+from loopdiff.ir.names import NameSupply, supply
+from loopdiff.ir.ops import Op
+from loopdiff.ir.types import INT
+from loopdiff.ir.walk import (
+    indices_in,
+    loops_in,
+    map_blocks,
+    map_expr,
+    map_stmt_exprs,
+    statements,
+    subexprs,
+    substitute,
+)
+from loopdiff.passes.loops.separate_sums import only_sums
+
+
+def skew_sums(ls: ir.LoopSet) -> ir.LoopSet:
+    """`ls` with nests that sum into elements at `i + p` of arrays going over these places instead of `i`."""
+    names = supply(ls)
+    body = skewed_block(ls.body, names)
+    return ls if body == ls.body else replace(ls, body=body)
+
+
+def skewed_block(body: tuple[ir.Stmt, ...], names: NameSupply) -> tuple[ir.Stmt, ...]:
+    return tuple(skewed(map_blocks(partial(skewed_block, names=names), s), names) for s in body)
+
+
+def skewed(stmt: ir.Stmt, names: NameSupply) -> ir.Stmt:
+    """`stmt`, if it is a loop that can go over the places that it sums into, in that form."""
+    if not isinstance(stmt, ir.Loop) or not is_unit_step(stmt) or not only_sums(stmt.body):
+        return stmt
+    found = next(partners(stmt), None)
+    return stmt if found is None else Skew(stmt, *found, ir.Index(names.fresh(stmt.index))).loop()
+
+
+def partners(loop: ir.Loop) -> Iterator[tuple[ir.Loop, int]]:
+    """Loops right inside of `loop`, or inside of such, with which its index gives a place of all that is summed into,
+    and what is added to both."""
+    targets = [s.stmt.target for s in statements(loop.body) if isinstance(s.stmt, ir.Accumulate)]
+    places = {e for t in targets for e in t.subscripts if loop.index in indices_in(e)}
+    if len(places) != 1 or any(loop.index not in indices_in(*t.subscripts) for t in targets):
+        return
+    (place,) = places
+    inner = loop
+    while len(inner.body) == 1 and isinstance(inner.body[0], ir.Loop):
+        inner = inner.body[0]
+        if loop.index in indices_in(inner.lower, inner.upper):
+            return
+        rest = folded(sub(place, add(ir.Index(loop.index), ir.Index(inner.index))), INT)
+        is_sum = all(coefficient(place, p.index) == 1 for p in (loop, inner))
+        if is_sum and isinstance(rest, ir.Const) and not bounds(inner.body, inner.index):
+            yield inner, int(rest.value)
+
+
+def bounds(body: tuple[ir.Stmt, ...], index: str) -> bool:
+    """Whether the index bounds a loop."""
+    return any(index in indices_in(p.lower, p.upper) for p in loops_in(body))
+
+
+@dataclass(frozen=True, slots=True)
+class Skew:
+    """The nest of `outer`, whose index and that of `inner` add up to the place of its sums, which is `offset` more."""
+
+    outer: ir.Loop
+    inner: ir.Loop
+    offset: int
+    place: ir.Index
+
+    def loop(self) -> ir.Loop:
+        (low, high), (first, end) = span(self.outer), span(self.inner)
+        lower, upper = shifted(add(low, first), self.offset), shifted(add(high, end), self.offset - 1)
+        around = shifted(self.place, -self.offset)
+        least = ir.Apply(Op.MAX, (first, folded(shifted(sub(around, high), 1), INT)))
+        most = ir.Apply(Op.MIN, (end, folded(shifted(sub(around, low), 1), INT)))
+        inside = tuple(map_stmt_exprs(self.in_place, s) for s in self.inner.body)
+        new = replace(self.inner, lower=least, upper=most, step=integer(1), body=inside)
+
+        def within(stmt: ir.Stmt) -> ir.Stmt:
+            if stmt is self.inner:
+                return new
+            assert isinstance(stmt, ir.Loop)
+            return replace(stmt, body=(within(stmt.body[0]),))
+
+        return replace(
+            self.outer, index=self.place.name, lower=lower, upper=upper, step=integer(1),
+            body=(within(self.outer.body[0]),),
+        )  # fmt: skip
+
+    def in_place(self, expr: ir.Expr) -> ir.Expr:
+        """`expr` with the place in terms of which the index of the outer loop is known, sums of it folded."""
+        around = sub(shifted(self.place, -self.offset), ir.Index(self.inner.index))
+
+        def fold(part: ir.Expr) -> ir.Expr:
+            inside = list(subexprs(part))
+            return folded(part, INT) if self.place in inside and all(map(is_whole, inside)) else part
+
+        return map_expr(fold, substitute(expr, {ir.Index(self.outer.index): around}))
+
+
+def is_whole(expr: ir.Expr) -> bool:
+    """Whether an expression beside an index is part of a sum of integers."""
+    if isinstance(expr, ir.Apply):
+        return expr.op in (Op.ADD, Op.SUB, Op.MUL, Op.NEG)
+    return isinstance(expr, ir.Index | ir.Param | ir.Dim | ir.Const)

@@ -1,0 +1,243 @@
+"""Sums that meet, as threads: convolutions, sums of several arrays, at several distances, and into one element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loopdiff import vectorize_grad
+from loopdiff.mapping.launches import Launch, all_steps
+from loopdiff.model import tuning
+from tests.cuda.test_grid import check, grids
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def axes(plan: Any) -> list[int]:
+    return [len(g) for g in grids(plan)]
+
+
+@pytest.mark.parametrize(("n", "k"), [(7, 3), (3, 7), (1, 1), (1, 5), (0, 3), (4, 0)])
+def test_places_of_a_convolution_are_threads(rng: np.random.Generator, n: int, k: int) -> None:
+    """Wherever the window lies over the edge, and where there is nothing to add."""
+    args = {"x": rng.random((2, n)), "w": rng.random((k, 4)), "y": rng.random((2, 16, 4))}
+    args["x"] = np.concatenate([np.zeros((2, 1)), args["x"]], axis=1)[:, : n + 1] if n else args["x"]
+    plan = check(from_one, args)
+    assert axes(plan) == [3]
+
+
+def from_one(x, w, y):
+    for n in range(x.shape[0]):
+        for i in range(1, x.shape[1]):
+            for p in range(w.shape[0]):
+                for c in range(w.shape[1]):
+                    y[n, i + p - 1, c] += w[p, c] * x[n, i]
+
+
+def downwards(x, w, y):
+    for i in range(x.shape[0] - 1, -1, -1):
+        for j in range(x.shape[1] - 1, 0, -1):
+            for p in range(w.shape[0] - 1, -1, -1):
+                for q in range(2, -1, -1):
+                    if (p + q) % 2 == 0:
+                        y[i + p, q + j + 1] += w[p, q] * x[i, j]
+
+
+def test_windows_over_two_axes_under_a_condition(rng: np.random.Generator) -> None:
+    plan = check(downwards, {"x": rng.random((5, 6)), "w": rng.random((2, 3)), "y": np.zeros((9, 12))})
+    assert axes(plan) == [2]
+
+
+def read_too(x, w, y):
+    for i in range(x.shape[0]):
+        for p in range(w.shape[0]):
+            y[i + p] += w[p] * x[i] * y[0]
+
+
+def test_elements_that_are_read_keep_their_order(rng: np.random.Generator) -> None:
+    plan = check(read_too, {"x": rng.random(6), "w": rng.random(3), "y": rng.random(9)})
+    assert axes(plan) == [0]
+
+
+def scaled(x, w, y):
+    for i in range(x.shape[0]):
+        for p in range(w.shape[0]):
+            y[2 * i + p] += w[p] * x[i]
+
+
+def test_steps_of_two_are_no_place_of_one(rng: np.random.Generator) -> None:
+    check(scaled, {"x": rng.random(6), "w": rng.random(3), "y": rng.random(15)})
+
+
+def depthwise(x, g, dw, dx, db):
+    for n in range(x.shape[0]):
+        for i in range(x.shape[1]):
+            for c in range(x.shape[2]):
+                db[c] += g[n, i, c]
+            for p in range(3):
+                if i + p - 1 >= 0 and i + p - 1 < x.shape[1]:
+                    for c in range(x.shape[2]):
+                        dw[p, c] += g[n, i, c] * x[n, i + p - 1, c]
+                        dx[n, i + p - 1, c] += g[n, i, c] * dw[0, 0]
+
+
+def apart(x, g, w, dw, dx, db):
+    for n in range(x.shape[0]):
+        for i in range(x.shape[1]):
+            for c in range(x.shape[2]):
+                db[c] += g[n, i, c]
+            for p in range(3):
+                if i + p - 1 >= 0 and i + p - 1 < x.shape[1]:
+                    for c in range(x.shape[2]):
+                        dw[p, c] += g[n, i, c] * x[n, i + p - 1, c]
+                        dx[n, i + p - 1, c] += g[n, i, c] * w[p, c]
+
+
+def test_sums_of_several_arrays_have_nests_of_their_own(rng: np.random.Generator) -> None:
+    x = rng.random((3, 6, 4))
+    args = {"x": x, "g": rng.random(x.shape), "w": rng.random((3, 4))}
+    plan = check(apart, {**args, "dw": np.zeros((3, 4)), "dx": np.zeros_like(x), "db": np.zeros(4)})
+    launches = [s for s in all_steps(plan.steps) if isinstance(s, Launch)]
+    assert all(s.grid is not None and not s.grid.copies for s in launches)
+    assert max(axes(plan)) == 3
+    del args["w"]
+    check(depthwise, {**args, "dw": np.ones((3, 4)), "dx": np.zeros_like(x), "db": np.zeros(4)})
+
+
+def columns(x, y, z):
+    for i in range(x.shape[0]):
+        c = 0.0
+        for k in range(x.shape[1]):
+            c = 0.5 * c + x[i, k]
+            y[i, k] += c
+            y[i + 1, k] += 2.0 * c
+            z[x.shape[0] - 1 - i] += c
+            z[i] += c * c
+
+
+def test_sums_at_several_distances_have_arrays_of_their_own(rng: np.random.Generator) -> None:
+    plan = check(columns, {"x": rng.random((5, 4)), "y": rng.random((6, 4)), "z": rng.random(5)})
+    (first, *_) = [s for s in all_steps(plan.steps) if isinstance(s, Launch) and s.grid is not None]
+    assert first.grid is not None
+    assert (len(first.grid.axes), first.grid.copies, first.grid.lists) == (1, (), ())
+
+
+def in_steps(x, y, steps):
+    for _ in range(steps):
+        for i in range(x.shape[0]):
+            c = 0.0
+            for k in range(x.shape[1]):
+                c = 0.5 * c + x[i, k]
+                y[i, k] += c
+                y[i + 1, k] += 2.0 * c
+        for i in range(x.shape[0]):
+            x[i, 0] = y[i, 0]
+
+
+def test_they_begin_at_zero_in_each_iteration_of_the_host(rng: np.random.Generator) -> None:
+    plan = check(in_steps, {"x": rng.random((5, 4)), "y": rng.random((6, 4)), "steps": 3})
+    assert any(a.name.startswith("y_apart") for a in plan.ls.arrays)
+
+
+def of_time(x, w, v, steps):
+    for t in range(steps):
+        for j in range(x.shape[0]):
+            w[t] += x[j]
+        for j in range(x.shape[0]):
+            x[j] = 0.5 * x[j] + v[t]
+
+
+def test_sums_into_one_element_are_those_of_a_scalar(rng: np.random.Generator) -> None:
+    plan = check(of_time, {"x": rng.random(7), "w": rng.random(5), "v": rng.random(5), "steps": 4})
+    sums = [s.grid.sums for s in all_steps(plan.steps) if isinstance(s, Launch) and s.grid is not None]
+    assert sums == [(("w_sum", "add"),)]
+
+
+def under_a_condition(x, w, steps):
+    for t in range(steps):
+        if t < w.shape[0]:
+            for j in range(x.shape[0]):
+                w[t] += x[j]
+        for j in range(x.shape[0]):
+            if t < w.shape[0]:
+                w[t] += 2.0 * x[j]
+        for j in range(x.shape[0]):
+            x[j] = 0.5 * x[j]
+
+
+def test_elements_that_nothing_is_added_to_need_not_be_there(rng: np.random.Generator) -> None:
+    """Plain Python raises for those that are not."""
+    check(of_time, {"x": np.zeros(0), "w": np.zeros(0), "v": np.zeros(0), "steps": 4})
+    check(under_a_condition, {"x": rng.random(3), "w": np.zeros(2), "steps": 4})
+
+
+def five(x, y):
+    for a in range(x.shape[0]):
+        for b in range(x.shape[1]):
+            for c in range(x.shape[2] - 1, -1, -1):
+                for d in range(x.shape[3]):
+                    for e in range(x.shape[4]):
+                        y[a, b, c, d, e] = 2.0 * x[a, b, c, d, e] + a + 10 * b + 100 * c + 1000 * d + 10000 * e
+
+
+def test_more_axes_than_a_grid_has_share_one(rng: np.random.Generator) -> None:
+    x = rng.random((3, 2, 4, 2, 5))
+    assert axes(check(five, {"x": x, "y": np.zeros_like(x)})) == [5]
+
+
+def rows(x, w, v, out):
+    t = np.zeros(w.shape[1])
+    for n in range(x.shape[0]):
+        for i in range(x.shape[1]):
+            for c in range(w.shape[1]):
+                t[c] = 0.0
+                for k in range(w.shape[0]):
+                    t[c] += x[n, i, k] * w[k, c]
+            for o in range(v.shape[1]):
+                s = 0.0
+                for c in range(w.shape[1]):
+                    s += np.sin(t[c]) * v[c, o]
+                out[n, i, o] = s
+
+
+@pytest.mark.parametrize("elements", [1, 40, 1 << 22])
+def test_rows_of_two_loops_go_by_blocks(
+    rng: np.random.Generator, elements: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of one iteration of the outer loop, of a few, and of all; and so does their gradient."""
+    from loopdiff.schedule.blocks import row_blocks
+
+    monkeypatch.setattr(row_blocks, "FOR_THREADS", row_blocks.Fitting(elements, 1, 1 << 16))
+    x, w, v = rng.random((5, 3, 4)), rng.random((4, 6)), rng.random((6, 2))
+    plan = check(rows, {"x": x, "w": w, "v": v, "out": np.zeros((5, 3, 2))}, dead=frozenset({"t"}))
+    assert max(axes(plan)) >= 3
+    g = rng.random((5, 3, 2))
+    found = [
+        vectorize_grad(rows, target=target, cache=False).vjp(x, w, v, np.zeros((5, 3, 2)))[1](out=g)
+        for target in ("cpu", "cuda-emulated")
+    ]
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+def summed(g, x, w):
+    for n in range(x.shape[0]):
+        for i in range(x.shape[1]):
+            for a in range(g.shape[2]):
+                for b in range(x.shape[2]):
+                    w[a, b] += g[n, i, a] * x[n, i, b]
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3, 4, 7, 100])
+def test_parts_of_two_loops(rng: np.random.Generator, parts: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few iterations of the outer loop, which parts are made of, and some of the inner one."""
+    monkeypatch.setattr(tuning, "SUM_PARTS", parts)
+    monkeypatch.setattr(tuning, "PART_TERMS", 1)
+    for shape in ((3, 5), (1, 7), (7, 1), (0, 4), (4, 0)):
+        args = {"g": rng.random((*shape, 2)), "x": rng.random((*shape, 3)), "w": rng.random((2, 3))}
+        check(summed, args)
