@@ -49,7 +49,7 @@ from loopdiff.mapping.lane_blocks import block_loop
 from loopdiff.model import tuning
 from loopdiff.passes.loops.distribution import upright
 from loopdiff.passes.storage.workspace import is_sized_outside
-from loopdiff.schedule.blocks.rows import Leaf, Piece, Row, row_of
+from loopdiff.schedule.blocks.rows import RowPart, Piece, Row, row_of
 from loopdiff.settings.requests import NOTHING, Requests
 
 ONE = integer(1)
@@ -248,7 +248,7 @@ class Blocker:
     def events_at(self, events: Sequence[Event], paths: frozenset[Path]) -> list[Event]:
         return [e for e in events if any(e.path[:k] in paths for k in range(1, len(e.path) + 1))]
 
-    def has_reuse(self, leaf: Leaf, row: Row) -> bool:
+    def has_reuse(self, leaf: RowPart, row: Row) -> bool:
         """Whether the leaf is a sum of products of what belongs to the row and of what is the same for all rows.
 
         A product needs nothing but its factors; of other sums, as of squares of differences, dots of rows are as fast.
@@ -257,7 +257,7 @@ class Blocker:
             return False
         return any(self.has_reuse_along(leaf, row, loop.index) for loop in row.nest)
 
-    def has_reuse_along(self, leaf: Leaf, row: Row, along: str) -> bool:
+    def has_reuse_along(self, leaf: RowPart, row: Row, along: str) -> bool:
         """The same for all rows that differ in the index `along`."""
         assert isinstance(leaf.stmt, ir.Accumulate)
         own = {*row.lets, *row.repeated}

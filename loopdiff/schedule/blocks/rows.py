@@ -17,7 +17,7 @@ Names = frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class RowPart:
     """A statement of a row that is moved as one, with the loops of the row around it."""
 
     path: Path
@@ -29,7 +29,7 @@ class Leaf:
         return isinstance(self.stmt, ir.Accumulate) and self.stmt.op == "add" and len(self.loops) >= 2
 
 
-Piece = tuple[Leaf, ...]
+Piece = tuple[RowPart, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,9 @@ class Row:
     loop: ir.Loop
     path: Path
     own: Privates
-    leaves: tuple[Leaf, ...]
-    lets: Mapping[str, Leaf]
-    repeated: Mapping[str, Leaf]
+    leaves: tuple[RowPart, ...]
+    lets: Mapping[str, RowPart]
+    repeated: Mapping[str, RowPart]
 
     @property
     def nest(self) -> tuple[ir.Loop, ...]:
@@ -86,17 +86,17 @@ def row_of(around: tuple[ir.Loop, ...], loop: ir.Loop, path: Path, own: Privates
     return Row(around, loop, path, own, rest, kept, {n: lets[n] for n in repeated})
 
 
-def leaves(body: tuple[ir.Stmt, ...], prefix: Path, loops: tuple[Path, ...]) -> Iterator[Leaf]:
+def leaves(body: tuple[ir.Stmt, ...], prefix: Path, loops: tuple[Path, ...]) -> Iterator[RowPart]:
     """Statements in textual order, those of nested loops one by one, conditions whole."""
     for number, stmt in enumerate(body):
         path = (*prefix, number)
         if isinstance(stmt, ir.Loop):
             yield from leaves(stmt.body, path, (*loops, path))
         else:
-            yield Leaf(path, stmt, loops)
+            yield RowPart(path, stmt, loops)
 
 
-def repeated_lets(lets: Mapping[str, Leaf], written: Names) -> Names:
+def repeated_lets(lets: Mapping[str, RowPart], written: Names) -> Names:
     """Lets that would take a buffer as large as the work, and those that are cheap and of values not `written`."""
     operations: dict[str, int] = {}
     for name, leaf in lets.items():
