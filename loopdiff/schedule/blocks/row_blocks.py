@@ -49,7 +49,7 @@ from loopdiff.mapping.lane_blocks import block_loop
 from loopdiff.model import tuning
 from loopdiff.passes.loops.distribution import upright
 from loopdiff.passes.storage.workspace import is_sized_outside
-from loopdiff.schedule.blocks.rows import RowPart, Piece, Row, row_of
+from loopdiff.schedule.blocks.rows import Piece, Row, RowPart, row_of
 from loopdiff.settings.requests import NOTHING, Requests
 
 ONE = integer(1)
