@@ -30,8 +30,9 @@ Launch plans of seven kernels of the suite for arguments of size M, and what ptx
 H200 (sm_90). Nothing here was measured: [what was](benchmarks_gpu.md). *Moved* is what a kernel reads from memory and
 writes there, each element once each way, but for arrays that the cache of 50 MB still has from the kernels before: it
 is empty where a sweep begins, and what was used least recently leaves it first. *At least* is that by 4.3 TB/s, or the
-operations by 34 TFLOP/s in float64 and 67 in float32, whichever is more, and 2.5 microseconds for each launch. The
-forward sweep is the primal that leaves what the reverse sweep needs, of mlp_rows two layers.
+operations by 34 TFLOP/s in float64 and 67 in float32, or those of one thread at 4 nanoseconds each, whichever is more,
+and 2.5 microseconds for each launch. The forward sweep is the primal that leaves what the reverse sweep needs, of
+mlp_rows two layers.
 
 Written by `examples/bench/gpu_plans.py`.
 """

@@ -18,9 +18,9 @@ from tests.gradients.interpreted import normal_form
 SLOW = Gpu("slow", bandwidth=1.0, f64=2.0, f32=4.0, cache=1e3, launch=100.0)
 
 
-def costs_for(function: Any, args: dict[str, Any]) -> list[Cost]:
+def costs_for(function: Any, args: dict[str, Any], gpu: Gpu = SLOW) -> list[Cost]:
     plan = launch_plan_of(normal_form(function, args), Style())
-    return costs_of(plan, Extents.of(list(args), list(args.values())), SLOW)
+    return costs_of(plan, Extents.of(list(args), list(args.values())), gpu)
 
 
 def scaled(x, y):
@@ -191,3 +191,17 @@ def test_rows_have_one_place_and_what_starts_at_zero_is_not_read() -> None:
     # Rows of all levels, and another list of as many; counts of the six bits of each digit.
     listed = 4 * size * 2 * (2 * (4 + 3 * 8) + 4 * 64 / 2048)
     assert sum(c.bytes for c in found) == pytest.approx(size * (8 + 24) + listed + levels * elements * 24, rel=0.02)
+
+
+def in_order(x, y):
+    t = 1.0
+    for i in range(x.shape[0]):
+        t = t * x[i] + 1.0
+    y[0] = t
+
+
+def test_a_thread_alone_waits_for_each_operation() -> None:
+    patient = Gpu("patient", bandwidth=1e6, f64=1e6, f32=1e6, cache=1e6, launch=100.0, waiting=4.0)
+    args = {"x": np.ones(1000), "y": np.ones(1)}
+    costs = [c for c in costs_for(in_order, args, patient) if c.operations > 10]
+    assert [c.nanoseconds for c in costs] == [pytest.approx(100.0 + 4.0 * 2000.0, rel=0.01)]
