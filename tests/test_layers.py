@@ -44,6 +44,7 @@ ROOMS = (
     "api",
     "testing",
     "cuda",
+    "scipy",
     "jax",
     "fuzz",
     "__main__",

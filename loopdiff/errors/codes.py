@@ -397,6 +397,12 @@ CODES: dict[str, Code] = {
         "What is kept between the sweeps must have a static size and a dtype that JAX has.",
         "decorate with `tape='recompute'`, or enable 64-bit types",
     ),
+    "LD360": Code(
+        "parameters that are no vector",
+        "SciPy's functions have one vector, which stands for parameters of a function made by `vectorize_grad`: for "
+        "numbers and arrays like those that were given for it.",
+        "`like=` the first values of the parameters, and vectors that `pack` makes",
+    ),
     # -- LD4xx: differentiation ----------------------------------------------------------------------------
     "LD353": Code(
         "rule that contradicts itself",
