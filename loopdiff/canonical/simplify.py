@@ -57,6 +57,8 @@ def simplify_stmt(stmt: ir.Stmt) -> tuple[ir.Stmt, ...]:
         case ir.If(cond=cond, then=(), orelse=orelse):
             negation = simplify_expr(ir.Apply(Op.NOT, (cond,), loc=cond.loc))
             return (replace(stmt, cond=negation, then=orelse, orelse=()),)
+        case ir.Loop(step=ir.Const(value=0)):  # nobody gets here: what stands before the loop has raised
+            return ()
         case ir.Loop(body=body) if cut(body) != body:
             return simplify_stmt(replace(stmt, body=cut(body)))
         case ir.Loop(lower=ir.Const(value=lower), upper=ir.Const(value=upper), step=ir.Const(value=step)):

@@ -16,7 +16,7 @@ from loopdiff.analysis.liveness import drop_dead_cell_stores
 from loopdiff.canonical.if_conversion import choices
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import linear
-from loopdiff.ir.build import nested, over_elements
+from loopdiff.ir.build import is_constant, nested, over_elements
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT, ScalarType
@@ -128,6 +128,8 @@ class Forwarding:
 
     def loop(self, stmt: ir.Loop, known: Known) -> tuple[tuple[ir.Stmt, ...], Known]:
         lower, upper, step = (replace_known(e, known) for e in stmt_exprs(stmt))
+        if is_constant(step, 0):  # nobody gets here: what stands before the loop has raised
+            return (), known
         if (
             is_inlined(lower, INT)
             and runs_once(lower, upper, step)

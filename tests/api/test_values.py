@@ -162,3 +162,23 @@ def test_arguments_and_directions_of_jvp_have_their_form() -> None:
     assert refusal(lambda: total.jvp(X, {}), ArgumentError).codes == ("LD302",)
     assert refusal(lambda: total.jvp((X,), X), ArgumentError).codes == ("LD344",)
     assert total.jvp([X], {"x": X})[1].result == 2.0 * total(X)
+
+
+def step_of_a_loop_before(x):
+    for i in range(1):
+        x[i] += 1.0
+    for j in range(0, 1, i):
+        x[j] = 0.0
+
+
+def step_of_nothing(x, n):
+    k = n - n
+    for j in range(0, 1, k):
+        x[j] = 0.0
+
+
+@pytest.mark.parametrize(("function", "args"), [(step_of_a_loop_before, ()), (step_of_nothing, (2,))])
+def test_steps_that_are_zero_for_certain_are_refused_when_the_loop_runs(function: Any, args: Any) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        vectorize_grad(function)(np.ones(2), *args)
+    assert caught.value.codes == ("LD330",)

@@ -233,6 +233,13 @@ def read_before_it_is_overwritten(c):
     return c.sum()
 
 
+def repeated_and_cut(x, y):
+    z = np.repeat(x, 2)[: len(x)]
+    for i in range(len(x)):
+        y[i] = z[len(x) - 1 - i]
+    return z.sum()
+
+
 def name_from_a_loop_that_never_runs(x, n):
     if n:
         return x @ x
@@ -446,5 +453,15 @@ ENTRIES = (
         oracle=lambda xp, x, n: {"result": xp.sum(x * x)},
         is_twin=True,
         notes="a cell that nothing writes was looked for in the reverse sweep, which does not have it",
+    ),
+    Entry(
+        name="repeated_and_cut",
+        function=repeated_and_cut,
+        make=lambda r: dict(x=r.random(5), y=np.zeros(5)),
+        wrt=("x",),
+        outputs=("y",),
+        oracle=lambda xp, x, y: {"result": xp.sum(xp.repeat(x, 2)[:5]), "y": xp.repeat(x, 2)[:5][::-1]},
+        is_twin=True,
+        notes="two nests were one kernel though the second reads what later iterations of the first write",
     ),
 )

@@ -478,3 +478,19 @@ def nothing_to_see(x, c):
 
 def test_a_function_that_does_nothing_that_anybody_sees() -> None:
     assert check(nothing_to_see, {"x": np.ones(3), "c": 2.0}).steps == ()
+
+
+def cut_after(x, y, t):
+    for i in range(x.shape[0]):
+        t[i // 2, i % 2] = x[i]
+    for i in range(x.shape[0]):
+        for j in range(2):
+            y[i] += t[i, j]
+
+
+def test_nests_stay_apart_where_later_iterations_write_what_is_read(x: np.ndarray) -> None:
+    """Of an array that nobody looks at, each iteration of the one nest would have had one of its own."""
+    for dead in (frozenset[str](), frozenset({"t"})):
+        plan = check(cut_after, {"x": x[0], "y": np.zeros(13), "t": np.zeros((13, 2))}, dead=dead)
+        assert grids(plan)[0] == ["i"]
+        assert "i_1" in grids(plan)[-1]

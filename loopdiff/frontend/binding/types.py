@@ -217,6 +217,9 @@ class Typing:
             return converted(expr, args, max(joined, Kind.WEAK)), Kind.BOOL
         if joined is Kind.BOOL and op in (Op.ADD, Op.SUB, Op.MUL) and len(args) == 2:
             return self.boolean_arithmetic(expr, args)
+        if joined is Kind.BOOL and op is Op.NEG and self.is_numpy_boolean(expr.args[0]):
+            message = "`-` of a boolean is a number in Python, and NumPy has none"
+            return self.refuse("LD212", message, expr.loc, "write `not a`, `~a` of an array, or `-int(a)`")
         if joined is Kind.BOOL and op in (Op.MIN, Op.MAX):
             return replace(expr, op=Op.AND if op is Op.MIN else Op.OR, args=tuple(a for a, _ in args)), Kind.BOOL
         kind = max(joined, Kind.WEAK if INFO[op].result == "float" else Kind.INT)

@@ -5,9 +5,10 @@
     for i in range(n): t += y[i] * w[i]                     t += y[i] * w[i]
 
 Two nests over the same range become one if its iterations are independent still, and no axis of a grid is lost: then no
-iteration of the second nest needs anything of the first one but from the same iteration. What stands between them moves
-ahead where it has nothing to do with the first. Nests that check something stay apart from those after them, which
-begin when all threads have found it true.
+iteration of the second nest needs anything of the first one but from the same iteration. That is not so of what each
+iteration of the one nest then has for itself, so that they stay apart if the second reads there what the first has
+written. What stands between them moves ahead where it has nothing to do with the first. Nests that check something stay
+apart from those after them, which begin when all threads have found it true.
 """
 
 from __future__ import annotations
@@ -43,11 +44,11 @@ class Fuser:
     may_reassociate: bool
     mapper: GridMapper | None = None
 
-    def grid(self, stmt: ir.Loop, path: Path) -> Grid | None:
+    def mapped(self, stmt: ir.Loop, path: Path) -> Mapped | None:
         if self.mapper is None:
             self.mapper = GridMapper(build_model(self.ls), self.dead, self.may_reassociate, self.requests)
         found = self.mapper.mapped(stmt, path)
-        return found.grid if isinstance(found, Mapped) else None
+        return found if isinstance(found, Mapped) else None
 
     def block(self, prefix: Path) -> None:
         """Put nests together in the block at `prefix`, and in those inside it."""
@@ -57,7 +58,7 @@ class Fuser:
             if isinstance(stmt, ir.Loop):
                 if self.fused(prefix, place):
                     continue
-                if may_hold_neighbours(stmt.body) and self.grid(stmt, (*prefix, place)) is None:
+                if may_hold_neighbours(stmt.body) and self.mapped(stmt, (*prefix, place)) is None:
                     self.block((*prefix, place))
             place += 1
 
@@ -82,18 +83,19 @@ class Fuser:
             return False
         if any(isinstance(s, ir.Require) for s in all_statements(first.body)):
             return False
-        one, two = self.grid(first, (*prefix, place)), self.grid(second, (*prefix, other))
-        if one is None or two is None or one.copies or two.copies or len(one.axes) != len(two.axes):
+        one, two = self.mapped(first, (*prefix, place)), self.mapped(second, (*prefix, other))
+        if one is None or two is None or one.grid.copies or two.grid.copies or depth(one) != depth(two):
             return False
-        both = together(first, second, axes_of(one), axes_of(two))
+        both = together(first, second, axes_of(one.grid), axes_of(two.grid))
         if both is None:
             return False
         before, mapper = self.ls, self.mapper
         new = {(*prefix, place): (), (*prefix, other): (both,)}
         self.ls = replace(before, body=exchanged(before.body, new))
         self.mapper = None
-        grid = self.grid(both, (*prefix, place + len(between)))
-        if grid is not None and len(grid.axes) == len(one.axes):
+        found = self.mapped(both, (*prefix, place + len(between)))
+        shared = touched_arrays((first,)) & touched_arrays((second,)) - filled_anew(two)
+        if found is not None and depth(found) == depth(one) and not shared & own_names(found):
             return True
         self.ls, self.mapper = before, mapper
         return False
@@ -116,6 +118,20 @@ def may_hold_neighbours(body: tuple[ir.Stmt, ...]) -> bool:
     return sum(isinstance(s, ir.Loop) for s in body) > 1 or any(
         isinstance(s, ir.Loop | ir.If) and may_hold_neighbours(children(s)) for s in body
     )
+
+
+def depth(found: Mapped) -> int:
+    return len(found.grid.axes)
+
+
+def own_names(found: Mapped) -> Names:
+    """Cells and arrays that each iteration has for itself."""
+    return frozenset((*found.cells, *found.grid.arrays))
+
+
+def filled_anew(found: Mapped) -> Names:
+    """Those of which an iteration reads nothing that it has not written."""
+    return own_names(found) - frozenset(found.grid.zero)
 
 
 def axes_of(grid: Grid) -> Names:
