@@ -5,11 +5,13 @@ Those of the suite, each fifth program, and the one that spills; `test_emulated`
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import nullcontext
+from typing import Any
 
 import pytest
 
@@ -53,7 +55,7 @@ def test_instructions_are_those_that_numbas_own_passes_give(name: str, monkeypat
 
     monkeypatch.setattr(Marks, "mark", lambda *_, **__: None)
     found = [made.compiled.ptx for plan in plans_of(name) for made in own_kernels(plan)]
-    monkeypatch.setattr(compiler, "direct_compiler", nullcontext)
+    monkeypatch.setattr(compiler, "direct_compiler", lambda kernel: nullcontext())
     usual = [made.compiled.ptx for plan in plans_of(name) for made in own_kernels(plan)]
     assert found != usual
     assert [instructions(ptx).keys() for ptx in found] == [instructions(ptx).keys() for ptx in usual]
@@ -82,3 +84,27 @@ def sums_by_shuffles(made: Made) -> bool:
 
 def test_the_suite_is_there() -> None:
     assert {e.name for e in SUITE} <= {e.name for e in WITHOUT_RULES}
+
+
+def test_what_is_known_of_the_arrays_of_kernels_is_not_of_functions_that_they_call(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of a sort, whose functions go through the same arrays after each other, nothing is read as a constant; of a
+    kernel of its own only what is stored meanwhile."""
+    from loopdiff.backends.cuda.aliasing import Arrays
+
+    seen: list[tuple[str, frozenset[str]]] = []
+    usual = Arrays.of.__func__  # pyright: ignore[reportFunctionMemberAccess]
+
+    def of(cls: type[Arrays], tree: ast.FunctionDef, kinds: Any) -> Arrays:
+        found = usual(cls, tree, kinds)
+        seen.append((tree.name, found.read | found.written))
+        return found
+
+    monkeypatch.setattr(Arrays, "of", classmethod(of))
+    for plan in plans_of("weighted_histogram"):
+        for _ in compiled_kernels(plan):
+            pass
+    known = {name: arrays for name, arrays in seen}
+    assert {name for name, arrays in known.items() if arrays} <= {n for n in known if "weighted_histogram" in n}
+    assert any(known.values())

@@ -4,6 +4,8 @@ Calls refuse arguments that overlap one that is written, and arrays of a functio
 follows a store could not be read before it: threads would wait for memory once for each iteration of a loop. Elements
 that nobody writes come through the cache for constants where there are stores, as in CUDA C++ those of pointers to
 constants that are `__restrict__`.
+
+That is so of kernels, which get each array once, and not of the functions that they call.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class CompiledKernel:
 
 def compile_kernel(kernel: Callable[..., Any], signature: tuple[types.Type, ...]) -> CompiledKernel:
     """The Python function `kernel` for arguments of these types."""
-    with direct_compiler():
+    with direct_compiler(kernel):
         found, _ = cuda.compile(
             kernel, types.void(*signature), device=False, abi="numba", cc=CAPABILITY, output="ptx", fastmath=False
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import importlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -28,12 +28,17 @@ machinery: Any = importlib.import_module(f"{cuda.__name__}.core.compiler_machine
 passes: Any = importlib.import_module(f"{cuda.__name__}.core.typed_passes")
 
 
+KERNELS: list[Callable[..., Any] | None] = [None]  # that are being compiled
+
+
 class DeviceLowering(Lowering, lowering.CUDALower):
     """numba-cuda's lowering, of a tree; of that of a kernel LLVM is told what its arrays have in common."""
 
     def init(self) -> None:
         super().init()
-        kinds = dict(zip(self.fndesc.args, self.fndesc.argtypes, strict=True))
+        # What a function is given by a kernel may be one array twice, or written before by another function.
+        is_kernel = self.func_ir.func_id.func is KERNELS[-1]
+        kinds = dict(zip(self.fndesc.args, self.fndesc.argtypes, strict=True)) if is_kernel else {}
         self.marks = Marks(self.module, Arrays.of(self.tree, kinds))
         self.stores = True  # whether the loop around writes elements
 
@@ -120,12 +125,15 @@ class DirectCompiler(compiler.CUDACompiler):
 
 
 @contextmanager
-def direct_compiler() -> Iterator[None]:
-    """Whatever numba-cuda compiles meanwhile, it does with `DirectCompiler`: nobody can hand it another one."""
+def direct_compiler(kernel: Callable[..., Any]) -> Iterator[None]:
+    """Whatever numba-cuda compiles meanwhile for `kernel`, it does with `DirectCompiler`: nobody can hand it another
+    one."""
     with lock:
         usual = compiler.CUDACompiler
         compiler.CUDACompiler = DirectCompiler
+        KERNELS.append(kernel)
         try:
             yield
         finally:
+            KERNELS.pop()
             compiler.CUDACompiler = usual
