@@ -133,21 +133,25 @@ def value_of(part: Vector, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class OfVector:
-    """A function with the parameters `names` in a vector, and the others `fixed`."""
+    """A function with the parameters `names` in a vector, and the others `fixed`, which stand at those `places` among
+    its arguments. Without a `packing` the one parameter is the vector."""
 
     f: Differentiable[Any, Any]
     names: tuple[str, ...]
-    fixed: dict[str, Any]
+    fixed: tuple[Any, ...]
+    places: tuple[int, ...]
     packing: Packing | None
 
     def packing_for(self, vector: Vector) -> Packing:
         return self.packing or Packing.like((np.asarray(vector, np.float64),))
 
+    def unpacked(self, vector: Vector) -> tuple[Any, ...]:
+        return (np.array(vector, np.float64),) if self.packing is None else self.packing.unpacked(vector)
+
     def arguments(self, vector: Vector) -> tuple[Any, ...]:
         """Those of the function, in order."""
-        found = dict(zip(self.names, self.packing_for(vector).unpacked(vector), strict=True))
-        known = {**self.fixed, **found}
-        return tuple(known[n] for n in self.f.signature.parameters if n in known)
+        known = (*self.unpacked(vector), *self.fixed)
+        return tuple([known[k] for k in self.places])
 
     def direction(self, vector: Vector) -> dict[str, Any]:
         """A vector as directions of the parameters."""
@@ -155,6 +159,8 @@ class OfVector:
 
     def flat(self, vector: Vector, record: Any) -> Vector:
         """What a record has for the parameters, as a vector."""
+        if self.packing is None:
+            return np.asarray(getattr(record, self.names[0]), np.float64)
         return self.packing_for(vector).packed(tuple(getattr(record, n) for n in self.names))
 
 
@@ -187,7 +193,8 @@ def function_of(f: Any, fixed: tuple[Any, ...], wrt: Wrt, like: Any) -> OfVector
         raise ArgumentError(reject("LD360", message, NOWHERE, f"like=({', '.join(chosen)}), with their first values"))
     values = None if like is None else (like,) if len(chosen) == 1 else tuple(like)
     packing = None if values is None else Packing.like(values)
-    return OfVector(f, chosen, dict(zip(others, fixed, strict=False)), packing)
+    given = [*chosen, *others[: len(fixed)]]
+    return OfVector(f, chosen, fixed, tuple(given.index(n) for n in known if n in given), packing)
 
 
 # -- what SciPy calls ----------------------------------------------------------------------------------------
@@ -205,7 +212,7 @@ class Packed:
     def unpack(self, vector: Vector) -> Any:
         """The parameters that stand in a vector, as they were given: a tuple if there are several. Raises ArgumentError
         (LD360)."""
-        found = self.function.packing_for(vector).unpacked(vector)
+        found = self.function.unpacked(vector)
         return found[0] if len(found) == 1 else tuple(found)
 
 
@@ -269,15 +276,11 @@ class VectorField:
     def __init__(self, f: Any, fixed: tuple[Any, ...]) -> None:
         self.f, self.fixed = f, fixed
         self.state = names_of(f)[1]
-
-    def at(self, t: float) -> Residuals:
-        first, *_ = names_of(self.f)
-        made = function_of(self.f, (float(t), *self.fixed), self.state, None)
-        assert first in made.fixed
-        return Residuals(made)
+        function_of(f, (0.0, *fixed), self.state, None)  # which refuses other arguments
 
     def __call__(self, t: float, y: Vector) -> Vector:
-        return self.at(t)(y)
+        return np.asarray(self.f(float(t), np.array(y, np.float64), *self.fixed), np.float64)
 
     def jac(self, t: float, y: Vector) -> NDArray[np.float64]:
-        return self.at(t).jac(y)
+        """The derivative of the right side by the state, with a row for each of its numbers."""
+        return Residuals(function_of(self.f, (float(t), *self.fixed), self.state, None)).jac(y)
