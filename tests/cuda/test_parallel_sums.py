@@ -53,6 +53,22 @@ def test_windows_over_two_axes_under_a_condition(rng: np.random.Generator) -> No
     assert axes(plan) == [2]
 
 
+def window_of_a_row(x, w, y, begin):
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            for p in range(j, w.shape[0]):
+                y[i + p, j] += w[p] * x[i, j]
+    for i in range(x.shape[0]):
+        for p in range(begin[0], w.shape[0]):
+            y[i + p, 0] += w[p] * x[i, 0]
+
+
+def test_windows_that_other_loops_or_data_begin(rng: np.random.Generator) -> None:
+    args = {"x": rng.random((4, 3)), "w": rng.random(3), "y": np.zeros((8, 3))}
+    check(window_of_a_row, {**args, "begin": np.array([1])})
+    check(window_of_a_row, {**args, "x": np.zeros((0, 3)), "begin": np.zeros(0, np.int64)})
+
+
 def read_too(x, w, y):
     for i in range(x.shape[0]):
         for p in range(w.shape[0]):

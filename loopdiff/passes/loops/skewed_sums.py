@@ -63,15 +63,22 @@ def partners(loop: ir.Loop) -> Iterator[tuple[ir.Loop, int]]:
     if len(places) != 1 or any(loop.index not in indices_in(*t.subscripts) for t in targets):
         return
     (place,) = places
-    inner = loop
+    inner, between = loop, {loop.index}
     while len(inner.body) == 1 and isinstance(inner.body[0], ir.Loop):
         inner = inner.body[0]
         if loop.index in indices_in(inner.lower, inner.upper):
             return
         rest = folded(sub(place, add(ir.Index(loop.index), ir.Index(inner.index))), INT)
         is_sum = all(coefficient(place, p.index) == 1 for p in (loop, inner))
-        if is_sum and isinstance(rest, ir.Const) and not bounds(inner.body, inner.index):
+        if is_sum and isinstance(rest, ir.Const) and not bounds(inner.body, inner.index) and is_fixed(inner, between):
             yield inner, int(rest.value)
+        between.add(inner.index)
+
+
+def is_fixed(loop: ir.Loop, between: set[str]) -> bool:
+    """Whether a loop begins and ends at numbers that are there before the loops `between`, whether these run or not."""
+    parts = [e for b in (loop.lower, loop.upper) for e in subexprs(b)]
+    return not any(isinstance(e, ir.Load) or (isinstance(e, ir.Index) and e.name in between) for e in parts)
 
 
 def bounds(body: tuple[ir.Stmt, ...], index: str) -> bool:

@@ -20,6 +20,7 @@ from loopdiff.backends.cuda.text.warps import WarpText
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer
 from loopdiff.ir.types import INT, ArrayType, ScalarType
+from loopdiff.ir.walk import subexprs
 from loopdiff.mapping.grids import AXES, BUSY, COPIED, MOST_AXES, MOST_COPIES, Axis, Grid
 from loopdiff.mapping.launches import Launch, LaunchPlan
 from loopdiff.mapping.update_lists import CACHED, LISTED, PLACE
@@ -101,11 +102,11 @@ class GridEmitter(ScalarEmitter, Generic[AnyTarget]):
             self.lines(self.target.launch(kernel, ["1", "1", "1"], kernel.params, []))
             return
         self.look_first(e for a in launch.grid.axes for e in (a.lower, a.upper))
+        counts: list[str] = []
         for axis, text in zip(launch.grid.axes, kernel.axes, strict=True):
-            self.writer.line(f"{text.lower} = {self.expr(axis.lower)}")
-            self.writer.line(f"{text.count} = {self.expr(trip_count(axis.span))}")
-        counts = [a.count for a in kernel.axes]
-        with self.writer.block(f"if {' and '.join(f'{c} > 0' for c in counts)}:"):
+            self.ends_of_axis(axis, text, counts)
+            counts.append(text.count)
+        with self.writer.block(f"if {are_some(counts)}:"):
             self.refuse_large(kernel)
             known = [u for u in kernel.lists if u.most is not None]
             if known:
@@ -116,6 +117,22 @@ class GridEmitter(ScalarEmitter, Generic[AnyTarget]):
             with self.writer.block("else:"):
                 for array in launch.grid.starts:
                     self.clear(array, self.types.arrays[array].element)
+
+    def ends_of_axis(self, axis: Axis, text: AxisText, before: list[str]) -> None:
+        """Lines for where an axis begins and how many iterations it has; data that say so may not be there unless all
+        axes `before` have some."""
+        lines = [
+            f"{text.lower} = {self.expr(axis.lower)}",
+            f"{text.count} = {self.expr(trip_count(axis.span))}",
+        ]
+        is_data = any(isinstance(e, ir.Load) for b in (axis.lower, axis.upper) for e in subexprs(b))
+        if not before or not is_data:
+            self.lines(lines)
+            return
+        with self.writer.block(f"if {are_some(before)}:"):
+            self.lines(lines)
+        with self.writer.block("else:"):
+            self.lines((f"{text.lower} = 0", f"{text.count} = 0"))
 
     def launch_grid(self, kernel: Kernel, counts: list[str]) -> None:
         grid = kernel.launch.grid
@@ -354,6 +371,11 @@ def ends_of(axis: AxisText) -> tuple[str, str]:
     """The lowest and the highest index of an axis."""
     last = f"{axis.lower} + ({axis.count} - 1) * ({axis.step})"
     return (last, axis.lower) if axis.step < 0 else (axis.lower, last)
+
+
+def are_some(counts: list[str]) -> str:
+    """Whether each of the counts is more than zero."""
+    return " and ".join(f"{count} > 0" for count in counts)
 
 
 def along_grid(counts: list[str]) -> list[str]:
