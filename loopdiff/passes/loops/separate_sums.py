@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from loopdiff.canonical.invariant_motion import is_total
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_unit_step
 from loopdiff.ir.names import NameSupply, supply
@@ -84,5 +85,11 @@ def inside(stmt: ir.Stmt) -> ir.Stmt:
 
 def may_run_first(loop: ir.Loop, cond: ir.Expr) -> bool:
     """Whether the bounds of a loop may be asked for where a condition does not hold, and that in each iteration."""
-    bounds = [e for b in (loop.lower, loop.upper, loop.step) for e in subexprs(b)]
-    return loop.index not in indices_in(cond) and not any(isinstance(e, ir.Load | ir.Var) for e in bounds)
+    bounds = (loop.lower, loop.upper)
+    is_known = not any(isinstance(e, ir.Var) for b in bounds for e in subexprs(b))
+    return is_known and loop.index not in indices_in(cond) and all(map(is_always_there, bounds))
+
+
+def is_always_there(bound: ir.Expr) -> bool:
+    """Whether a bound can be asked for ahead of what is around its loop: it is no element, and raises nothing."""
+    return not any(isinstance(e, ir.Load) or (isinstance(e, ir.Apply) and not is_total(e)) for e in subexprs(bound))

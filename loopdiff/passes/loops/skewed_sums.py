@@ -33,7 +33,7 @@ from loopdiff.ir.walk import (
     subexprs,
     substitute,
 )
-from loopdiff.passes.loops.separate_sums import only_sums
+from loopdiff.passes.loops.separate_sums import is_always_there, only_sums
 
 
 def skew_sums(ls: ir.LoopSet) -> ir.LoopSet:
@@ -77,8 +77,7 @@ def partners(loop: ir.Loop) -> Iterator[tuple[ir.Loop, int]]:
 
 def is_fixed(loop: ir.Loop, between: set[str]) -> bool:
     """Whether a loop begins and ends at numbers that are there before the loops `between`, whether these run or not."""
-    parts = [e for b in (loop.lower, loop.upper) for e in subexprs(b)]
-    return not any(isinstance(e, ir.Load) or (isinstance(e, ir.Index) and e.name in between) for e in parts)
+    return not between & indices_in(loop.lower, loop.upper) and all(map(is_always_there, (loop.lower, loop.upper)))
 
 
 def bounds(body: tuple[ir.Stmt, ...], index: str) -> bool:
