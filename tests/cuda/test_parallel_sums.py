@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 
 from loopdiff import vectorize_grad
+from loopdiff.backends.cpu.compile import Style
+from loopdiff.backends.cuda.compile import emulated_text
 from loopdiff.mapping.launches import Launch, all_steps
 from loopdiff.model import tuning
 from tests.cuda.test_grid import check, grids
@@ -257,3 +260,66 @@ def test_parts_of_two_loops(rng: np.random.Generator, parts: int, monkeypatch: p
     for shape in ((3, 5), (1, 7), (7, 1), (0, 4), (4, 0)):
         args = {"g": rng.random((*shape, 2)), "x": rng.random((*shape, 3)), "w": rng.random((2, 3))}
         check(summed, args)
+
+
+def protected(g, h, w, m, n):
+    for a in range(g.shape[1]):
+        for k in range(g.shape[0]):
+            if a < w.shape[0] and h[k] > 0.0:
+                w[a] += g[k, a] * h[k]
+    for a in range(w.shape[0]):
+        for k in range(g.shape[0]):
+            if m > 0:
+                for c in range(n // m):
+                    w[a] += g[k, a] * h[k] * c
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_conditions_protect_the_elements_of_sums_in_parts(
+    rng: np.random.Generator, parts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """NumPy raises for elements that are not there, and Python for quotients."""
+    monkeypatch.setattr(tuning, "SUM_PARTS", parts)
+    monkeypatch.setattr(tuning, "PART_TERMS", 1)
+    for m in (0, 2):
+        check(protected, {"g": rng.random((5, 4)), "h": rng.standard_normal(5), "w": rng.random(2), "m": m, "n": 5})
+
+
+def halves(g, w):
+    for i in range(g.shape[1]):
+        for k in range(g.shape[0]):
+            if i % 2 == 0:
+                w[i // 2] += g[k, i]
+
+
+def test_threads_leave_elements_alone_that_they_add_nothing_to(rng: np.random.Generator) -> None:
+    """Those of odd numbers have none: they would race with others for theirs."""
+    plan = check(halves, {"g": rng.random((40, 5)), "w": rng.random(3)})
+    assert max(axes(plan)) == 2
+    lines = [line.strip() for line in emulated_text(plan, Style(), cache=False).splitlines()]
+    added = [before for before, line in pairwise(lines) if line.startswith("w[np.uint64(i // 2)] +=")]
+    assert added == ["elif w_terms > 0.0:", "if w_terms > 0.0:"]
+
+
+def of_a_quotient(x, w, y, n, m):
+    for i in range(x.shape[0]):
+        for j in range(w.shape[0]):
+            if m > 0:
+                for c in range(n // m):
+                    y[i, c] += w[j] * x[i]
+
+
+@pytest.mark.parametrize("m", [0, 2])
+def test_conditions_protect_bounds(rng: np.random.Generator, m: int) -> None:
+    check(of_a_quotient, {"x": rng.random(3), "w": rng.random(4), "y": rng.random((3, 5)), "n": 5, "m": m})
+
+
+def with_bounds_between(x, w, y):
+    for i in range(x.shape[0]):
+        for q in range(w.shape[0]):
+            for p in range(q, w.shape[1]):
+                y[i + p] += w[q, p] * x[i]
+
+
+def test_places_whose_range_depends_on_a_loop_between(rng: np.random.Generator) -> None:
+    check(with_bounds_between, {"x": rng.random(4), "w": rng.random((3, 5)), "y": rng.random(9)})

@@ -14,16 +14,27 @@ adds to the elements itself ("split-K" of matrix products).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 
 from loopdiff.analysis.polyhedral.model import trip_count
+from loopdiff.errors import Span
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, at_least_one, compare, floordiv, integer, mul, natural, sub, zeroed
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64, ArrayType
-from loopdiff.ir.walk import all_statements, loads_of, map_accesses, statements, written_access
+from loopdiff.ir.walk import (
+    all_statements,
+    loads_of,
+    map_accesses,
+    map_body,
+    map_stmt_exprs,
+    statements,
+    substitute,
+    written_access,
+)
 from loopdiff.mapping.grids import AXES, MOST_AXES, Axis, Grid
 from loopdiff.mapping.launches import HostIf, Launch, LaunchPlan, OnHost, Step, map_launches
 from loopdiff.model import tuning
@@ -33,6 +44,23 @@ from loopdiff.schedule.gpu.launch_planner import wishes_for
 from loopdiff.settings.requests import Requests
 
 Names = frozenset[str]
+Cells = Mapping[ir.Access, ir.Access]
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """A sum into an element, which starts there at zero or not; `runs` says when anything is added, if that is known.
+
+    Others count what is added: an element that nothing is added to may not be there, or be that of another thread.
+    """
+
+    target: ir.Access
+    is_started: bool
+    runs: ir.Expr | None
+
+    @property
+    def is_counted(self) -> bool:
+        return self.runs is None and not self.is_started
 
 
 def split_sums(plan: LaunchPlan, requests: Requests) -> LaunchPlan:
@@ -72,55 +100,70 @@ class Splitter:
         is_known = all(map(is_extent, counts)) and all(is_on_host(e, inside) for e in (loop.lower, loop.upper))
         is_dense = all(p.step == integer(1) for p in (loop, *(a.loop for a in grid.axes)))
         targets = self.targets(launch, loop) if is_known and is_dense else ()
-        around = [p for s in statements(loop.body) if isinstance(s.stmt, ir.Accumulate) for p in s.loops]
-        runs = runs_all(loop, around) if targets and not starts - set(targets) else None
-        if runs is None:
+        if not targets or starts - set(targets):
             return (launch,)
-        is_started = {t: t in starts for t in targets}
-        return self.in_parts(launch, grid, loop, is_started, [natural(n) for n in counts], runs)
+        sums = [Sum(t, t in starts, when_there(loop, t)) for t in targets]
+        return self.in_parts(launch, grid, loop, sums, [natural(n) for n in counts])
 
     def in_parts(
-        self,
-        launch: Launch,
-        grid: Grid,
-        loop: ir.Loop,
-        targets: dict[ir.Access, bool],
-        counts: list[ir.Expr],
-        runs: ir.Expr,
+        self, launch: Launch, grid: Grid, loop: ir.Loop, sums: list[Sum], counts: list[ir.Expr]
     ) -> tuple[Step, ...]:
-        """The sum over `loop` into `targets`, for so many iterations along each axis; true: it starts there at zero.
-        Others may not be there unless the loop `runs`, and those inside."""
+        """The `sums` over `loop`, for so many iterations along each axis."""
+        loc = loop.loc
         most = most_parts(counts)
         wanted = ir.Apply(Op.MIN, (most, parts_by_terms(loop)))
         number = self.cell("parts", "int64")
         several = compare(Op.GE, ir.Load(number), integer(2))
-        part = ir.Loop(self.names.fresh("part"), integer(0), ir.Load(number), integer(1), (), loc=loop.loc)
+        part = ir.Loop(self.names.fresh("part"), integer(0), ir.Load(number), integer(1), (), loc=loc)
         cutting, cut = self.cut(loop, number, wanted, ir.Index(part.index))
-        totals = {t: self.cell(f"{t.array}_total", self.dtype(t)) for t in targets}
+        totals = {s.target: self.cell(f"{s.target.array}_total", self.dtype(s.target)) for s in sums}
+        terms = {s.target: self.cell(f"{s.target.array}_terms", self.dtype(s.target)) for s in sums if s.is_counted}
         place = (ir.Index(part.index), *(sub(ir.Index(a.loop.index), a.lower) for a in grid.axes))
         extents = (ir.Select(compare(Op.GE, most, integer(2)), most, integer(0)), *counts)
-        parts = {t: ir.Access(self.part_array(t, extents), place) for t in targets}
-        inner = map_accesses(lambda a: totals.get(a, a), cut)
-        clears = tuple(ir.Assign(t, ir.Const(0.0, F64), loc=loop.loc) for t in totals.values())
-        kept = tuple(ir.Assign(parts[t], ir.Load(total), loc=loop.loc) for t, total in totals.items())
-        begun = tuple(ir.Assign(t, ir.Load(total), loc=loop.loc) for t, total in totals.items() if targets[t])
-        added = tuple(
-            ir.Accumulate("add", t, ir.Load(total), loc=loop.loc) for t, total in totals.items() if not targets[t]
-        )  # fmt: skip
-        together = tuple(ir.Accumulate("add", t, ir.Load(p), loc=loop.loc) for t, p in parts.items())
-        head, cells = launch.body[:-1], (*launch.cells, *(t.array for t in totals.values()))
+        made = [*totals.items(), *terms.items()]
+        parts = {cell: ir.Access(self.part_array(t, extents), place) for t, cell in made}
+        (counted,) = map_body((cut,), lambda stmt: with_count(stmt, terms))
+        inner = map_accesses(lambda a: totals.get(a, a), counted)
+        clears = [ir.Assign(cell, ir.Const(0.0, F64), loc=loc) for cell in parts]
+        kept = tuple(ir.Assign(own, ir.Load(cell), loc=loc) for cell, own in parts.items())
+        begun = [ir.Assign(s.target, ir.Load(totals[s.target]), loc=loc) for s in sums if s.is_started]
+        later = grouped([s for s in sums if not s.is_started], totals, terms, loc)
+        head, cells = launch.body[:-1], (*launch.cells, *(cell.array for cell in parts))
         lets = tuple(s for s in head if isinstance(s, ir.Let))
-        rest = (ir.If(runs, added, loc=loop.loc),) if added else ()
-        ends = ir.If(several, kept, (*begun, *rest), loc=loop.loc)
         partial = Grid((Axis(part, part.lower, part.upper), *grid.axes))
-        finish = Launch((*head, ir.If(runs, (replace(part, body=together),), loc=loop.loc)), (), grid, lets=launch.lets)
+        ends = ir.If(several, kept, (*begun, *later), loc=loc)
         in_parts = replace(launch, body=(*lets, *clears, inner, ends), cells=cells, grid=partial)
+        finish = self.finish(launch, part, sums, totals, terms, parts)
         if len(grid.axes) < AXES:
-            asked = ir.If(several, (loop,), (), loc=loop.loc)
+            asked = ir.If(several, (loop,), (), loc=loc)
             return (*cutting, in_parts, HostIf(asked, (finish,), (), "there are several parts"))
         # With one more axis a kernel has fewer that may be tiled, and there are mostly threads enough.
-        asked = ir.If(several, (loop,), (loop,), loc=loop.loc)
+        asked = ir.If(several, (loop,), (loop,), loc=loc)
         return (*cutting, HostIf(asked, (in_parts, finish), (launch,), "there are several parts"))
+
+    def finish(
+        self, launch: Launch, part: ir.Loop, sums: list[Sum], totals: Cells, terms: Cells, parts: Cells
+    ) -> Launch:
+        """The kernel that adds up the `parts` of totals, and of the numbers of their terms."""
+        by_number = [s for s in sums if s.is_counted]
+        whole = [s for s in sums if not s.is_counted]
+        values = {s.target: parts[totals[s.target]] for s in whole}
+        body = []
+        for stmt in grouped(whole, values, {}, part.loc):
+            index = part.index if not body else self.names.fresh(part.index)
+            match stmt:
+                case ir.If(then=then):
+                    body.append(replace(stmt, then=(within(part, index, then),)))
+                case _:
+                    body.append(within(part, index, (stmt,)))
+        cells = [cell for s in by_number for cell in (totals[s.target], terms[s.target])]
+        if cells:
+            index = part.index if not body else self.names.fresh(part.index)
+            added = tuple(ir.Accumulate("add", cell, ir.Load(parts[cell]), loc=part.loc) for cell in cells)
+            body += [*(ir.Assign(cell, ir.Const(0.0, F64), loc=part.loc) for cell in cells), within(part, index, added)]
+            body += grouped(by_number, totals, terms, part.loc)
+        names = tuple(cell.array for cell in cells)
+        return Launch((*launch.body[:-1], *body), names, launch.grid, lets=launch.lets)
 
     def cut(
         self, loop: ir.Loop, number: ir.Access, wanted: ir.Expr, part: ir.Expr
@@ -179,6 +222,36 @@ class Splitter:
         is_all = all(t in found or t.array in launch.cells for t in written)
         kinds = ir.Let | ir.Loop | ir.If | ir.Assign | ir.Accumulate
         return tuple(found) if is_all and all(isinstance(s, kinds) for s in inside) else ()
+
+
+def when_there(loop: ir.Loop, target: ir.Access) -> ir.Expr | None:
+    """When iterations of `loop` add to the target; None if that depends on what is inside."""
+    sites = [s for s in statements(loop.body) if isinstance(s.stmt, ir.Accumulate) and s.stmt.target == target]
+    return runs_all(loop, sites[0].loops) if len(sites) == 1 and not sites[0].is_conditional else None
+
+
+def with_count(stmt: ir.Stmt, terms: Cells) -> tuple[ir.Stmt, ...]:
+    """A statement, with what it adds to one of the targets of `terms` counted."""
+    if not isinstance(stmt, ir.Accumulate) or stmt.target not in terms:
+        return (stmt,)
+    return stmt, ir.Accumulate("add", terms[stmt.target], ir.Const(1.0, F64), loc=stmt.loc)
+
+
+def grouped(sums: list[Sum], values: Cells, terms: Cells, loc: Span) -> list[ir.Stmt]:
+    """Sums get their `values`, those with the same condition in one statement."""
+    found: dict[ir.Expr | None, list[ir.Stmt]] = {}
+    for s in sums:
+        asked = compare(Op.GT, ir.Load(terms[s.target]), ir.Const(0.0, F64)) if s.target in terms else s.runs
+        added = ir.Accumulate("add", s.target, ir.Load(values[s.target]), loc=loc)
+        found.setdefault(asked, []).append(added)
+    return [s for k, stmts in found.items() for s in (stmts if k is None else [ir.If(k, tuple(stmts), loc=loc)])]
+
+
+def within(part: ir.Loop, index: str, body: tuple[ir.Stmt, ...]) -> ir.Loop:
+    """The loop over parts around statements, with an index of its own."""
+    moved = {ir.Index(part.index): ir.Index(index)}
+    inside = (map_stmt_exprs(lambda e: substitute(e, moved), s) for s in body)
+    return replace(part, index=index, body=tuple(inside))
 
 
 def most_parts(counts: list[ir.Expr]) -> ir.Expr:
