@@ -11,6 +11,7 @@ import pytest
 from loopdiff import vectorize_grad
 from loopdiff.backends.cpu.compile import Style
 from loopdiff.backends.cuda.compile import emulated_text
+from loopdiff.ir import nodes as ir
 from loopdiff.mapping.launches import Launch, all_steps
 from loopdiff.model import tuning
 from tests.cuda.test_grid import check, grids
@@ -323,3 +324,23 @@ def with_bounds_between(x, w, y):
 
 def test_places_whose_range_depends_on_a_loop_between(rng: np.random.Generator) -> None:
     check(with_bounds_between, {"x": rng.random(4), "w": rng.random((3, 5)), "y": rng.random(9)})
+
+
+def of_one_step(x, y, steps):
+    for t in range(steps):
+        for i in range(x.shape[0]):
+            c = 0.0
+            for k in range(x.shape[1]):
+                c = 0.5 * c + x[i, k]
+                y[t, i, k] += c
+                y[t, i + 1, k] += 2.0 * c
+        for i in range(x.shape[0]):
+            x[i, 0] = y[t, i, 0]
+
+
+def test_only_what_a_step_adds_to_is_brought_back_after_it(rng: np.random.Generator) -> None:
+    """All of `y` after each step would take the square of their number; steps need no place where nothing is added."""
+    plan = check(of_one_step, {"x": rng.random((5, 4)), "y": rng.random((3, 6, 4)), "steps": 3})
+    (part,) = (a for a in plan.ls.arrays if a.name == "y_apart")
+    assert part.extents == (ir.Dim("y", 1), ir.Dim("y", 2))
+    check(of_one_step, {"x": rng.random((0, 4)), "y": rng.random((1, 0, 4)), "steps": 3})

@@ -13,15 +13,17 @@ add to the same element, `x[t] += v`, they sum in a scalar, and that goes there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from loopdiff.analysis.polyhedral.model import Model, build_model
 from loopdiff.analysis.strides import coefficient
 from loopdiff.errors import Span
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import extents_of, nested, over_elements, zero
+from loopdiff.ir.build import all_of, compare, extents_of, integer, nested, over_elements, zero
 from loopdiff.ir.names import NameSupply, supply
+from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import (
     Path,
@@ -38,9 +40,11 @@ from loopdiff.ir.walk import (
 from loopdiff.mapping.grids import Grid
 from loopdiff.passes.loops.sum_registers import runs_all
 from loopdiff.schedule.gpu.grid_mapper import GridMapper, Mapped, perfect_nest
+from loopdiff.schedule.gpu.host_values import is_extent, is_on_host, names_made, names_used
 from loopdiff.settings.requests import Requests
 
 Names = frozenset[str]
+T = TypeVar("T")
 MOST_PLACES = 4  # arrays for one
 
 
@@ -59,8 +63,21 @@ class Apart:
     the `elements` that they are for, with whether anything is added there."""
 
     index: str
-    arrays: dict[tuple[str, ir.Expr], str]
+    arrays: dict[tuple[str, ir.Expr], Part]
     elements: dict[ir.Access, tuple[str, ir.Expr]]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """An array for what a nest adds to elements of another one at some place, with an axis for each of its subscripts
+    that changes in the nest. `fixed` are the others, by axis."""
+
+    name: str
+    fixed: Mapping[int, ir.Expr]
+
+    def of(self, each: Sequence[T]) -> tuple[T, ...]:
+        """Of something for each axis of the other array, that for the axes of this one."""
+        return tuple(e for axis, e in enumerate(each) if axis not in self.fixed)
 
 
 def part_sums(model: Model, dead: Names, requests: Requests) -> Model:
@@ -120,11 +137,14 @@ def ways(ls: ir.LoopSet, found: Candidate) -> Iterator[Apart]:
     if single:
         yield Apart("", {}, single)
     for loop, _, _ in perfect_nest(nest, found.path, written_arrays(nest.body)):
-        arrays: dict[tuple[str, ir.Expr], str] = {}
+        if len(found.path) > 1 and not (is_extent(loop.lower) and is_extent(loop.upper)):
+            continue  # it may be a block of few of the rows, all of which would be added up for each of them
+        arrays: dict[tuple[str, ir.Expr], Part] = {}
         for name, targets in sums.items():
             places = places_along(targets, loop.index)
-            if places is not None and 1 < len(places) <= MOST_PLACES:
-                arrays |= {(name, place): names.fresh(f"{name}_apart") for place in places[1:]}
+            fixed = fixed_axes(nest, targets)
+            if places is not None and fixed is not None and 1 < len(places) <= MOST_PLACES:
+                arrays |= {(name, place): Part(names.fresh(f"{name}_apart"), fixed) for place in places[1:]}
         if arrays:
             yield Apart(loop.index, arrays, {})
 
@@ -154,6 +174,19 @@ def when_there(nest: ir.Loop, targets: list[ir.Access]) -> ir.Expr | None:
     return runs_all(nest, sites[0].loops)
 
 
+def fixed_axes(nest: ir.Loop, targets: list[ir.Access]) -> dict[int, ir.Expr] | None:
+    """The axes along which all targets are at one place during the whole nest, and where that is; None if nobody can
+    say, or only after the nest. A part with these axes would take as long as the array for each run of the nest."""
+    fixed: dict[int, ir.Expr] = {}
+    made = names_made((nest,)) | written_arrays(nest.body)
+    for axis, places in enumerate(zip(*(t.subscripts for t in targets), strict=True)):
+        if any(not names_used((p,)) & made and not is_on_host(p, made) for p in places):
+            return None
+        if not names_used(places) & made and len(set(places)) == 1:
+            fixed[axis] = places[0]
+    return fixed
+
+
 def places_along(targets: list[ir.Access], index: str) -> list[ir.Expr] | None:
     """The subscripts by which iterations of a loop add to elements of their own; None if some do not."""
     places = [place_along(t, index) for t in targets]
@@ -168,7 +201,8 @@ def place_along(access: ir.Access, index: str) -> ir.Expr | None:
 def with_sums_apart(ls: ir.LoopSet, found: Candidate, apart: Apart) -> ir.LoopSet:
     """`ls` with the sums of a nest apart."""
     names = supply(ls)
-    names = NameSupply({*names.taken, *apart.arrays.values(), *(cell for cell, _ in apart.elements.values())})
+    new_names = (*(p.name for p in apart.arrays.values()), *(cell for cell, _ in apart.elements.values()))
+    names = NameSupply({*names.taken, *new_names})
 
     def moved(stmt: ir.Stmt) -> tuple[ir.Stmt, ...]:
         if not isinstance(stmt, ir.Accumulate):
@@ -176,8 +210,10 @@ def with_sums_apart(ls: ir.LoopSet, found: Candidate, apart: Apart) -> ir.LoopSe
         if stmt.target in apart.elements:
             return (replace(stmt, target=ir.Access(apart.elements[stmt.target][0], loc=stmt.loc)),)
         place = place_along(stmt.target, apart.index) if apart.index else None
-        name = None if place is None else apart.arrays.get((stmt.target.array, place))
-        return (stmt if name is None else replace(stmt, target=replace(stmt.target, array=name)),)
+        part = None if place is None else apart.arrays.get((stmt.target.array, place))
+        if part is None:
+            return (stmt,)
+        return (replace(stmt, target=ir.Access(part.name, part.of(stmt.target.subscripts), loc=stmt.loc)),)
 
     loc, decls = found.nest.loc, list[ir.ArrayDecl]()
     before, after, first = list[ir.Stmt](), list[ir.Stmt](), list[ir.Stmt]()
@@ -188,22 +224,29 @@ def with_sums_apart(ls: ir.LoopSet, found: Candidate, apart: Apart) -> ir.LoopSe
         before.append(ir.Assign(ir.Access(cell), zero(kind.element), loc=loc))
         added = ir.Accumulate("add", target, ir.Load(ir.Access(cell)), loc=loc)
         after.append(ir.If(runs, (added,), loc=loc))
-    for (name, _), copy in apart.arrays.items():
+    for (name, _), part in apart.arrays.items():
         decl = ls.array(name)
         assert decl.type is not None
-        decls.append(ir.ArrayDecl(copy, replace(decl.type, layout="C"), "local", extents_of(decl)))
-        first.append(ir.Allocate(copy, zero(decl.type.element), loc=loc))
-        after.append(brought(decl, copy, names, loc))
+        kind = replace(decl.type, layout="C", rank=decl.type.rank - len(part.fixed))
+        decls.append(ir.ArrayDecl(part.name, kind, "local", part.of(extents_of(decl))))
+        first.append(ir.Allocate(part.name, zero(decl.type.element), loc=loc))
+        after.append(brought(decl, part, names, loc))
     new = exchanged(ls.body, {found.path: (*before, *map_body((found.nest,), moved), *after)})
     top = found.path[0]
     return replace(ls, arrays=(*ls.arrays, *decls), body=(*new[:top], *first, *new[top:]))
 
 
-def brought(decl: ir.ArrayDecl, copy: str, names: NameSupply, loc: Span) -> ir.Stmt:
-    """The loops that add a copy to its array, and leave zeros there."""
+def brought(decl: ir.ArrayDecl, part: Part, names: NameSupply, loc: Span) -> ir.Stmt:
+    """The loops that add a part to its array, where that has such elements, and leave zeros there."""
     loops, place = over_elements(extents_of(decl), names, loc=loc)
-    own = ir.Access(copy, place)
-    added = ir.Accumulate("add", ir.Access(decl.name, place), ir.Load(own), loc=loc)
+    own = ir.Access(part.name, part.of(place))
+    there = tuple(part.fixed.get(axis, index) for axis, index in enumerate(place))
     assert decl.type is not None
-    (stmt,) = nested(loops, (added, ir.Assign(own, zero(decl.type.element), loc=loc)))
-    return stmt
+    added = ir.Accumulate("add", ir.Access(decl.name, there), ir.Load(own), loc=loc)
+    body = nested(part.of(loops), (added, ir.Assign(own, zero(decl.type.element), loc=loc)))
+    inside = [
+        c
+        for axis, e in part.fixed.items()
+        for c in (compare(Op.GE, e, integer(0)), compare(Op.LT, e, extents_of(decl)[axis]))
+    ]
+    return ir.If(all_of(inside), body, loc=loc) if inside else body[0]
