@@ -249,7 +249,7 @@ def grouped(sums: list[Sum], values: Cells, terms: Cells, loc: Span) -> list[ir.
 
 def within(part: ir.Loop, index: str, body: tuple[ir.Stmt, ...]) -> ir.Loop:
     """The loop over parts around statements, with an index of its own."""
-    moved = {ir.Index(part.index): ir.Index(index)}
+    moved: dict[ir.Expr, ir.Expr] = {ir.Index(part.index): ir.Index(index)}
     inside = (map_stmt_exprs(lambda e: substitute(e, moved), s) for s in body)
     return replace(part, index=index, body=tuple(inside))
 
