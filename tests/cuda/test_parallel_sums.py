@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -14,6 +15,7 @@ from loopdiff.backends.cuda.compile import emulated_text
 from loopdiff.ir import nodes as ir
 from loopdiff.mapping.launches import Launch, all_steps
 from loopdiff.model import tuning
+from tests.cuda.plain import emulating
 from tests.cuda.test_grid import check, grids
 
 
@@ -71,6 +73,22 @@ def test_windows_that_other_loops_or_data_begin(rng: np.random.Generator) -> Non
     args = {"x": rng.random((4, 3)), "w": rng.random(3), "y": np.zeros((8, 3))}
     check(window_of_a_row, {**args, "begin": np.array([1])})
     check(window_of_a_row, {**args, "x": np.zeros((0, 3)), "begin": np.zeros(0, np.int64)})
+
+
+def as_far_as_data_say(x, w, y, n):
+    for i in range(x.shape[0]):
+        for p in range(n[0]):
+            y[i + p] += w[p] * x[i]
+
+
+def test_data_that_no_loop_asks_for_need_not_be_there() -> None:
+    """Nor in the reverse sweep, where the loop over them may be the outer one."""
+    f = vectorize_grad(as_far_as_data_say, wrt=("x", "w", "y"), target="cuda-emulated", cache=False)
+    args = np.zeros(0), np.zeros(2), np.zeros(4), np.zeros(0, np.int64)
+    with emulating(is_backwards=False):
+        _, pullback = f.under(replace(f.options, target="cpu")).vjp(*args)
+        found = pullback(y=np.ones(4))
+    np.testing.assert_array_equal(found.w, np.zeros(2))
 
 
 def read_too(x, w, y):

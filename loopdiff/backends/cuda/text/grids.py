@@ -102,10 +102,11 @@ class GridEmitter(ScalarEmitter, Generic[AnyTarget]):
             self.lines(self.target.launch(kernel, ["1", "1", "1"], kernel.params, []))
             return
         self.look_first(e for a in launch.grid.axes for e in (a.lower, a.upper))
-        counts: list[str] = []
-        for axis, text in zip(launch.grid.axes, kernel.axes, strict=True):
-            self.ends_of_axis(axis, text, counts)
-            counts.append(text.count)
+        before: list[str] = []
+        for axis, text in sorted(zip(launch.grid.axes, kernel.axes, strict=True), key=lambda pair: is_of_data(pair[0])):
+            self.ends_of_axis(axis, text, before)
+            before.append(text.count)
+        counts = [text.count for text in kernel.axes]
         with self.writer.block(f"if {are_some(counts)}:"):
             self.refuse_large(kernel)
             known = [u for u in kernel.lists if u.most is not None]
@@ -125,8 +126,7 @@ class GridEmitter(ScalarEmitter, Generic[AnyTarget]):
             f"{text.lower} = {self.expr(axis.lower)}",
             f"{text.count} = {self.expr(trip_count(axis.span))}",
         ]
-        is_data = any(isinstance(e, ir.Load) for b in (axis.lower, axis.upper) for e in subexprs(b))
-        if not before or not is_data:
+        if not before or not is_of_data(axis):
             self.lines(lines)
             return
         with self.writer.block(f"if {are_some(before)}:"):
@@ -371,6 +371,11 @@ def ends_of(axis: AxisText) -> tuple[str, str]:
     """The lowest and the highest index of an axis."""
     last = f"{axis.lower} + ({axis.count} - 1) * ({axis.step})"
     return (last, axis.lower) if axis.step < 0 else (axis.lower, last)
+
+
+def is_of_data(axis: Axis) -> bool:
+    """Whether elements of arrays say where an axis begins or ends."""
+    return any(isinstance(e, ir.Load) for b in (axis.lower, axis.upper) for e in subexprs(b))
 
 
 def are_some(counts: list[str]) -> str:
