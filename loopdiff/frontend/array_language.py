@@ -91,6 +91,17 @@ ARRAYS: tuple[Construct, ...] = (
         "(LD332), which is a ValueError as LinAlgError is. `cholesky` reads the lower triangle, which alone has a "
         "derivative. Derivatives of `det` hold for singular matrices too, up to the second.",
     ),
+    Construct(
+        "np.linalg.qr, lstsq, pinv",
+        "Q, R = np.linalg.qr(A[:, :3])\ny[:5] = Q @ R[:, 0] + np.linalg.pinv(A[:, :3])[0]\n"
+        "y[:3] += np.linalg.lstsq(A[:, :3], x[:5], rcond=None)[0]",
+        "0.1",
+        "Of one real matrix, tall or wide; `qr` with `mode` 'reduced' or 'r', and LAPACK's signs. Where a column is "
+        "zero below the diagonal, at which LAPACK's sign changes, the derivative is that of a sign that stays. That "
+        "of a column that depends on those before it does not exist: it is infinite, NaN, or what rounding makes it. "
+        "`lstsq` and `pinv` take matrices of full rank (LD332) and no `rcond`; instead of singular values `lstsq` "
+        "gives None.",
+    ),
     Construct("np.empty_like and friends", "t = np.ones_like(x)\ny[0] = t[n]", "0.1"),
     Construct(
         "array allocated in a loop",

@@ -40,7 +40,6 @@ REFUSED_METHODS: dict[str, str] = {
     "vectorize": "call the function with arrays, or in a loop",
     "apply_along_axis": "write the loop, or give `axis` to the function",
     "array_equal": "write `(a == b).all()`",
-    "lstsq": "solve the normal equations: `np.linalg.solve(A.T @ A, A.T @ b)`",
 }
 # By the module, for functions and methods that have no row of their own.
 REFUSED_MODULES: dict[str, str] = {

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from loopdiff.numpy_functions.vectors import squares
+
 
 def solve(a, b):
     """`x` with a @ x = b, for a vector or for the columns of a matrix, by LU with partial pivoting."""
@@ -198,7 +200,7 @@ def factor_symmetric(a, out):
             out[i, j] /= out[j, j]
         left = np.real(a[i, i])
         for k in range(i):
-            left -= np.abs(out[i, k]) ** 2
+            left -= squares(out[i, k])
         assert left > 0.0, "Matrix is not positive definite"
         out[i, i] = np.sqrt(left)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from loopdiff.numpy_functions.vectors import squares
+
 
 def ptp(a, axis=None, *, keepdims=False):
     """The greatest element less the least one."""
@@ -56,7 +58,7 @@ def nanvar(a, axis=None, *, ddof=0, keepdims=False):
     """The variance of the numbers; NaN where there are no more than `ddof`."""
     there = np.where(np.isnan(a), 0.0, np.ones_like(a))
     mean = np.where(np.isnan(a), 0.0, a).sum(axis=axis, keepdims=True) / there.sum(axis=axis, keepdims=True)
-    far = np.abs(np.where(np.isnan(a), 0.0, a - mean)) ** 2
+    far = squares(np.where(np.isnan(a), 0.0, a - mean))
     count = there.sum(axis=axis, keepdims=keepdims) - ddof
     return np.where(count > 0.0, far.sum(axis=axis, keepdims=keepdims) / count, np.nan)
 

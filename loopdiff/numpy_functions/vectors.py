@@ -46,7 +46,12 @@ def norm_of_matrix(sizes, ord, keepdims):
 
 
 def root_of_squares(x, axis, keepdims):
-    return np.sqrt((np.abs(x) ** 2).sum(axis=axis, keepdims=keepdims))
+    return np.sqrt(squares(x).sum(axis=axis, keepdims=keepdims))
+
+
+def squares(x):
+    """Squares of magnitudes; of `np.abs`, which has a kink at zero, they would have no second derivative there."""
+    return np.real(x * np.conj(x))
 
 
 def vdot(a, b):

@@ -78,7 +78,30 @@ def smoothed_oracle(xp, A, x, y, w):
     return {"result": xp.log(xp.sum(xp.exp(C))) / (xp.quantile(x, 0.75) - xp.quantile(x, 0.25))}
 
 
+# The sum of squares that a polynomial leaves, and the leverage of points on it (Hoaglin and Welsch 1978).
+def leverage(A, y):
+    q, r = np.linalg.qr(A)
+    x, left, rank, _ = np.linalg.lstsq(A, y, rcond=None)
+    return left[0] + (q[0] * q[0]).sum() * x[0] / (y.shape[0] - rank)
+
+
+def leverage_oracle(xp, A, y):
+    inverse = xp.linalg.inv(A.T @ A)
+    x = inverse @ (A.T @ y)
+    rest = y - A @ x
+    return {"result": xp.sum(rest * rest) + A[0] @ inverse @ A[0] * x[0] / (A.shape[0] - A.shape[1])}
+
+
 ENTRIES = (
+    Entry(
+        name="leverage",
+        function=leverage,
+        make=lambda r, n=6, k=2: dict(A=r.random((n, k)) + np.eye(n, k), y=r.random(n)),
+        wrt=("A", "y"),
+        oracle=leverage_oracle,
+        is_twin=True,
+        constructs=("np.linalg.qr, lstsq, pinv",),
+    ),
     Entry(
         name="smoothed",
         function=smoothed,

@@ -296,6 +296,13 @@ def linear_algebra(A, x, n):
     )  # fmt: skip
 
 
+@shows("np.linalg.qr, lstsq, pinv", matrix(4, 3), vector(4))
+def factors_and_least_squares(A, x):
+    q, r = np.linalg.qr(A)
+    z = np.linalg.lstsq(A, x, rcond=None)[0]
+    return q, np.diag(r), z, np.linalg.pinv(A)
+
+
 @shows("np.sort, argsort, median, quantile, percentile, histogram, bincount, digitize", vector(7), matrix(3, 4), 4)
 def numbers_in_order(x, A, n):
     places = np.argsort(x)

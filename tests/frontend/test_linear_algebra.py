@@ -9,6 +9,7 @@ import pytest
 
 from loopdiff import UnsupportedLoopError, vectorize_grad
 from tests.ad.interpreted import vjp
+from tests.gradients.interpreted import interpreting
 from tests.texts import registered
 
 from .test_accepted import check_against_python
@@ -78,6 +79,17 @@ def test_determinants_of_singular_matrices_have_derivatives() -> None:
         np.testing.assert_allclose(gradient.a, cofactors(m), atol=1e-14)
         differences = (cofactors(m + 1e-3 * way) - cofactors(m - 1e-3 * way)) / 2e-3
         np.testing.assert_allclose(product.a, differences, atol=1e-9)
+
+
+@pytest.mark.parametrize("expression", ["np.linalg.norm(a)", "np.linalg.cholesky(a)[1, 1]"])
+def test_second_derivatives_where_elements_are_zero(expression: str) -> None:
+    """By differences of first derivatives."""
+    f = vectorize_grad(registered(f"def f(a):\n    return {expression}\n", f"<zeros {expression}>", np=np))
+    way, at = np.array([[0.3, 0.7], [-0.4, 0.2]]), np.eye(2)
+    with interpreting():
+        _, _, product = f.hvp((at,), dict(a=way))
+        difference = (f.grad(at + 1e-5 * way).a - f.grad(at - 1e-5 * way).a) / 2e-5
+    np.testing.assert_allclose(product.a, difference, atol=1e-9)
 
 
 @pytest.mark.parametrize(

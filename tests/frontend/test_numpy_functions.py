@@ -101,6 +101,7 @@ CASES: list[tuple[str, tuple[Any, ...]]] = [
     ("np.linalg.solve(a, b)", (SQUARE, SHORT)), ("np.linalg.solve(a, b)", (STACK, STACK[:, :, :2])),
     ("np.linalg.inv(a)[1]", (SQUARE,)), ("np.linalg.inv(a)", (STACK,)), ("np.linalg.det(a)", (SQUARE,)),
     ("np.linalg.det(a)", (STACK,)), ("np.linalg.slogdet(a)[1]", (STACK,)), ("np.linalg.slogdet(a)[0]", (SQUARE,)),
+    ("np.linalg.qr(a)[1]", M), ("np.linalg.pinv(a)", (SYMMETRIC,)), ("np.linalg.lstsq(a, b)[0]", (SYMMETRIC, SHORT)),
     ("np.linalg.cholesky(a)", (SYMMETRIC,)), ("np.linalg.cholesky(a)", (STACK,)),
     ("np.linalg.matrix_power(a, 5)", (SQUARE,)), ("np.linalg.matrix_power(a, -2)", (SYMMETRIC,)),
     ("np.atleast_1d(a) * 2", V), ("np.atleast_2d(a)", V), ("np.atleast_2d(a[0])", V), ("np.atleast_3d(a)", M),

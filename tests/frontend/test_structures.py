@@ -17,6 +17,7 @@ from loopdiff.frontend.structures.given import flattened
 from loopdiff.testing import GradientCheckError, check_grads
 from tests.frontend.structured import PROGRAMS, Model, Pair
 from tests.gradients.interpreted import interpreting
+from tests.texts import registered
 
 STEP = 1e-6
 
@@ -323,3 +324,18 @@ def test_branches_that_ranks_rule_out_may_ask_for_more_axes() -> None:
         value, gradients = vectorize_grad(product).value_and_grad(x, {"scale": 3.0})
     assert value == pytest.approx(3.0 * 4.0 * 2.0, rel=1e-15)
     np.testing.assert_allclose(gradients.x, [18.0, 18.0, 6.0], rtol=1e-14)
+
+
+def test_a_call_that_gives_none_beside_an_array_runs_once() -> None:
+    """The product of `np.cumprod` is there as often as it is called."""
+
+    def both(a: Any) -> Any:
+        return np.cumprod(a), None
+
+    text = "def f(x):\n    return (both(x)[0] + both(2.0 * x)[0]).sum()\n"
+    plain, x = registered(text, "<runs once>", np=np, both=both), np.arange(1.0, 5.0)
+    with interpreting():
+        program = vectorize_grad(plain)
+        assert program(x) == plain(x)
+        lines = str(program.compile(x).ir("normal")).splitlines()
+    assert sum(line.lstrip().startswith("for ") for line in lines) <= 2 * 4 + 1, lines

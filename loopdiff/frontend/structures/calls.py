@@ -116,11 +116,13 @@ def leading(node: ast.AST | None) -> Iterator[int]:
 
 
 def run_ahead(scope: Scope, call: ast.expr, result: Branch, node: ast.AST) -> Tree:
-    """Put `call` before the statement: its `result`, in variables of its own."""
-    names = {path: scope.names.fresh("_".join(("part", *map(str, path)))) for path, _ in leaves(result)}
-    if names:
-        scope.out.append(assignment([name_stored(n, node) for n in names.values()], call, node))
-    return with_leaves(result, lambda path, _: Leaf(name_read(names[path], node)))
+    """Put `call` before the statement, once: its `result`, in variables of its own."""
+    if id(call) not in scope.ahead:
+        names = {path: scope.names.fresh("_".join(("part", *map(str, path)))) for path, _ in leaves(result)}
+        if names:
+            scope.out.append(assignment([name_stored(n, node) for n in names.values()], call, node))
+        scope.ahead[id(call)] = call, with_leaves(result, lambda path, _: Leaf(name_read(names[path], node)))
+    return scope.ahead[id(call)][1]
 
 
 def pending_call(scope: Scope, call: ast.Call, target: Bound, node: ast.AST) -> tuple[ast.expr, Branch | None] | None:
