@@ -36,6 +36,25 @@ def spread(x, y):
     return sum(x[i] * y[i] for i in range(x.shape[0]))
 
 
+# A mixture of directions: rows of unit length, added up with weights.
+def direction(p, s):
+    return p / np.sqrt((p * p).sum() + s)
+
+
+def mean_direction(P, w, s):
+    U = np.array([direction(p, s) for p in P])
+    total = 0.0
+    for i in range(len(w)):
+        total = total + w[i] * U[i]
+    k = max(range(len(w)), key=lambda i: w[i])
+    return (total * total).sum() + sum(p * s for p in P)[0] * w[k]
+
+
+def mean_direction_oracle(xp, P, w, s):
+    total = w @ (P / xp.sqrt((P * P).sum(axis=1) + s)[:, None])
+    return {"result": xp.sum(total * total) + s * xp.sum(P[:, 0]) * xp.max(w)}
+
+
 def tracked(A, P, y):
     """A state that is predicted and corrected, with an identity made in each step."""
     s = 0.0
@@ -140,5 +159,18 @@ ENTRIES = (
         oracle=lambda xp, x, y: {"result": xp.where(xp.max(x) > 0.9, xp.max(x) - xp.min(y) + xp.sum(x), xp.sum(x * y))},
         is_twin=True,
         constructs=("sum, max, min, any, all of what is gone through",),
+    ),
+    Entry(
+        name="mean_direction",
+        function=mean_direction,
+        make=lambda r, n=5, k=3: dict(P=r.random((n, k)), w=r.random(n), s=0.25),
+        wrt=("P", "w", "s"),
+        oracle=mean_direction_oracle,
+        is_twin=True,
+        constructs=(
+            "np.array, stack, concatenate of a comprehension",
+            "numbers that become arrays",
+            "sum, max, min, any, all of what is gone through",
+        ),
     ),
 )

@@ -427,3 +427,26 @@ def arrays_bound_anywhere(x, y, n, s):
     P = last[1:] if s > 1.0 else y[:-1]
     y[0] = before.sum()
     return now, P.sum(), last
+
+
+@shows("numbers that become arrays", matrix(4, 3), vector(4))
+def numbers_that_become_arrays(A, w):
+    total = 0.0
+    for i in range(w.size):
+        total = total + w[i] * A[i]
+    count = 0
+    for row in A:
+        if row[0] > 0.5:
+            count = count + row
+    return total.mean(), total, sum(row * row for row in A)
+
+
+@shows("np.array, stack, concatenate of a comprehension", matrix(4, 3), vector(4))
+def arrays_of_comprehensions(A, w):
+    def both(p, s):
+        return np.array([p[0] * s, p[1] - s])
+
+    R = np.array([both(p, s) for p, s in zip(A, w)])
+    D = np.array([[((p - q) ** 2).sum() for q in A] for p in A])
+    S = np.stack([row * w[k] for k, row in enumerate(A)])
+    return R, D, S, np.vstack([2.0 * row for row in A]), np.concatenate([row[1:] for row in A])
