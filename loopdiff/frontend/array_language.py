@@ -54,6 +54,21 @@ ARRAYS: tuple[Construct, ...] = (
         "`select` of up to three choices.",
     ),
     Construct(
+        "np.split, array_split, delete, insert, block, triu_indices, diag_indices, hanning",
+        "a, b = np.split(x[:6], 2)\np, q = np.array_split(y, [n])\ny[:4] = np.insert(a * b, -1, s)\n"
+        "B = np.block([[A, x[:5, None]], [np.delete(x[:7], n)]])\nB[np.diag_indices(5)] += s\n"
+        "i, j = np.triu_indices(5, 1)\ny[0] = B[i, j].sum() * np.hanning(6)[2] + q[0] * p[1]",
+        "0.1",
+        "Also tril_indices, of squares; hamming, blackman, bartlett. How many parts there are is known. `delete` and "
+        "`insert` take one place in a vector or a matrix.",
+    ),
+    Construct(
+        "math.factorial, comb, gcd, prod",
+        "y[0] = s**n / math.factorial(n) + math.comb(5, n) * math.gcd(12, n) * math.prod(x)",
+        "0.1",
+        "What does not fit in 64 bits raises ArgumentError (LD332).",
+    ),
+    Construct(
         "np.flipud, fliplr, rot90, roll, repeat, tile",
         "y[:] = np.roll(x, 1)\nA[:] = np.rot90(A)\ny[:6] = np.repeat(x[:3], 2)",
         "0.1",

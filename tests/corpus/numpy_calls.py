@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from scipy import special
 
@@ -53,6 +55,26 @@ def mean_direction(P, w, s):
 def mean_direction_oracle(xp, P, w, s):
     total = w @ (P / xp.sqrt((P * P).sum(axis=1) + s)[:, None])
     return {"result": xp.sum(total * total) + s * xp.sum(P[:, 0]) * xp.max(w)}
+
+
+# A curve from its control points, by Bernstein's polynomials, under a window, without one of its parts.
+def tapered_curve(P, u, k):
+    n = P.shape[0] - 1
+    B = np.empty((u.shape[0], n + 1))
+    for i in range(n + 1):
+        B[:, i] = math.comb(n, i) * u**i * (1.0 - u) ** (n - i)
+    x, y = np.split(np.hanning(u.shape[0] + 2)[1:-1, None] * (B @ P), 2, axis=1)
+    d = np.delete(x[:, 0] * y[:, 0], k)
+    return (d * d).sum()
+
+
+def tapered_curve_oracle(xp, P, u, k):
+    n, m = P.shape[0] - 1, u.shape[0]
+    B = xp.stack([math.comb(n, i) * u**i * (1.0 - u) ** (n - i) for i in range(n + 1)], axis=1)
+    window = 0.5 - 0.5 * xp.cos(2.0 * xp.pi * xp.arange(1, m + 1) / (m + 1))
+    C = window[:, None] * (B @ P)
+    kept = xp.where(xp.arange(m) == k, 0.0, C[:, 0] * C[:, 1])
+    return {"result": xp.sum(kept**2)}
 
 
 def tracked(A, P, y):
@@ -171,6 +193,18 @@ ENTRIES = (
             "np.array, stack, concatenate of a comprehension",
             "numbers that become arrays",
             "sum, max, min, any, all of what is gone through",
+        ),
+    ),
+    Entry(
+        name="tapered_curve",
+        function=tapered_curve,
+        make=lambda r, n=4, m=7: dict(P=r.random((n, 2)), u=r.random(m), k=2),
+        wrt=("P", "u"),
+        oracle=tapered_curve_oracle,
+        is_twin=True,
+        constructs=(
+            "np.split, array_split, delete, insert, block, triu_indices, diag_indices, hanning",
+            "math.factorial, comb, gcd, prod",
         ),
     ),
 )
