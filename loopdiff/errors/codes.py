@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from loopdiff.errors import Diagnostic, Span
 from loopdiff.errors.machine_codes import MACHINE_CODES, Code
 
@@ -317,7 +319,7 @@ CODES: dict[str, Code] = {
     "LD331": Code(
         "variable read after a loop that did not run",
         "The variable gets its value in a loop, and for these arguments the loop has no iterations.",
-        "assign the variable before the loop",
+        "give the variable a value of its kind before the loop",
     ),
     "LD332": Code(
         "assertion failed",
@@ -490,6 +492,11 @@ CODES: dict[str, Code] = {
 Related = tuple[tuple[str, Span], ...]
 
 
+VALUE = re.compile(r"<(?:built-in )?(?:function (\w+)(?: at 0x\w+)?|ufunc '(\w+)')>")
+
+
 def reject(code: str, message: str, span: Span, hint: str | None = None, related: Related = ()) -> Diagnostic:
-    """A Diagnostic of `code`, with the catalogue's rewrite unless `hint` says something more precise."""
-    return Diagnostic(code, message, span, CODES[code].rewrite if hint is None else hint, related)
+    """A Diagnostic of `code`, with the catalogue's rewrite unless `hint` says something more precise. Functions that
+    stand in expressions as values are shown by their names."""
+    text = VALUE.sub(lambda found: found[1] or found[2], message)
+    return Diagnostic(code, text, span, CODES[code].rewrite if hint is None else hint, related)

@@ -31,6 +31,14 @@ ARRAYS: tuple[Construct, ...] = (
         "lists for arrays, and so do operators beside an array.",
     ),
     Construct(
+        "np.array, stack, concatenate of a comprehension",
+        "R = np.array([np.sin(r) * r[k] for k, r in enumerate(A)])\ny[:5] = R[0] + np.stack([r * r for r in A])[:, 1]\n"
+        "A[:2] = np.vstack([s * r for r in A])[:2] + np.array([[v, 1.0, s, v, v] for v in x[:2]])\n"
+        "y[:4] = np.concatenate([r[:2] for r in A[:2]])",
+        "0.1",
+        "Also hstack and column_stack. Its elements have one shape, which follows from those of arguments.",
+    ),
+    Construct(
         "np.arange, tri, diag, diagonal",
         "y[:5] = np.arange(5) * np.diagonal(A)\nA[:] = np.tri(5) + np.diag(x[:4], 1)",
         "0.1",
@@ -44,6 +52,21 @@ ARRAYS: tuple[Construct, ...] = (
         "0.1",
         "Grids of two or three axes. `pad` of vectors and matrices: constant, edge, wrap, reflect or symmetric. "
         "`select` of up to three choices.",
+    ),
+    Construct(
+        "np.split, array_split, delete, insert, block, triu_indices, diag_indices, hanning",
+        "a, b = np.split(x[:6], 2)\np, q = np.array_split(y, [n])\ny[:4] = np.insert(a * b, -1, s)\n"
+        "B = np.block([[A, x[:5, None]], [np.delete(x[:7], n)]])\nB[np.diag_indices(5)] += s\n"
+        "i, j = np.triu_indices(5, 1)\ny[0] = B[i, j].sum() * np.hanning(6)[2] + q[0] * p[1]",
+        "0.1",
+        "Also tril_indices, of squares; hamming, blackman, bartlett. How many parts there are is known. `delete` and "
+        "`insert` take one place in a vector or a matrix.",
+    ),
+    Construct(
+        "math.factorial, comb, gcd, prod",
+        "y[0] = s**n / math.factorial(n) + math.comb(5, n) * math.gcd(12, n) * math.prod(x)",
+        "0.1",
+        "What does not fit in 64 bits raises ArgumentError (LD332).",
     ),
     Construct(
         "np.flipud, fliplr, rot90, roll, repeat, tile",
@@ -130,6 +153,12 @@ ARRAYS: tuple[Construct, ...] = (
         "where the arrays have one shape and type and nobody can tell a copy from them.",
     ),
     Construct(
+        "numbers that become arrays",
+        "t = 0.0\nfor i in range(5):\n    t = t + s * A[i]\ny[0] = t.max() + sum(2.0 * r for r in A)[0]",
+        "0.1",
+        "What an array alone can do is checked: a name that is still a number there raises ArgumentError (LD331).",
+    ),
+    Construct(
         "slices and views",
         "v = x[1:-1]\nv[0] = s\ny[n:] = x[::-2]\nw = v[1:]\nw[-1] += v[n]",
         "0.1",
@@ -193,7 +222,8 @@ ARRAYS: tuple[Construct, ...] = (
         "sum, max, min, any, all of what is gone through",
         "y[0] = sum(x) + max(x) * sum(v * x[k] for k, v in enumerate(y) if v > 0.0)\n"
         "y[1] = max(abs(A[k, n]) for k in range(5))\n"
-        "if any(v > 9.0 for v in x) or sum([1 for v in y if v > s], n) > 9:\n    y[2] = 0.0",
+        "if any(v > 9.0 for v in x) or sum([1 for v in y if v > s], n) > 9:\n    y[2] = 0.0\n"
+        "y[3] = min(x, key=lambda v: abs(v - s)) * max(range(8), key=lambda i: y[i])",
         "0.1",
         "Arrays with one axis, of `sum` any, and generator expressions, which are written out as loops.",
     ),

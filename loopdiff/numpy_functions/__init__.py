@@ -6,6 +6,7 @@ when it is written out: branches on ranks and on arguments left out are decided 
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Callable
@@ -16,6 +17,7 @@ import numpy as np
 
 from loopdiff.numpy_functions import (
     building,
+    counted,
     counting,
     elementwise,
     factors,
@@ -47,6 +49,19 @@ WRITTEN: dict[Callable[..., Any], FunctionType] = {
     np.fill_diagonal: building.fill_diagonal,
     np.take: building.take,
     np.pad: building.pad,
+    np.delete: building.delete,
+    np.insert: building.insert,
+    np.triu_indices: building.triu_indices,
+    np.tril_indices: building.tril_indices,
+    np.diag_indices: building.diag_indices,
+    np.hanning: counted.hanning,
+    np.hamming: counted.hamming,
+    np.blackman: counted.blackman,
+    np.bartlett: counted.bartlett,
+    math.factorial: counted.factorial,
+    math.comb: counted.comb,
+    math.gcd: counted.gcd,
+    math.prod: counted.prod,
     np.deg2rad: building.deg2rad,
     np.rad2deg: building.rad2deg,
     np.diff: running.diff,

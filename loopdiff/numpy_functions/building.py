@@ -296,3 +296,76 @@ def deg2rad(x):
 
 def rad2deg(x):
     return x * (180.0 / np.pi)
+
+
+def delete(arr, obj, axis=None):
+    """An array without the element, or the part along an axis, at one place."""
+    assert np.ndim(obj) == 0, "np.delete takes one place"
+    lines = np.ravel(arr) if axis is None else np.swapaxes(arr, 0, axis)
+    n = lines.shape[0]
+    at = place_in(obj, n)
+    out = emptied(lines, max(n - 1, 0))
+    out[:at] = lines[:at]
+    out[at:] = lines[at + 1 :]
+    return out if axis is None else np.swapaxes(out, 0, axis)
+
+
+def insert(arr, obj, values, axis=None):
+    """An array with a number, or a part along an axis, before one place."""
+    assert np.ndim(obj) == 0, "np.insert takes one place"
+    lines = np.ravel(arr) if axis is None else np.swapaxes(arr, 0, axis)
+    assert np.ndim(values) < lines.ndim, "np.insert puts in a number, or a part along an axis"
+    n = lines.shape[0]
+    at = place_in(obj, n + 1) if obj >= 0 else place_in(obj, n)
+    out = emptied(lines, n + 1)
+    out[:at] = lines[:at]
+    out[at] = values
+    out[at + 1 :] = lines[at:]
+    return out if axis is None else np.swapaxes(out, 0, axis)
+
+
+def place_in(obj, n):
+    """`obj` counted from the start of `n` elements."""
+    assert -n <= obj < n, "the place of np.delete or np.insert is out of bounds"
+    return obj + n if obj < 0 else obj
+
+
+def emptied(lines, n):
+    """Memory for `n` elements, or parts, like those of `lines`."""
+    if lines.ndim == 1:
+        return np.empty(n, dtype=lines.dtype)
+    assert lines.ndim == 2, "np.delete and np.insert take a vector or a matrix"
+    return np.empty((n, lines.shape[1]), dtype=lines.dtype)
+
+
+def triu_indices(n, k=0, m=None):
+    """Rows and columns of what is on and above the `k`-th diagonal of a square."""
+    assert m is None, "np.triu_indices is of squares here"
+    above, below = max(n - max(k, 0), 0), max(n - 1 + min(k, 0), 0)
+    count = above * (above + 1) // 2 if k >= 0 else n * n - below * (below + 1) // 2
+    rows, columns = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
+    at = 0
+    for i in range(n):
+        for j in range(max(i + k, 0), n):
+            rows[at], columns[at] = i, j
+            at += 1
+    return rows, columns
+
+
+def tril_indices(n, k=0, m=None):
+    """Rows and columns of what is on and below the `k`-th diagonal of a square."""
+    assert m is None, "np.tril_indices is of squares here"
+    below, above = max(n + min(k, 0), 0), max(n - 1 - max(k, 0), 0)
+    count = below * (below + 1) // 2 if k <= 0 else n * n - above * (above + 1) // 2
+    rows, columns = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
+    at = 0
+    for i in range(n):
+        for j in range(min(i + k + 1, n)):
+            rows[at], columns[at] = i, j
+            at += 1
+    return rows, columns
+
+
+def diag_indices(n, ndim=2):
+    assert ndim == 2, "np.diag_indices is of matrices here"
+    return np.arange(n), np.arange(n)

@@ -45,12 +45,13 @@ def interpolated(x, xp, fp, left, right):
     assert xp.ndim + fp.ndim == 2, "np.interp takes points along one axis"
     assert xp.shape[0] == fp.shape[0], "fp and xp are not of the same length."
     n = xp.shape[0]
-    k = min(max(place(xp, x, "right") - 1, 0), n - 2)
-    slope = (fp[k + 1] - fp[k]) / (xp[k + 1] - xp[k])
     if x < xp[0]:
         return np.float64(fp[0]) if left is None else np.float64(left)
     if x > xp[n - 1]:
         return np.float64(fp[n - 1]) if right is None else np.float64(right)
-    if x == xp[n - 1]:
+    if x == xp[n - 1] or n == 1:
         return np.float64(fp[n - 1])
+    k = min(max(place(xp, x, "right") - 1, 0), max(n - 2, 0))
+    after = min(k + 1, n - 1)
+    slope = (fp[after] - fp[k]) / (xp[after] - xp[k])
     return np.float64(slope * (x - xp[k]) + fp[k])

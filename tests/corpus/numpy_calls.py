@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from scipy import special
 
@@ -34,6 +36,45 @@ def spread(x, y):
     if any(v > 0.9 for v in x) and all(y >= 0.0):
         return max(x) - min(y) + sum(x)
     return sum(x[i] * y[i] for i in range(x.shape[0]))
+
+
+# A mixture of directions: rows of unit length, added up with weights.
+def direction(p, s):
+    return p / np.sqrt((p * p).sum() + s)
+
+
+def mean_direction(P, w, s):
+    U = np.array([direction(p, s) for p in P])
+    total = 0.0
+    for i in range(len(w)):
+        total = total + w[i] * U[i]
+    k = max(range(len(w)), key=lambda i: w[i])
+    return (total * total).sum() + sum(p * s for p in P)[0] * w[k]
+
+
+def mean_direction_oracle(xp, P, w, s):
+    total = w @ (P / xp.sqrt((P * P).sum(axis=1) + s)[:, None])
+    return {"result": xp.sum(total * total) + s * xp.sum(P[:, 0]) * xp.max(w)}
+
+
+# A curve from its control points, by Bernstein's polynomials, under a window, without one of its parts.
+def tapered_curve(P, u, k):
+    n = P.shape[0] - 1
+    B = np.empty((u.shape[0], n + 1))
+    for i in range(n + 1):
+        B[:, i] = math.comb(n, i) * u**i * (1.0 - u) ** (n - i)
+    x, y = np.split(np.hanning(u.shape[0] + 2)[1:-1, None] * (B @ P), 2, axis=1)
+    d = np.delete(x[:, 0] * y[:, 0], k)
+    return (d * d).sum()
+
+
+def tapered_curve_oracle(xp, P, u, k):
+    n, m = P.shape[0] - 1, u.shape[0]
+    B = xp.stack([math.comb(n, i) * u**i * (1.0 - u) ** (n - i) for i in range(n + 1)], axis=1)
+    window = 0.5 - 0.5 * xp.cos(2.0 * xp.pi * xp.arange(1, m + 1) / (m + 1))
+    C = window[:, None] * (B @ P)
+    kept = xp.where(xp.arange(m) == k, 0.0, C[:, 0] * C[:, 1])
+    return {"result": xp.sum(kept**2)}
 
 
 def tracked(A, P, y):
@@ -163,5 +204,30 @@ ENTRIES = (
         oracle=lambda xp, x, y: {"result": xp.where(xp.max(x) > 0.9, xp.max(x) - xp.min(y) + xp.sum(x), xp.sum(x * y))},
         is_twin=True,
         constructs=("sum, max, min, any, all of what is gone through",),
+    ),
+    Entry(
+        name="mean_direction",
+        function=mean_direction,
+        make=lambda r, n=5, k=3: dict(P=r.random((n, k)), w=r.random(n), s=0.25),
+        wrt=("P", "w", "s"),
+        oracle=mean_direction_oracle,
+        is_twin=True,
+        constructs=(
+            "np.array, stack, concatenate of a comprehension",
+            "numbers that become arrays",
+            "sum, max, min, any, all of what is gone through",
+        ),
+    ),
+    Entry(
+        name="tapered_curve",
+        function=tapered_curve,
+        make=lambda r, n=4, m=7: dict(P=r.random((n, 2)), u=r.random(m), k=2),
+        wrt=("P", "u"),
+        oracle=tapered_curve_oracle,
+        is_twin=True,
+        constructs=(
+            "np.split, array_split, delete, insert, block, triu_indices, diag_indices, hanning",
+            "math.factorial, comb, gcd, prod",
+        ),
     ),
 )

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from scipy import special
 
@@ -434,3 +436,47 @@ def arrays_bound_anywhere(x, y, n, s):
     P = last[1:] if s > 1.0 else y[:-1]
     y[0] = before.sum()
     return now, P.sum(), last
+
+
+@shows("numbers that become arrays", matrix(4, 3), vector(4))
+def numbers_that_become_arrays(A, w):
+    total = 0.0
+    for i in range(w.size):
+        total = total + w[i] * A[i]
+    count = 0
+    for row in A:
+        if row[0] > 0.5:
+            count = count + row
+    return total.mean(), total, sum(row * row for row in A)
+
+
+@shows("np.array, stack, concatenate of a comprehension", matrix(4, 3), vector(4))
+def arrays_of_comprehensions(A, w):
+    def both(p, s):
+        return np.array([p[0] * s, p[1] - s])
+
+    R = np.array([both(p, s) for p, s in zip(A, w)])
+    D = np.array([[((p - q) ** 2).sum() for q in A] for p in A])
+    S = np.stack([row * w[k] for k, row in enumerate(A)])
+    return R, D, S, np.vstack([2.0 * row for row in A]), np.concatenate([row[1:] for row in A])
+
+
+@shows("np.split, array_split, delete, insert, block, triu_indices, diag_indices, hanning", matrix(4, 4), vector(7), 2)
+def arrays_in_parts(A, x, n):
+    first, second, third = np.split(np.delete(x, n), 3)
+    parts = np.array_split(A, 3, axis=1)
+    long = np.insert(x, -1, first[0] * n)
+    B = np.block([[A, second[0] * A], [np.eye(2, 4), A[:2]]])
+    B[np.diag_indices(6)] *= third[1]
+    i, j = np.tril_indices(4, -1)
+    for part in parts:
+        part += 1.0
+    return B, long * np.hamming(8), A[i, j], np.delete(A, 0, axis=1), sum(p.sum() for p in parts)
+
+
+@shows("math.factorial, comb, gcd, prod", vector(5), 4)
+def bernstein(x, n):
+    total = 0.0
+    for k in range(n + 1):
+        total += math.comb(n, k) * x[0] ** k * (1.0 - x[0]) ** (n - k) * math.gcd(n, k) / math.factorial(k)
+    return total, math.prod(x), math.prod([x[1], 2.0])

@@ -18,6 +18,7 @@ from loopdiff.frontend.parse import parse_function
 from loopdiff.numpy_functions import WRITTEN
 from loopdiff.source.functions import source_of
 from tests.frontend.test_accepted import check_against_python, run_bound
+from tests.frontend.test_ordinary_code import CASES as ORDINARY
 from tests.gradients.interpreted import interpreting
 from tests.texts import registered
 
@@ -31,7 +32,9 @@ RANDOM = {s: RNG.uniform(0.5, 2.0, s) for s in ((6,), (3,), (4, 6), (3, 3), (2, 
 V, M = (VECTOR,), (MATRIX,)
 
 CASES: list[tuple[str, tuple[Any, ...]]] = [
-    ("np.array([a[0], 2.0, a[1] * a[2]])", V), ("np.array([[a[0], 1.0], [0.0, b[1]]])", (VECTOR, SHORT)),
+    ("np.delete(a, 1)", V), ("np.delete(a, 1, axis=0)", M), ("np.insert(a, 2, b[0])", (VECTOR, SHORT)),
+    ("np.insert(a, 1, 2.5, axis=0)", M), ("np.array([a[0], 2.0, a[1] * a[2]])", V),
+    ("np.array([[a[0], 1.0], [0.0, b[1]]])", (VECTOR, SHORT)),
     ("np.array([a, b])", (VECTOR, OTHER)), ("np.array((a[1:], b[:-1] * 2.0))", (VECTOR, OTHER)), ("np.array(a)", M),
     ("np.array([1, 2, 3]) * a", (SHORT,)), ("np.asarray(a)", V), ("np.array(a, dtype=np.float64)", V),
     ("np.array([[[a[0]], [a[1]]], [[2.0], [3.0]]])", V), ("np.array([a[0]]) @ b[:1]", (VECTOR, SHORT)),
@@ -272,7 +275,7 @@ def test_parts_of_complex_arrays_are_no_copies(part: str, write: str) -> None:
 
 
 def test_every_function_is_tried() -> None:
-    texts = " ".join(e for e, _ in CASES)
+    texts = " ".join(e for e, _ in (*CASES, *ORDINARY))
     names = {getattr(f, "__name__", "") for f in WRITTEN} - {"trapz", "fill_diagonal"}
     assert sorted(n for n in names if f"{n}(" not in texts) == []
 

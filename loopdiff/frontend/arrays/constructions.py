@@ -169,6 +169,26 @@ def rows_of(state: State, node: ast.Call, axis: int) -> Quantity:
     return joined(state, [with_new_axes(a, [axis]) if a.rank == 1 else a for a in arrays], axis, node)
 
 
+def blocks(state: State, node: ast.Call) -> Quantity:
+    """`np.block` of lists: those inside side by side, and what they make below each other."""
+    shape = shape_of(node.args[0]) if len(node.args) == 1 and not node.keywords else ()
+    match node.args:
+        case [ast.List(elts=[ast.List(), *_] as rows)] if len(shape) == 2 and all(
+            isinstance(r, ast.List) for r in rows
+        ):
+            lists = [row.elts for row in rows if isinstance(row, ast.List)]
+        case [ast.List(elts=elts)] if len(shape) == 1:
+            lists = [elts]
+        case _:
+            hint = "join the arrays by `np.concatenate`"
+            return state.reject("LD110", "`np.block` takes one list, or lists in a list, written out", node, hint)
+    found = [as_array(of_double(v)) for v in in_order(state, [e for elts in lists for e in elts], State.quantity)]
+    rank = max(len(shape), *(a.rank for a in found))
+    parts = iter(with_new_axes(a, range(rank - a.rank)) for a in found)
+    made = [joined(state, [next(parts) for _ in elts], -1, node) for elts in lists]
+    return made[0] if len(shape) == 1 else joined(state, [as_array(m) for m in made], -2, node)
+
+
 def parts_of(state: State, node: ast.Call, *names: str) -> tuple[list[Array], int]:
     """The arrays that a call joins, none after a rejection, and the axis that it names."""
     given = dict(zip(names, node.args[1:], strict=False)) | {k.arg or "": k.value for k in node.keywords}
@@ -301,5 +321,5 @@ def leaves_of(node: ast.expr, depth: int) -> list[ast.expr] | None:
 MAKERS: dict[object, Callable[[State, ast.Call], Quantity]] = {
     np.linspace: linspace, np.concatenate: concatenated, np.hstack: side_by_side, np.stack: stacked,
     np.vstack: partial(rows_of, axis=0), np.column_stack: partial(rows_of, axis=1), np.dstack: in_depth,
-    np.arange: arange,
+    np.arange: arange, np.block: blocks,
 }  # fmt: skip

@@ -30,11 +30,12 @@ STORING = (np.sum, np.prod, np.mean, np.max, np.min, np.cumsum, np.cumprod)
 def stored_call(state: State, node: ast.Call) -> Quantity | None:
     """The array that `np.add(x, y, out=z)` and the like store their result in; None for calls without such."""
     callee = state.outside(node.func)
-    is_ufunc = isinstance(callee, np.ufunc)
+    is_clip = callee is np.clip
+    is_ufunc = isinstance(callee, np.ufunc) or is_clip
     if not is_ufunc and not any(callee is f for f in STORING):
         return None
     out, args = next((k.value for k in node.keywords if k.arg == "out"), None), node.args
-    if is_ufunc and out is None and len(args) == callee.nin + 1:
+    if is_ufunc and out is None and len(args) == (3 if is_clip else callee.nin) + 1:
         out, args = args[-1], args[:-1]
     if out is None or is_none(state, out):
         return None

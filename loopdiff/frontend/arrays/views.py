@@ -389,7 +389,10 @@ def squeeze(state: State, call: Call) -> Quantity:
     found = taken(array, positions, [array.extents[k] for k in kept])
     if kept:
         return found
-    message, hint = f"`{text}` is an array without axes", "take its element: `x[0]`"
+    if isinstance(found, ArrayValue):
+        state.whole.boxed.add(found.element)
+        return found.element
+    message, hint = f"`{text}` is an array without axes, which changes with the other", "take its element: `x[0]`"
     return state.reject("LD110", message, call.node, hint)
 
 

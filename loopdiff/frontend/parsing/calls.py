@@ -47,7 +47,7 @@ def parse_call(state: State, node: ast.Call) -> Quantity:
                 found = method_call(state, node)
         return unknown_call(state, node, text) if found is None else found
     if gathers(state, node, callee):
-        return gathered_items(state, node)
+        return gathered_items(state, node, callee)
     if callee is len:
         return length(state, node)
     if (found := stored_call(state, node)) is not None:

@@ -257,9 +257,11 @@ def keyword_span(state: State, node: ast.stmt) -> Span:
 
 # -- branches ------------------------------------------------------------------------------------------------
 def parse_if(state: State, node: ast.If) -> None:
-    """A branch on a constant leaves only what is taken; otherwise both are parsed from the same bindings."""
+    """A branch on a constant leaves only what is taken; otherwise, also where the condition was rejected, both are
+    parsed from the same bindings."""
+    rejected = state.whole.rejected
     cond = chosen(state, node.test)
-    if isinstance(cond, ir.Const):
+    if isinstance(cond, ir.Const) and state.whole.rejected == rejected:
         parse_block(state, node.body if cond.value else node.orelse)
         return
     span = keyword_span(state, node)

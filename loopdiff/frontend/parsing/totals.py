@@ -8,6 +8,8 @@ what they do around it, and its own are its own. So does a comprehension, which 
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
+from typing import Any, cast
 
 import numpy as np
 
@@ -20,12 +22,13 @@ from loopdiff.frontend.arrays.reductions import reduced
 from loopdiff.frontend.arrays.shapes import may_be_array
 from loopdiff.frontend.arrays.values import ArrayValue, Quantity, View, is_array
 from loopdiff.frontend.arrays.views import bind_view
-from loopdiff.frontend.parsing.bindings import Value
+from loopdiff.frontend.parsing.bindings import ArrayName, Value
 from loopdiff.frontend.parsing.folding import binary
 from loopdiff.frontend.parsing.iterables import parse_iterable, trips_of
 from loopdiff.frontend.parsing.meanings import local_function
 from loopdiff.frontend.parsing.order import in_order
 from loopdiff.frontend.parsing.state import State
+from loopdiff.frontend.parsing.ways.varying import Snapshot
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import statements
@@ -43,12 +46,15 @@ def goes_through(node: ast.Call, callee: object) -> bool:
 def total_of(state: State, node: ast.Call, callee: object) -> Value | None:
     """The value of `sum(x)`, `max(v for ...)` and the like; None if it cannot be read so."""
     name = getattr(callee, "__name__", "")
-    given = {str(k.arg): k.value for k in node.keywords} if callee is sum else {}
+    given = {str(k.arg): k.value for k in node.keywords}
+    key = given.pop("key", None) if callee is max or callee is min else None
     rest = [*node.args[1:], *given.values()]
     takes = {"start"} if callee is sum and len(node.args) == 1 else set()
-    is_plain = node.args and not isinstance(node.args[0], ast.Starred) and len(node.keywords) == len(given)
+    is_plain = node.args and not isinstance(node.args[0], ast.Starred)
     if not is_plain or not {*given} <= takes or len(rest) > (callee is sum):
         return state.reject("LD110", f"`{name}` is called with arguments it does not take here", node)
+    if key is not None:
+        return first_by_key(state, node, name, key)
     match node.args[0]:
         case ast.GeneratorExp(elt=item, generators=parts):
             return written_out(state, node, name, item, parts, rest)
@@ -102,22 +108,54 @@ def written_out(
         inner = f"{one} = ITEM\n{total} = {one} if {first} else CALLED({total}, {one})\n{first} = False"
         after = f"assert not {first}, 'no elements'\nreturn {total}"
     fill = Filling({"ITEM": item, "CALLED": node.func, "TARGET": parts[0].target})
-    body: list[ast.stmt] = fill.statements(inner)
+    loops = in_loops(parts, iterables, fill.statements(inner))
+    body = [*fill.statements(before), *loops, *fill.statements(after)]
+    return called_inside(state, own, (first, end)[: len(given)], body, given, node)
+
+
+def called_inside(
+    state: State, name: str, parameters: Sequence[str], body: list[ast.stmt], given: list[ast.expr], node: ast.AST
+) -> Value | None:
+    """The value of a call of a function inside the function, which is there for this call alone."""
+    arguments = ast.arguments([], [ast.arg(n) for n in parameters], None, [], [], None, [])
+    function = ast.FunctionDef(name, arguments, body, [])
+    call = ast.Call(ast.Name(name, ast.Load()), given, [])
+    for new in (function, call):
+        ast.fix_missing_locations(ast.copy_location(new, node))
+    state.bindings[name] = local_function(state, function)
+    found = state.whole.call(state, call)
+    del state.bindings[name]
+    return found
+
+
+def in_loops(parts: Sequence[ast.comprehension], iterables: Sequence[ast.expr], body: list[ast.stmt]) -> list[ast.stmt]:
+    """`body` in the loops `parts`, which go over `iterables`."""
     for part, iterable in zip(reversed(parts), reversed(iterables), strict=True):
         for test in reversed(part.ifs):
             body = [ast.If(test, body, [])]
         body = [ast.For(part.target, iterable, body, [])]
-    parameters = [ast.arg(n) for n in (first, end)[: len(given)]]
-    arguments = ast.arguments([], parameters, None, [], [], None, [])
-    body = [*fill.statements(before), *body, *fill.statements(after)]
-    function = ast.FunctionDef(own, arguments, body, [])
-    call = ast.Call(ast.Name(function.name, ast.Load()), given, [])
-    for new in (function, call):
-        ast.fix_missing_locations(ast.copy_location(new, node))
-    state.bindings[function.name] = local_function(state, function)
-    found = state.whole.call(state, call)
-    del state.bindings[function.name]
-    return found
+    return body
+
+
+def first_by_key(state: State, node: ast.Call, name: str, key: ast.expr) -> Value | None:
+    """`max(x, key=f)`: the first of what is gone through for which `f` is greatest, as Python compares."""
+    total, one, rank, best, first, own = state.fresh_names("total", "one", "rank", "best", "first", f"{name}_of")
+    match node.args[0]:
+        case ast.GeneratorExp(elt=item, generators=parts) | ast.ListComp(elt=item, generators=parts):
+            pass
+        case over:
+            if may_be_array(state, over):
+                state.need_types()
+            (each,) = state.fresh_names("each")
+            item: ast.expr = ast.Name(each, ast.Load())
+            parts = [ast.comprehension(ast.Name(each, ast.Store()), over, [], 0)]
+    fill, sign = Filling({"KEY": key, "ITEM": item}), ">" if name == "max" else "<"
+    before = fill.statements(f"{first} = True\n{total} = 0\n{best} = 0")
+    inner = f"{one} = ITEM\n{rank} = KEY({one})\n"
+    inner += f"if {first} or {rank} {sign} {best}:\n    {total} = {one}\n    {best} = {rank}\n    {first} = False"
+    after = fill.statements(f"assert not {first}, 'no elements'\nreturn {total}")
+    loops = in_loops(parts, [p.iter for p in parts], fill.statements(inner))
+    return called_inside(state, own, (), [*before, *loops, *after], [], node)
 
 
 def called_range(state: State, parts: list[ast.comprehension]) -> list[ast.expr]:
@@ -146,57 +184,101 @@ class Filling(ast.NodeTransformer):
                     delattr(node, place)
         return self.visit(tree).body
 
+    def expression(self, text: str) -> ast.expr:
+        (stmt,) = self.statements(text)
+        assert isinstance(stmt, ast.Expr)
+        return stmt.value
+
     def visit_Name(self, node: ast.Name) -> ast.expr:
         return self.given.get(node.id, node)
 
 
 # -- arrays of list comprehensions ---------------------------------------------------------------------------
+IN_ORDER = {1: "ROWS.reshape(ROWS.shape[0] * ROWS.shape[1])",
+            2: "ROWS.reshape(ROWS.shape[0] * ROWS.shape[1], ROWS.shape[2])"}  # fmt: skip
+# What functions make of an array of rows, by the number of axes that each has.
+OF_ROWS: dict[object, dict[int, str]] = {
+    **dict.fromkeys((np.array, np.asarray, np.stack), dict.fromkeys(range(4), "ROWS")),
+    np.vstack: {**IN_ORDER, 1: "ROWS"}, np.column_stack: {1: "ROWS.T"}, np.concatenate: IN_ORDER,
+    np.hstack: {1: IN_ORDER[1]},
+}  # fmt: skip
+
+
 def gathers(state: State, node: ast.Call, callee: object) -> bool:
     """Whether `node` makes an array of the elements of one comprehension without conditions."""
     match node.args:
         case [ast.ListComp(generators=[ast.comprehension(iter=over, ifs=[], is_async=0)])]:
             calls = (n.func for n in ast.walk(over) if isinstance(n, ast.Call))
             is_pure = all(any(state.outside(f) is known for known in PURE) for f in calls)
-            return is_pure and any(callee is f for f in (np.array, np.asarray))
+            takes_more = callee is np.array or callee is np.asarray
+            is_one = any(callee is f for f in OF_ROWS)
+            return is_pure and is_one and (takes_more or (len(node.args) == 1 and not node.keywords))
         case _:
             return False
 
 
-def gathered_items(state: State, node: ast.Call) -> Quantity:
-    """The array that `node` makes. What is gone through is read twice: first to know how many elements there are."""
+def gathered_items(state: State, node: ast.Call, callee: object) -> Quantity:
+    """The array that `node` makes, of numbers or of rows. What is gone through is read several times: first to know how
+    many elements there are, and of which shape."""
     state.need_types()
     span, comp = state.source.span(node), node.args[0]
     assert isinstance(comp, ast.ListComp)
-    (part,) = comp.generators
+    (part,), item = comp.generators, as_row(comp.elt)
+    row = row_of(state, item, part, node)
+    made_of_rows = None if row is None else OF_ROWS[callee].get(len(row))
+    if row is None or made_of_rows is None:
+        what = "arrays whose shape is not known before" if row is None else f"arrays with {len(row)} axes"
+        message = f"`{ast.unparse(node.func)}` of a comprehension puts together {what}"
+        return state.reject("LD110", message, node, "allocate the array, and store into it in a loop")
     iteration = parse_iterable(state, part.iter)
     if iteration is None:
         return ir.Const(0, loc=span)
+    count = at_least_zero(state.known(trips_of(iteration)))
+    if row:
+        is_any = ir.Apply(Op.GT, (count, ir.Const(0, loc=span)), loc=span)
+        state.out.append(
+            ir.Require(is_any, "LD332", f"`{ast.unparse(node)}` has elements, whose shape it gets", loc=span)
+        )
     (items, place), start = state.fresh_names("items", "place"), len(state.out)
-    view = new_array(state, "items", (at_least_zero(state.known(trips_of(iteration))),), span)
+    view = new_array(state, "items", (count, *row), span)
     bind_view(state, items, view, span)
     numbered = ast.Constant(enumerate)  # type: ignore[arg-type]
-    fill = Filling({"ITEM": comp.elt, "TARGET": part.target, "OVER": part.iter, "NUMBERED": numbered})
-    run(state, fill.statements(f"for {place}, TARGET in NUMBERED(OVER):\n    {items}[{place}] = ITEM"), node)
+    fill = Filling({"ITEM": item, "TARGET": part.target, "OVER": part.iter, "NUMBERED": numbered})
+    body = fill.statements(f"for {place}, TARGET in NUMBERED(OVER):\n    {items}[{place}] = ITEM")
+    (own,) = state.fresh_names("gather")
+    called_inside(state, own, (), body, [], node)
     stored = [s.stmt for s in statements(tuple(state.out[start:])) if isinstance(s.stmt, ir.Assign)]
     values = [of_double(s.value) for s in stored if s.target.array == view.array]
     made_of(state, view.array, *(v for v in values if isinstance(v, ir.Expr)))
     if values and all(is_truth_value(state, s.value) for s in stored if s.target.array == view.array):
         state.whole.truths.add(view.array)
-    whole: ast.expr = ast.Name(items, ast.Load())
+    whole = Filling({"ROWS": ast.Name(items, ast.Load())}).expression(made_of_rows)
     made = ast.Call(node.func, [whole], node.keywords) if node.keywords else whole
     found = state.quantity(ast.fix_missing_locations(ast.copy_location(made, node)))
     del state.bindings[items]
     return found
 
 
-def run(state: State, body: list[ast.stmt], node: ast.AST) -> None:
-    """Write out statements whose names are their own."""
-    arguments = ast.arguments([], [], None, [], [], None, [])
-    (name,) = state.fresh_names("gather")
-    function = ast.FunctionDef(name, arguments, body, [])
-    call = ast.Call(ast.Name(function.name, ast.Load()), [], [])
-    for new in (function, call):
-        ast.fix_missing_locations(ast.copy_location(new, node))
-    state.bindings[function.name] = local_function(state, function)
-    state.whole.call(state, call)
-    del state.bindings[function.name]
+def as_row(item: ast.expr) -> ast.expr:
+    """An element of a list, which NumPy takes for an array where it is a list."""
+    if not isinstance(item, ast.List | ast.Tuple | ast.ListComp):
+        return item
+    return ast.copy_location(ast.Call(ast.Constant(cast(Any, np.array)), [item], []), item)
+
+
+def row_of(state: State, item: ast.expr, part: ast.comprehension, node: ast.AST) -> tuple[ir.Expr, ...] | None:
+    """The shape of `item` for all that `part` goes over, empty for numbers; None where it is not known at entry. It is
+    found by trying."""
+    before = Snapshot.of(state)
+    row, own = state.fresh_names("row", "row_of")
+    fill = Filling({"ITEM": item, "TARGET": part.target, "OVER": part.iter})
+    body = fill.statements(f"for TARGET in OVER:\n    {row} = ITEM\nreturn {row}")
+    found = called_inside(state, own, (), body, [], node)
+    extents: tuple[ir.Expr, ...] = ()
+    if isinstance(found, ArrayName):
+        found = state.all_of(found.array, state.source.span(node))
+    if isinstance(found, View | ArrayValue):
+        extents = tuple(map(state.known, found.extents))
+    is_known = all(map(state.is_fixed, extents))
+    before.restore(state)
+    return extents if is_known else None

@@ -35,7 +35,7 @@ from loopdiff.frontend.structures.rewriting import (
 )
 from loopdiff.frontend.structures.scope import Apart, Local, Scope, Version, name_read, name_stored
 from loopdiff.frontend.structures.signs import is_known, may_write
-from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, leaves, with_leaves
+from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, in_row, leaves, with_leaves
 from loopdiff.numpy_functions import ROWS, takes_arrays
 from loopdiff.source.functions import MISSING, SourceFunction, python_function
 
@@ -147,10 +147,10 @@ def without_structures(scope: Scope, node: ast.Call, target: Bound) -> tuple[ast
     given = parameters_given(source.signature, node, values, lambda n: element(scope, n))
     if given is None:
         return None
-    rows = [name for name, tree in given.items() if is_row(tree) and name not in ROWS]
+    rows = [name for name, tree in given.items() if is_row(tree)]
     has_rows = bool(rows) and takes_arrays(source.function)
     if has_rows:
-        given |= {name: of_row(scope, given[name], node) for name in rows}
+        given |= {n: as_tuple(given[n]) if n in ROWS else of_row(scope, given[n], node) for n in rows}
     given |= defaults_of(scope if local is None else local.scope, source, local, given)
     trees = {name: t for name, t in given.items() if not isinstance(t, Leaf) or t.known is not MISSING}
     apart = scope.walk.take_apart(scope, source, trees, node, local)
@@ -172,6 +172,13 @@ def without_structures(scope: Scope, node: ast.Call, target: Bound) -> tuple[ast
 
 def is_row(tree: Tree) -> bool:
     return isinstance(tree, Branch) and tree.kind in ("list", "tuple")
+
+
+def as_tuple(tree: Tree) -> Tree:
+    """A list, and those in it, as a tuple: where NumPy takes either."""
+    if not isinstance(tree, Branch) or not is_row(tree):
+        return tree
+    return in_row("tuple", tuple(map(as_tuple, tree.items)))
 
 
 def of_row(scope: Scope, tree: Tree, node: ast.AST) -> Leaf:

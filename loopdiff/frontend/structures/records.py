@@ -8,12 +8,13 @@ import functools
 import math
 from dataclasses import replace
 from inspect import signature
+from itertools import pairwise
 from typing import Any, cast
 
 import numpy as np
 
 from loopdiff.frontend.structures.effects import require_settled
-from loopdiff.frontend.structures.iterated import items_of, items_of_call, spread
+from loopdiff.frontend.structures.iterated import MOST_ITEMS, items_of, items_of_call, spread
 from loopdiff.frontend.structures.known import static
 from loopdiff.frontend.structures.methods import method_of
 from loopdiff.frontend.structures.rewriting import (
@@ -21,12 +22,14 @@ from loopdiff.frontend.structures.rewriting import (
     copied,
     display_of,
     element,
+    expression,
     function_at,
     function_inside,
     hand_out,
     steadied,
 )
-from loopdiff.frontend.structures.scope import Scope
+from loopdiff.frontend.structures.scope import Scope, name_stored
+from loopdiff.frontend.structures.scope import at as placed
 from loopdiff.frontend.structures.signs import is_plain_record, is_record_class
 from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, dictionary_of, in_row, is_sequence
 from loopdiff.source.functions import MISSING, python_function
@@ -65,8 +68,8 @@ def of_builtin(scope: Scope, node: ast.Call) -> Tree | None:
         return total(scope, function, node)
     if function is functools.reduce and 1 < len(node.args) < 4 and not node.keywords:
         return reduced(scope, node)
-    if function is functools.partial and node.args:
-        return partly_given(scope, node)
+    if any(function is f for f in (functools.partial, np.split, np.array_split)) and node.args:
+        return partly_given(scope, node) if function is functools.partial else split_up(scope, node, function)
     if function is dataclasses.replace and len(node.args) == 1:
         tree = base_of(scope, node.args[0])
         found = replaced(scope, tree, node) if isinstance(tree, Branch) else None
@@ -120,6 +123,38 @@ def total(scope: Scope, function: Any, node: ast.Call) -> Tree | None:
     return Leaf(values[0] if len(values) == 1 else copied(node, args=values))
 
 
+def split_up(scope: Scope, node: ast.Call, function: Any) -> Tree | None:
+    """`np.split(x, 3)`, or at places that are written out: the parts of an array, which are views. None where it is not
+    known how many there are."""
+    given = dict(zip(("ary", "indices_or_sections", "axis"), node.args, strict=False))
+    given |= {str(k.arg): k.value for k in node.keywords}
+    axis = static(scope, given["axis"]) if "axis" in given else 0
+    if set(given) - {"axis"} != {"ary", "indices_or_sections"} or type(axis) is not int or not scope.may_run_ahead:
+        return None
+    at = given["indices_or_sections"]
+    count, row, is_even = static(scope, at), scope.tree_of(at), function is np.split
+    whole = scope.names.fresh("whole")
+    extent = f"{whole}.shape[{axis}]"
+    if type(count) is int and 0 < count <= MOST_ITEMS:
+        size, more = f"{extent} // {count}", f"{extent} % {count}"
+        bounds = [f"{k} * ({size}) + ({k} if {k} < {more} else {more})" for k in range(count + 1)]
+    elif isinstance(row, Branch) and is_sequence(row):
+        places = steadied(scope, row, (), at)
+        assert isinstance(places, Branch)
+        is_even, bounds = False, ["", *(ast.unparse(display_of(scope, i, node)) for i in places.items), ""]
+    else:
+        return None
+    scope.out.append(ast.copy_location(ast.Assign([name_stored(whole, node)], expression(scope, given["ary"])), node))
+    if is_even:
+        test = placed(ast.parse(f"{extent} % {count} == 0", mode="eval").body, node)
+        message = ast.Constant("array split does not result in an equal division")
+        scope.out.append(ast.copy_location(ast.Assert(test, ast.copy_location(message, node)), node))
+    before, after = ":, " * axis, ", :" * (-1 - axis)
+    front = before if axis >= 0 else "..., "
+    texts = [f"{whole}[{front}{a}:{b}{after}]" for a, b in pairwise(bounds)]
+    return in_row("list", tuple(Leaf(placed(ast.parse(text, mode="eval").body, node)) for text in texts))
+
+
 def reduced(scope: Scope, node: ast.Call) -> Tree | None:
     """`functools.reduce` over items that are known: calls of the function in each other."""
     items = items_of(scope, node.args[1])
@@ -143,20 +178,20 @@ def reduced(scope: Scope, node: ast.Call) -> Tree | None:
 def partly_given(scope: Scope, node: ast.Call) -> Tree | None:
     """`functools.partial(f, x, k=y)` of a function from outside, or a lambda: a lambda of the rest, which has what is
     given as it is now. None for others."""
-    names = names_of(scope, node.args[0])
-    given, named = node.args[1:], [k.arg for k in node.keywords]
+    names, given, named = names_of(scope, node.args[0]), node.args[1:], [k.arg for k in node.keywords]
     is_plain = not any(isinstance(a, ast.Starred) for a in given) and None not in named and scope.may_run_ahead
-    if names is None or not is_plain or len(given) > len(names) or not {*named} <= {*names[len(given) :]}:
+    if names is None or not is_plain or len(given) > len(names) or not {*named} <= {*list(names)[len(given) :]}:
         return None
     inside = {n.id for part in (*given, *node.keywords) for n in ast.walk(part) if isinstance(n, ast.Name)}
     values = tuple(element(scope, part) for part in (*given, *(k.value for k in node.keywords)))
     row = steadied(scope, in_row("tuple", values), inside, node)
     assert isinstance(row, Branch)
     held = [display_of(scope, item, node) for item in row.items]
-    left = names[len(given) :]
+    left = list(names)[len(given) :]
     first = next((k for k, name in enumerate(left) if name in named), len(left))
     by_place, by_name = ([ast.arg(n) for n in part if n not in named] for part in (left[:first], left[first:]))
-    arguments = ast.arguments([], by_place, None, by_name, [None] * len(by_name), None, [])
+    defaults = [d for a in by_place if (d := names[a.arg]) is not None]
+    arguments = ast.arguments([], by_place, None, by_name, [names[a.arg] for a in by_name], None, defaults)
     keywords = [ast.keyword(k, v) for k, v in zip(named, held[len(given) :], strict=True)]
     keywords += [ast.keyword(a.arg, ast.Name(a.arg, ast.Load())) for a in by_name]
     places = [*held[: len(given)], *(ast.Name(a.arg, ast.Load()) for a in by_place)]
@@ -167,19 +202,26 @@ def partly_given(scope: Scope, node: ast.Call) -> Tree | None:
     return function_inside(scope, made)
 
 
-def names_of(scope: Scope, node: ast.expr) -> list[str] | None:
-    """Parameters, none of which has a default, of a lambda or of a function from outside; None for others."""
+def names_of(scope: Scope, node: ast.expr) -> dict[str, ast.expr | None] | None:
+    """Parameters of a lambda, or of a function from outside, and their defaults, which are numbers, texts and the like;
+    None for others."""
     value = scope.value_outside(node)
     if isinstance(value, np.ufunc):
-        return [scope.names.fresh(f"x{k}") for k in range(value.nin)]
+        return {scope.names.fresh(f"x{k}"): None for k in range(value.nin)}
     if isinstance(node, ast.Lambda):
         spec, count = node.args, len(node.args.args)
         is_plain = count == len(parameters(spec)) and not spec.defaults and spec.vararg is None and spec.kwarg is None
-        return [a.arg for a in spec.args] if is_plain else None
+        return {a.arg: None for a in spec.args} if is_plain else None
     function = None if value is MISSING or scope.sources.rule_of(value) is not None else python_function(value)
     found = () if function is None else signature(function).parameters.values()
-    is_plain = all(p.kind is p.POSITIONAL_OR_KEYWORD and p.default is p.empty for p in found)
-    return [p.name for p in found] if found and is_plain else None
+    is_plain = all(p.kind is p.POSITIONAL_OR_KEYWORD for p in found)
+    if not found or not is_plain or not all(p.default is p.empty or is_simple(p.default) for p in found):
+        return None
+    return {p.name: None if p.default is p.empty else scope.name_for(p.default, node) for p in found}
+
+
+def is_simple(value: Any) -> bool:
+    return value is None or type(value) in (bool, int, float, complex, str)
 
 
 def method(scope: Scope, tree: Branch, attr: str, node: ast.Call) -> Tree:

@@ -34,6 +34,9 @@ from loopdiff.source.scopes import of_scope
 
 PLAIN = Leaf(ast.Constant(0))  # what names of numbers, arrays and functions hold, of which no more is known
 GROWING = "make an array first, as `np.empty(n)`, and store into it; or choose elements of one by a mask"
+FROM_NONE = (
+    "begin with values of the same form, as `best = (np.inf, 0)`, and ask a number of its own whether there is one"
+)
 ANOTHER = "make another one: `l + [e]`, `{**d, key: value}`, `dataclasses.replace(r, field=value)`"
 
 
@@ -263,7 +266,8 @@ class Scope:
             case Torn(first, second):
                 words = ", or ".join(described(held) for held in (first, second))
                 are_lists = all(isinstance(held, Branch) and held.kind == "list" for held in (first, second))
-                hint = GROWING if are_lists else None
+                is_late = any(isinstance(held, Static) and held.value is None for held in (first, second))
+                hint = GROWING if are_lists else FROM_NONE if is_late else None
                 return self.reject(f"`{name}` holds {words}, depending on the way here", node, hint)
             case _:
                 return found

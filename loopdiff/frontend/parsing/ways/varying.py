@@ -8,7 +8,7 @@ copy is as good as the array, names get memory of their own instead (see `joins`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -116,21 +116,14 @@ def for_each_choice(state: State, parse: Callable[[], None], span: Span) -> None
 
 
 def split(state: State, which: str, parse: Callable[[], None], span: Span) -> None:
-    """`parse` once for each value of the cell `which`."""
-    start, site, earlier = dict(state.bindings), state.whole.site, frozenset(state.arrays)
-    count = next(len(b.options) for b in start.values() if isinstance(b, Varying) and b.which == which)
-    ways: list[Way] = []
-    sites = [site]
-    for number in range(count):
-        state.bindings, state.whole.site = resolved(start, which, number), site
-        state.whole.versions += 1
-        with state.block() as out:
-            parse()
-        state.whole.versions -= 1
-        ways.append((None if state.is_dead else state.bindings, out))
-        state.is_dead = False
-        sites.append(state.whole.site)
-    state.whole.site = max(sites)
+    """`parse` once for each value of the cell `which`. Where that is only possible if names hold arrays, a check says
+    that they do not hold the numbers they began with."""
+    before, earlier = Snapshot.of(state), frozenset(state.arrays)
+    numbers = still_numbers(state.bindings, which)
+    ways, is_refused = versions_of(state, which, parse, {}, span)
+    if is_refused and numbers:
+        before.restore(state)
+        ways, _ = versions_of(state, which, parse, numbers, span)
     bound = differing([b for b, _ in ways if b is not None])
     # Arrays from before the statement that change places among names stay what they are.
     anew = [n for n in bound if not any(arrays_of(b[n]) & earlier for b, _ in ways if b is not None)]
@@ -144,6 +137,47 @@ def split(state: State, which: str, parse: Callable[[], None], span: Span) -> No
                 bindings[name] = binding
     join_options(state, ways, None, span)
     state.out += chosen(which, [out for _, out in ways], span)
+
+
+def versions_of(
+    state: State, which: str, parse: Callable[[], None], numbers: Mapping[int, str], span: Span
+) -> tuple[list[Way], bool]:
+    """What `parse` makes for each value of the cell `which`, and whether it rejects something. For those of `numbers`
+    there is a check instead, that the name does not hold a number."""
+    start, site, rejected = dict(state.bindings), state.whole.site, state.whole.rejected
+    ways: list[Way] = []
+    sites = [site]
+    for number in range(number_of(start, which)):
+        state.bindings, state.whole.site = resolved(start, which, number), site
+        if number in numbers:
+            message = f"`{numbers[number]}` is still a number here, and used as an array"
+            ways.append((None, [ir.Require(ir.Const(False, loc=span), "LD331", message, loc=span)]))
+            continue
+        state.whole.versions += 1
+        with state.block() as out:
+            parse()
+        state.whole.versions -= 1
+        ways.append((None if state.is_dead else state.bindings, out))
+        state.is_dead = False
+        sites.append(state.whole.site)
+    state.whole.site = max(sites)
+    return ways, state.whole.rejected > rejected
+
+
+def still_numbers(bindings: Bindings, which: str) -> dict[int, str]:
+    """The values of the cell `which` with which a name holds a number, and that name, where it holds an array with
+    others."""
+    found: dict[int, str] = {}
+    for name, binding in bindings.items():
+        if isinstance(binding, Varying) and binding.which == which:
+            are_numbers = [isinstance(option, Cell | Given) for option in binding.options]
+            found |= {k: name for k, is_number in enumerate(are_numbers) if is_number and not all(are_numbers)}
+    return {} if len(found) == number_of(bindings, which) else found
+
+
+def number_of(bindings: Bindings, which: str) -> int:
+    """How many values the cell `which` has."""
+    return next(len(b.options) for b in bindings.values() if isinstance(b, Varying) and b.which == which)
 
 
 def numbered_names(ways: Sequence[Way]) -> tuple[str, ...]:
@@ -238,7 +272,7 @@ def numbering(
             parts.append(part)
         return [*settling, ir.Assign(ir.Access(which, loc=span), ir.Const(parts.index(part), loc=span), loc=span)]
     cell = cells[0]
-    count = next(len(b.options) for b in bindings.values() if isinstance(b, Varying) and b.which == cell)
+    count = number_of(bindings, cell)
     blocks = [numbering(resolved(bindings, cell, k), names, which, parts, span, handed) for k in range(count)]
     same = [[ir.Assign(ir.Access(which), ir.Const(k))] for k in range(count)]
     return [] if cell == which and blocks == same else chosen(cell, blocks, span)

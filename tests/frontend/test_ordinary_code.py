@@ -1,0 +1,136 @@
+"""Spellings of ordinary programs: the values that Python gives for each, and its error where it gives none."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loopdiff import ArgumentError, UnsupportedLoopError, vectorize_grad
+from tests.gradients.interpreted import interpreting
+from tests.texts import registered
+
+from .test_accepted import check_against_python
+
+RNG = np.random.default_rng(5)
+X, Y, P = RNG.normal(size=6), RNG.normal(size=6), RNG.normal(size=(5, 3))
+WHOLE = RNG.integers(-4, 5, (4, 3))
+
+
+def damped(x, rate=0.5, power=2.0):
+    return rate * x**power
+
+
+CASES: list[tuple[str, tuple[Any, ...]]] = [
+    ("t = 0.0\nfor i in range(5):\n    t = t + a[i] * b[i]\nreturn t.sum()", (P, X)),
+    ("t = 0\nfor r in a:\n    t = t + r\nreturn (t**2).max() * len(t) + t[-1] + b[0]", (WHOLE, X)),
+    ("t = 0.0\nfor r in a:\n    t += r * b[0]\nreturn t", (P, X)), ("return sum(r * b[0] for r in a)", (P, X)),
+    ("return sum([a[i] for i in range(len(a))])[1:] * b[0]", (P, X)),
+    ("return np.stack([r * b[0] for r in a])", (P, X)), ("return np.stack([r for r in a]) * b[0]", (WHOLE, X)),
+    ("return np.array([r[::-1] * 2 for r in a])", (P.astype(np.float32), X)),
+    ("return np.vstack([r[1:] for r in a])[-1] * b[0]", (P, X)),
+    ("return np.vstack([np.outer(r, r) for r in a])", (P, X)),
+    ("return np.column_stack([r * b[k] for k, r in enumerate(a)])", (P, X)),
+    ("return np.concatenate([r[:-1] for r in a])", (P, X)),
+    ("return np.concatenate([np.outer(r, r) for r in a])", (P, X)),
+    ("return np.hstack([a[i] - a[i - 1] for i in range(1, 4)])", (P, X)),
+    ("return np.array([[r @ q for q in a] for r in a])", (P, X)), ("return np.array([[v, 1.0] for v in b])", (P, X)),
+    ("return np.array([r[:0] for r in a])", (P, X)),
+    ("return min(b, key=lambda v: abs(v - 0.3)) * b", (P, X)), ("return max(a, key=abs) + b[0]", (WHOLE[0], X)),
+    ("k = max(range(len(b)), key=lambda i: b[i] * b[i % 3])\nreturn b[k] * a[0]", (P, X)),
+    ("return min(a, key=lambda r: r[1]) * b[0]", (P, X)), ("return max(v * v for v in b if v > 0.0) * a[0]", (P, X)),
+    ("return max((v for v in b if v < 0.0), key=lambda v: -v) * a[0]", (P, X)),
+    ("return np.gradient(np.sin(b))", (P, X)), ("u, v = np.gradient(a * b[0])\nreturn u * v", (P, X)),
+    ("return np.gradient(a @ a.T)[1]", (P, X)), ("return np.squeeze(b[:1] * 2.0) * a[0]", (P, X)),
+    ("v = np.squeeze(b[:1] * 2.0)\nw = v + 0.0\nw += 1.0\nreturn v * w * a[0]", (P, X)),
+    ("return np.roll(a, [1, -1], axis=[0, 1]) * b[0]", (P, X)),
+    ("return np.pad(a, [[1, 0], (2, 1)]) * b[0]", (P, X)), ("return np.tile(b, [2, 1]) * a[0, 0]", (P, X)),
+    ("v = a * b[0]\nnp.clip(v, -0.5, b[1], out=v)\nreturn np.clip(v, b[2], None, v) + v", (P, X)),
+    ("return np.delete(a, -2, axis=1) * b[0]", (P, X)), ("return np.delete(a, 3) * b[0]", (WHOLE, X)),
+    ("return np.insert(a, 1, b[:3], axis=0)", (P, X)), ("return np.insert(a, 3, b[:5], axis=-1)", (P, X)),
+    ("return np.insert(a[0], -1, 2.7) * b[0]", (WHOLE, X)), ("return np.insert(a[0], 3, b[0])", (P, X)),
+    ("u, v = np.split(a, [2])\nreturn u[:, 0].sum() * v", (P, X)), ("return np.split(b, 3)[1] * a[0, 0]", (P, X)),
+    ("u, v, w = np.array_split(a, 3, axis=-2)\nreturn u[1] * v[0] * w[0]", (P, X)),
+    ("b = b * 2.0\nu, v = np.split(b, 2)\nv += u\nreturn b * a[0, 0]", (P, X)),
+    ("return np.block([[a, a[:, :1] * 2], [b[:3], 1.0]])", (P, X)), ("return np.block([b, 2.0, a[0]])", (P, X)),
+    ("i, j = np.triu_indices(3, -1)\nreturn a[i, j] * b[0]", (P, X)), ("return a[np.tril_indices(3, 1)]", (WHOLE, X)),
+    ("return a[np.triu_indices(3, 2)] * len(np.tril_indices(3, -3)[0])", (P, X)),
+    ("return np.hanning(6) * b + np.bartlett(6)[2] * np.hamming(1)[0] * np.blackman(6)", (P, X)),
+    ("i, j = np.diag_indices(3)\nreturn a[i, j] * b[0]", (P, X)),
+    ("return np.hanning(0) * a[0, 0]", (P, X)), ("return np.interp(a, b[:1], b[1:2])", (P, X)),
+    ("return np.interp(b[0], a[0, :1], b[1:2])", (P, X)),
+    ("return b[0] / math.factorial(20) + math.comb(5, 2) * b[1] / math.comb(61, 30) + math.comb(3, 5)", (P, X)),
+    ("return math.gcd(-12, 18) * math.gcd(0, 7) * math.prod(b)", (P, X)),
+    ("return math.prod(a[0], start=3)", (WHOLE, X)),
+    ("f = functools.partial(damped, power=3.0)\nreturn f(b) + f(b[0], rate=0.1)", (P, X)),
+    ("f = functools.partial(damped, b[0])\nreturn f(0.25) * f(power=2.5, rate=b[1])", (P, abs(X))),
+]  # fmt: skip
+
+
+def plain_of(body: str) -> Any:
+    text = "def f(a, b):\n" + "".join(f"    {line}\n" for line in body.splitlines())
+    return registered(text, f"<ordinary {body}>", np=np, math=math, damped=damped, functools=functools)
+
+
+@pytest.mark.parametrize(("body", "args"), CASES)
+def test_values(body: str, args: tuple[Any, ...]) -> None:
+    check_against_python(plain_of(body), args)
+
+
+@pytest.mark.parametrize(("body", "args"), CASES[::2])
+def test_gradients(body: str, args: tuple[Any, ...]) -> None:
+    """Along a direction, against central differences of the plain function."""
+    inner = plain_of(body)
+    text = "def f(a, b):\n    return np.sum(np.sin(inner(a, b)))\n"
+    whole = registered(text, f"<whole of {body}>", np=np, inner=inner)
+    moves = [RNG.normal(size=v.shape) if v.dtype == np.float64 else 0 * v for v in args]
+    with interpreting():
+        found = vectorize_grad(whole).grad(*args)
+    high, low = (whole(*(v + h * m if m.any() else v for v, m in zip(args, moves, strict=True))) for h in (1e-6, -1e-6))
+    along = sum(np.sum(getattr(found, n) * m) for n, m in zip("ab", moves, strict=True) if hasattr(found, n))
+    np.testing.assert_allclose(along, (high - low) / 2e-6, rtol=2e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "t = 0.0\nfor r in a:\n    t = t + r\nreturn t.sum()",
+        "t = 0.0\nfor r in a:\n    t = t + r\nreturn t",
+        "return np.stack([r * 2.0 for r in a])",
+        "return max(a, key=lambda r: r[0])",
+        "return np.delete(a, 0)",
+        "return math.factorial(21 + len(a)) + math.comb(67, 33)",
+        "return np.split(b, 3 + 1)[0]",
+    ],
+)
+def test_what_does_not_hold_is_checked(body: str) -> None:
+    with interpreting(), pytest.raises(ArgumentError):
+        vectorize_grad(plain_of(body))(np.zeros((0, 3)), X)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return np.concatenate([a[0, :k] for k in range(len(b))])",
+        "t = 0.0\nfor r in a:\n    t = t + r\nreturn t.unknown()",
+        "v = np.squeeze(b[:1])\nb[0] = 2.0\nreturn v",
+    ],
+)
+def test_what_is_not_followed_is_refused_once(body: str) -> None:
+    with pytest.raises(UnsupportedLoopError) as caught:
+        vectorize_grad(plain_of(body))(P, X)
+    assert len(caught.value.codes) == 1
+
+
+def test_both_branches_are_read_after_a_condition_that_is_rejected() -> None:
+    body = "if unknown(a):\n    return other(a)\nreturn b[0]"
+    with pytest.raises(UnsupportedLoopError, match=r"(?s)`unknown` is not defined.*`other` is not defined"):
+        vectorize_grad(plain_of(body))
+
+
+def test_messages_show_functions_by_their_names() -> None:
+    with pytest.raises(UnsupportedLoopError, match="`sum` is called with `initial=`"):
+        vectorize_grad(plain_of("return np.add.reduce(b, initial=2.0)"))(P, X)
