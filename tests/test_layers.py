@@ -20,10 +20,10 @@ ROOT = Path(loopdiff.__file__).parent
 ROOMS = (
     "errors",
     "disk",
+    "rules",
     "numpy_functions",
     "source",
     "settings",
-    "rules",
     "ir",
     "analysis",
     "canonical",

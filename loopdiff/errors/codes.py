@@ -490,8 +490,6 @@ CODES: dict[str, Code] = {
 
 
 Related = tuple[tuple[str, Span], ...]
-
-
 VALUE = re.compile(r"<(?:built-in )?(?:function (\w+)(?: at 0x\w+)?|ufunc '(\w+)')>")
 
 
