@@ -33,14 +33,6 @@ def csr_args(r, M=5, N=6, nnz=12):
     return dict(indptr=indptr, indices=r.integers(0, N, nnz), vals=r.random(nnz), x=r.random(N), y=np.zeros(M))
 
 
-def tables_of_levels(index, table, w):
-    s = 0.0
-    for l in range(table.shape[0]):
-        for p in range(index.shape[1]):
-            s += w[p] * table[l, index[l, p]] * table[l, index[l, p]]
-    return s
-
-
 def weighted_histogram(radius, data, res):
     n = radius.shape[0]
     nb = res.shape[0]
@@ -216,15 +208,6 @@ ENTRIES = (
         is_analytic=True,
         sizes=dict(S=dict(M=4096, N=4096, nnz=8192), M=dict(M=32768, N=32768, nnz=65536)),
         notes="NPBench spmv (CSR)",
-    ),
-    Entry(
-        name="tables_of_levels",
-        function=tables_of_levels,
-        make=lambda r: dict(index=r.integers(0, 6, (3, 9)), table=r.random((3, 6)), w=r.random(9)),
-        wrt=("table",),
-        oracle=lambda xp, index, table, w: {"result": xp.sum(w * xp.take_along_axis(table, index, axis=1) ** 2)},
-        is_twin=True,
-        notes="a table for each level, looked up by data: gradients begin at zero level by level",
     ),
     Entry(
         name="weighted_histogram",

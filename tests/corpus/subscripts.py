@@ -161,6 +161,14 @@ def meshes_and_items(x, A, y):
     return (w * w).sum()
 
 
+def tables_of_levels(index, table, w):
+    s = 0.0
+    for l in range(table.shape[0]):
+        for p in range(index.shape[1]):
+            s += w[p] * table[l, index[l, p]] * table[l, index[l, p]]
+    return s
+
+
 ENTRIES = (
     Entry(
         name="affine_subscripts",
@@ -321,5 +329,14 @@ ENTRIES = (
         outputs=("y",),
         is_analytic=True,
         constructs=("np.array of a comprehension", "np.ix_, and ends in lists"),
+    ),
+    Entry(
+        name="tables_of_levels",
+        function=tables_of_levels,
+        make=lambda r: dict(index=r.integers(0, 6, (3, 9)), table=r.random((3, 6)), w=r.random(9)),
+        wrt=("table",),
+        oracle=lambda xp, index, table, w: {"result": xp.sum(w * xp.take_along_axis(table, index, axis=1) ** 2)},
+        is_twin=True,
+        notes="a table for each level, looked up by data: gradients begin at zero level by level",
     ),
 )
