@@ -15,6 +15,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import ScalarType
 from loopdiff.ir.walk import statements
 from loopdiff.jax.handlers import register, target_name
+from loopdiff.jax.manual import structs_like
 from loopdiff.jax.ports import Handler, HandlerArgument, Port
 from loopdiff.pipeline.code import numba_type
 from loopdiff.settings.options import Options
@@ -113,7 +114,9 @@ class ForeignCall:
         with self.lock:
             target = self.target
         aliases = dict(self.wiring.aliases)
-        call = jax.ffi.ffi_call(target, kinds, vmap_method="sequential", input_output_aliases=aliases)
+        call = jax.ffi.ffi_call(
+            target, structs_like(kinds, operands), vmap_method="sequential", input_output_aliases=aliases
+        )
         return tuple(call(*operands))
 
     @cached_property

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from loopdiff.jax.derived import gradient_inputs, gradients_among
+from loopdiff.jax.manual import varying_together
 from loopdiff.jax.program import JaxProgram
 
 Values = Sequence[Any]
@@ -22,7 +23,7 @@ Values = Sequence[Any]
 
 def apply(program: JaxProgram, traced: Values) -> tuple[Any, ...]:
     """The outputs of `program`."""
-    return program.once("by custom_vjp", lambda: differentiable(program))(*traced)
+    return program.once("by custom_vjp", lambda: differentiable(program))(*varying_together(traced))
 
 
 def differentiable(program: JaxProgram) -> Callable[..., tuple[Any, ...]]:

@@ -14,12 +14,12 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.core import ShapedArray
 from jax.extend.core import Literal, Primitive
 from jax.interpreters import ad, batching, mlir
 from jax.interpreters import partial_eval as pe
 
 from loopdiff.jax.derived import gradient_inputs, gradients_among, tangent_inputs, tangents_among
+from loopdiff.jax.manual import types_like, varying_together
 from loopdiff.jax.program import JaxProgram
 
 Values = Sequence[Any]
@@ -27,7 +27,7 @@ Values = Sequence[Any]
 
 def apply(program: JaxProgram, traced: Values) -> tuple[Any, ...]:
     """The outputs of `program`."""
-    return tuple(compiled(program)(*traced))
+    return tuple(compiled(program)(*varying_together(traced)))
 
 
 def compiled(program: JaxProgram) -> Callable[..., Any]:
@@ -71,26 +71,22 @@ def split(program: JaxProgram, given: Values, kept: int) -> tuple[Values, Values
     return given[:count], given[count : count + kept], given[count + kept :]
 
 
-# -- their shapes --------------------------------------------------------------------------------------------
-def avals(kinds: Sequence[jax.ShapeDtypeStruct]) -> list[Any]:
-    return [ShapedArray(k.shape, k.dtype) for k in kinds]
+# -- their types ---------------------------------------------------------------------------------------------
+def types_of_function(*like: Any, program: JaxProgram) -> list[Any]:
+    return types_like(program.output_kinds, like)
 
 
-def shapes_of_function(*_: Any, program: JaxProgram) -> list[Any]:
-    return avals(program.output_kinds)
+def types_of_forward(*like: Any, program: JaxProgram) -> list[Any]:
+    return types_like([*program.output_kinds, *program.rest_kinds], like)
 
 
-def shapes_of_forward(*_: Any, program: JaxProgram) -> list[Any]:
-    return avals([*program.output_kinds, *program.rest_kinds])
-
-
-def shapes_of_tangent(*_: Any, program: JaxProgram, kept: int, is_held: bool) -> list[Any]:
+def types_of_tangent(*like: Any, program: JaxProgram, kept: int, is_held: bool) -> list[Any]:
     kinds = program.output_kinds
-    return avals([kinds[k] for k in program.with_slopes])
+    return types_like([kinds[k] for k in program.with_slopes], like)
 
 
-def shapes_of_reverse(*_: Any, program: JaxProgram) -> list[Any]:
-    return avals(program.slope_kinds)
+def types_of_reverse(*like: Any, program: JaxProgram) -> list[Any]:
+    return types_like(program.slope_kinds, like)
 
 
 # -- derivatives ---------------------------------------------------------------------------------------------
@@ -255,23 +251,34 @@ def one_by_one(primitive: Primitive, args: Values, axes: Sequence[Any], **params
 
 
 def primitive(
-    name: str, compute: Callable[..., Any], shapes: Callable[..., Any], derivative: Any, static: tuple[str, ...] = ()
+    name: str, compute: Callable[..., Any], types: Callable[..., Any], derivative: Any, static: tuple[str, ...] = ()
 ) -> Primitive:  # fmt: skip
     """A primitive whose parameters are the program and `static`."""
     made = Primitive(name)
     made.multiple_results = True
-    made.def_impl(jax.jit(made.bind, static_argnames=("program", *static)))
-    made.def_abstract_eval(shapes)
+    made.def_impl(at_once(made, ("program", *static)))
+    made.def_abstract_eval(types)
     mlir.register_lowering(made, mlir.lower_fun(compute, multiple_results=True))
     ad.primitive_jvps[made] = derivative
     batching.primitive_batchers[made] = partial(one_by_one, made)
     return made
 
 
-function_p = primitive("loopdiff", function, shapes_of_function, derivative_of_function)
-forward_p = primitive("loopdiff_forward", forward, shapes_of_forward, derivative_of_forward)
-tangent_p = primitive("loopdiff_tangent", tangent, shapes_of_tangent, derivative_of_tangent, ("kept", "is_held"))
-reverse_p = primitive("loopdiff_reverse", reverse, shapes_of_reverse, derivative_of_reverse)
+def at_once(primitive: Primitive, static: tuple[str, ...]) -> Callable[..., Any]:
+    """A call outside of programs, which is a program of its own, under `jax.disable_jit` too."""
+    call = jax.jit(primitive.bind, static_argnames=static)
+
+    def run(*given: Any, **params: Any) -> Any:
+        with jax.disable_jit(False):
+            return call(*given, **params)
+
+    return run
+
+
+function_p = primitive("loopdiff", function, types_of_function, derivative_of_function)
+forward_p = primitive("loopdiff_forward", forward, types_of_forward, derivative_of_forward)
+tangent_p = primitive("loopdiff_tangent", tangent, types_of_tangent, derivative_of_tangent, ("kept", "is_held"))
+reverse_p = primitive("loopdiff_reverse", reverse, types_of_reverse, derivative_of_reverse)
 ad.primitive_transposes[tangent_p] = transpose_of_tangent
 ad.primitive_transposes[reverse_p] = transpose_of_reverse
 pe.dce_rules[forward_p] = without_rest
