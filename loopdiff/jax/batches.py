@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from loopdiff.canonical.batching import Batch, decides_sizes
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import all_statements, written_access
-from loopdiff.jax.calls import Code, ForeignCall, Wiring
+from loopdiff.jax.calls import ForeignCall, LoopCode, Wiring
 from loopdiff.jax.ports import HandlerArgument, Port
 
 Marks = tuple[bool, ...]
@@ -62,7 +62,7 @@ def summed(value: Any, marks: Marks, wanted: Marks) -> Any:
     return value.sum(axes) if axes else value
 
 
-def may_be_batched(code: Code, names: Sequence[str]) -> bool:
+def may_be_batched(code: LoopCode, names: Sequence[str]) -> bool:
     """Whether the loops of `code` can run for a batch of the arguments `names`: on the CPU, where these do not decide
     how large arrays are."""
     return code.spec.options.is_for_cpu and not decides_sizes(code.ls, names)

@@ -99,7 +99,7 @@ class Wiring:
 
 
 @dataclass(frozen=True, slots=True)
-class Code:
+class LoopCode:
     """The LoopSet `ls` behind a foreign call, of the specialization `spec` under the name `label`.
 
     `unit` is its compiled function, which there may be already, `plain` the same before its loops were arranged.
@@ -111,7 +111,7 @@ class Code:
     unit: Callable[[], Unit]
     plain: ir.LoopSet
 
-    def batched(self, batch: Batch) -> Code:
+    def batched(self, batch: Batch) -> LoopCode:
         """The same for a batch, in the form for callers that own all arrays."""
         spec = self.spec
         label = f"{self.label}-batch-{digest_of([repr(batch)])[:12]}"
@@ -119,7 +119,7 @@ class Code:
         is_arranged = spec.options.fastmath and spec.options.is_for_cpu
         ls = arrange_primal_rows(plain, NOTHING, spec.stages) if is_arranged else plain
         whole = with_results_given(ls)
-        return Code(spec, label, whole, lambda: spec.unit(label, whole, NOTHING), plain)
+        return LoopCode(spec, label, whole, lambda: spec.unit(label, whole, NOTHING), plain)
 
 
 class ForeignCall:
@@ -130,7 +130,7 @@ class ForeignCall:
     """
 
     def __init__(
-        self, wiring: Wiring, code: Code, returns: Sequence[int | None], statics: Mapping[str, int]
+        self, wiring: Wiring, code: LoopCode, returns: Sequence[int | None], statics: Mapping[str, int]
     ) -> None:  # fmt: skip
         self.wiring, self.code, self.returns, self.statics = wiring, code, tuple(returns), statics
         self.operands, self.results = tuple(wiring.operands), tuple(wiring.results)

@@ -19,7 +19,7 @@ from jax.interpreters import ad, batching, mlir
 from jax.interpreters import partial_eval as pe
 
 from loopdiff.jax.batches import Marks, in_batch, levels, may_be_batched, sizes_of, summed, unmarked
-from loopdiff.jax.calls import Code
+from loopdiff.jax.calls import LoopCode
 from loopdiff.jax.derived import gradient_inputs, gradients_among, tangent_inputs, tangents_among
 from loopdiff.jax.manual import types_like, varying_together
 from loopdiff.jax.program import JaxProgram
@@ -320,7 +320,7 @@ def batch_of_function(args: Values, axes: Sequence[Any], program: JaxProgram) ->
     return found, [0] * len(found)
 
 
-def code_of(primitive: Primitive, program: JaxProgram) -> Code:
+def code_of(primitive: Primitive, program: JaxProgram) -> LoopCode:
     if primitive is function_p:
         return program.base.primal_call.code
     if primitive is tangent_p:

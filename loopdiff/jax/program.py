@@ -20,7 +20,7 @@ from loopdiff.ir.names import tail_names
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.ir.walk import returned_arrays, touched_arrays
 from loopdiff.jax.batches import Marks, call_batch, levels
-from loopdiff.jax.calls import Code, ForeignCall, Wiring, canonical, declaration, port_of, scalar_kind, scalar_port
+from loopdiff.jax.calls import ForeignCall, LoopCode, Wiring, canonical, declaration, port_of, scalar_kind, scalar_port
 from loopdiff.jax.reverse import ReversePlan
 from loopdiff.jax.sizes import Shape, StaticShapes
 from loopdiff.pipeline.stages import for_others
@@ -223,13 +223,13 @@ class JaxProgram:
     @cached_property
     def primal_call(self) -> ForeignCall:
         spec = self.spec
-        return self.wire(Code(spec, "filling", spec.filling_loops, lambda: spec.filling, spec.normal))
+        return self.wire(LoopCode(spec, "filling", spec.filling_loops, lambda: spec.filling, spec.normal))
 
     @cached_property
     def forward_call(self) -> ForeignCall:
         units, label = self.sweeps.units, self.spec.of_wrt(f"forward {self.sweeps.label}")
         forward = units.plan.forward
-        return self.wire(Code(self.spec, label, forward, lambda: units.forward, forward))
+        return self.wire(LoopCode(self.spec, label, forward, lambda: units.forward, forward))
 
     @for_others()
     def evaluate(self, traced: Sequence[Any], marks: Sequence[Marks]) -> tuple[Any, ...]:
@@ -275,7 +275,7 @@ class JaxProgram:
         operands = [values[p] for p in self.inputs]
         return call_batch(call, operands, [own[p] for p in self.inputs], {**shapes, **self.dims}, {})
 
-    def wire(self, code: Code) -> ForeignCall:
+    def wire(self, code: LoopCode) -> ForeignCall:
         """The function or its forward sweep as a foreign call."""
         wiring, ls = Wiring(), code.ls
         scalars = [k for k in self.spec.result_types if isinstance(k, ScalarType)]

@@ -8,7 +8,7 @@ from typing import Any
 from loopdiff.calls.runs import ReverseRun
 from loopdiff.ir.walk import touched_arrays, written_arrays
 from loopdiff.jax.batches import Marks, call_batch, levels
-from loopdiff.jax.calls import Code, ForeignCall, Wiring, declaration, port_of, scalar_kind, scalar_port
+from loopdiff.jax.calls import ForeignCall, LoopCode, Wiring, declaration, port_of, scalar_kind, scalar_port
 
 Shape = tuple[int, ...]
 
@@ -33,7 +33,7 @@ class ReversePlan:
             self.wiring.result(scalar_port(f"slope {name}", scalar_kind(self.normal.scalar(name))))
         for name in self.ls.params:
             self.wire(name)
-        code = Code(
+        code = LoopCode(
             run.spec, run.spec.of_wrt(f"reverse {run.label}"), self.ls, lambda: run.units.reverse, self.ls
         )  # fmt: skip
         self.call = ForeignCall(self.wiring, code, range(len(self.scalars)), statics)

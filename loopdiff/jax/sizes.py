@@ -94,9 +94,9 @@ class Elements:
         self.function, self.name, self.shape = function, name, shape
 
     def __getitem__(self, _: Any) -> Any:
-        message = f"an element of `{self.name}` decides the size of an array of `{self.function}`, and JAX needs "
+        message = f"an element of `{self.name}` decides how large an array of `{self.function}` is, and is traced"
         hint = "pass the size as a Python int, or fill an array that is given in `outputs`"
-        raise ArgumentError(reject("LD352", message + "static sizes", NOWHERE, hint))
+        raise ArgumentError(reject("LD352", message, NOWHERE, hint))
 
 
 class Traced:
@@ -106,8 +106,8 @@ class Traced:
         self.name = name
 
     def refuse(self, *_: Any) -> Any:
-        message = f"`{self.name}` decides the size of an array that is returned, or kept between the sweeps, and is "
-        raise ArgumentError(reject("LD351", message + "traced", NOWHERE, "pass it as a Python int"))
+        message = f"`{self.name}` decides how large an array is, and is traced"
+        raise ArgumentError(reject("LD351", message, NOWHERE, "pass it as a Python int"))
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __floordiv__ = __rfloordiv__ = refuse
     __mod__ = __neg__ = __index__ = __int__ = __lt__ = __gt__ = __le__ = __ge__ = refuse

@@ -55,9 +55,7 @@ def wrap(
     """
     if not isinstance(f, Differentiable):
         raise ArgumentError(reject("LD350", f"`wrap` takes a function made by `vectorize_grad`, not {f!r}", NOWHERE))
-    if via not in ("primitives", "custom_vjp"):
-        raise ArgumentError(reject("LD350", f"`via` is {via!r}, not 'primitives' or 'custom_vjp'", NOWHERE))
-    apply = primitives.apply if via == "primitives" else custom_vjp.apply
+    apply = way_into_jax(via)
     made = dict(outputs or {})
     parameters = list(f.signature.parameters.values())
     surface = f.program.surface
@@ -81,19 +79,38 @@ def wrap(
             return in_structure(structured, leafwise[structured], made, whole)
         given = {n: as_operand(n, v) for n, v in bound.arguments.items()}
         shapes = {n: output_of(n, spec, given) for n, spec in made.items()}
-        types = {p.name: type_of(p.name, given.get(p.name, shapes.get(p.name))) for p in parameters}
-        statics = {n: v for n, v in given.items() if isinstance(v, int | bool)}
-        dims = {n: dims_of(v) for n, v in {**given, **shapes}.items() if isinstance(types[n], ArrayType)}
-        key = (tuple(types.items()), tuple(statics.items()), tuple(dims.items()))
-        if key not in programs:
-            refuse_outputs(f, set(made) - f.specialize(types).written)
-            programs[key] = JaxProgram(f.specialize(types), statics, dims, tuple(made))
-        program = programs[key]
+        program = program_of(f, given, shapes, programs)
         values = program.in_one_piece(apply(program, program.operands(given)))
         return values[0] if len(values) == 1 else values
 
     wrapped.__signature__ = signature  # type: ignore[attr-defined]
     return wrapped
+
+
+def way_into_jax(via: Via) -> Callable[..., tuple[Any, ...]]:
+    """What applies a program to traced values. Raises ArgumentError (LD350)."""
+    match via:
+        case "primitives":
+            return primitives.apply
+        case "custom_vjp":
+            return custom_vjp.apply
+        case _:
+            raise ArgumentError(reject("LD350", f"`via` is {via!r}, not 'primitives' or 'custom_vjp'", NOWHERE))
+
+
+def program_of(
+    f: Differentiable, given: Mapping[str, Any], shapes: Mapping[str, Any], programs: dict[Any, JaxProgram]
+) -> JaxProgram:  # fmt: skip
+    """The program for arguments of these types and shapes, pure outputs of such `shapes`, and these Python integers."""
+    names = f.signature.parameters
+    types = {n: type_of(n, given.get(n, shapes.get(n))) for n in names}
+    statics = {n: v for n, v in given.items() if isinstance(v, int | bool)}
+    dims = {n: dims_of(v) for n, v in {**given, **shapes}.items() if isinstance(types[n], ArrayType)}
+    key = (tuple(types.items()), tuple(statics.items()), tuple(dims.items()))
+    if key not in programs:
+        refuse_outputs(f, set(shapes) - f.specialize(types).written)
+        programs[key] = JaxProgram(f.specialize(types), statics, dims, tuple(shapes))
+    return programs[key]
 
 
 def default_of(parameter: inspect.Parameter) -> Any:

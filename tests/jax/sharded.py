@@ -22,6 +22,7 @@ from jax.sharding import PartitionSpec as P
 jax.config.update("jax_enable_x64", True)
 
 from loopdiff.jax import wrap  # noqa: E402
+from loopdiff.jax.manual import spread  # noqa: E402
 from tests.jax.rnn import arguments, cells, loss, rnn, twin  # noqa: E402
 
 MESH = Mesh(np.array(jax.devices()), ("d",))
@@ -50,7 +51,7 @@ def gradient_inside(f: Any, is_checked: bool) -> Callable[..., Any]:
 
     @partial(shard_map, mesh=MESH, in_specs=(P(), P("d")), out_specs=P(), check_vma=is_checked)
     def step(W: Any, xs: Any) -> Any:
-        own = jax.lax.pcast(W, ("d",), to="varying") if is_checked and hasattr(jax.lax, "pcast") else W
+        own = spread(W, ("d",)) if is_checked else W
         return jax.lax.psum(jax.grad(lambda W: over_examples(f, W, xs))(own), "d")
 
     return step

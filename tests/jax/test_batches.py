@@ -18,8 +18,8 @@ import jax.numpy as jnp  # noqa: E402
 from loopdiff.jax import wrap  # noqa: E402
 
 NAMES = (
-    "rde_matmul_log1p", "jacobi_2d", "spmv_csr", "lstm", "durbin", "cholesky", "softmax", "gmm", "conv2d", "hdiff",
-    "weighted_histogram", "repeated_and_cut", "tables_of_levels", "roundings",
+    "rde_matmul_log1p", "jacobi_2d", "spmv_csr", "durbin", "cholesky", "softmax", "gmm", "hdiff", "weighted_histogram",
+    "repeated_and_cut", "tables_of_levels", "roundings",
 )  # fmt: skip
 
 
@@ -38,7 +38,7 @@ def examples(value: Any) -> Any:
     return jnp.stack([jnp.asarray(value) * k for k in (1.0, 1.0 + 1e-3, 1.0 - 2e-3)])
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if n in BY_NAME])
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("shared", ["none", "first", "all but the first"])
 def test_as_one_by_one(name: str, shared: str) -> None:
     """Values, gradients by what examples have and by what they share, and gradients of each example."""
@@ -73,10 +73,11 @@ def test_as_one_by_one(name: str, shared: str) -> None:
         own = {n: axes[n] for n in traced}
         return jax.vmap(lambda s: jax.grad(lambda a: number(call({**s, **a})))({n: s[n] for n in wrt}), (own,))(some)
 
-    inner = [
-        jax.grad(lambda a, k=k: number(call({n: v[k] if axes[n] == 0 else v for n, v in {**traced, **a}.items()})))(active)
-        for k in range(3)
-    ]
+    def alone(k: int) -> Any:
+        one = lambda a: {n: v[k] if axes[n] == 0 else v for n, v in {**traced, **a}.items()}  # noqa: E731
+        return jax.grad(lambda a: number(call(one(a))))(active)
+
+    inner = [alone(k) for k in range(3)]
     expected = {n: jnp.stack([g[n][k] if axes[n] == 0 else g[n] for k, g in enumerate(inner)]) for n in wrt}
     compare(slope_of_each(traced), expected)
 
