@@ -384,14 +384,15 @@ CODES: dict[str, Code] = {
         "`k.workspace(*args)` makes the arrays between the sweeps, `f.compile(*args)` functions for other arguments",
     ),
     "LD350": Code(
-        "argument that JAX cannot pass on",
+        "argument that JAX or PyTorch cannot pass on",
         "Arguments of a wrapped function are numbers and arrays of the dtypes loopdiff compiles; "
         "outputs are arrays it writes.",
         "convert the argument, or name a written array",
     ),
     "LD351": Code(
         "size that is not known when tracing",
-        "Shapes of outputs and of what is kept between the sweeps must be known when JAX traces the call.",
+        "Shapes of outputs and of what is kept between the sweeps must be known when JAX, or PyTorch's compiler, traces "
+        "the call.",
         "pass integers that decide sizes as Python ints",
     ),
     "LD352": Code(
@@ -434,7 +435,7 @@ CODES: dict[str, Code] = {
     ),
     "LD405": Code(
         "derivative with respect to an argument outside `wrt`",
-        "JAX differentiates an argument that the decorator's `wrt` leaves out; "
+        "JAX or PyTorch differentiates an argument that the decorator's `wrt` leaves out; "
         "its gradient is not zero, it is not computed.",
         "add the argument to `wrt`",
     ),
@@ -455,6 +456,11 @@ CODES: dict[str, Code] = {
         "A Jacobian is dense, or sparse: then it is made of SciPy's arrays, and what depends on what is found without "
         "computing derivatives.",
         "leave `structure` out: a dense Jacobian is always there",
+    ),
+    "LD409": Code(
+        "derivative of a tangent",
+        "PyTorch differentiates what forward mode gave; loopdiff has derivatives of values and of gradients.",
+        "differentiate in reverse mode first: `jacfwd(jacrev(f))`, `jvp(grad(f), ...)`",
     ),
     "LD410": Code(
         "operation without a derivative rule",

@@ -1,0 +1,213 @@
+"""Programs as functions of autograd, in the form that PyTorch's transforms can compose.
+
+Batches of `vmap` are part of what is called: one node for all elements, whichever order the transforms come in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+import torch
+
+from loopdiff.errors import NOWHERE, DifferentiationError
+from loopdiff.errors.codes import reject
+from loopdiff.torch.program import PulledProgram, TensorProgram, Undecided
+from loopdiff.torch.sweeps import Shape
+from loopdiff.torch.tensors import PLAIN, array_of, stacked
+
+Tensors = Sequence[torch.Tensor]
+Level = tuple[int, tuple[bool, ...]]  # the size of a batch, and which tensors have an axis for it
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramCall:
+    """What is called: `program`, of tensors for its parameters but for the `constants`, by position.
+
+    `batch`: tensors have an axis for each level that says so, the outermost level first; outputs have all axes.
+    """
+
+    program: TensorProgram
+    constants: tuple[tuple[int, float], ...]
+    batch: tuple[Level, ...] = ()
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return tuple(size for size, _ in self.batch)
+
+    def in_order(self, given: Sequence[Any]) -> list[Any]:
+        """A value for each parameter, of those for tensors."""
+        found = list(given)
+        for position, value in self.constants:
+            found.insert(position, value)
+        return found
+
+    # -- running ---------------------------------------------------------------------------------------------
+    def run(self, tensors: Tensors) -> tuple[torch.Tensor, ...]:
+        """Outputs, of tensors without derivatives; where somebody traces, as an operation of the graph."""
+        if not all(type(t) in PLAIN for t in tensors) or is_watched():
+            from loopdiff.torch.operator import evaluate, text_of
+
+            return tuple(evaluate(list(tensors), text_of(self)))
+        return self.compute([array_of(t) for t in tensors])
+
+    def compute(self, arrays: Sequence[np.ndarray]) -> tuple[torch.Tensor, ...]:
+        program = self.program
+        if not self.batch:
+            found = program.compute(program.values_of(self.in_order(arrays)))
+            return tuple([make(value) for make, value in zip(program.makers, found, strict=True)])
+        if not prod(self.sizes):
+            shapes, dtypes = self.shapes([a.shape for a in arrays]), program.dtypes
+            return tuple(torch.zeros(s, dtype=d) for s, d in zip(shapes, dtypes, strict=True))
+        each = list(self.each(arrays))
+        parts = zip(*each, strict=True)
+        return tuple(stacked(part, kind, self.sizes) for part, kind in zip(parts, program.kinds, strict=True))
+
+    def each(self, arrays: Sequence[np.ndarray]) -> Iterator[list[Any]]:
+        """The outputs of each element of the batch. Where these differ in cotangents alone, the forward sweep runs
+        once."""
+        program = self.program
+        count = 0
+        if isinstance(program, PulledProgram):
+            count = len(program.inner.params) - sum(k < len(program.inner.params) for k, _ in self.constants)
+        is_one_point = isinstance(program, PulledProgram) and not any(any(mask[:count]) for _, mask in self.batch)
+        kept: Any = None
+        for place in np.ndindex(*self.sizes):
+            parts = [a[tuple(i for i, (_, m) in zip(place, self.batch, strict=True) if m[k])] if any(
+                m[k] for _, m in self.batch
+            ) else a for k, a in enumerate(arrays)]  # fmt: skip
+            values = program.values_of(self.in_order(parts))
+            if not is_one_point:
+                yield program.compute(values)
+                continue
+            assert isinstance(program, PulledProgram)
+            width = len(program.inner.params)
+            if kept is None:
+                kept = program.inner.forward(values[:width])[1]
+            yield program.compute_at(kept, values[width:])
+
+    def shapes(self, shapes: Sequence[Sequence[int]]) -> list[Shape]:
+        """Shapes of the outputs for those of the tensors."""
+        names = [n for k, n in enumerate(self.program.params) if k not in dict(self.constants)]
+        given = [self.bare(k, shape) for k, shape in enumerate(shapes)]
+        known = [s if self.program.ls.has_array(n) or s else Undecided(n) for n, s in zip(names, given, strict=True)]
+        return [(*self.sizes, *shape) for shape in self.program.shapes(self.in_order(known))]
+
+    def bare(self, position: int, shape: Sequence[int]) -> Shape:
+        """The shape of one element of a tensor."""
+        return tuple(shape)[sum(mask[position] for _, mask in self.batch) :]
+
+    # -- derivatives -----------------------------------------------------------------------------------------
+    def pulled(self) -> ProgramCall:
+        program = self.program.pulled
+        more = len(program.params) - len(self.program.params)
+        batch = tuple((size, (*mask, *(True,) * more)) for size, mask in self.batch)
+        return ProgramCall(program, self.constants, batch)
+
+    def gradients(self, tensors: Tensors, cotangents: Sequence[Any]) -> list[torch.Tensor | None]:
+        """Gradients of the tensors, which autograd may differentiate."""
+        call, program = self.pulled(), self.program.pulled
+        floating = [cotangents[k] for k in self.program.floating]
+        given = [floating[k] for k in program.places]
+        found = compose(call, [*tensors, *given]) if program.shown else ()
+        positions = [k for k, _ in enumerate(self.program.params) if k not in dict(self.constants)]
+        out: list[torch.Tensor | None] = []
+        for number, position in enumerate(positions):
+            where, k = program.routes.get(self.program.params[position], ("", 0))
+            if not where:
+                out.append(None)
+                continue
+            gradient = found[k] if where == "shown" else floating[k]
+            axes = [level for level, (_, mask) in enumerate(self.batch) if not mask[number]]
+            gradient = gradient.sum(axes) if axes else gradient
+            dtype = tensors[number].dtype
+            out.append(gradient if gradient.dtype == dtype else gradient.to(dtype))
+        return out
+
+    def tangents(self, tensors: Tensors, directions: Sequence[torch.Tensor | None]) -> list[torch.Tensor | None]:
+        """Tangents of the outputs, which autograd may differentiate; None of integers."""
+        program, fixed = self.program.pushed, dict(self.constants)
+        positions = [k for k, _ in enumerate(self.program.params) if k not in fixed]
+        where = {self.program.params[p]: number for number, p in enumerate(positions)}
+        constants, given, masks = list(self.constants), list[torch.Tensor](), list[int]()
+        for k, name in enumerate(program.directed, start=len(self.program.params)):
+            if name not in where:
+                constants.append((k, 0.0))
+                continue
+            along = directions[where[name]]
+            given.append(torch.zeros_like(tensors[where[name]]) if along is None else along)
+            masks.append(where[name])
+        batch = tuple((size, (*mask, *(mask[k] for k in masks))) for size, mask in self.batch)
+        found = iter(compose(ProgramCall(program, tuple(constants), batch), [*tensors, *given]))
+        return [next(found) if k in self.program.floating else None for k in range(len(self.program.shown))]
+
+    def batched(self, size: int, dims: Sequence[int | None], tensors: Tensors) -> tuple[ProgramCall, list[torch.Tensor]]:
+        """The same with one more level outside, and the tensors with its axis in front."""
+        level = (size, tuple(d is not None for d in dims))
+        moved = [t if d is None else t.movedim(d, 0) for t, d in zip(tensors, dims, strict=True)]
+        return ProgramCall(self.program, self.constants, (level, *self.batch)), moved
+
+    def refuse_outside(self, is_wanted: Sequence[bool]) -> None:
+        """Raise DifferentiationError (LD405) for a derivative by an argument outside `wrt`: it is not zero."""
+        positions = [k for k, _ in enumerate(self.program.params) if k not in dict(self.constants)]
+        refuse_outside(self.program, [self.program.params[p] for p, w in zip(positions, is_wanted, strict=True) if w])
+
+
+def refuse_outside(program: TensorProgram, names: Sequence[str]) -> None:
+    spec = program.spec
+    for name in names:
+        if name not in spec.wrt and name not in spec.written and is_float(program, name):
+            found = (*spec.interface.gathered((name,)), name)[0]
+            message = f"`{found}` is differentiated by PyTorch, but `wrt` of `{spec.normal.name}` leaves it out"
+            hint = f"add {found!r} to `wrt`, or pass `{found}.detach()`"
+            raise DifferentiationError(reject("LD405", message, NOWHERE, hint))
+
+
+def is_float(program: TensorProgram, name: str) -> bool:
+    kind = program.ls.array(name).type if program.ls.has_array(name) else program.ls.scalar(name).type
+    element = getattr(kind, "element", kind)
+    return element is not None and element.is_float
+
+
+def is_watched() -> bool:
+    """Whether somebody looks at each operation of PyTorch's: a tracer, or a counter."""
+    return torch._C._len_torch_dispatch_stack() > 0
+
+
+class Composed(torch.autograd.Function):
+    """A call that PyTorch's transforms take apart: `apply(call, *tensors)` gives a tuple of tensors."""
+
+    @staticmethod
+    def forward(call: ProgramCall, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return call.run(tensors)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        call, *tensors = inputs
+        call.refuse_outside(ctx.needs_input_grad[1:])
+        ctx.call = call
+        ctx.save_for_backward(*tensors)
+        ctx.save_for_forward(*tensors)
+        ctx.mark_non_differentiable(*(t for t in output if not t.is_floating_point()))
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Any) -> Any:
+        return None, *ctx.call.gradients(ctx.saved_tensors, cotangents)
+
+    @staticmethod
+    def jvp(ctx: Any, *directions: Any) -> Any:
+        return tuple(ctx.call.tangents(ctx.saved_tensors, directions[1:]))
+
+    @staticmethod
+    def vmap(info: Any, dims: Any, call: ProgramCall, *tensors: torch.Tensor) -> Any:
+        batched, moved = call.batched(info.batch_size, dims[1:], tensors)
+        found = compose(batched, moved)
+        return found, (0,) * len(found)
+
+
+def compose(call: ProgramCall, tensors: Sequence[Any]) -> tuple[torch.Tensor, ...]:
+    """The outputs of a call, with derivatives of any order."""
+    return Composed.apply(call, *tensors)  # type: ignore[no-any-return]
