@@ -13,9 +13,11 @@ import torch
 
 from loopdiff.calls.arguments import converter_of
 from loopdiff.specialize.entry_points import guard
+from loopdiff.torch.entries import entry_point, forward_entry, reverse_entry
 from loopdiff.torch.functions import ProgramCall, is_watched, refuse_outside
 from loopdiff.torch.program import TensorProgram, kind_of_parameter
-from loopdiff.torch.tensors import NUMBERS, PLAIN, array_of, maker_of
+from loopdiff.torch.sweeps import BareSweeps
+from loopdiff.torch.tensors import NUMBERS, maker_of
 
 are_transforms_active: Callable[[], bool] = torch._C._are_functorch_transforms_active
 CHANGED = (
@@ -28,78 +30,54 @@ class DirectCalls:
     """Calls with arguments of one kind: `program` on tensors at `tensors` and numbers elsewhere, by position.
 
     `whole` is the same program for tensors in rows, whose derivatives have derivatives. Positions of `made` are of
-    arrays that the call makes, and the caller does not give.
+    arrays that `arrays` makes of the other arguments. `entry` takes what the caller gives.
     """
 
     def __init__(
         self, program: TensorProgram, whole: TensorProgram, args: Sequence[Any], values: Sequence[Any],
-        made: Sequence[int],
+        made: Sequence[int], arrays: Callable[[Sequence[Any]], list[np.ndarray]],
     ) -> None:  # fmt: skip
-        self.program, self.whole, self.made = program, whole, tuple(made)
+        self.program, self.whole, self.made, self.arrays = program, whole, tuple(made), arrays
         spec, names = program.spec, program.params
         self.kinds = tuple(map(type, args))
         asked = [(names.index(n), axis) for n, axis in spec.asked]
         self.guard = guard([v for k, v in enumerate(values) if k not in made], shifted(asked, made))
         self.tensors = tuple(k for k, a in enumerate(args) if isinstance(a, torch.Tensor))
         self.floats = tuple(k for k in self.tensors if args[k].is_floating_point())
-        self.outside = [k for k in self.floats if names[k] not in spec.wrt and k not in program.written]
+        self.outside = [
+            (number, names[k])
+            for number, k in enumerate(self.tensors)
+            if k in self.floats and names[k] not in spec.wrt and k not in program.written
+        ]
         numbers = [(k, number_reader(program, k, v)) for k, v in enumerate(values)]
-        self.numbers = tuple((k, read) for k, read in numbers if read is not None)
-        self.makers, self.count = program.makers, len(program.outcomes)
+        self.numbers = [(k, read) for k, read in numbers if read is not None]
+        self.is_single = len(program.outcomes) == 1
         self.integers = [k for k, o in enumerate(program.outcomes) if not o.is_floating]
         where = {name: k for k, name in enumerate(spec.wrt)}
         self.gradients = [
             (where.get(names[k]), maker_of(kind_of_parameter(program.ls, names[k]))) for k in self.tensors
         ]  # fmt: skip
-        self.needed: tuple[int, ...] | None = None
-        self.needed_outputs: tuple[int, ...] = ()
+        self.recordings: dict[int, Recording] = {}
+        self.entry = entry_point(self)
 
-    def values(self, args: Sequence[Any]) -> list[Any] | None:
-        """Arrays over the memory of tensors, and numbers; None if somebody else has to look at the call."""
-        try:
-            return [a.detach().numpy() if type(a) in PLAIN else a for a in args]
-        except (RuntimeError, TypeError):  # on another device, or not computed yet
-            return None
-
-    def call(self, args: Sequence[Any], values: list[Any], made: Sequence[np.ndarray] = ()) -> Any:
-        """Outputs for arguments that were recognised: one as it is, several as a tuple."""
-        for k, array in zip(self.made, made, strict=True):
-            values.insert(k, array)
-        for k, read in self.numbers:
-            values[k] = read(values[k])
-        if torch.is_grad_enabled():
-            for k in self.floats:
-                if args[k].requires_grad:
-                    return self.recorded(args, values)
-        found = self.program.compute(values)
-        if self.count == 1:
-            return self.makers[0](found[0])
-        return tuple([make(value) for make, value in zip(self.makers, found, strict=True)])
-
-    def recorded(self, args: Sequence[Any], values: list[Any]) -> Any:
+    def recorded(self, values: list[Any], *tensors: torch.Tensor) -> Any:
+        """The same with a node in the graph of autograd."""
         if self.outside:
-            names = self.program.params
-            refuse_outside(self.program, [names[k] for k in self.outside if args[k].requires_grad])
-        found = Direct.apply(self, values, *[args[k] for k in self.tensors])
-        return found[0] if self.count == 1 else found  # type: ignore[index]
+            refuse_outside(self.program, [name for number, name in self.outside if tensors[number].requires_grad])
+        found = Direct.apply(self, values, *tensors)
+        return found[0] if self.is_single else found  # type: ignore[index]
 
-    def find_needed(self) -> tuple[int, ...]:
-        """Which tensors the reverse sweep reads, by number; of outputs in `needed_outputs`."""
-        kept = self.program.run.kept
-        written = {o.written: k for k, o in enumerate(self.program.outcomes) if o.written is not None}
-        names = self.program.params
-        self.needed_outputs = tuple(written[names[k]] for k in kept if k < len(names) and names[k] in written)
-        self.needed = tuple(n for n, k in enumerate(self.tensors) if k in kept and names[k] not in written)
-        return self.needed
-
-    # -- derivatives -----------------------------------------------------------------------------------------
-    def pull(self, ctx: Any, cotangents: Sequence[Any]) -> list[torch.Tensor | None]:
-        given = [None if cotangents[k] is None else array_of(cotangents[k]) for k in self.program.floating]
-        record = self.program.pull(ctx.kept, given)
-        return [None if k is None else make(record[k]) for k, make in self.gradients]
+    def recording(self, values: list[Any]) -> Recording:
+        """What runs the sweeps for these arguments."""
+        program = self.program
+        run = program.run if program.find_run is None else program.find_run(program.complete(values))
+        found = self.recordings.get(id(run))
+        if found is None:
+            found = self.recordings[id(run)] = Recording(self, BareSweeps(run))
+        return found
 
     def pull_again(self, ctx: Any, cotangents: Sequence[Any]) -> list[torch.Tensor | None]:
-        """The same as something that autograd differentiates."""
+        """Gradients of the tensors as something that autograd differentiates."""
         if any(t._version != version for t, version in zip(ctx.tensors, ctx.versions, strict=True)):
             raise RuntimeError(CHANGED.format(self.program.ls.name))
         given = dict(zip(self.tensors, ctx.tensors, strict=True))
@@ -121,6 +99,21 @@ class DirectCalls:
                 yield ctx.kept.args[self.program.params.index(outcome.written)].shape
             else:
                 yield next(results) if outcome.is_floating else ()
+
+
+class Recording:
+    """The sweeps of one run, from tensors to tensors.
+
+    The reverse sweep reads tensors with the numbers `inputs`, and outputs with the numbers `outputs`.
+    """
+
+    def __init__(self, calls: DirectCalls, sweeps: BareSweeps) -> None:
+        program = calls.program
+        self.forward, self.reverse = forward_entry(program, sweeps), reverse_entry(program, sweeps)
+        names, kept = program.params, [k for k in sweeps.run.kept if k < len(program.params)]
+        written = {o.written: k for k, o in enumerate(program.outcomes) if o.written is not None}
+        self.outputs = [written[names[k]] for k in kept if names[k] in written]
+        self.inputs = [n for n, k in enumerate(calls.tensors) if k in kept and names[k] not in written]
 
 
 def zeroed(array: np.ndarray) -> np.ndarray:
@@ -147,11 +140,11 @@ class Direct(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, calls: DirectCalls, values: list[Any], *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        found, ctx.kept = calls.program.forward(values)
-        outputs = tuple([make(value) for make, value in zip(calls.makers, found, strict=True)])
-        needed = calls.find_needed() if calls.needed is None else calls.needed
-        ctx.calls, ctx.values, ctx.tensors, ctx.versions = calls, values, tensors, [t._version for t in tensors]
-        ctx.save_for_backward(*[tensors[k] for k in needed], *[outputs[k] for k in calls.needed_outputs])
+        recording = calls.recording(values)
+        outputs, ctx.kept = recording.forward(*values)
+        ctx.calls, ctx.recording, ctx.values, ctx.tensors = calls, recording, values, tensors
+        ctx.versions = [t._version for t in tensors]
+        ctx.save_for_backward(*[tensors[k] for k in recording.inputs], *[outputs[k] for k in recording.outputs])
         ctx.set_materialize_grads(False)
         if calls.integers:
             ctx.mark_non_differentiable(*[outputs[k] for k in calls.integers])
@@ -163,4 +156,5 @@ class Direct(torch.autograd.Function):
         _ = ctx.saved_tensors  # which nobody has changed since
         if torch.is_grad_enabled() or are_transforms_active() or is_watched():
             return None, None, *calls.pull_again(ctx, cotangents)
-        return None, None, *calls.pull(ctx, cotangents)
+        record = ctx.recording.reverse(ctx.kept, *cotangents)
+        return None, None, *[None if k is None else make(record[k]) for k, make in calls.gradients]

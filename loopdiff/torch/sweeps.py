@@ -14,6 +14,7 @@ import numpy as np
 from loopdiff.calls.runs import ReverseRun
 from loopdiff.calls.sweep_entry_points import add_forward, pull_function
 from loopdiff.ir.types import ArrayType, ScalarType
+from loopdiff.ir.walk import written_arrays
 from loopdiff.memory.arena import Workspace
 from loopdiff.specialize.entry_points import Script
 from loopdiff.specialize.results import is_floating
@@ -37,30 +38,38 @@ class BareSweeps:
         if "in_one_piece" in names:  # complex values stay apart here
             names["in_one_piece"] = lambda record: record
         self.kinds = [k for k in run.kinds if is_floating(k)]
+        touched = written_arrays(run.units.plan.reverse.body)
+        self.copied = [n in touched for n in run.seed_names]  # seeds that the reverse sweep works in
         self.takers = {name: recipe.position for name, recipe in run.takers.items()}
 
 
 class Kept:
     """One point: the arguments as the forward sweep left them, and its workspace."""
 
+    __slots__ = ("args", "arrays", "lock", "pristine", "shapes", "sweeps", "workspace")
+
     def __init__(self, sweeps: BareSweeps, args: Values, workspace: Workspace | None, shapes: Sequence[Shape]) -> None:
         """`shapes` are those of the floating results."""
         run = sweeps.run
         self.sweeps, self.args, self.workspace, self.shapes = sweeps, args, workspace, shapes
         self.arrays = () if workspace is None else workspace.arrays
-        self.pristine = [(i, run.memory.copy(self.arrays[i])) for i in run.worn]
+        self.pristine = [(i, run.memory.copy(self.arrays[i])) for i in run.worn] if run.worn else ()
         self.lock = Lock()
 
     def pull(self, seeds: Values, cotangents: dict[str, Any]) -> Any:
         """Gradients in `wrt` order: for a seed per floating result, None for zero, and for cotangents of arrays that
         are written, by name."""
         sweeps = self.sweeps
-        run, ready = sweeps.run, list(map(as_seed, sweeps.kinds, seeds, self.shapes))
-        given = {sweeps.takers[n]: value for n, value in cotangents.items() if n in sweeps.takers}
+        ready = list(map(as_seed, sweeps.kinds, seeds, self.shapes, sweeps.copied))
+        return self.pull_ready(ready, {sweeps.takers[n]: c for n, c in cotangents.items() if n in sweeps.takers})
+
+    def pull_ready(self, seeds: Values, given: dict[int, Any]) -> Any:
+        """The same for seeds as compiled code takes them, and cotangents by position."""
+        run = self.sweeps.run
         with self.lock:
             for i, saved in self.pristine:
                 run.memory.cast(saved, saved.dtype, run.arena.orders[i], self.arrays[i])
-            return sweeps.pull(self.arrays, ready, given, *self.args)
+            return self.sweeps.pull(self.arrays, seeds, given, *self.args)
 
     def __del__(self) -> None:
         workspace = getattr(self, "workspace", None)
@@ -68,9 +77,11 @@ class Kept:
             self.sweeps.run.arena.give(workspace)
 
 
-def as_seed(kind: ScalarType | ArrayType, value: Any, shape: Shape) -> Any:
-    """A seed as the reverse sweep takes it, which may write into it."""
+def as_seed(kind: ScalarType | ArrayType, value: Any, shape: Shape, is_copied: bool) -> Any:
+    """A seed as the reverse sweep takes it: a copy if that works in it."""
     if isinstance(kind, ArrayType):
-        return np.zeros(shape, kind.dtype) if value is None else np.array(value, kind.dtype, order="C")
+        if value is None:
+            return np.zeros(shape, kind.dtype)
+        return np.array(value, kind.dtype, order="C") if is_copied else np.ascontiguousarray(value, kind.dtype)
     number = 0.0 if value is None else value
     return np.float32(number) if kind is ScalarType.F32 else float(number)

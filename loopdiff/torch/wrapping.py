@@ -26,6 +26,7 @@ from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import written_arrays
 from loopdiff.specialize.specialization import Specialization
 from loopdiff.torch.direct import DirectCalls, are_transforms_active
+from loopdiff.torch.entries import MISS
 from loopdiff.torch.functions import ProgramCall, compose, is_watched
 from loopdiff.torch.operands import (
     OutputShape,
@@ -72,15 +73,20 @@ def wrap(f: Differentiable, outputs: Mapping[str, OutputShape] | None = None) ->
     if not isinstance(f, Differentiable):
         raise ArgumentError(reject("LD350", f"`wrap` takes a function made by `vectorize_grad`, not {f!r}", NOWHERE))
     function = TensorFunction(f, dict(outputs or {}))
-    handle = function.handle
+    handle, arity, is_compiling = function.handle, function.arity, torch.compiler.is_compiling
 
     @functools.wraps(f.plain)
     def wrapped(*args: Any, **named: Any) -> Any:
-        if torch.compiler.is_compiling():
+        if is_compiling():
             from loopdiff.torch.traced import traced_call
 
             return traced_call(handle, args, named)
-        return function(*args, **named)
+        latest = function.latest
+        if latest is not None and not named and len(args) == arity:
+            found = latest.entry(*args)
+            if found is not MISS:
+                return found
+        return function.recognised(args, named)
 
     wrapped.__signature__ = function.signature  # type: ignore[attr-defined]
     return wrapped
@@ -107,15 +113,6 @@ class TensorFunction:
         self.handle = f"{f.plain.__qualname__} {next(COUNT)}"
         WRAPPED[self.handle] = self
 
-    def __call__(self, /, *args: Any, **named: Any) -> Any:
-        calls = self.latest
-        if calls is not None and not named and calls.kinds == tuple(map(type, args)) and is_quiet():
-            values = calls.values(args)
-            if values is not None and calls.guard(*values):
-                made = self.arrays(args) if self.made else ()
-                return calls.call(args, values, made)
-        return self.recognised(args, named)
-
     # -- finding what a call needs ---------------------------------------------------------------------------
     def bound(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments by name, defaults included. Raises ArgumentError (LD301)."""
@@ -138,16 +135,14 @@ class TensorFunction:
         values = [array_of(a) if isinstance(a, torch.Tensor) else a for a in args]
         key = (tuple(map(type, args)), call_key(values))
         calls = self.known.get(key)
-        made = self.arrays(args)
         if calls is None:
-            calls = self.known[key] = self.direct_calls(given, args, values, made)
+            calls = self.known[key] = self.direct_calls(args, values)
         self.latest = calls
-        return calls.call(args, values, made)
+        found = calls.entry(*args)
+        return self.composed(args, {}) if found is MISS else found
 
-    def direct_calls(
-        self, given: Mapping[str, Any], args: Sequence[Any], values: Sequence[Any], made: Sequence[np.ndarray]
-    ) -> DirectCalls:
-        f = self.f
+    def direct_calls(self, args: Sequence[Any], values: Sequence[Any]) -> DirectCalls:
+        f, made = self.f, self.arrays(args)
         whole, every = list(values), list(args)
         for k, array in zip(self.made, made, strict=True):
             whole.insert(k, array)
@@ -159,7 +154,7 @@ class TensorFunction:
         types = {n: in_rows[n] if n in written else t for n, t in types.items()}
         spec = self.specialized(types)
         program = TensorProgram(spec, self.run_finder(spec), tuple(self.outputs))
-        return DirectCalls(program, self.program(in_rows), every, whole, self.made)
+        return DirectCalls(program, self.program(in_rows), every, whole, self.made, self.arrays)
 
     def specialized(self, types: Mapping[str, ArgumentType]) -> Specialization:
         spec = self.f.specialize(types)
