@@ -113,6 +113,14 @@ class TensorFunction:
         self.handle = f"{f.plain.__qualname__} {next(COUNT)}"
         WRAPPED[self.handle] = self
 
+    def of_leaves(self, args: list[Any]) -> Any:
+        """A call with the leaves of a structure."""
+        if self.latest is not None:
+            found = self.latest.entry(*args)
+            if found is not MISS:
+                return found
+        return self.recognised(tuple(args), {})
+
     # -- finding what a call needs ---------------------------------------------------------------------------
     def bound(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments by name, defaults included. Raises ArgumentError (LD301)."""
@@ -128,7 +136,7 @@ class TensorFunction:
         given = self.bound(args, named)
         structured = self.structured_calls(given)
         if structured is not None:
-            return self.in_structure(structured, given, lambda f, values: f(*values))
+            return self.in_structure(structured, given, TensorFunction.of_leaves)
         args = tuple(as_operand(n, v) for n, v in given.items())
         if not is_quiet() or not all(is_plain(a) for a in args):
             return self.composed(args, {})
