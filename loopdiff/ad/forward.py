@@ -17,6 +17,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import cast, compare, divide, is_constant, mul, strong_mul, zero
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import Op
+from loopdiff.ir.slicing import eliminate_dead
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import Path, map_blocks_at, map_expr, map_own_exprs, subexprs, substitute
@@ -64,6 +65,18 @@ def build_tangent(ls: ir.LoopSet, wrt: tuple[str, ...]) -> ir.LoopSet:
         returns_tuple=len(marked.results) + len(slopes) > 1,
     )
     return simplify(normalize(derived))
+
+
+def build_pushforward(ls: ir.LoopSet, tangent: ir.LoopSet) -> ir.LoopSet:
+    """The directional derivatives of `ls` without its results, from its `tangent`.
+
+    Parameters: the arguments, which end as `ls` leaves them, then the tangents. Results: the tangents of the floating
+    results of `ls`.
+    """
+    arrays = tuple(replace(a, role="argument", extents=None) if a.role == "tangent" else a for a in tangent.arrays)
+    slopes = tangent.results[len(ls.results) :]
+    alone = replace(tangent, name=f"{ls.name}_pushforward", arrays=arrays, results=slopes, returns_tuple=bool(slopes))
+    return simplify(normalize(eliminate_dead(alone, frozenset(alone.params))))
 
 
 def tangent_arrays(ls: ir.LoopSet, tangent: Tangent) -> list[ir.ArrayDecl]:

@@ -259,8 +259,7 @@ class Require:
     """Raise the error `code` with `message` unless `cond` holds. PLACE in the message stands for that of `about`, or of
     the check itself.
 
-    `is_early`: it may be asked ahead of everything, where what it says is known there. Of an `or`, only the last part
-    is asked there: where others hold, something else asks for it.
+    `is_early`: it may be asked ahead of everything, where what it says is known there.
     """
 
     cond: Expr

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from threading import RLock
 from typing import Any
 
 import jax
@@ -21,6 +23,16 @@ from loopdiff.specialize.units import Unit
 SCALAR_DTYPES = {
     ScalarType.BOOL: "bool", ScalarType.INT: "int64", ScalarType.F32: "float32", ScalarType.F64: "float64"
 }  # fmt: skip
+
+
+def declaration(ls: ir.LoopSet, name: str) -> ir.ArrayDecl | ir.ScalarDecl:
+    return ls.array(name) if ls.has_array(name) else ls.scalar(name)
+
+
+def scalar_kind(decl: ir.ArrayDecl | ir.ScalarDecl) -> ScalarType:
+    kind = decl.type if isinstance(decl, ir.ScalarDecl) else None if decl.type is None else decl.type.element
+    assert kind is not None
+    return kind
 
 
 def canonical(dtype: str) -> str:
@@ -79,39 +91,49 @@ class Wiring:
         return len(self.results) - 1
 
 
-@dataclass(frozen=True, slots=True)
 class ForeignCall:
-    """A registered target with its aliases; call it with operands and the results' shapes."""
+    """A call of a compiled function, which is compiled and registered when code is made that calls it.
 
-    target: str
-    results: tuple[Port, ...]
-    aliases: tuple[tuple[int, int], ...]
+    Called with operands and the results' shapes. `returns` are the places of the function's results among those of
+    the call, `statics` integers that are known.
+    """
+
+    def __init__(
+        self, wiring: Wiring, unit: Callable[[], Unit], options: Options, returns: Sequence[int | None],
+        statics: Mapping[str, int],
+    ) -> None:  # fmt: skip
+        self.wiring, self.unit, self.options, self.returns, self.statics = wiring, unit, options, returns, statics
+        self.results = tuple(wiring.results)
+        self.lock = RLock()
 
     def __call__(self, operands: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> tuple[Any, ...]:
         kinds = [
             jax.ShapeDtypeStruct(shape, np.dtype(port.dtype)) for port, shape in zip(self.results, shapes, strict=True)
         ]
-        call = jax.ffi.ffi_call(self.target, kinds, vmap_method="sequential", input_output_aliases=dict(self.aliases))
+        with self.lock:
+            target = self.target
+        aliases = dict(self.wiring.aliases)
+        call = jax.ffi.ffi_call(target, kinds, vmap_method="sequential", input_output_aliases=aliases)
         return tuple(call(*operands))
 
+    @cached_property
+    def target(self) -> str:
+        """Where its handlers are registered: that of the CPU, that of the GPU, or both."""
+        unit, wiring, options = self.unit(), self.wiring, self.options
+        ls = unit.ls
+        handler = Handler(
+            ls.name, unit.dispatcher, tuple(wiring.operands), tuple(wiring.results), tuple(wiring.arguments),
+            tuple(self.returns), ls.returns_tuple and bool(ls.results), complaint_of(ls),
+            types=tuple(numba_type(ls, name) for name in ls.params),
+        )  # fmt: skip
+        target = target_name(handler)
+        if options.target != "cuda":
+            register(handler, target, "cpu")
+        if options.target == "cuda" or jax.default_backend() == "gpu":
+            from loopdiff.jax.on_device import PLATFORM, device_handler
 
-def connect(
-    unit: Unit, options: Options, wiring: Wiring, returns: Sequence[int | None], statics: Mapping[str, int]
-) -> ForeignCall:  # fmt: skip
-    """Compile and register the handlers that `wiring` describes: that of the CPU, that of the GPU, or both."""
-    ls = unit.ls
-    handler = Handler(
-        ls.name, unit.dispatcher, tuple(wiring.operands), tuple(wiring.results), tuple(wiring.arguments),
-        tuple(returns), ls.returns_tuple, complaint_of(ls), types=tuple(numba_type(ls, name) for name in ls.params),
-    )  # fmt: skip
-    target = target_name(handler)
-    if options.target != "cuda":
-        register(handler, target, "cpu")
-    if options.target == "cuda" or jax.default_backend() == "gpu":
-        from loopdiff.jax.on_device import PLATFORM, device_handler
-
-        register(device_handler(unit, options, handler, statics), target, PLATFORM)
-    return ForeignCall(target, handler.results, tuple(wiring.aliases.items()))
+            register(device_handler(unit, options, handler, self.statics), target, PLATFORM)
+        return target
 
 
 def complaint_of(ls: ir.LoopSet) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import jax
 import jax.numpy as jnp
@@ -18,6 +18,7 @@ from loopdiff.frontend.capture import ArgumentType, ScalarArgument, argument_typ
 from loopdiff.frontend.structures.trees import leaves
 from loopdiff.ir.types import ELEMENT_TYPES, ArrayType
 from loopdiff.ir.walk import written_arrays
+from loopdiff.jax import custom_vjp, primitives
 from loopdiff.jax.program import JaxProgram
 from loopdiff.pipeline.stages import for_others
 
@@ -25,11 +26,14 @@ if TYPE_CHECKING:
     from loopdiff.calls.structured import StructuredCalls
 
 Shape = tuple[int, ...]
+Via = Literal["primitives", "custom_vjp"]
 OutputShape = Callable[..., Any] | jax.ShapeDtypeStruct | Shape
 
 
-def wrap(f: Differentiable, outputs: Mapping[str, OutputShape] | None = None) -> Callable[..., Any]:
-    """A pure JAX function that runs `f` (made by `vectorize_grad`) and is differentiated by its reverse sweep.
+def wrap(
+    f: Differentiable, outputs: Mapping[str, OutputShape] | None = None, via: Via = "primitives"
+) -> Callable[..., Any]:  # fmt: skip
+    """A pure JAX function that runs `f` (made by `vectorize_grad`) and is differentiated by its own sweeps.
 
     Its arguments are those of `f` without the ones named in `outputs`; it returns the result of `f`, if any, and the
     final values of the arrays `f` writes, in argument order: one value as it is, several as a tuple. Written inputs
@@ -40,6 +44,8 @@ def wrap(f: Differentiable, outputs: Mapping[str, OutputShape] | None = None) ->
         f: A function made by `vectorize_grad`.
         outputs: For each pure output argument its shape: a tuple, a `jax.ShapeDtypeStruct`, or a function from the
             other arguments to one of these. The dtype, where not given, is that of the floating arguments.
+        via: "primitives": forward and reverse mode to any order. "custom_vjp": reverse mode alone, by JAX's documented
+            means for functions of other systems.
 
     Raises:
         ArgumentError: An argument or output that does not fit, by name (LD3xx); at tracing time where types and
@@ -49,6 +55,9 @@ def wrap(f: Differentiable, outputs: Mapping[str, OutputShape] | None = None) ->
     """
     if not isinstance(f, Differentiable):
         raise ArgumentError(reject("LD350", f"`wrap` takes a function made by `vectorize_grad`, not {f!r}", NOWHERE))
+    if via not in ("primitives", "custom_vjp"):
+        raise ArgumentError(reject("LD350", f"`via` is {via!r}, not 'primitives' or 'custom_vjp'", NOWHERE))
+    apply = primitives.apply if via == "primitives" else custom_vjp.apply
     made = dict(outputs or {})
     parameters = list(f.signature.parameters.values())
     surface = f.program.surface
@@ -68,7 +77,7 @@ def wrap(f: Differentiable, outputs: Mapping[str, OutputShape] | None = None) ->
         structured = f.structured_calls(whole)
         if structured is not None:
             if structured not in leafwise:
-                leafwise[structured] = wrap(cast(Differentiable, structured.flat), outputs)
+                leafwise[structured] = wrap(cast(Differentiable, structured.flat), outputs, via)
             return in_structure(structured, leafwise[structured], made, whole)
         given = {n: as_operand(n, v) for n, v in bound.arguments.items()}
         shapes = {n: output_of(n, spec, given) for n, spec in made.items()}
@@ -79,7 +88,9 @@ def wrap(f: Differentiable, outputs: Mapping[str, OutputShape] | None = None) ->
         if key not in programs:
             refuse_outputs(f, set(made) - f.specialize(types).written)
             programs[key] = JaxProgram(f.specialize(types), statics, dims, tuple(made))
-        return programs[key](given)
+        program = programs[key]
+        values = program.in_one_piece(apply(program, program.operands(given)))
+        return values[0] if len(values) == 1 else values
 
     wrapped.__signature__ = signature  # type: ignore[attr-defined]
     return wrapped

@@ -7,6 +7,7 @@
     forward + reverse -> gradient, to start again from           derive_gradient
     forward + reverse -> both in one pass                        derive_one_pass
     forward + reverse -> pullback, likewise                      derive_pullback
+    tangent -> tangents alone, likewise                          derive_pushforward
     forward + reverse -> the same in blocks                      arrange_rows
 
 `code.py` makes functions of these. Every step goes through `Stages`, which verifies, times and dumps its result.
@@ -169,6 +170,13 @@ def derive_tangent(normal: ir.LoopSet, wrt: tuple[str, ...], stages: Stages) -> 
     return stages.run("tangent", build_tangent, normal, wrt)
 
 
+def derive_pushforward(normal: ir.LoopSet, tangent: ir.LoopSet, stages: Stages) -> ir.LoopSet:
+    """The directional derivatives of a function for any directions as a program of its own."""
+    from loopdiff.ad.forward import build_pushforward
+
+    return stages.run("pushforward", build_pushforward, normal, tangent)
+
+
 def derive_sparsity(normal: ir.LoopSet, tangent: ir.LoopSet, stages: Stages) -> ir.LoopSet:
     """What the outputs depend on, as sets of inputs, found by the tangent. Raises DifferentiationError (LD4xx)."""
     from loopdiff.ad.sparsity import build_sparsity
@@ -185,6 +193,13 @@ def plain_buffers(ls: ir.LoopSet) -> ir.LoopSet:
         for a in ls.arrays
     )
     return replace(ls, arrays=arrays)
+
+
+def with_results_given(ls: ir.LoopSet) -> ir.LoopSet:
+    """`ls` with the arrays that it returns as parameters after all others."""
+    from loopdiff.passes.storage.workspace import with_given_results
+
+    return with_given_results(ls)
 
 
 def arrange_primal_rows(normal: ir.LoopSet, requests: Requests, stages: Stages) -> ir.LoopSet:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from threading import RLock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from loopdiff.cache.keys import Identity, digest_of, identity_of
 from loopdiff.cache.store import Store
@@ -16,8 +16,10 @@ from loopdiff.pipeline.derive import (
     bind_types,
     derive_gradient,
     derive_pullback,
+    derive_pushforward,
     looked_through,
     lower,
+    plain_buffers,
     read,
 )
 from loopdiff.pipeline.stages import Progress, Stages
@@ -103,21 +105,27 @@ class GradientProgram:
         return inner.interface.of_gradient(inner.wrt_of_caller, self.has_value)
 
 
-class PullbackProgram:
-    """The gradients of `inner` for any seeds and cotangents, as a program of the arguments and of these."""
+class LinearProgram:
+    """The linear map of `inner` at its arguments, forwards or backwards, as a program of the arguments and of tangents,
+    or of seeds and cotangents: `name` says which."""
 
     has_value = False
 
-    def __init__(self, inner: Specialization) -> None:
+    def __init__(self, inner: Specialization, name: Literal["pushforward", "pullback"]) -> None:
         program = inner.program
-        self.of, self.source, self.surface, self.read = inner, program.source, program.surface, program.read
+        self.of, self.name, self.source, self.surface, self.read = (
+            inner, name, program.source, program.surface, program.read
+        )  # fmt: skip
         self.stages, self.lock, self.identity = program.stages, program.lock, program.identity
         self.options = replace(program.options, schedule=())
-        self.key = None if program.key is None else digest_of([program.key, "pullback", repr(inner.wrt)])
+        self.key = None if program.key is None else digest_of([program.key, name, repr(inner.wrt)])
 
     def lower(self, spec: Specialization) -> ir.LoopSet:
-        """The pullback's LoopSet, for the types of `inner`."""
-        inner, plan = self.of, self.of.plan()
+        """Its LoopSet, for the types of `inner`."""
+        inner = self.of
+        if self.name == "pushforward":
+            return derive_pushforward(inner.normal, plain_buffers(inner.tangent_loops), spec.stages)
+        plan = inner.plan()
         return derive_pullback(inner.normal, plan.forward, plan.reverse, plan.count_names, inner.wrt, spec.stages)
 
     def interface(self, spec: Specialization) -> Interface:
@@ -129,12 +137,23 @@ class PullbackProgram:
 
 
 def pullback_of(inner: Specialization) -> Specialization:
-    """The pullback of `inner`, differentiable by what `inner` is, and by seeds and cotangents."""
+    """The gradients of `inner` for any seeds and cotangents, differentiable by what `inner` is, and by these."""
 
     def make() -> Specialization:
-        made = Specialization(PullbackProgram(inner), inner.types, None)
+        made = Specialization(LinearProgram(inner, "pullback"), inner.types, None)
         given = made.normal.params[len(inner.normal.params) :]
         made.requested = (*inner.wrt, *(n for n in given if n not in inner.plan().count_names))
         return made
 
     return inner.once("pullback", make)
+
+
+def pushforward_of(inner: Specialization) -> Specialization:
+    """The tangents of the results of `inner` for any tangents of its arguments, differentiable by all of these."""
+
+    def make() -> Specialization:
+        made = Specialization(LinearProgram(inner, "pushforward"), inner.types, None)
+        made.requested = (*inner.wrt, *made.normal.params[len(inner.normal.params) :])
+        return made
+
+    return inner.once("pushforward", make)

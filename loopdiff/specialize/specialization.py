@@ -39,6 +39,7 @@ from loopdiff.pipeline.derive import (
     plain_buffers,
     plan_sweeps,
     sweeps_in_form,
+    with_results_given,
 )
 from loopdiff.pipeline.stages import Stages
 from loopdiff.settings.options import Options, PlanPolicy, TapePolicy
@@ -58,6 +59,12 @@ T = TypeVar("T")
 # Parts that depend on the schedule.
 GENERATED = (
     "primal", "rows", "sweeps", "run", "one pass", "one-pass", "tangent", "identity", "variant", "tuned", "pullback",
+    "pushforward", "by",
+)  # fmt: skip
+# Parts that do not depend on what is differentiated.
+OF_NO_DERIVATIVE = (
+    "surface", "asked", "normal", "interface", "written", "result types", "default wrt", "primal", "primal rows",
+    "primal filling loops", "primal filling", "words",
 )  # fmt: skip
 
 
@@ -228,10 +235,42 @@ class Specialization:
         return self.once("primal", self.make_primal)
 
     def make_primal(self) -> Unit:
-        ls, requests = self.normal, self.requests("primal")
-        if self.options.fastmath and self.options.is_for_cpu:
-            ls = self.kept("primal rows", lambda: arrange_primal_rows(self.normal, requests, self.stages))
-        return self.unit("primal", ls, requests)
+        return self.unit("primal", self.primal_loops, self.requests("primal"))
+
+    @property
+    def primal_loops(self) -> ir.LoopSet:
+        """The LoopSet that `primal` is made from."""
+        if not (self.options.fastmath and self.options.is_for_cpu):
+            return self.normal
+        requests = self.requests("primal")
+        return self.kept("primal rows", lambda: arrange_primal_rows(self.normal, requests, self.stages))
+
+    @property
+    def filling_loops(self) -> ir.LoopSet:
+        """Those of `primal`, with the arrays that it returns as parameters after all others."""
+        return self.once("primal filling loops", lambda: with_results_given(self.primal_loops))
+
+    @property
+    def filling(self) -> Unit:
+        """`primal` for callers that own all arrays."""
+
+        def make() -> Unit:
+            return self.unit("filling", self.filling_loops, self.requests("primal"))
+
+        return self.once("primal filling", make) if self.filling_loops.params != self.normal.params else self.primal
+
+    def by(self, wrt: tuple[str, ...]) -> Specialization:
+        """The same for other parameters to differentiate, with all that does not depend on them."""
+        if wrt == self.wrt:
+            return self
+
+        def make() -> Specialization:
+            made = Specialization(self.program, self.types, wrt, self.options)
+            made.made |= {name: self.made[name] for name in OF_NO_DERIVATIVE if name in self.made}
+            made.made["wrt"] = wrt
+            return made
+
+        return self.once(f"by {wrt!r}", make)
 
     def requests(self, sweep: str) -> Requests:
         """What the options ask of the loops of one sweep."""

@@ -42,6 +42,16 @@ RAISING: dict[str, dict[str, Any]] = {
     "r = A[i[k]]": {"A": np.ones((3, 2)), "i": INDICES, "k": 1},
     "for j in range(k):\n        if x[j] > 0.5:\n            r = A[j]": {"A": np.ones((3, 2)), "x": X4, "k": 4},
     "x[2:] = y[i[k]]": {"x": np.ones(2), "y": X3, "i": INDICES, "k": 1},
+    "m = k\n    for j in range(k):\n        m = len(A[m])": {"A": np.ones((4, 1)), "k": 5},
+    "m = k\n    for j in range(2):\n        m += 1\n        r = A[m]": {"A": np.ones((4, 2)), "k": 2},
+    "m = 0\n    for j in range(3):\n        m += i[j]\n        r = A[:, m]": {
+        "A": np.ones((2, 4)),
+        "i": np.array([1, 2, 1]),
+    },
+    "m = 0\n    for j in range(3):\n        m += i[j]\n        n = A[m, 1:].size": {
+        "A": np.ones((4, 3)),
+        "i": np.array([1, 2, 1]),
+    },
 }
 # By the statement: arguments without elements, or with loops that do not run, for which Python raises nothing.
 WORKING: dict[str, dict[str, Any]] = {

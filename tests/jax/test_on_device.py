@@ -125,20 +125,20 @@ def test_what_threads_find_wrong_is_an_error_of_xla(stub: Any) -> None:
 
 def test_only_calls_that_nobody_waits_for_may_be_captured() -> None:
     """XLA puts those into graphs of its own."""
-    made = traits_of(lambda: jax.jit(wrapped(stencil)).trace(np.zeros(8)))
-    checked = traits_of(lambda: jax.jit(wrapped(looked_up)).trace(np.zeros(8, np.int64), np.zeros(8)))
+    made = traits_of(lambda: jax.jit(wrapped(stencil)).lower(np.zeros(8)))
+    checked = traits_of(lambda: jax.jit(wrapped(looked_up)).lower(np.zeros(8, np.int64), np.zeros(8)))
     assert (made, checked) == (1, 0)
 
 
-def traits_of(trace: Any) -> int:
-    """The traits of the last handler that `trace` has registered."""
+def traits_of(lower: Any) -> int:
+    """The traits of the last handler that `lower` has registered."""
     from unittest.mock import patch
 
     from loopdiff.jax import calls
 
     seen: list[Any] = []
     with patch.object(calls, "register", lambda handler, target, platform: seen.append(handler)):
-        trace()
+        lower()
     return seen[-1].traits
 
 

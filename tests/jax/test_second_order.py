@@ -132,6 +132,25 @@ def test_a_second_derivative_outside_wrt_is_refused() -> None:
     assert caught.value.codes == ("LD405",)
 
 
-def test_forward_mode_is_refused_by_jax() -> None:
+@pytest.mark.parametrize("order", ["jacfwd(jacrev)", "jacrev(jacfwd)", "jacfwd(jacfwd)", "jacrev(jacrev)"])
+def test_hessians_in_every_order_of_modes(order: str) -> None:
+    outer, inner = (getattr(jax, name) for name in order.rstrip(")").split("("))
+    every = (0, 1, 2, 3)
+    found = jax.jit(outer(inner(weighted(wrapped), every), every))(*POINT)
+    expected = jax.hessian(weighted(twin), every)(*POINT)
+    for row, right in zip(found, expected, strict=True):
+        for block, value in zip(row, right, strict=True):
+            np.testing.assert_allclose(block, value, rtol=1e-10, atol=1e-12)
+
+
+def test_by_custom_vjp_alone() -> None:
+    """Reverse mode to any order; forward mode is refused by JAX."""
+    plain = wrap(chain, outputs={"y": lambda x, w, c, total: x.shape}, via="custom_vjp")
+    every = (0, 1, 2, 3)
+    found = jax.jit(jax.jacrev(jax.grad(weighted(plain), every), every))(*POINT)
+    expected = jax.hessian(weighted(twin), every)(*POINT)
+    for row, right in zip(found, expected, strict=True):
+        for block, value in zip(row, right, strict=True):
+            np.testing.assert_allclose(block, value, rtol=1e-10, atol=1e-12)
     with pytest.raises(TypeError, match="custom_vjp"):
-        jax.hessian(weighted(wrapped))(*POINT)
+        jax.hessian(weighted(plain))(*POINT)

@@ -22,25 +22,15 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_expr
 
 
-def require_in_axis(
-    state: State, array: str, axis: int, subscript: ir.Expr, span: Span, text: str, rest: Sequence[ir.Expr] = ()
-) -> None:
-    """Require that Python takes `subscript` for `axis` of the memory of `array`, counted from either end.
-
-    `rest`: extents of the part that is taken; where it has elements, their own checks say the same.
-    """
+def require_in_axis(state: State, array: str, axis: int, subscript: ir.Expr, span: Span, text: str) -> None:
+    """Require that Python takes `subscript` for `axis` of the memory of `array`, counted from either end."""
     size = state.extent(array, axis, span)
     low, high = ir.Apply(Op.GE, (plus(subscript, size), ZERO)), ir.Apply(Op.LT, (subscript, size))
     room = minus(minus(size, subscript), ONE)
     tests = [t for least, t in ((plus(subscript, size), low), (room, high)) if not is_nonnegative_here(state, least)]
     if not tests:
         return
-    inside = tests[0] if len(tests) == 1 else ir.Apply(Op.AND, tuple(tests))
-    has_elements = [ir.Apply(Op.GT, (extent, ZERO)) for extent in rest if not isinstance(extent, ir.Const)]
-    cond = inside
-    if has_elements:
-        some = has_elements[0] if len(has_elements) == 1 else ir.Apply(Op.AND, tuple(has_elements))
-        cond = ir.Apply(Op.OR, (some, inside))
+    cond = tests[0] if len(tests) == 1 else ir.Apply(Op.AND, tuple(tests))
     message = f"`{text}`: the subscript is outside axis {axis} of `{array}`"
     stmt = ir.Require(cond, "LD310", message, loc=span, is_early=True)
     if stmt not in trailing(state.out):

@@ -79,22 +79,20 @@ def gathered(state: State, array: Array, subscripts: Sequence[Subscript], node: 
         extents += common
     for axis, subscript in enumerate(s for s in subscripts if not isinstance(s, NewAxis)):
         if not isinstance(subscript, Slice | View | ArrayValue):
-            require_evaluated(state, source, axis, subscript, extents, node)  # type: ignore[arg-type]
+            require_evaluated(state, source, axis, subscript, node)  # type: ignore[arg-type]
             continue
         if isinstance(subscript, View | ArrayValue) and any(isinstance(s, Slice) for s in subscripts):
-            require_indices(state, source, axis, subscript, extents, node)
+            require_indices(state, source, axis, subscript, node)
     found = taken(source, positions, extents)
     return ArrayValue(found.extents, found.element)
 
 
-def require_indices(
-    state: State, source: Array, axis: int, index: Array, extents: Sequence[ir.Expr], node: ast.AST
-) -> None:
+def require_indices(state: State, source: Array, axis: int, index: Array, node: ast.AST) -> None:
     """Require that the elements of an index array are in range, be what they choose without elements."""
 
     def make(subscripts: tuple[ir.Expr, ...]) -> list[ir.Stmt]:
         with state.block() as body:
-            require_evaluated(state, source, axis, fill(index.element, subscripts), extents, node)
+            require_evaluated(state, source, axis, fill(index.element, subscripts), node)
         return body
 
     body = nest(state, index.extents, make, state.source.span(node))

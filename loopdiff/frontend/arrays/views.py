@@ -76,7 +76,7 @@ def basic(state: State, array: Array, subscripts: Sequence[Subscript], node: ast
     if extents:
         for axis, subscript in enumerate(s for s in subscripts if not isinstance(s, NewAxis)):
             if not isinstance(subscript, Slice):
-                require_evaluated(state, array, axis, subscript, extents, node)  # type: ignore[arg-type]
+                require_evaluated(state, array, axis, subscript, node)  # type: ignore[arg-type]
         return found
     span = state.source.span(node)
     if isinstance(found, View):
@@ -104,13 +104,11 @@ def inside(state: State, array: Array, axis: int, subscript: ir.Expr, node: ast.
     return subscript
 
 
-def require_evaluated(
-    state: State, array: Array, axis: int, subscript: ir.Expr, extents: Sequence[ir.Expr], node: ast.AST
-) -> None:
+def require_evaluated(state: State, array: Array, axis: int, subscript: ir.Expr, node: ast.AST) -> None:
     """Require that an integer among the subscripts of a part of `array` is in range, be that empty or never read."""
     if isinstance(array, View) and is_full_axis(state, array, axis):
         place = next(k for k, s in enumerate(array.subscripts) if s == hole(axis))
-        require_in_axis(state, array.array, place, subscript, state.source.span(node), ast.unparse(node), extents)
+        require_in_axis(state, array.array, place, subscript, state.source.span(node), ast.unparse(node))
 
 
 def is_required(state: State, cond: ir.Expr) -> bool:

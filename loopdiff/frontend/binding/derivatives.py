@@ -17,7 +17,6 @@ from loopdiff.frontend.parsing.placing import placed_block, with_place
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import cast, nested, over_elements
 from loopdiff.ir.names import NameSupply, supply
-from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.renaming import rename_everywhere
 from loopdiff.ir.slicing import eliminate_dead
@@ -279,11 +278,7 @@ class Outside:
 
 def check_in_program(stmt: ir.Require) -> ir.Require:
     """A check of the derivative, which the program may not come to: one that shapes and arguments decide is asked early
-    where they also say whether it does (`passes.checks.early_checks`, to which an `or` has a meaning of its own)."""
+    where they also say whether it does (`passes.checks.early_checks`)."""
     if not all(isinstance(e, ir.Const | ir.Dim | ir.Param | ir.Apply) for e in subexprs(stmt.cond)):
         return replace(stmt, is_early=False)
-    cond, message = stmt.cond, stmt.message.partition(NEEDED)[0]
-    if isinstance(cond, ir.Apply) and cond.op is Op.OR:
-        none = ir.Apply(Op.AND, tuple(ir.Apply(Op.NOT, (a,), loc=a.loc) for a in cond.args), loc=cond.loc)
-        cond = ir.Apply(Op.NOT, (none,), loc=cond.loc)
-    return replace(stmt, cond=cond, message=message, is_early=True)
+    return replace(stmt, message=stmt.message.partition(NEEDED)[0], is_early=True)

@@ -48,11 +48,10 @@ def with_early_conditions(model: Model) -> tuple[ir.LoopSet, tuple[ir.Require, .
     for path, site in model.sites.items():
         if not isinstance(site.stmt, ir.Require) or not (site.stmt.is_early or is_of_shapes(site)):
             continue
-        cond = asked(site.stmt) if site.stmt.is_early else site.stmt.cond
-        found = model.bounded(partial(failing, model, path, cond), UNKNOWN)
+        found = model.bounded(partial(failing, model, path, site.stmt.cond), UNKNOWN)
         if not found.is_exact:
             if site.stmt.is_early:
-                settled[path] = (left(site.stmt, found.cond, bool(site.loops)),)
+                settled[path] = (left(site.stmt, found.cond),)
             continue
         settled[path] = ()
         if found.cond != ALWAYS and not (
@@ -79,17 +78,12 @@ def in_front(model: Model) -> Frame:
     return model.frames.get((first_place(model),), EVERYWHERE)
 
 
-def left(stmt: ir.Require, sufficient: ir.Expr, is_in_loops: bool) -> ir.Require:
-    """A check that stays, by itself where that costs little: not in loops, or where something `sufficient` is known."""
+def left(stmt: ir.Require, sufficient: ir.Expr) -> ir.Require:
+    """A check that stays where it is, at little cost where something `sufficient` is known."""
     certain = safely(sufficient)
-    if certain is not None and certain != NEVER:
-        return replace(stmt, cond=any_of((certain, asked(stmt))))
-    return stmt if is_in_loops else replace(stmt, cond=asked(stmt))
-
-
-def asked(stmt: ir.Require) -> ir.Expr:
-    """What is required of the subscript itself."""
-    return stmt.cond.args[-1] if isinstance(stmt.cond, ir.Apply) and stmt.cond.op is Op.OR else stmt.cond
+    if certain is None or certain == NEVER:
+        return stmt
+    return replace(stmt, cond=any_of((certain, stmt.cond)))
 
 
 def is_early(stmt: ir.Stmt) -> bool:

@@ -43,7 +43,7 @@ def in_workspace(ls: ir.LoopSet) -> ir.LoopSet:
 
 def with_given_results(ls: ir.LoopSet) -> ir.LoopSet:
     """`ls` with the arrays that it returns as parameters after all others, in their order."""
-    names = tuple(r.array for r in ls.results if isinstance(r, ir.ArrayResult))
+    names = tuple(dict.fromkeys(r.array for r in ls.results if isinstance(r, ir.ArrayResult)))
     arrays = tuple(replace(a, role="gradient") if a.name in names else a for a in ls.arrays)
     results = tuple(r for r in ls.results if not isinstance(r, ir.ArrayResult))
     return replace(ls, params=(*ls.params, *names), arrays=arrays, results=results)

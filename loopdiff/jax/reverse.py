@@ -1,0 +1,87 @@
+"""How the parameters of the reverse sweep meet the buffers of its foreign call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from loopdiff.calls.runs import ReverseRun
+from loopdiff.ir.walk import touched_arrays, written_arrays
+from loopdiff.jax.calls import ForeignCall, Wiring, declaration, port_of, scalar_kind, scalar_port
+
+Shape = tuple[int, ...]
+
+
+class ReversePlan:
+    """The reverse sweep of `run` as a foreign call, from values by name to results by name.
+
+    `written` are the arrays that the function writes, `kept` those that the forward sweep gives; `shapes` are of these
+    and of arguments. `statics` are integers that are known.
+    """
+
+    def __init__(
+        self, run: ReverseRun, written: Sequence[str], kept: Sequence[str], shapes: Mapping[str, Shape],
+        statics: Mapping[str, int],
+    ) -> None:  # fmt: skip
+        self.run, self.written, self.kept, self.shapes = run, written, kept, shapes
+        self.normal, self.ls = run.spec.normal, run.units.plan.reverse
+        self.buffers = {buffer: argument for argument, buffer in run.buffers.items()}
+        self.wiring = Wiring()
+        self.scalars = [s.name for s in self.normal.scalars if s.name in run.spec.wrt]
+        for name in self.scalars:
+            self.wiring.result(scalar_port(f"slope {name}", scalar_kind(self.normal.scalar(name))))
+        for name in self.ls.params:
+            self.wire(name)
+        returns = range(len(self.scalars))
+        self.call = ForeignCall(self.wiring, lambda: run.units.reverse, run.spec.options, returns, statics)
+
+    def wire(self, name: str) -> None:
+        """Arguments are passed on even where only their shapes matter."""
+        ls, arguments = self.ls, self.normal.params
+        port = port_of(declaration(ls, name))
+        written, touched = written_arrays(ls.body), touched_arrays(ls.body)
+        if name in self.buffers:
+            argument = self.buffers[name]
+            if argument in self.written:
+                self.wiring.update(port)
+            else:
+                self.wiring.write(port, is_zeroed=True)
+        elif not ls.has_array(name):
+            self.wiring.read(port)
+        elif name in self.run.seed_names:
+            (self.wiring.update if name in written else self.wiring.read)(port)
+        elif name not in touched and name not in arguments:
+            self.wiring.skip(port)
+        elif ls.array(name).role == "adjoint" or (name not in arguments and name not in self.kept):
+            self.wiring.write(port, is_zeroed=False)
+        elif name in written:
+            self.wiring.update(port)
+        else:
+            self.wiring.read(port)
+
+    def __call__(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        results = self.call.results
+        found = self.call([values[p.name] for p in self.wiring.operands], [self.shape_of(p.name) for p in results])
+        return {port.name: value for port, value in zip(results, found, strict=True)}
+
+    def shape_of(self, name: str) -> Shape:
+        if name.startswith("slope "):
+            return ()
+        if name in self.run.seed_names:
+            return self.shapes[name.removesuffix("_adj")]
+        return self.shapes[self.buffers.get(name, name)]
+
+    def arriving(self, cotangents: Sequence[Any]) -> dict[str, Any]:
+        """Seeds of floating results, and cotangents of written floating arrays, by parameter name.
+
+        `cotangents` are those of the floating outputs.
+        """
+        floating = (n for n in self.written if scalar_kind(self.normal.array(n)).is_float)
+        names = (*self.run.seed_names, *(self.run.buffers[n] for n in floating))
+        return dict(zip(names, cotangents, strict=True))
+
+    def gradient(self, name: str, named: Mapping[str, Any], value: Any) -> Any:
+        """The gradient by an input, like its `value`."""
+        if name in self.scalars:
+            return named[f"slope {name}"].astype(value.dtype)
+        return named[self.run.buffers[name]]

@@ -1,0 +1,123 @@
+"""Shapes of what foreign calls give, known when JAX traces: from shapes of arguments and static integers alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import jax
+import numpy as np
+
+from loopdiff.calls.runs import ReverseRun
+from loopdiff.errors import NOWHERE, ArgumentError
+from loopdiff.errors.codes import reject
+from loopdiff.ir import nodes as ir
+from loopdiff.ir.printer import print_expr
+from loopdiff.ir.types import BOOL, INT
+from loopdiff.ir.walk import expressions, returned_arrays, subexprs
+from loopdiff.jax.calls import scalar_kind
+from loopdiff.memory.arena import EXTENT_NAMES, Sizes, aligned_block, sizes_function
+
+Shape = tuple[int, ...]
+
+
+class StaticShapes:
+    """What is known of the arguments of `ls`: the shapes `dims` of arrays, and the numbers `statics`."""
+
+    def __init__(self, ls: ir.LoopSet, statics: Mapping[str, int], dims: Mapping[str, Shape]) -> None:
+        self.ls, self.statics, self.dims = ls, statics, dims
+
+    def check(self) -> None:
+        """Evaluate the conditions on shapes and static integers now: ArgumentError with the argument's name."""
+        known: dict[str, Any] = dict(EXTENT_NAMES) | dict(self.statics)
+        known |= {n: SimpleNamespace(shape=shape) for n, shape in self.dims.items()}
+        for stmt in self.ls.body:
+            if not isinstance(stmt, ir.Require):
+                continue
+            nodes = list(subexprs(stmt.cond))
+            if any(isinstance(e, ir.Load | ir.Var | ir.Index) for e in nodes):
+                continue
+            names = {getattr(e, "name", None) or getattr(e, "array", None) for e in nodes} - {None}
+            if names <= set(known) and not eval(print_expr(stmt.cond), dict(known)):
+                raise ArgumentError(reject(stmt.code, stmt.said, stmt.loc))
+
+    @property
+    def values(self) -> list[Any]:
+        """The arguments, as far as shapes may depend on them."""
+        return [
+            Elements(self.ls.name, p, self.dims[p]) if p in self.dims else self.statics.get(p, Traced(p))
+            for p in self.ls.params
+        ]
+
+    def of_results(self) -> dict[str, Shape]:
+        """Shapes of the arrays that are returned. Raises ArgumentError: LD351, LD352."""
+        decls = [a for a in self.ls.arrays if a.name in returned_arrays(self.ls) and a.name not in self.ls.params]
+        sizes = sizes_function(self.ls.params, decls)(*self.values) if decls else ()
+        return dict(zip((d.name for d in decls), sizes, strict=True))
+
+    def of_workspace(self, run: ReverseRun) -> dict[str, Shape]:
+        """Shapes of what is kept between the sweeps. Raises ArgumentError: LD351 where a traced number decides them,
+        LD352 where elements of arrays do; and OutOfMemoryError (LD610)."""
+        names = run.units.plan.forward.params[len(self.ls.params) :]
+        values = self.values
+        sizes = run.arena.sizes((*values, *self.counts(run))) if names else ()
+        refuse_shortage(run, sizes, values)
+        return dict(zip(names, sizes, strict=False))
+
+    def counts(self, run: ReverseRun) -> tuple[int, ...]:
+        """Totals that size the tape, counted now from shapes and static integers. LD352 if elements decide them."""
+        if not run.units.plan.count_names:
+            return ()
+        unit = run.units.counts
+        nodes = [] if unit is None else [e for x in expressions(unit.ls) for e in subexprs(x)]
+        is_loaded = any(isinstance(e, ir.Load) and e.access.subscripts for e in nodes)
+        is_traced = any(isinstance(e, ir.Param) and e.name not in self.statics for e in nodes)
+        if unit is None or is_loaded or is_traced:
+            message = f"`{self.ls.name}` keeps values in loops whose length depends on data; JAX needs static sizes"
+            hint = "decorate with `tape='recompute'`, or give such loops bounds from shapes and Python ints"
+            raise ArgumentError(reject("LD352", message, NOWHERE, hint))
+        return unit.run(*(self.placeholder(p) for p in unit.ls.params))
+
+    def placeholder(self, name: str) -> Any:
+        """An argument of which only the type and the shape matter, or a static integer."""
+        kind = self.ls.array(name).type if self.ls.has_array(name) else None
+        if kind is not None:
+            return np.empty(self.dims[name], kind.dtype)
+        return self.statics.get(name, 0 if scalar_kind(self.ls.scalar(name)) in (BOOL, INT) else 0.0)
+
+
+class Elements:
+    """Stands for an array whose elements are not known when tracing; using one as a size is an error."""
+
+    def __init__(self, function: str, name: str, shape: Shape) -> None:
+        self.function, self.name, self.shape = function, name, shape
+
+    def __getitem__(self, _: Any) -> Any:
+        message = f"an element of `{self.name}` decides the size of an array of `{self.function}`, and JAX needs "
+        hint = "pass the size as a Python int, or fill an array that is given in `outputs`"
+        raise ArgumentError(reject("LD352", message + "static sizes", NOWHERE, hint))
+
+
+class Traced:
+    """Stands for a number that is not known when tracing; using it as a size is an error that names it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def refuse(self, *_: Any) -> Any:
+        message = f"`{self.name}` decides the size of an array that is returned, or kept between the sweeps, and is "
+        raise ArgumentError(reject("LD351", message + "traced", NOWHERE, "pass it as a Python int"))
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __floordiv__ = __rfloordiv__ = refuse
+    __mod__ = __neg__ = __index__ = __int__ = __lt__ = __gt__ = __le__ = __ge__ = refuse
+
+
+def refuse_shortage(run: ReverseRun, sizes: Sizes, values: Sequence[Any]) -> None:
+    """Ask the system for the memory that XLA is going to ask it for: XLA's own refusal says nothing of arrays."""
+    if not sizes or jax.default_backend() != "cpu":
+        return
+    try:
+        aligned_block(run.arena.bytes(sizes))
+    except MemoryError as error:
+        raise run.needs.refusal(values, error) from None
