@@ -457,11 +457,6 @@ CODES: dict[str, Code] = {
         "computing derivatives.",
         "leave `structure` out: a dense Jacobian is always there",
     ),
-    "LD409": Code(
-        "derivative of a tangent",
-        "PyTorch differentiates what forward mode gave; loopdiff has derivatives of values and of gradients.",
-        "differentiate in reverse mode first: `jacfwd(jacrev(f))`, `jvp(grad(f), ...)`",
-    ),
     "LD410": Code(
         "operation without a derivative rule",
         "The derivative table has no rule for an operation that a differentiated value passes through.",

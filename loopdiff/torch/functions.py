@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -69,31 +70,32 @@ class ProgramCall:
     def each(self, arrays: Sequence[np.ndarray]) -> Iterator[list[Any]]:
         """The outputs of each element of the batch. Where these differ in cotangents alone, the forward sweep runs
         once."""
-        program = self.program
-        count = 0
+        program, width = self.program, 0
         if isinstance(program, PulledProgram):
-            count = len(program.inner.params) - sum(k < len(program.inner.params) for k, _ in self.constants)
-        is_one_point = isinstance(program, PulledProgram) and not any(any(mask[:count]) for _, mask in self.batch)
+            width = len(program.inner.params)
+        count = width - sum(k < width for k, _ in self.constants)
+        is_one_point = bool(width) and not any(any(mask[:count]) for _, mask in self.batch)
         kept: Any = None
         for place in np.ndindex(*self.sizes):
-            parts = [a[tuple(i for i, (_, m) in zip(place, self.batch, strict=True) if m[k])] if any(
-                m[k] for _, m in self.batch
-            ) else a for k, a in enumerate(arrays)]  # fmt: skip
-            values = program.values_of(self.in_order(parts))
+            values = program.values_of(self.in_order([self.element(a, k, place) for k, a in enumerate(arrays)]))
             if not is_one_point:
                 yield program.compute(values)
                 continue
             assert isinstance(program, PulledProgram)
-            width = len(program.inner.params)
-            if kept is None:
-                kept = program.inner.forward(values[:width])[1]
+            kept = program.inner.forward(values[:width])[1] if kept is None else kept
             yield program.compute_at(kept, values[width:])
+
+    def element(self, array: np.ndarray, number: int, place: tuple[int, ...]) -> Any:
+        """What the tensor of that number has for one element of the batch."""
+        at = tuple(i for i, (_, mask) in zip(place, self.batch, strict=True) if mask[number])
+        return array[at] if at else array
 
     def shapes(self, shapes: Sequence[Sequence[int]]) -> list[Shape]:
         """Shapes of the outputs for those of the tensors."""
-        names = [n for k, n in enumerate(self.program.params) if k not in dict(self.constants)]
         given = [self.bare(k, shape) for k, shape in enumerate(shapes)]
-        known = [s if self.program.ls.has_array(n) or s else Undecided(n) for n, s in zip(names, given, strict=True)]
+        known = [
+            s if self.program.ls.has_array(n) else Undecided(n) for n, s in zip(self.names, given, strict=True)
+        ]  # fmt: skip
         return [(*self.sizes, *shape) for shape in self.program.shapes(self.in_order(known))]
 
     def bare(self, position: int, shape: Sequence[int]) -> Shape:
@@ -113,10 +115,9 @@ class ProgramCall:
         floating = [cotangents[k] for k in self.program.floating]
         given = [floating[k] for k in program.places]
         found = compose(call, [*tensors, *given]) if program.shown else ()
-        positions = [k for k, _ in enumerate(self.program.params) if k not in dict(self.constants)]
         out: list[torch.Tensor | None] = []
-        for number, position in enumerate(positions):
-            where, k = program.routes.get(self.program.params[position], ("", 0))
+        for number, name in enumerate(self.names):
+            where, k = program.routes.get(name, ("", 0))
             if not where:
                 out.append(None)
                 continue
@@ -129,9 +130,8 @@ class ProgramCall:
 
     def tangents(self, tensors: Tensors, directions: Sequence[torch.Tensor | None]) -> list[torch.Tensor | None]:
         """Tangents of the outputs, which autograd may differentiate; None of integers."""
-        program, fixed = self.program.pushed, dict(self.constants)
-        positions = [k for k, _ in enumerate(self.program.params) if k not in fixed]
-        where = {self.program.params[p]: number for number, p in enumerate(positions)}
+        program = self.program.pushed
+        where = {name: number for number, name in enumerate(self.names)}
         constants, given, masks = list(self.constants), list[torch.Tensor](), list[int]()
         for k, name in enumerate(program.directed, start=len(self.program.params)):
             if name not in where:
@@ -141,8 +141,22 @@ class ProgramCall:
             given.append(torch.zeros_like(tensors[where[name]]) if along is None else along)
             masks.append(where[name])
         batch = tuple((size, (*mask, *(mask[k] for k in masks))) for size, mask in self.batch)
-        found = iter(compose(ProgramCall(program, tuple(constants), batch), [*tensors, *given]))
-        return [next(found) if k in self.program.floating else None for k in range(len(self.program.shown))]
+        call = ProgramCall(program, tuple(constants), batch)
+        found = compose(call, [*tensors, *given]) if program.shown else ()
+        along = dict(zip(masks, given, strict=True))
+        out: list[torch.Tensor | None] = [None] * len(self.program.shown)
+        for k, (place, source) in zip(self.program.floating, program.routes, strict=True):
+            if place == "shown":
+                out[k] = found[source]
+            elif place == "direction":
+                out[k] = self.spread(along[where[source]], where[source])
+        return out
+
+    def spread(self, tensor: torch.Tensor, number: int) -> torch.Tensor:
+        """A tensor like the one of that number, with the axes of the batch that it has not."""
+        for level, (_, mask) in enumerate(self.batch):
+            tensor = tensor if mask[number] else tensor.unsqueeze(level)
+        return tensor.expand((*self.sizes, *tensor.shape[len(self.sizes) :]))
 
     def batched(self, size: int, dims: Sequence[int | None], tensors: Tensors) -> tuple[ProgramCall, list[torch.Tensor]]:
         """The same with one more level outside, and the tensors with its axis in front."""
@@ -150,10 +164,15 @@ class ProgramCall:
         moved = [t if d is None else t.movedim(d, 0) for t, d in zip(tensors, dims, strict=True)]
         return ProgramCall(self.program, self.constants, (level, *self.batch)), moved
 
+    @property
+    def names(self) -> list[str]:
+        """The parameters that are tensors."""
+        fixed = dict(self.constants)
+        return [n for k, n in enumerate(self.program.params) if k not in fixed]
+
     def refuse_outside(self, is_wanted: Sequence[bool]) -> None:
         """Raise DifferentiationError (LD405) for a derivative by an argument outside `wrt`: it is not zero."""
-        positions = [k for k, _ in enumerate(self.program.params) if k not in dict(self.constants)]
-        refuse_outside(self.program, [self.program.params[p] for p, w in zip(positions, is_wanted, strict=True) if w])
+        refuse_outside(self.program, [n for n, wanted in zip(self.names, is_wanted, strict=True) if wanted])
 
 
 def refuse_outside(program: TensorProgram, names: Sequence[str]) -> None:
@@ -191,15 +210,20 @@ class Composed(torch.autograd.Function):
         ctx.call = call
         ctx.save_for_backward(*tensors)
         ctx.save_for_forward(*tensors)
+        ctx.zeros = [partial(torch.zeros, t.shape, dtype=t.dtype, device=t.device) for t in output]
         ctx.mark_non_differentiable(*(t for t in output if not t.is_floating_point()))
+        ctx.set_materialize_grads(False)
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> Any:
-        return None, *ctx.call.gradients(ctx.saved_tensors, cotangents)
+        given = [zeros() if c is None else c for c, zeros in zip(cotangents, ctx.zeros, strict=True)]
+        return None, *ctx.call.gradients(ctx.saved_tensors, given)
 
     @staticmethod
     def jvp(ctx: Any, *directions: Any) -> Any:
-        return tuple(ctx.call.tangents(ctx.saved_tensors, directions[1:]))
+        call, along = ctx.call, directions[1:]
+        call.refuse_outside([d is not None for d in along])
+        return tuple(call.tangents(ctx.saved_tensors, along))
 
     @staticmethod
     def vmap(info: Any, dims: Any, call: ProgramCall, *tensors: torch.Tensor) -> Any:

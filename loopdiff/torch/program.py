@@ -22,7 +22,7 @@ from loopdiff.errors.codes import reject
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import tail_names
 from loopdiff.ir.types import ArrayType, ScalarType
-from loopdiff.specialize.programs import pullback_of
+from loopdiff.specialize.programs import pullback_of, pushforward_of
 from loopdiff.specialize.results import is_floating
 from loopdiff.specialize.specialization import Specialization
 from loopdiff.torch.sweeps import BareSweeps, Kept, Shape
@@ -136,7 +136,8 @@ class TensorProgram:
     def found(self, value: Any, args: Values) -> list[Any]:
         """All outcomes, of what compiled code returned and of the arguments as it left them."""
         results = () if not self.spec.result_types else value if isinstance(value, tuple) else (value,)
-        return [*results, *(args[k] for k in self.written)]
+        position = {n: k for k, n in enumerate(self.ls.params)}
+        return [*results, *(args[position[o.written]] for o in self.outcomes if o.written is not None)]
 
     @cached_property
     def run(self) -> ReverseRun:
@@ -180,15 +181,41 @@ class TensorProgram:
         return PushedProgram(self)
 
 
-class PulledProgram(TensorProgram):
-    """The gradients of `inner`: of its parameters, and of a cotangent for each floating output that it shows."""
+class DerivedProgram(TensorProgram):
+    """A derivative of `inner`, as a program of its parameters and of more.
+
+    `given` are those of the specialization after those of `inner`; nobody sees the `hidden` ones.
+    """
+
+    def __init__(self, inner: TensorProgram, spec: Specialization, step: str) -> None:
+        self.inner = inner
+        super().__init__(spec)
+        self.name, self.depth = inner.name, f"{inner.depth}{step}"
+        self.given = self.ls.params[len(inner.ls.params) : len(self.ls.params) - len(self.hidden_counts)]
+
+    @property
+    def hidden_counts(self) -> tuple[str, ...]:
+        return ()
+
+    def arrange(self, names: Sequence[str]) -> None:
+        """Take the parameters `names` after those of `inner`."""
+        self.params = (*self.inner.params, *names)
+        self.read = (*self.inner.read, *(reader_of(self.ls, n) for n in names))
+        self.written = [k for k, n in enumerate(self.params) if n in self.spec.written]
+        self.copiers = [(k, copier_of(self.ls, self.params[k])) for k in self.written]
+        self.hidden = [n for n in self.given if n not in names]
+
+
+class PulledProgram(DerivedProgram):
+    """The gradients of `inner`: of its parameters, and of a cotangent for each floating output that it shows.
+
+    `routes`: for each differentiated parameter, where its gradient is: among what is `shown`, or the cotangent of an
+    output itself.
+    """
 
     def __init__(self, inner: TensorProgram) -> None:
-        self.inner, self.name, self.depth = inner, inner.name, f"{inner.depth}r"
         self.sizing = sweeps_of(inner.spec, "sums")
-        spec, count = pullback_of(inner.spec), len(inner.spec.normal.params)
-        super().__init__(spec)
-        self.given = self.ls.params[count : len(self.ls.params) - len(self.hidden_counts)]
+        super().__init__(inner, pullback_of(inner.spec), "r")
         seeds = iter(self.sizing.seed_names)
         of_outcomes = {
             k: next(seeds) if o.written is None else self.sizing.buffers.get(o.written)
@@ -198,18 +225,14 @@ class PulledProgram(TensorProgram):
         named = [of_outcomes[inner.shown[k]] for k in inner.floating]
         self.cotangents = tuple(n if n in self.given else None for n in named)
         self.places = tuple(k for k, n in enumerate(self.cotangents) if n is not None)
-        self.params = (*inner.params, *(n for n in self.cotangents if n is not None))
-        self.read = (*inner.read, *(reader_of(self.ls, n) for n in self.params[len(inner.params) :]))
-        position = {n: k for k, n in enumerate(self.params)}
-        self.copiers = [(position[n], copier_of(self.ls, n)) for n in self.params if n in spec.written]
-        self.hidden = [n for n in self.given if n not in position]
+        self.arrange([n for n in self.cotangents if n is not None])
         written = {o.written: k for k, o in enumerate(self.outcomes) if o.written is not None}
-        results, shown = iter(range(len(spec.result_types))), list[int]()
+        results, shown = iter(range(len(self.spec.result_types))), list[int]()
         self.routes: dict[str, tuple[str, int]] = {}
         for name in inner.spec.wrt:
             buffer = self.sizing.buffers.get(name)
             if buffer in self.given and buffer not in written:
-                if buffer in position:
+                if buffer in self.cotangents:
                     self.routes[name] = ("cotangent", self.cotangents.index(buffer))
                 continue
             self.routes[name] = ("shown", len(shown))
@@ -239,21 +262,12 @@ class PulledProgram(TensorProgram):
 
     def zero(self, name: str, base: tuple[Any, ...]) -> Any:
         """The cotangent `name` of something that nobody sees."""
-        if not self.ls.has_array(name):
-            return reader_of(self.ls, name)(0.0)
-        declared = self.ls.array(name).type
-        assert declared is not None
         argument = next((a for a, b in self.sizing.buffers.items() if b == name), None)
         if argument is not None:
-            return np.zeros(base[self.inner.ls.params.index(argument)].shape, declared.dtype)
+            return zero_like(self.ls, name, base[self.inner.ls.params.index(argument)].shape)
         names = self.sizing.units.plan.forward.params[len(self.inner.ls.params) :]
-        sizes = dict(zip(names, self.sizing.sizes(base), strict=False))
-        return np.zeros(sizes[name.removesuffix("_adj")], declared.dtype)
-
-    def found(self, value: Any, args: Values) -> list[Any]:
-        results = () if not self.spec.result_types else value if isinstance(value, tuple) else (value,)
-        position = {n: k for k, n in enumerate(self.ls.params)}
-        return [*results, *(args[position[o.written]] for o in self.outcomes if o.written is not None)]
+        sizes = dict(zip(names, self.sizing.sizes(base), strict=False)) if self.ls.has_array(name) else {}
+        return zero_like(self.ls, name, sizes.get(name.removesuffix("_adj"), ()))
 
     def compute(self, values: Values) -> list[Any]:
         """By the sweeps of `inner` one after the other."""
@@ -270,66 +284,57 @@ class PulledProgram(TensorProgram):
         return [record[names.index(n)] for n, (where, _) in self.routes.items() if where == "shown"]
 
 
-class PushedProgram(TensorProgram):
-    """The tangents of `inner`: of its parameters, and of a direction for each one that has a derivative."""
+class PushedProgram(DerivedProgram):
+    """The tangents of `inner`: of its parameters, and of a direction for each one that has a derivative.
+
+    `routes`: for each floating output of `inner`, where its tangent is: among what is `shown`, or the direction of a
+    parameter, or nowhere, as it is zero.
+    """
 
     def __init__(self, inner: TensorProgram) -> None:
-        self.inner, self.name, self.depth = inner, inner.name, f"{inner.depth}t"
-        self.unit = inner.spec.tangent
-        ls, count = self.unit.ls, len(inner.ls.params)
-        super().__init__(inner.spec)
-        self.buffers = tail_names(ls.params[count:], inner.ls.params, "_tan")
+        super().__init__(inner, pushforward_of(inner.spec), "t")
+        self.buffers = tail_names(self.given, inner.ls.params, "_tan")
         self.directed = tuple(n for n in inner.params if n in self.buffers)
-        self.absent = [n for n in self.buffers if n not in inner.params]
-        self.params = (*inner.params, *(self.buffers[n] for n in self.directed))
-        self.read = (*inner.read, *(copy_or_read(ls, self.buffers[n]) for n in self.directed))
-        self.shown = tuple(inner.shown[k] for k in inner.floating)
-
-    @property
-    def hidden_counts(self) -> tuple[str, ...]:
-        return self.inner.hidden_counts
+        self.arrange([self.buffers[n] for n in self.directed])
+        written = {o.written: k for k, o in enumerate(self.outcomes) if o.written is not None}
+        slopes, shown = iter(range(len(self.spec.result_types))), list[int]()
+        of_results = {k: next(slopes) for k, o in enumerate(inner.outcomes) if o.is_floating and o.written is None}
+        routes: list[tuple[str, Any]] = []
+        for k in (inner.shown[place] for place in inner.floating):
+            name = inner.outcomes[k].written
+            buffer = self.buffers.get(name or "")
+            found = of_results.get(k) if name is None else written.get(buffer)
+            if found is not None:
+                routes.append(("shown", len(shown)))
+                shown.append(found)
+            else:
+                routes.append(("direction", name) if name in self.directed else ("zero", None))
+        self.routes, self.shown = tuple(routes), tuple(shown)
 
     def shapes(self, given: Values) -> list[Shape]:
         every = self.inner.shapes(given[: len(self.inner.params)])
-        return [every[k] for k in self.inner.floating]
+        floating = [every[k] for k in self.inner.floating]
+        return [shape for shape, (where, _) in zip(floating, self.routes, strict=True) if where == "shown"]
 
-    def compute(self, values: Values) -> list[Any]:
+    def complete(self, values: Values) -> tuple[Any, ...]:
+        """With zeros for directions that nobody gives."""
         count = len(self.inner.params)
-        args = self.inner.complete(self.inner.fresh(values[:count]))
-        along = dict(zip(self.directed, values[count:], strict=True))
-        along |= {n: zero_like(self.unit.ls, self.buffers[n], args[self.ls.params.index(n)]) for n in self.absent}
-        value = self.unit.run(*args, *(along[n] for n in self.buffers))
-        found = () if value is None else value if isinstance(value, tuple) else (value,)
-        slopes = iter(found[len(self.spec.result_types) :])
-        tangents: list[Any] = []
-        for outcome in self.outcomes:
-            if outcome.written is None:
-                tangents.append(next(slopes) if outcome.is_floating else None)
-            else:
-                tangents.append(along.get(outcome.written))
-        return [tangents[k] for k in self.shown]
-
-    @cached_property
-    def pulled(self) -> PulledProgram:
-        raise self.refusal()
-
-    @cached_property
-    def pushed(self) -> PushedProgram:
-        raise self.refusal()
-
-    def refusal(self) -> DifferentiationError:
-        message = f"a tangent of `{self.ls.name}` is differentiated, of which there is no derivative"
-        hint = "differentiate in reverse mode first: `jacfwd(jacrev(f))`, `jvp(grad(f), ...)`"
-        return DifferentiationError(reject("LD409", message, NOWHERE, hint))
+        base = self.inner.complete(values[:count])
+        given = dict(zip(self.params[count:], values[count:], strict=True))
+        owners = {b: a for a, b in self.buffers.items()}
+        for name in self.hidden:
+            like = base[self.inner.ls.params.index(owners[name])]
+            given[name] = zero_like(self.ls, name, np.shape(like))
+        return (*base, *(given[n] for n in self.given))
 
 
-def copy_or_read(ls: ir.LoopSet, name: str) -> Callable[[Any], Any]:
-    return copier_of(ls, name) if ls.has_array(name) else reader_of(ls, name)
-
-
-def zero_like(ls: ir.LoopSet, name: str, value: Any) -> Any:
-    """A tangent of zero for an argument."""
-    return copier_of(ls, name)(np.zeros_like(value)) if ls.has_array(name) else reader_of(ls, name)(0.0)
+def zero_like(ls: ir.LoopSet, name: str, shape: Shape) -> Any:
+    """Zeros for the parameter `name`."""
+    if not ls.has_array(name):
+        return reader_of(ls, name)(0.0)
+    declared = ls.array(name).type
+    assert declared is not None
+    return np.zeros(shape, declared.dtype, "F" if declared.layout == "F" else "C")
 
 
 def kind_of_parameter(ls: ir.LoopSet, name: str) -> ScalarType | ArrayType:
