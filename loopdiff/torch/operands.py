@@ -23,6 +23,7 @@ OutputShape = Callable[..., Any] | torch.Tensor | tuple[int, ...]
 
 def as_operand(name: str, value: Any) -> Any:
     """A tensor or a Python number; arrays of NumPy become tensors over the same memory. ArgumentError (LD350)."""
+    value = concrete(value)
     if isinstance(value, torch.Tensor | bool | int | float | complex) and not isinstance(value, np.generic):
         return value
     if isinstance(value, np.ndarray | np.generic):
@@ -32,6 +33,19 @@ def as_operand(name: str, value: Any) -> Any:
             raise ArgumentError(reject("LD350", message, NOWHERE))
         return torch.from_numpy(found if found.flags.writeable else found.copy())
     raise ArgumentError(reject("LD350", f"`{name}` is a {type(value).__name__}, not a tensor or a number", NOWHERE))
+
+
+def concrete(value: Any) -> Any:
+    """A number that a tracer would leave open as the one that it stands for: who traces looks at it again then."""
+    match value:
+        case torch.SymInt():
+            return int(value)
+        case torch.SymFloat():
+            return float(value)
+        case torch.SymBool():
+            return bool(value)
+        case _:
+            return value
 
 
 def is_plain(value: Any) -> bool:
@@ -52,7 +66,7 @@ def type_of_array(value: Any) -> ArgumentType:
 def stand_in(value: Any) -> Any:
     """An array of the dtype and shape of a tensor, or a number for one without axes; others as they are."""
     if not isinstance(value, torch.Tensor):
-        return value
+        return concrete(value)
     dtype = np.dtype(NAMES.get(value.dtype, "float64"))
     number = dtype.type(0)
     return np.broadcast_to(number, tuple(map(int, value.shape))) if value.ndim else number
