@@ -391,8 +391,7 @@ CODES: dict[str, Code] = {
     ),
     "LD351": Code(
         "size that is not known when tracing",
-        "Shapes of outputs and of what is kept between the sweeps must be known when JAX, or PyTorch's compiler, traces "
-        "the call.",
+        "Shapes of outputs and of what is kept between the sweeps must be known when JAX or PyTorch traces the call.",
         "pass integers that decide sizes as Python ints",
     ),
     "LD352": Code(

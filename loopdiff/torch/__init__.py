@@ -3,6 +3,8 @@
 Importing this module imports PyTorch. `wrap` is all there is to use.
 """
 
-from loopdiff.torch.wrapping import wrap
+from loopdiff.torch import wrapping
+
+wrap = wrapping.wrap
 
 __all__ = ["wrap"]

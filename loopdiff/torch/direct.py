@@ -13,8 +13,8 @@ import torch
 
 from loopdiff.calls.arguments import converter_of
 from loopdiff.specialize.entry_points import guard
-from loopdiff.torch.entries import entry_point, forward_entry, reverse_entry
-from loopdiff.torch.functions import ProgramCall, is_watched, refuse_outside
+from loopdiff.torch.entries import Numbers, entry_point, forward_entry, reverse_entry
+from loopdiff.torch.functions import ProgramCall, is_watched, refuse_names
 from loopdiff.torch.program import TensorProgram, kind_of_parameter
 from loopdiff.torch.sweeps import BareSweeps
 from loopdiff.torch.tensors import NUMBERS, maker_of
@@ -50,7 +50,7 @@ class DirectCalls:
             if k in self.floats and names[k] not in spec.wrt and k not in program.written
         ]
         numbers = [(k, number_reader(program, k, v)) for k, v in enumerate(values)]
-        self.numbers = [(k, read) for k, read in numbers if read is not None]
+        self.numbers: Numbers = [(k, read) for k, read in numbers if read is not None]
         self.is_single = len(program.outcomes) == 1
         self.integers = [k for k, o in enumerate(program.outcomes) if not o.is_floating]
         where = {name: k for k, name in enumerate(spec.wrt)}
@@ -63,9 +63,9 @@ class DirectCalls:
     def recorded(self, values: list[Any], *tensors: torch.Tensor) -> Any:
         """The same with a node in the graph of autograd."""
         if self.outside:
-            refuse_outside(self.program, [name for number, name in self.outside if tensors[number].requires_grad])
-        found = Direct.apply(self, values, *tensors)
-        return found[0] if self.is_single else found  # type: ignore[index]
+            refuse_names(self.program.spec, [name for number, name in self.outside if tensors[number].requires_grad])
+        found: Any = Direct.apply(self, values, *tensors)
+        return found[0] if self.is_single else found
 
     def recording(self, values: list[Any]) -> Recording:
         """What runs the sweeps for these arguments."""
@@ -81,7 +81,7 @@ class DirectCalls:
         if any(t._version != version for t, version in zip(ctx.tensors, ctx.versions, strict=True)):
             raise RuntimeError(CHANGED.format(self.program.ls.name))
         given = dict(zip(self.tensors, ctx.tensors, strict=True))
-        given |= {k: maker_of(kind_of_parameter(self.whole.ls, self.whole.params[k]))(zeroed(ctx.values[k])) for k in self.made}
+        given |= {k: torch.from_numpy(np.zeros_like(ctx.values[k])) for k in self.made}
         constants = tuple((k, v) for k, v in enumerate(ctx.values) if k not in given)
         whole = [
             torch.zeros(shape, dtype=dtype) if c is None else c
@@ -114,10 +114,6 @@ class Recording:
         written = {o.written: k for k, o in enumerate(program.outcomes) if o.written is not None}
         self.outputs = [written[names[k]] for k in kept if names[k] in written]
         self.inputs = [n for n, k in enumerate(calls.tensors) if k in kept and names[k] not in written]
-
-
-def zeroed(array: np.ndarray) -> np.ndarray:
-    return np.zeros(array.shape, array.dtype)
 
 
 def shifted(asked: Sequence[tuple[int, int]], made: Collection[int]) -> list[tuple[int, int]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -17,18 +17,31 @@ from loopdiff.calls.arguments import totals_of
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.specialize.entry_points import Script
 from loopdiff.specialize.shortage import Needs
-from loopdiff.torch.program import Outcome, TensorProgram
-from loopdiff.torch.sweeps import BareSweeps, Kept, as_seed
-from loopdiff.torch.tensors import NUMBER_DTYPES, array_of
+from loopdiff.torch.program import ProgramOutput, TensorProgram
+from loopdiff.torch.sweeps import BareSweeps, KeptPoint, as_seed
+from loopdiff.torch.tensors import NUMBER_DTYPES, numpy_of
 
-if TYPE_CHECKING:
-    from loopdiff.torch.direct import DirectCalls
-
+Numbers = Sequence[tuple[int, Callable[[Any], Any]]]
 MISS = object()  # in place of a value: a call of another kind
 QUIET = "if transforms() or forward_ad._current_level >= 0 or modes(): return MISS"
 
 
-def entry_point(calls: DirectCalls) -> Callable[..., Any]:
+class CallKind(Protocol):
+    """What is asked of `direct.DirectCalls`."""
+
+    program: TensorProgram
+    kinds: tuple[type[Any], ...]
+    guard: Callable[..., bool]
+    made: tuple[int, ...]
+    tensors: tuple[int, ...]
+    floats: tuple[int, ...]
+    numbers: Numbers
+    arrays: Callable[[Sequence[Any]], list[np.ndarray]]
+
+    def recorded(self, values: list[Any], *tensors: torch.Tensor) -> Any: ...
+
+
+def entry_point(calls: CallKind) -> Callable[..., Any]:
     """What a call with arguments like those of `calls` does, for all that callers give; MISS for others."""
     given = [k for k, _ in enumerate(calls.kinds) if k not in calls.made]
     script = Script(len(given))
@@ -92,17 +105,17 @@ def plain_entry(program: TensorProgram) -> Callable[..., Any]:
     return script.define("plain")
 
 
-def forward_entry(program: TensorProgram, sweeps: BareSweeps) -> Callable[..., tuple[Any, Kept]]:
+def forward_entry(program: TensorProgram, sweeps: BareSweeps) -> Callable[..., tuple[Any, KeptPoint]]:
     """The forward sweep: tensors of what the function gives, in a tuple, and what is kept."""
     script = start(program)
-    script.names |= {"forward": sweeps.forward, "sweeps": sweeps, "Kept": Kept}
+    script.names |= {"forward": sweeps.forward, "sweeps": sweeps, "KeptPoint": KeptPoint}
     script.add(f"value, workspace = forward({script.args})")
     made = made_outputs(script, program, is_copied=True)
     names = [f"o{k}" for k, _ in enumerate(made)]
     script.add(*(f"{name} = {text}" for name, text in zip(names, made, strict=True)))
     results = [(n, o) for n, o in zip(names, program.outcomes, strict=True) if o.written is None and o.is_floating]
     shapes = in_tuple([f"{n}.shape" if isinstance(o.kind, ArrayType) else "()" for n, o in results])
-    script.add(f"return {in_tuple(names)}, Kept(sweeps, {script.args_tuple}, workspace, {shapes})")
+    script.add(f"return {in_tuple(names)}, KeptPoint(sweeps, {script.args_tuple}, workspace, {shapes})")
     return script.define("forward_entry")
 
 
@@ -146,7 +159,7 @@ def reverse_entry(program: TensorProgram, sweeps: BareSweeps) -> Callable[..., A
     return script.define("reverse_entry", ("kept",))
 
 
-def seed_text(script: Script, position: int, number: int, outcome: Outcome, is_copied: bool) -> str:
+def seed_text(script: Script, position: int, number: int, outcome: ProgramOutput, is_copied: bool) -> str:
     cotangent, kind = f"a{position}", outcome.kind
     if isinstance(kind, ArrayType):
         declared = script.put(f"kind{position}", kind)
@@ -160,4 +173,4 @@ def bare(cotangent: torch.Tensor) -> np.ndarray:
     try:
         return cotangent.numpy()
     except RuntimeError:  # it has a derivative of its own, or is not computed yet
-        return array_of(cotangent)
+        return numpy_of(cotangent)

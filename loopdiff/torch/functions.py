@@ -9,18 +9,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
 
 from loopdiff.errors import NOWHERE, DifferentiationError
 from loopdiff.errors.codes import reject
-from loopdiff.torch.program import PulledProgram, TensorProgram, Undecided
+from loopdiff.specialize.results import is_floating
+from loopdiff.specialize.specialization import Specialization
+from loopdiff.torch.program import PulledProgram, TensorProgram, Undecided, kind_of_parameter
 from loopdiff.torch.sweeps import Shape
-from loopdiff.torch.tensors import PLAIN, array_of, stacked
+from loopdiff.torch.tensors import PLAIN, numpy_of, stacked
 
 Tensors = Sequence[torch.Tensor]
+PROGRAMS: dict[str, TensorProgram] = {}  # by name: a graph may be run as long as the process is there
 Level = tuple[int, tuple[bool, ...]]  # the size of a batch, and which tensors have an axis for it
 
 
@@ -50,10 +53,8 @@ class ProgramCall:
     def run(self, tensors: Tensors) -> tuple[torch.Tensor, ...]:
         """Outputs, of tensors without derivatives; where somebody traces, as an operation of the graph."""
         if not all(type(t) in PLAIN for t in tensors) or is_watched():
-            from loopdiff.torch.operator import evaluate, text_of
-
-            return tuple(evaluate(list(tensors), text_of(self)))
-        return self.compute([array_of(t) for t in tensors])
+            return tuple(torch.ops.loopdiff.evaluate(list(tensors), text_of(self)))  # see `operator`
+        return self.compute([numpy_of(t) for t in tensors])
 
     def compute(self, arrays: Sequence[np.ndarray]) -> tuple[torch.Tensor, ...]:
         program = self.program
@@ -142,7 +143,7 @@ class ProgramCall:
             masks.append(where[name])
         batch = tuple((size, (*mask, *(mask[k] for k in masks))) for size, mask in self.batch)
         call = ProgramCall(program, tuple(constants), batch)
-        found = compose(call, [*tensors, *given]) if program.shown else ()
+        found: list[torch.Tensor] = [*compose(call, [*tensors, *given])] if program.shown else []
         along = dict(zip(masks, given, strict=True))
         out: list[torch.Tensor | None] = [None] * len(self.program.shown)
         for k, (place, source) in zip(self.program.floating, program.routes, strict=True):
@@ -158,7 +159,9 @@ class ProgramCall:
             tensor = tensor if mask[number] else tensor.unsqueeze(level)
         return tensor.expand((*self.sizes, *tensor.shape[len(self.sizes) :]))
 
-    def batched(self, size: int, dims: Sequence[int | None], tensors: Tensors) -> tuple[ProgramCall, list[torch.Tensor]]:
+    def batched(
+        self, size: int, dims: Sequence[int | None], tensors: Tensors
+    ) -> tuple[ProgramCall, list[torch.Tensor]]:
         """The same with one more level outside, and the tensors with its axis in front."""
         level = (size, tuple(d is not None for d in dims))
         moved = [t if d is None else t.movedim(d, 0) for t, d in zip(tensors, dims, strict=True)]
@@ -172,23 +175,17 @@ class ProgramCall:
 
     def refuse_outside(self, is_wanted: Sequence[bool]) -> None:
         """Raise DifferentiationError (LD405) for a derivative by an argument outside `wrt`: it is not zero."""
-        refuse_outside(self.program, [n for n, wanted in zip(self.names, is_wanted, strict=True) if wanted])
+        refuse_names(self.program.spec, [n for n, wanted in zip(self.names, is_wanted, strict=True) if wanted])
 
 
-def refuse_outside(program: TensorProgram, names: Sequence[str]) -> None:
-    spec = program.spec
+def refuse_names(spec: Specialization, names: Sequence[str]) -> None:
+    """Raise DifferentiationError (LD405) for a derivative by one of `names` that `wrt` leaves out: it is not zero."""
     for name in names:
-        if name not in spec.wrt and name not in spec.written and is_float(program, name):
+        if name not in spec.wrt and name not in spec.written and is_floating(kind_of_parameter(spec.normal, name)):
             found = (*spec.interface.gathered((name,)), name)[0]
             message = f"`{found}` is differentiated by PyTorch, but `wrt` of `{spec.normal.name}` leaves it out"
             hint = f"add {found!r} to `wrt`, or pass `{found}.detach()`"
             raise DifferentiationError(reject("LD405", message, NOWHERE, hint))
-
-
-def is_float(program: TensorProgram, name: str) -> bool:
-    kind = program.ls.array(name).type if program.ls.has_array(name) else program.ls.scalar(name).type
-    element = getattr(kind, "element", kind)
-    return element is not None and element.is_float
 
 
 def is_watched() -> bool:
@@ -226,12 +223,48 @@ class Composed(torch.autograd.Function):
         return tuple(call.tangents(ctx.saved_tensors, along))
 
     @staticmethod
-    def vmap(info: Any, dims: Any, call: ProgramCall, *tensors: torch.Tensor) -> Any:
-        batched, moved = call.batched(info.batch_size, dims[1:], tensors)
+    def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
+        call, *tensors = args
+        batched, moved = call.batched(info.batch_size, in_dims[1:], tensors)
         found = compose(batched, moved)
         return found, (0,) * len(found)
 
 
 def compose(call: ProgramCall, tensors: Sequence[Any]) -> tuple[torch.Tensor, ...]:
     """The outputs of a call, with derivatives of any order."""
-    return Composed.apply(call, *tensors)  # type: ignore[no-any-return]
+    return cast(Any, Composed.apply(call, *tensors))
+
+
+# -- in graphs -------------------------------------------------------------------------------------------------
+def text_of(call: ProgramCall) -> str:
+    """A call as text, which means the same in other processes: graphs are kept on disk."""
+    program = call.program
+    constants = ",".join(f"{k}:{text_of_number(value)}" for k, value in call.constants)
+    levels = [f"{size}:{''.join('01'[m] for m in mask)}" for size, mask in call.batch]
+    return "/".join((program.name, program.depth, constants, *levels))
+
+
+def call_of(text: str) -> ProgramCall:
+    """The call that a graph names. RuntimeError if this process does not know its program."""
+    name, path, numbers, *levels = text.split("/")
+    if name not in PROGRAMS:
+        raise RuntimeError(f"a graph calls the program {name}, which nobody has wrapped in this process")
+    program = PROGRAMS[name]
+    for step in path:
+        program = program.pulled if step == "r" else program.pushed
+    pairs = [pair.split(":") for pair in numbers.split(",") if pair]
+    batch = [level.split(":") for level in levels]
+    return ProgramCall(
+        program, tuple((int(k), number_of_text(value)) for k, value in pairs),
+        tuple((int(size), tuple(c == "1" for c in mask)) for size, mask in batch),
+    )  # fmt: skip
+
+
+def text_of_number(value: float) -> str:
+    return value.hex() if isinstance(value, float) else repr(value)
+
+
+def number_of_text(text: str) -> float:
+    if text in ("True", "False"):
+        return text == "True"
+    return int(text) if text.lstrip("-").isdigit() else float.fromhex(text)

@@ -80,15 +80,11 @@ def refuse_outputs(f: Differentiable, names: Collection[str]) -> None:
 
 
 def refuse_devices(f: Differentiable, given: Mapping[str, Any]) -> None:
-    """Raise ArgumentError (LD350) for tensors that are not the CPU's, and functions that are not for it."""
-    if f.options.target == "cuda":
-        message = f"`{f.plain.__name__}` is for the GPU, which tensors do not reach through `wrap`"
-        hint = "call it with tensors of the GPU as it is: `f.vjp(x)` takes them without copies"
-        raise ArgumentError(reject("LD350", message, NOWHERE, hint))
+    """Raise ArgumentError (LD350) for tensors that are not the CPU's."""
     for name, value in given.items():
         if isinstance(value, torch.Tensor) and value.device.type not in ("cpu", "meta"):
             message = f"`{name}` is on {value.device}, and `{f.plain.__name__}` is compiled for the CPU"
-            hint = f"pass `{name}.cpu()`, or call `f.on('cuda').vjp`, which takes tensors of the GPU without copies"
+            hint = f"pass `{name}.cpu()`, or wrap `f.on('cuda')`"
             raise ArgumentError(reject("LD350", message, NOWHERE, hint))
 
 
@@ -96,6 +92,8 @@ def output_of(name: str, spec: OutputShape, given: Mapping[str, Any]) -> torch.T
     """A pure output before the call: zeros. ArgumentError (LD351) if that has no shape."""
     found = spec(*given.values()) if callable(spec) and not isinstance(spec, torch.Tensor) else spec
     tensors = [v for v in given.values() if isinstance(v, torch.Tensor)]
+    if isinstance(found, torch.Tensor) and found.device.type != "meta":
+        return torch.zeros_like(found.detach(), memory_format=torch.contiguous_format)
     if isinstance(found, torch.Tensor):
         shape, dtype = tuple(found.shape), found.dtype
     elif isinstance(found, tuple) and all(isinstance(n, int | torch.SymInt) and n >= 0 for n in found):
@@ -106,11 +104,12 @@ def output_of(name: str, spec: OutputShape, given: Mapping[str, Any]) -> torch.T
     else:
         message = f"the shape of output `{name}` is {found!r}, not a tuple of integers"
         raise ArgumentError(reject("LD351", message, NOWHERE))
-    return torch.zeros(shape, dtype=dtype)
+    device = next((t.device for t in tensors if t.ndim), None)
+    return torch.zeros(shape, dtype=dtype, device=device)
 
 
 # -- complex values --------------------------------------------------------------------------------------------
-def in_parts(spec: Specialization, name: str, value: Any) -> Iterator[Any]:
+def tensor_parts(spec: Specialization, name: str, value: Any) -> Iterator[Any]:
     """A value as those of the parameters that it becomes; PyTorch differentiates this by its own convention."""
     kind = spec.interface.types[name]
     if not is_complex(kind):

@@ -10,52 +10,19 @@ from collections.abc import Sequence
 import torch
 from torch.autograd import forward_ad
 
-from loopdiff.torch.functions import ProgramCall, compose
-from loopdiff.torch.registry import PROGRAMS
-from loopdiff.torch.tensors import array_of
-
-def text_of(call: ProgramCall) -> str:
-    """A call as text, which means the same in other processes: graphs are kept on disk."""
-    program = call.program
-    constants = ",".join(f"{k}:{text_of_number(value)}" for k, value in call.constants)
-    levels = [f"{size}:{''.join('01'[m] for m in mask)}" for size, mask in call.batch]
-    return "/".join((program.name, program.depth, constants, *levels))
+from loopdiff.torch.functions import PROGRAMS, call_of, compose
+from loopdiff.torch.program import TensorProgram
+from loopdiff.torch.tensors import numpy_of
 
 
-def call_of(text: str) -> ProgramCall:
-    """The call that a graph names. RuntimeError if this process does not know its program."""
-    name, path, numbers, *levels = text.split("/")
-    if name not in PROGRAMS:
-        raise RuntimeError(f"a graph calls the program {name}, which nobody has wrapped in this process")
-    program = PROGRAMS[name]
-    for step in path:
-        program = program.pulled if step == "r" else program.pushed
-    pairs = [pair.split(":") for pair in numbers.split(",") if pair]
-    batch = [level.split(":") for level in levels]
-    return ProgramCall(
-        program, tuple((int(k), number_of_text(value)) for k, value in pairs),
-        tuple((int(size), tuple(c == "1" for c in mask)) for size, mask in batch),
-    )  # fmt: skip
-
-
-def text_of_number(value: float) -> str:
-    return value.hex() if isinstance(value, float) else repr(value)
-
-
-def number_of_text(text: str) -> float:
-    if text in ("True", "False"):
-        return text == "True"
-    return int(text) if text.lstrip("-").isdigit() else float.fromhex(text)
-
-
-def evaluate(tensors: Sequence[torch.Tensor], call: str) -> list[torch.Tensor]:
-    """The outputs of a call, of any tensors, as one operation."""
-    return torch.ops.loopdiff.evaluate(list(tensors), call)
+def known_to_graphs(program: TensorProgram) -> None:
+    """Let graphs call a program that has a name."""
+    PROGRAMS[program.name] = program
 
 
 def on_plain(tensors: Sequence[torch.Tensor], call: str) -> list[torch.Tensor]:
     """The kernel of the CPU."""
-    return list(call_of(call).compute([array_of(t) for t in tensors]))
+    return list(call_of(call).compute([numpy_of(t) for t in tensors]))
 
 
 def on_shapes(tensors: Sequence[torch.Tensor], call: str) -> list[torch.Tensor]:
@@ -71,7 +38,7 @@ def on_differentiated(tensors: Sequence[torch.Tensor], call: str) -> list[torch.
     if has_tangents or (torch.is_grad_enabled() and any(t.requires_grad for t in tensors)):
         return list(compose(call_of(call), tensors))
     with torch._C._AutoDispatchBelowAutograd():
-        return evaluate(tensors, call)
+        return torch.ops.loopdiff.evaluate(tensors, call)
 
 
 LIBRARY = torch.library.Library("loopdiff", "FRAGMENT")

@@ -17,7 +17,7 @@ import torch
 
 from loopdiff.calls.arguments import SPARE, totals_of
 from loopdiff.calls.runs import ReverseRun, sweeps_of, with_spare
-from loopdiff.errors import NOWHERE, ArgumentError, DifferentiationError
+from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.errors.codes import reject
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import tail_names
@@ -25,7 +25,7 @@ from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.specialize.programs import pullback_of, pushforward_of
 from loopdiff.specialize.results import is_floating
 from loopdiff.specialize.specialization import Specialization
-from loopdiff.torch.sweeps import BareSweeps, Kept, Shape
+from loopdiff.torch.sweeps import BareSweeps, KeptPoint, Shape
 from loopdiff.torch.tensors import copier_of, dtype_of_kind, maker_of, reader_of
 
 Values = Sequence[Any]
@@ -33,7 +33,7 @@ FindRun = Callable[[tuple[Any, ...]], ReverseRun]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ProgramOutput:
     """One output of a program: a result, or the final value of the array `written`."""
 
     kind: ScalarType | ArrayType
@@ -59,8 +59,8 @@ class TensorProgram:
         for one call, which may write them."""
         self.spec, self.ls, self.find_run = spec, spec.normal, find_run
         self.params = self.ls.params[: len(self.ls.params) - len(self.hidden_counts)]
-        written = [Outcome(kind_of_parameter(self.ls, n), n) for n in self.params if n in spec.written]
-        self.outcomes = (*map(Outcome, spec.result_types), *written)
+        written = [ProgramOutput(kind_of_parameter(self.ls, n), n) for n in self.params if n in spec.written]
+        self.outcomes = (*map(ProgramOutput, spec.result_types), *written)
         self.shown = tuple(range(len(self.outcomes)))
         self.read = tuple(reader_of(self.ls, n) for n in self.params)
         self.written = [k for k, n in enumerate(self.params) if n in spec.written]
@@ -98,18 +98,24 @@ class TensorProgram:
         named = dict(zip(self.params, values, strict=True))
         return [self.shape_of(k, self.outcomes[k], named) for k in self.shown]
 
-    def shape_of(self, place: int, outcome: Outcome, named: Mapping[str, Any]) -> Shape:
+    def shape_of(self, place: int, outcome: ProgramOutput, named: Mapping[str, Any]) -> Shape:
         if outcome.written is not None:
             return named[outcome.written].shape
         if isinstance(outcome.kind, ScalarType):
             return ()
         result = self.ls.results[place]
         assert isinstance(result, ir.ArrayResult)
-        if self.hidden_counts or self.run.units.plan.count_names:
+        run = self.run
+        names = run.units.plan.forward.params[len(self.ls.params) :]
+        uncounted = (*self.hidden_counts, *run.units.plan.count_names)  # which size tapes, not results
+        try:
+            sizes = run.arena.sizes((*named.values(), *(0 for _ in uncounted)))
+        except (AttributeError, TypeError):  # elements of arrays say it
             message = f"the shape of what `{self.ls.name}` returns is known once it ran"
-            raise ArgumentError(reject("LD351", message, NOWHERE, "pass an array that it writes, in `outputs`"))
-        names = self.run.units.plan.forward.params[len(self.ls.params) :]
-        return dict(zip(names, self.run.arena.sizes(tuple(named.values())), strict=False))[result.array]
+            raise ArgumentError(
+                reject("LD351", message, NOWHERE, "pass an array that it writes, in `outputs`")
+            ) from None
+        return dict(zip(names, sizes, strict=False))[result.array]
 
     # -- running ---------------------------------------------------------------------------------------------
     def values_of(self, given: Values) -> list[Any]:
@@ -150,7 +156,7 @@ class TensorProgram:
             found = self.known_sweeps[id(run)] = BareSweeps(run)
         return found
 
-    def forward(self, values: Values) -> tuple[list[Any], Kept]:
+    def forward(self, values: Values) -> tuple[list[Any], KeptPoint]:
         """All outcomes, and what `pull` goes on with."""
         args = self.complete(self.fresh(values))
         sweeps = self.sweeps(args)
@@ -160,9 +166,9 @@ class TensorProgram:
             if outcome.written is None and isinstance(outcome.kind, ArrayType):
                 found[k] = found[k].copy()  # the workspace serves again
         results = [v for v, o in zip(found, self.outcomes, strict=True) if o.written is None and o.is_floating]
-        return found, Kept(sweeps, args, workspace, [np.shape(v) for v in results])
+        return found, KeptPoint(sweeps, args, workspace, [np.shape(v) for v in results])
 
-    def pull(self, kept: Kept, cotangents: Values) -> Any:
+    def pull(self, kept: KeptPoint, cotangents: Values) -> Any:
         """Gradients in `wrt` order for cotangents, or None, of what callers get and has a derivative."""
         given = dict(zip((self.shown[k] for k in self.floating), cotangents, strict=True))
         pairs = [(o, given.get(k)) for k, o in enumerate(self.outcomes) if o.is_floating]
@@ -243,7 +249,7 @@ class PulledProgram(DerivedProgram):
     def hidden_counts(self) -> tuple[str, ...]:
         return self.inner.spec.plan().count_names
 
-    def shape_of(self, place: int, outcome: Outcome, named: Mapping[str, Any]) -> Shape:
+    def shape_of(self, place: int, outcome: ProgramOutput, named: Mapping[str, Any]) -> Shape:
         if isinstance(outcome.kind, ScalarType):
             return ()
         name = next(n for n, (where, k) in self.routes.items() if where == "shown" and self.shown[k] == place)
@@ -274,7 +280,7 @@ class PulledProgram(DerivedProgram):
         count = len(self.inner.params)
         return self.compute_at(self.inner.forward(values[:count])[1], values[count:])
 
-    def compute_at(self, kept: Kept, cotangents: Values) -> list[Any]:
+    def compute_at(self, kept: KeptPoint, cotangents: Values) -> list[Any]:
         """The gradients at a point where the forward sweep ran, which may be gone back from several times."""
         every: list[Any] = [None] * len(self.cotangents)
         for place, value in zip(self.places, cotangents, strict=True):
@@ -302,8 +308,7 @@ class PushedProgram(DerivedProgram):
         routes: list[tuple[str, Any]] = []
         for k in (inner.shown[place] for place in inner.floating):
             name = inner.outcomes[k].written
-            buffer = self.buffers.get(name or "")
-            found = of_results.get(k) if name is None else written.get(buffer)
+            found = of_results.get(k) if name is None else written.get(self.buffers.get(name, ""))
             if found is not None:
                 routes.append(("shown", len(shown)))
                 shown.append(found)

@@ -43,7 +43,7 @@ class BareSweeps:
         self.takers = {name: recipe.position for name, recipe in run.takers.items()}
 
 
-class Kept:
+class KeptPoint:
     """One point: the arguments as the forward sweep left them, and its workspace."""
 
     __slots__ = ("args", "arrays", "lock", "pristine", "shapes", "sweeps", "workspace")

@@ -54,7 +54,7 @@ def type_of_operand(name: str, value: Any) -> ArgumentType:
         raise ArgumentError(reject("LD350", message, NOWHERE)) from None
 
 
-def array_of(tensor: torch.Tensor) -> np.ndarray:
+def numpy_of(tensor: torch.Tensor) -> np.ndarray:
     """The memory of a tensor as an array; a copy where PyTorch has put off a negation or a conjugation."""
     bare = tensor.detach()
     if bare.is_neg() or bare.is_conj():

@@ -28,21 +28,23 @@ from loopdiff.specialize.specialization import Specialization
 from loopdiff.torch.direct import DirectCalls, are_transforms_active
 from loopdiff.torch.entries import MISS
 from loopdiff.torch.functions import ProgramCall, compose, is_watched
+from loopdiff.torch.on_device import DeviceCall, call_on_device, refuse_mixed
 from loopdiff.torch.operands import (
     OutputShape,
     as_operand,
     assembled,
-    in_parts,
     is_plain,
     output_of,
     refuse_devices,
     refuse_outputs,
     stand_in,
+    tensor_parts,
     type_of_array,
 )
+from loopdiff.torch.operator import known_to_graphs
 from loopdiff.torch.program import TensorProgram
-from loopdiff.torch.registry import PROGRAMS, WRAPPED
-from loopdiff.torch.tensors import array_of, type_of_operand
+from loopdiff.torch.registry import WRAPPED
+from loopdiff.torch.tensors import numpy_of, type_of_operand
 
 if TYPE_CHECKING:
     from loopdiff.calls.structured import StructuredCalls
@@ -57,7 +59,8 @@ def wrap(f: Differentiable, outputs: Mapping[str, OutputShape] | None = None) ->
     final values of the arrays `f` writes, in argument order: one value as it is, several as a tuple. Tensors of the CPU
     of any strides are taken over the same memory. Written inputs are not changed: the loops write a copy, which is
     returned. Numbers are Python's, without derivatives, or tensors without axes. Lists, tuples, dictionaries and
-    records of these are taken apart as `f` takes them, and so is what it returns.
+    records of these are taken apart as `f` takes them, and so is what it returns. Functions for `target="cuda"` take
+    tensors of the GPU, and have derivatives of first order.
 
     Args:
         f: A function made by `vectorize_grad`.
@@ -68,7 +71,7 @@ def wrap(f: Differentiable, outputs: Mapping[str, OutputShape] | None = None) ->
     Raises:
         ArgumentError: An argument or output that does not fit, by name (LD3xx).
         UnsupportedLoopError: The types leave the accepted language (LD2xx).
-        DifferentiationError: A derivative with respect to an argument outside `wrt` (LD405), or of a tangent (LD409).
+        DifferentiationError: A derivative with respect to an argument outside `wrt` (LD405).
     """
     if not isinstance(f, Differentiable):
         raise ArgumentError(reject("LD350", f"`wrap` takes a function made by `vectorize_grad`, not {f!r}", NOWHERE))
@@ -138,9 +141,9 @@ class TensorFunction:
         if structured is not None:
             return self.in_structure(structured, given, TensorFunction.of_leaves)
         args = tuple(as_operand(n, v) for n, v in given.items())
-        if not is_quiet() or not all(is_plain(a) for a in args):
+        if self.f.options.target == "cuda" or not is_quiet() or not all(is_plain(a) for a in args):
             return self.composed(args, {})
-        values = [array_of(a) if isinstance(a, torch.Tensor) else a for a in args]
+        values = [numpy_of(a) if isinstance(a, torch.Tensor) else a for a in args]
         key = (tuple(map(type, args)), call_key(values))
         calls = self.known.get(key)
         if calls is None:
@@ -176,7 +179,7 @@ class TensorFunction:
             spec = self.specialized(types)
             made = self.programs[key] = TensorProgram(spec, self.run_finder(spec))
             made.name = self.name_of(types)
-            PROGRAMS[made.name] = made
+            known_to_graphs(made)
         return self.programs[key]
 
     def name_of(self, types: Mapping[str, ArgumentType]) -> str:
@@ -223,11 +226,14 @@ class TensorFunction:
         made = {n: output_of(n, spec, given) for n, spec in self.outputs.items()}
         every = {p.name: made[p.name] if p.name in made else given[p.name] for p in self.parameters}
         types = {n: type_of_operand(n, v) for n, v in every.items()}
+        if self.f.options.target == "cuda":
+            refuse_mixed(self.f, every, is_quiet=not are_transforms_active() and not is_watched())
+            return call_on_device(DeviceCall(self.f, self.specialized(types), every, frozenset(made)))
+        refuse_devices(self.f, every)
         program = self.program(types)
-        parts = [part for n, v in every.items() for part in in_parts(program.spec, n, v)]
+        parts = [part for n, v in every.items() for part in tensor_parts(program.spec, n, v)]
         constants = tuple((k, v) for k, v in enumerate(parts) if not isinstance(v, torch.Tensor))
         tensors = [v for v in parts if isinstance(v, torch.Tensor)]
-        refuse_devices(self.f, dict(every))
         return assembled(program, compose(ProgramCall(program, constants), tensors))
 
     # -- pure outputs ----------------------------------------------------------------------------------------

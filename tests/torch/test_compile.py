@@ -14,8 +14,7 @@ from torch.func import grad, jvp, vmap  # noqa: E402
 
 from loopdiff import vectorize_grad  # noqa: E402
 from loopdiff.torch import wrap  # noqa: E402
-from loopdiff.torch.operator import call_of, text_of  # noqa: E402
-from loopdiff.torch.registry import PROGRAMS  # noqa: E402
+from loopdiff.torch.functions import PROGRAMS, call_of, text_of  # noqa: E402
 
 # PyTorch's compiler is full of what PyTorch has deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")

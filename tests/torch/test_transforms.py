@@ -94,7 +94,9 @@ def test_transforms(transform: Any) -> None:
 
 
 def test_vjp_and_jvp() -> None:
-    (found, pull), (expected, pull_twin) = vjp(f, *POINT), vjp(twin, *POINT)
+    mine: Any = vjp(f, *POINT)
+    other: Any = vjp(twin, *POINT)
+    (found, pull), (expected, pull_twin) = mine, other
     close(found, expected)
     seeds = (torch.tensor(0.5, dtype=F64), X, 2 * X)
     close(pull(seeds), pull_twin(seeds))

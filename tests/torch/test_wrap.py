@@ -134,7 +134,9 @@ def test_one_output_alone_has_a_cotangent() -> None:
 def test_tensors_of_any_strides(view: Any) -> None:
     whole = drawn(6, 6)
     B = drawn(view(whole).shape[1], 3, seed=1)
-    close(gradients(lambda t, B: wrapped_product(view(t), B)[1], whole, B), gradients(lambda t, B: view(t) @ B, whole, B))
+    close(
+        gradients(lambda t, B: wrapped_product(view(t), B)[1], whole, B), gradients(lambda t, B: view(t) @ B, whole, B)
+    )
 
 
 def test_a_written_tensor_of_any_strides() -> None:
@@ -249,7 +251,10 @@ def test_negated_and_conjugated_views() -> None:
     close(f(z, 0.3 + 0.2j), twin(z, w))
     leaves = (z.clone().requires_grad_(), w.clone().requires_grad_())
     assert torch.autograd.gradcheck(f, leaves, check_forward_ad=True)
-    close(gradients(lambda *a: torch.view_as_real(f(*a)[1]), z, w), gradients(lambda *a: torch.view_as_real(twin(*a)[1]), z, w))
+    close(
+        gradients(lambda *a: torch.view_as_real(f(*a)[1]), z, w),
+        gradients(lambda *a: torch.view_as_real(twin(*a)[1]), z, w),
+    )
 
 
 # -- in company ----------------------------------------------------------------------------------------------
