@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch._C._autograd as engine
 
 from loopdiff.calls.arguments import converter_of
 from loopdiff.specialize.entry_points import guard
@@ -19,6 +20,7 @@ from loopdiff.torch.program import TensorProgram, kind_of_parameter
 from loopdiff.torch.sweeps import BareSweeps
 from loopdiff.torch.tensors import NUMBERS, maker_of
 
+keeps_graph: Callable[[], bool] = getattr(engine, "_get_current_graph_task_keep_graph", lambda: True)
 are_transforms_active: Callable[[], bool] = torch._C._are_functorch_transforms_active
 CHANGED = (
     "a tensor that a derivative needs was changed in place after `{}` ran: one of the variables needed for gradient "
@@ -150,7 +152,11 @@ class Direct(torch.autograd.Function):
     def backward(ctx: Any, *cotangents: Any) -> Any:
         calls = ctx.calls
         _ = ctx.saved_tensors  # which nobody has changed since
+        if ctx.kept is None:
+            raise RuntimeError("Trying to backward through the graph a second time: pass `retain_graph=True` before")
         if torch.is_grad_enabled() or are_transforms_active() or is_watched():
             return None, None, *calls.pull_again(ctx, cotangents)
         record = ctx.recording.reverse(ctx.kept, *cotangents)
+        if not keeps_graph():  # as PyTorch lets go of what it saved
+            ctx.kept = ctx.values = ctx.tensors = None
         return None, None, *[None if k is None else make(record[k]) for k, make in calls.gradients]

@@ -24,6 +24,7 @@ from loopdiff.ir.names import tail_names
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.specialize.programs import pullback_of, pushforward_of
 from loopdiff.specialize.results import is_floating
+from loopdiff.specialize.shortage import Needs
 from loopdiff.specialize.specialization import Specialization
 from loopdiff.torch.sweeps import BareSweeps, KeptPoint, Shape
 from loopdiff.torch.tensors import copier_of, dtype_of_kind, maker_of, reader_of
@@ -136,7 +137,11 @@ class TensorProgram:
     def compute(self, values: Values) -> list[Any]:
         """What callers get, where nobody asks for derivatives."""
         args = self.complete(self.fresh(values))
-        found = self.found(self.spec.primal.run(*args), args)
+        try:
+            found = self.found(self.spec.primal.run(*args), args)
+        except MemoryError as error:
+            needs = Needs(self.ls.name, self.ls.params, (self.spec.primal.ls,))
+            raise needs.refusal(args, error) from None
         return [found[k] for k in self.shown]
 
     def found(self, value: Any, args: Values) -> list[Any]:

@@ -102,6 +102,7 @@ def test_tangents(gpu: Any) -> None:
         slopes = [forward_ad.unpack_dual(t).tangent for t in found]
     expected = torch.func.jvp(lambda x: twin(x, 0.7, Z), (X,), (X * X,))[1]
     for slope, other in zip(slopes, expected, strict=True):
+        assert slope is not None
         np.testing.assert_allclose(np.asarray(slope.detach()), other, rtol=1e-12)
 
 
@@ -109,9 +110,7 @@ def test_refusals(gpu: Any) -> None:
     f, x, z = wrapped(wrt="x"), there(X), there(Z)
     with pytest.raises(ArgumentError, match="LD350: `x` is on cpu, and `smoothed` is compiled for the GPU"):
         f(X, 0.7, z)
-    with pytest.raises(
-        ArgumentError, match="LD350: `smoothed` is for the GPU, where tensors have derivatives of first"
-    ):
+    with pytest.raises(ArgumentError, match="LD350: `smoothed` is for the GPU, where tensors have"):
         torch.func.vmap(lambda n: f(x, n, z))(torch.ones(2))
     with pytest.raises(DifferentiationError, match="LD405: `a`"):
         f(x, torch.tensor(0.7, requires_grad=True), z)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from typing import Any
 
@@ -227,6 +229,33 @@ def test_graphs_are_gone_back_through_as_often_as_they_are_kept() -> None:
     found.backward()
     with pytest.raises(RuntimeError, match="second time"):
         found.backward()
+    nothing_saved = wrap(total)(x)
+    nothing_saved.backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        nothing_saved.backward()
+
+
+def test_what_is_kept_is_let_go_of() -> None:
+    found = wrapped_squares(drawn(4).requires_grad_())
+    node = found.grad_fn
+    found.sum().backward(retain_graph=True)
+    assert node.kept is not None
+    found.sum().backward()
+    assert node.kept is None
+
+
+def test_importing_is_quick_and_needs_no_compiler() -> None:
+    program = (
+        "import time, sys, torch, loopdiff; start = time.perf_counter(); import loopdiff.torch;"
+        "print(time.perf_counter() - start, 'torch._dynamo' in sys.modules)"
+    )
+    least = 1.0
+    for _ in range(3):
+        found = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+        seconds, has_compiler = found.stdout.split()
+        assert has_compiler == "False"
+        least = min(least, float(seconds))
+    assert least < 0.2
 
 
 def test_negated_and_conjugated_views() -> None:
