@@ -112,6 +112,7 @@ class TensorFunction:
         self.latest: DirectCalls | None = None
         self.known: dict[Any, DirectCalls] = {}
         self.programs: dict[Any, TensorProgram] = {}
+        self.structured: StructuredCalls | None = None  # of the latest call with structures
         self.leafwise: dict[StructuredCalls, TensorFunction] = {}
         self.handle = f"{f.plain.__qualname__} {next(COUNT)}"
         WRAPPED[self.handle] = self
@@ -135,11 +136,15 @@ class TensorFunction:
         return dict(found.arguments)
 
     def recognised(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
-        """A call that is not like the one before."""
+        """A call that is not like the one before, or one with structures."""
+        before = self.structured
+        if before is not None and not named and len(args) == len(self.parameters) and before.guard(*args):
+            return self.in_structure(before, args, TensorFunction.of_leaves)
         given = self.bound(args, named)
         structured = self.structured_calls(given)
         if structured is not None:
-            return self.in_structure(structured, given, TensorFunction.of_leaves)
+            self.structured = structured
+            return self.in_structure(structured, self.whole(given), TensorFunction.of_leaves)
         args = tuple(as_operand(n, v) for n, v in given.items())
         if self.f.options.target == "cuda" or not is_quiet() or not all(is_plain(a) for a in args):
             return self.composed(args, {})
@@ -193,19 +198,21 @@ class TensorFunction:
         return functools.partial(self.f.reverse_run, spec, "pullback") if self.f.depends_on_values else None
 
     # -- structures ------------------------------------------------------------------------------------------
+    def whole(self, given: Mapping[str, Any]) -> tuple[Any, ...]:
+        """All arguments, a number for each pure output."""
+        return tuple(given.get(p.name, 0.0) for p in self.parameters)
+
     def structured_calls(self, given: Mapping[str, Any]) -> StructuredCalls | None:
         """How arguments are taken apart; None for numbers and tensors."""
-        whole = tuple(given.get(p.name, 0.0) for p in self.parameters)
-        found, spec = flattened(whole)
+        found, spec = flattened(self.whole(given))
         return self.f.structured_calls(of_leaves(spec, [stand_in(v) for v in found]))
 
     def in_structure(
-        self, calls: StructuredCalls, given: Mapping[str, Any], run: Callable[[TensorFunction, list[Any]], Any]
+        self, calls: StructuredCalls, whole: tuple[Any, ...], run: Callable[[TensorFunction, list[Any]], Any]
     ) -> Any:
         """What `run` makes of the leaves: the result in its structure, before arrays that are written."""
         if calls not in self.leafwise:
             self.leafwise[calls] = TensorFunction(cast(Differentiable, calls.flat), self.outputs)
-        whole = tuple(given.get(p.name, 0.0) for p in self.parameters)
         named = zip(calls.names, calls.leaves(whole), strict=True)
         found = run(self.leafwise[calls], [leaf for n, leaf in named if n not in self.outputs])
         if calls.apart.result is None:
@@ -221,7 +228,7 @@ class TensorFunction:
         given = self.bound(args, named)
         structured = self.structured_calls(given)
         if structured is not None:
-            return self.in_structure(structured, given, lambda f, values: f.composed(tuple(values), {}))
+            return self.in_structure(structured, self.whole(given), lambda f, values: f.composed(tuple(values), {}))
         given = {n: as_operand(n, v) for n, v in given.items()}
         made = {n: output_of(n, spec, given) for n, spec in self.outputs.items()}
         every = {p.name: made[p.name] if p.name in made else given[p.name] for p in self.parameters}
