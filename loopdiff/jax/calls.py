@@ -6,19 +6,26 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import RLock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
 
+from loopdiff.cache.keys import digest_of
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import ScalarType
 from loopdiff.ir.walk import statements
 from loopdiff.jax.handlers import register, target_name
+from loopdiff.jax.manual import structs_like
 from loopdiff.jax.ports import Handler, HandlerArgument, Port
 from loopdiff.pipeline.code import numba_type
-from loopdiff.settings.options import Options
+from loopdiff.pipeline.derive import arrange_primal_rows, derive_batch, with_results_given
+from loopdiff.settings.requests import NOTHING
+from loopdiff.specialize.specialization import Specialization
 from loopdiff.specialize.units import Unit
+
+if TYPE_CHECKING:
+    from loopdiff.canonical.batching import Batch
 
 SCALAR_DTYPES = {
     ScalarType.BOOL: "bool", ScalarType.INT: "int64", ScalarType.F32: "float32", ScalarType.F64: "float64"
@@ -91,6 +98,30 @@ class Wiring:
         return len(self.results) - 1
 
 
+@dataclass(frozen=True, slots=True)
+class Code:
+    """The LoopSet `ls` behind a foreign call, of the specialization `spec` under the name `label`.
+
+    `unit` is its compiled function, which there may be already, `plain` the same before its loops were arranged.
+    """
+
+    spec: Specialization
+    label: str
+    ls: ir.LoopSet
+    unit: Callable[[], Unit]
+    plain: ir.LoopSet
+
+    def batched(self, batch: Batch) -> Code:
+        """The same for a batch, in the form for callers that own all arrays."""
+        spec = self.spec
+        label = f"{self.label}-batch-{digest_of([repr(batch)])[:12]}"
+        plain = derive_batch(with_results_given(self.plain), batch, spec.stages)
+        is_arranged = spec.options.fastmath and spec.options.is_for_cpu
+        ls = arrange_primal_rows(plain, NOTHING, spec.stages) if is_arranged else plain
+        whole = with_results_given(ls)
+        return Code(spec, label, whole, lambda: spec.unit(label, whole, NOTHING), plain)
+
+
 class ForeignCall:
     """A call of a compiled function, which is compiled and registered when code is made that calls it.
 
@@ -99,12 +130,12 @@ class ForeignCall:
     """
 
     def __init__(
-        self, wiring: Wiring, unit: Callable[[], Unit], options: Options, returns: Sequence[int | None],
-        statics: Mapping[str, int],
+        self, wiring: Wiring, code: Code, returns: Sequence[int | None], statics: Mapping[str, int]
     ) -> None:  # fmt: skip
-        self.wiring, self.unit, self.options, self.returns, self.statics = wiring, unit, options, returns, statics
-        self.results = tuple(wiring.results)
+        self.wiring, self.code, self.returns, self.statics = wiring, code, tuple(returns), statics
+        self.operands, self.results = tuple(wiring.operands), tuple(wiring.results)
         self.lock = RLock()
+        self.batches: dict[Any, ForeignCall] = {}
 
     def __call__(self, operands: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> tuple[Any, ...]:
         kinds = [
@@ -113,17 +144,17 @@ class ForeignCall:
         with self.lock:
             target = self.target
         aliases = dict(self.wiring.aliases)
-        call = jax.ffi.ffi_call(target, kinds, vmap_method="sequential", input_output_aliases=aliases)
-        return tuple(call(*operands))
+        like = structs_like(kinds, operands)
+        return tuple(jax.ffi.ffi_call(target, like, vmap_method="sequential", input_output_aliases=aliases)(*operands))
 
     @cached_property
     def target(self) -> str:
         """Where its handlers are registered: that of the CPU, that of the GPU, or both."""
-        unit, wiring, options = self.unit(), self.wiring, self.options
+        unit, wiring, options = self.code.unit(), self.wiring, self.code.spec.options
         ls = unit.ls
         handler = Handler(
-            ls.name, unit.dispatcher, tuple(wiring.operands), tuple(wiring.results), tuple(wiring.arguments),
-            tuple(self.returns), ls.returns_tuple and bool(ls.results), complaint_of(ls),
+            ls.name, unit.dispatcher, self.operands, self.results, tuple(wiring.arguments), self.returns,
+            ls.returns_tuple and bool(ls.results), complaint_of(ls),
             types=tuple(numba_type(ls, name) for name in ls.params),
         )  # fmt: skip
         target = target_name(handler)

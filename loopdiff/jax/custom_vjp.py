@@ -14,7 +14,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from loopdiff.jax.batches import unmarked
 from loopdiff.jax.derived import gradient_inputs, gradients_among
+from loopdiff.jax.manual import varying_together
 from loopdiff.jax.program import JaxProgram
 
 Values = Sequence[Any]
@@ -22,14 +24,14 @@ Values = Sequence[Any]
 
 def apply(program: JaxProgram, traced: Values) -> tuple[Any, ...]:
     """The outputs of `program`."""
-    return program.once("by custom_vjp", lambda: differentiable(program))(*traced)
+    return program.once("by custom_vjp", lambda: differentiable(program))(*varying_together(traced))
 
 
 def differentiable(program: JaxProgram) -> Callable[..., tuple[Any, ...]]:
     """The function of the traced inputs, with the reverse sweep as its derivative."""
 
     def evaluate(*traced: Any) -> tuple[Any, ...]:
-        return program.evaluate(traced)
+        return program.evaluate(traced, unmarked(traced))
 
     def record(*primals: Any) -> Any:
         traced = unwrapped(program, primals)
@@ -47,7 +49,7 @@ def forward_of(program: JaxProgram) -> Callable[..., tuple[Values, Values]]:
     """The outputs and what is kept, with a derivative."""
 
     def forward(*traced: Any) -> tuple[Values, Values]:
-        outputs, rest = program.forward(traced)
+        outputs, rest = program.forward(traced, unmarked(traced))
         return outputs, program.kept_of(outputs, rest)
 
     def record(*primals: Any) -> Any:
@@ -74,7 +76,8 @@ def reverse_of(program: JaxProgram) -> Callable[[Values, Values, Values], tuple[
     """The reverse sweep with a derivative."""
 
     def reverse(traced: Values, kept: Values, cotangents: Values) -> tuple[Any, ...]:
-        return program.reverse(traced, kept, cotangents)
+        given = (*traced, *kept, *cotangents)
+        return program.reverse(traced, kept, cotangents, unmarked(given), unmarked(program.slopes))
 
     def record(traced: Any, kept: Any, cotangents: Any) -> Any:
         traced = unwrapped(program, traced)

@@ -14,55 +14,59 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.core import ShapedArray
 from jax.extend.core import Literal, Primitive
 from jax.interpreters import ad, batching, mlir
 from jax.interpreters import partial_eval as pe
 
+from loopdiff.jax.batches import Marks, in_batch, levels, may_be_batched, sizes_of, summed, unmarked
+from loopdiff.jax.calls import Code
 from loopdiff.jax.derived import gradient_inputs, gradients_among, tangent_inputs, tangents_among
+from loopdiff.jax.manual import types_like, varying_together
 from loopdiff.jax.program import JaxProgram
 
 Values = Sequence[Any]
+AllMarks = tuple[Marks, ...]
 
 
 def apply(program: JaxProgram, traced: Values) -> tuple[Any, ...]:
     """The outputs of `program`."""
-    return tuple(compiled(program)(*traced))
+    return tuple(compiled(program)(*varying_together(traced)))
 
 
 def compiled(program: JaxProgram) -> Callable[..., Any]:
     def call(*traced: Any) -> Any:
-        return function_p.bind(*traced, program=program)
+        return function_p.bind(*traced, program=program, marks=unmarked(traced))
 
     call.__name__ = program.ls.name
     return program.once("compiled", lambda: jax.jit(call, inline=True))
 
 
 # -- what the primitives compute -----------------------------------------------------------------------------
-def function(*traced: Any, program: JaxProgram) -> list[Any]:
-    return [*program.evaluate(traced)]
+def function(*traced: Any, program: JaxProgram, marks: AllMarks) -> list[Any]:
+    return [*program.evaluate(traced, marks)]
 
 
-def forward(*traced: Any, program: JaxProgram) -> list[Any]:
+def forward(*traced: Any, program: JaxProgram, marks: AllMarks) -> list[Any]:
     """The outputs, then the rest of what is kept."""
-    outputs, rest = program.forward(traced)
+    outputs, rest = program.forward(traced, marks)
     return [*outputs, *rest]
 
 
-def tangent(*given: Any, program: JaxProgram, kept: int, is_held: bool) -> list[Any]:
+def tangent(*given: Any, program: JaxProgram, marks: AllMarks, kept: int, is_held: bool) -> list[Any]:
     """The tangents of the floating outputs, from inputs, as many arrays `kept`, and the tangents by `slopes`.
 
     What is kept is for the transpose alone. `is_held`: there is going to be one.
     """
-    traced, _, slopes = split(program, given, kept)
-    inputs = tangent_inputs(program, traced, slopes)
-    return tangents_among(program, program.pushforward().evaluate(inputs), inputs)
+    (traced, _, slopes), (of_traced, _, of_slopes) = (split(program, v, kept) for v in (given, marks))
+    inputs, own = (tangent_inputs(program, t, s) for t, s in ((traced, slopes), (of_traced, of_slopes)))
+    found = tangents_among(program, program.pushforward().evaluate(inputs, own), inputs)
+    return in_full(found, given, marks, [program.output_kinds[k].shape for k in program.with_slopes])
 
 
-def reverse(*given: Any, program: JaxProgram) -> list[Any]:
+def reverse(*given: Any, program: JaxProgram, marks: AllMarks, wanted: AllMarks) -> list[Any]:
     """The gradients by `slopes`, from inputs, what is kept, and the cotangents of the floating outputs."""
     traced, kept, cotangents = split(program, given, len(program.kept))
-    return [*program.reverse(traced, kept, cotangents)]
+    return [*program.reverse(traced, kept, cotangents, marks, wanted)]
 
 
 def split(program: JaxProgram, given: Values, kept: int) -> tuple[Values, Values, Values]:
@@ -71,26 +75,39 @@ def split(program: JaxProgram, given: Values, kept: int) -> tuple[Values, Values
     return given[:count], given[count : count + kept], given[count + kept :]
 
 
-# -- their shapes --------------------------------------------------------------------------------------------
-def avals(kinds: Sequence[jax.ShapeDtypeStruct]) -> list[Any]:
-    return [ShapedArray(k.shape, k.dtype) for k in kinds]
+def in_full(found: Values, given: Values, marks: AllMarks, shapes: Sequence[tuple[int, ...]]) -> list[Any]:
+    """Results of a batch, those too that are the same for all of it."""
+    sizes = sizes_of([v.shape for v in given], marks)
+    kinds = [in_batch(shape, (True,) * len(sizes), sizes) for shape in shapes]
+    return [v if v.shape == k else jnp.broadcast_to(v, k) for v, k in zip(found, kinds, strict=True)]
 
 
-def shapes_of_function(*_: Any, program: JaxProgram) -> list[Any]:
-    return avals(program.output_kinds)
+# -- their types ---------------------------------------------------------------------------------------------
+def kinds_of(
+    kinds: Sequence[jax.ShapeDtypeStruct], like: Values, marks: AllMarks, wanted: AllMarks | None = None
+) -> list[Any]:  # fmt: skip
+    """The types of outputs for a batch, each of one of the `kinds` for single examples."""
+    sizes = sizes_of([v.shape for v in like], marks)
+    axes = wanted if wanted is not None else [(True,) * len(sizes)] * len(kinds)
+    shapes = [in_batch(k.shape, own, sizes) for k, own in zip(kinds, axes, strict=True)]
+    return types_like([jax.ShapeDtypeStruct(s, k.dtype) for s, k in zip(shapes, kinds, strict=True)], like)
 
 
-def shapes_of_forward(*_: Any, program: JaxProgram) -> list[Any]:
-    return avals([*program.output_kinds, *program.rest_kinds])
+def types_of_function(*like: Any, program: JaxProgram, marks: AllMarks) -> list[Any]:
+    return kinds_of(program.output_kinds, like, marks)
 
 
-def shapes_of_tangent(*_: Any, program: JaxProgram, kept: int, is_held: bool) -> list[Any]:
+def types_of_forward(*like: Any, program: JaxProgram, marks: AllMarks) -> list[Any]:
+    return kinds_of([*program.output_kinds, *program.rest_kinds], like, marks)
+
+
+def types_of_tangent(*like: Any, program: JaxProgram, marks: AllMarks, kept: int, is_held: bool) -> list[Any]:
     kinds = program.output_kinds
-    return avals([kinds[k] for k in program.with_slopes])
+    return kinds_of([kinds[k] for k in program.with_slopes], like, marks)
 
 
-def shapes_of_reverse(*_: Any, program: JaxProgram) -> list[Any]:
-    return avals(program.slope_kinds)
+def types_of_reverse(*like: Any, program: JaxProgram, marks: AllMarks, wanted: AllMarks) -> list[Any]:
+    return kinds_of(program.slope_kinds, like, marks, wanted)
 
 
 # -- derivatives ---------------------------------------------------------------------------------------------
@@ -106,11 +123,18 @@ def perturbed(program: JaxProgram, tangents: Values) -> list[str]:
     return [n for n, t in zip(program.traced, tangents, strict=True) if not is_zero(t)]
 
 
-def along(program: JaxProgram, primals: Values, kept: Values, tangents: Values, is_held: bool = False) -> list[Any]:
+def every(marks: AllMarks) -> Marks:
+    """The marks of what has an axis for every level."""
+    return (True,) * levels(marks)
+
+
+def along(program: JaxProgram, primals: Values, marks: AllMarks, kept: Values, tangents: Values) -> list[Any]:
     """The tangents of the floating outputs along those of the inputs."""
-    given = dict(zip(program.traced, tangents, strict=True))
-    slopes = [ad.instantiate_zeros(given[n]) for n in program.slopes]
-    return tangent_p.bind(*primals, *kept, *slopes, program=program, kept=len(kept), is_held=is_held)
+    given = dict(zip(program.traced, zip(tangents, marks, strict=True), strict=True))
+    slopes = [given[n] for n in program.slopes]
+    own = (*marks, *(every(marks) for _ in kept), *(m for _, m in slopes))
+    values = (*primals, *kept, *(ad.instantiate_zeros(t) for t, _ in slopes))
+    return tangent_p.bind(*values, program=program, marks=own, kept=len(kept), is_held=False)
 
 
 def at_outputs(program: JaxProgram, outputs: Values, slopes: Values) -> list[Any]:
@@ -119,50 +143,65 @@ def at_outputs(program: JaxProgram, outputs: Values, slopes: Values) -> list[Any
     return [found[k] if k in found else zero_like(v) for k, v in enumerate(outputs)]
 
 
-def derivative_of_function(primals: Values, tangents: Values, *, program: JaxProgram) -> tuple[Values, Values]:
-    if not program.with_slopes:
-        outputs = function_p.bind(*primals, program=program)
+def derivative_of_function(
+    primals: Values, tangents: Values, *, program: JaxProgram, marks: AllMarks
+) -> tuple[Values, Values]:
+    names = perturbed(program, tangents)
+    if not program.with_slopes or not names:
+        outputs = function_p.bind(*primals, program=program, marks=marks)
         return outputs, [zero_like(v) for v in outputs]
-    swept = program.by(perturbed(program, tangents))
-    found = forward_p.bind(*primals, program=swept)
+    swept = program.by(names)
+    found = forward_p.bind(*primals, program=swept, marks=marks)
     outputs, rest = found[: len(swept.outputs)], found[len(swept.outputs) :]
-    slopes = along(swept, primals, swept.kept_of(outputs, rest), tangents)
+    slopes = along(swept, primals, marks, swept.kept_of(outputs, rest), tangents)
     return outputs, at_outputs(program, outputs, slopes)
 
 
-def derivative_of_forward(primals: Values, tangents: Values, *, program: JaxProgram) -> tuple[Values, Values]:
-    found = forward_p.bind(*primals, program=program)
+def derivative_of_forward(
+    primals: Values, tangents: Values, *, program: JaxProgram, marks: AllMarks
+) -> tuple[Values, Values]:
+    found = forward_p.bind(*primals, program=program, marks=marks)
     outputs, rest = found[: len(program.outputs)], found[len(program.outputs) :]
     swept = program.by(perturbed(program, tangents))
     kept = program.kept_of(outputs, rest) if swept is program else ()
-    slopes = along(swept, primals, kept, tangents)
+    slopes = along(swept, primals, marks, kept, tangents)
     return found, [*at_outputs(program, outputs, slopes), *map(zero_like, rest)]
 
 
 def derivative_of_tangent(
-    primals: Values, tangents: Values, *, program: JaxProgram, kept: int, is_held: bool
-) -> tuple[Values, Values]:  # fmt: skip
-    bind = partial(tangent_p.bind, program=program, kept=kept, is_held=is_held)
-    (traced, held, slopes), (of_traced, _, of_slopes) = (split(program, v, kept) for v in (primals, tangents))
+    primals: Values, tangents: Values, *, program: JaxProgram, marks: AllMarks, kept: int, is_held: bool
+) -> tuple[Values, Values]:
+    bind = partial(tangent_p.bind, program=program, marks=marks, kept=kept, is_held=is_held)
+    parts = (split(program, v, kept) for v in (primals, tangents, marks))
+    (traced, held, slopes), (of_traced, _, of_slopes), (marks_of_traced, _, marks_of_slopes) = parts
     if all(map(is_zero, of_traced)):
         return bind(*primals), bind(*traced, *held, *map(ad.instantiate_zeros, of_slopes))
     inputs = tangent_inputs(program, traced, slopes)
     directions = tangent_inputs(program, of_traced, of_slopes)
-    outputs, found = derivative_of_function(inputs, directions, program=program.pushforward())
+    own = tuple(tangent_inputs(program, marks_of_traced, marks_of_slopes))
+    outputs, found = derivative_of_function(inputs, directions, program=program.pushforward(), marks=own)
     return tangents_among(program, outputs, inputs), tangents_among(program, found, directions)
 
 
-def derivative_of_reverse(primals: Values, tangents: Values, *, program: JaxProgram) -> tuple[Values, Values]:
-    bind = partial(reverse_p.bind, program=program)
-    (traced, kept, cotangents), (of_traced, _, of_cotangents) = (
-        split(program, v, len(program.kept)) for v in (primals, tangents)
-    )
+def derivative_of_reverse(
+    primals: Values, tangents: Values, *, program: JaxProgram, marks: AllMarks, wanted: AllMarks
+) -> tuple[Values, Values]:
+    bind = partial(reverse_p.bind, program=program, marks=marks, wanted=wanted)
+    parts = (split(program, v, len(program.kept)) for v in (primals, tangents, marks))
+    (traced, kept, cotangents), (of_traced, _, of_cotangents), (marks_of_traced, _, marks_of_cotangents) = parts
     if all(map(is_zero, of_traced)):
         return bind(*primals), bind(*traced, *kept, *map(ad.instantiate_zeros, of_cotangents))
     inputs = gradient_inputs(program, traced, cotangents)
     directions = gradient_inputs(program, of_traced, of_cotangents)
-    outputs, found = derivative_of_function(inputs, directions, program=program.pullback())
-    return gradients_among(program, outputs, inputs), gradients_among(program, found, directions)
+    own = tuple(gradient_inputs(program, marks_of_traced, marks_of_cotangents))
+    outputs, found = derivative_of_function(inputs, directions, program=program.pullback(), marks=own)
+    total = partial(summed_over, marks=marks, wanted=wanted)
+    return total(gradients_among(program, outputs, inputs)), total(gradients_among(program, found, directions))
+
+
+def summed_over(values: Values, *, marks: AllMarks, wanted: AllMarks) -> list[Any]:
+    """Gradients with the axes that are `wanted`, from those of single examples."""
+    return [v if is_zero(v) else summed(v, every(marks), own) for v, own in zip(values, wanted, strict=True)]
 
 
 # -- transposes ----------------------------------------------------------------------------------------------
@@ -172,27 +211,35 @@ def transposed(given: Values, found: Values) -> list[Any]:
 
 
 def transpose_of_tangent(
-    cotangents: Values, *given: Any, program: JaxProgram, kept: int, is_held: bool
-) -> list[Any]:  # fmt: skip
-    traced, held, slopes = split(program, given, kept)
+    cotangents: Values, *given: Any, program: JaxProgram, marks: AllMarks, kept: int, is_held: bool
+) -> list[Any]:
+    (traced, held, slopes), (of_traced, of_held, of_slopes) = (split(program, v, kept) for v in (given, marks))
     before = [None] * (len(traced) + kept)
     if all(map(is_zero, cotangents)):
         return [*before, *transposed(slopes, [zero_of(s) for s in slopes])]
     if len(held) < len(program.kept):
-        found = forward_p.bind(*traced, program=program)
+        found = forward_p.bind(*traced, program=program, marks=tuple(of_traced))
         held = program.kept_of(found[: len(program.outputs)], found[len(program.outputs) :])
-    gradients = reverse_p.bind(*traced, *held, *map(ad.instantiate_zeros, cotangents), program=program)
+        of_held = tuple(every(marks) for _ in held)
+    values = (*traced, *held, *map(ad.instantiate_zeros, cotangents))
+    own = (*of_traced, *of_held, *(every(marks) for _ in cotangents))
+    gradients = reverse_p.bind(*values, program=program, marks=own, wanted=tuple(of_slopes))
     return [*before, *transposed(slopes, gradients)]
 
 
-def transpose_of_reverse(cotangents: Values, *given: Any, program: JaxProgram) -> list[Any]:
-    traced, kept, seeds = split(program, given, len(program.kept))
+def transpose_of_reverse(
+    cotangents: Values, *given: Any, program: JaxProgram, marks: AllMarks, wanted: AllMarks
+) -> list[Any]:
+    count = len(program.kept)
+    (traced, kept, seeds), (of_traced, of_kept, of_seeds) = (split(program, v, count) for v in (given, marks))
     before = [None] * (len(traced) + len(kept))
     if all(map(is_zero, cotangents)):
         return [*before, *transposed(seeds, [zero_of(s) for s in seeds])]
-    slopes = map(ad.instantiate_zeros, cotangents)
-    found = tangent_p.bind(*traced, *kept, *slopes, program=program, kept=len(kept), is_held=True)
-    return [*before, *transposed(seeds, found)]
+    values = (*traced, *kept, *map(ad.instantiate_zeros, cotangents))
+    own = (*of_traced, *of_kept, *wanted)
+    found = tangent_p.bind(*values, program=program, marks=own, kept=count, is_held=True)
+    whole = [summed(v, every(marks), m) for v, m in zip(found, of_seeds, strict=True)]
+    return [*before, *transposed(seeds, whole)]
 
 
 def zero_of(linear: Any) -> Any:
@@ -208,7 +255,7 @@ def without_rest(used: list[bool], eqn: Any) -> tuple[list[bool], Any]:
     count = len(program.outputs)
     if any(used[count:]):
         return [True] * len(eqn.invars), eqn
-    params = {"program": program.base}
+    params = {"program": program.base, "marks": eqn.params["marks"]}
     return [True] * len(eqn.invars), eqn.replace(primitive=function_p, outvars=eqn.outvars[:count], params=params)
 
 
@@ -220,8 +267,10 @@ def without_kept(used: list[bool], eqn: Any) -> tuple[list[bool], Any]:
     if is_held or not kept:
         return [True] * len(eqn.invars), eqn
     traced, held, slopes = split(program, eqn.invars, kept)
-    wanted = [*([True] * len(traced)), *([False] * len(held)), *([True] * len(slopes))]
-    return wanted, eqn.replace(invars=[*traced, *slopes], params={**eqn.params, "kept": 0})
+    of_traced, _, of_slopes = split(program, eqn.params["marks"], kept)
+    needed = [*([True] * len(traced)), *([False] * len(held)), *([True] * len(slopes))]
+    params = {**eqn.params, "kept": 0, "marks": (*of_traced, *of_slopes)}
+    return needed, eqn.replace(invars=[*traced, *slopes], params=params)
 
 
 def held(trace: Any, *tracers: Any, **params: Any) -> Any:
@@ -241,6 +290,49 @@ def held_in_checkpoint(_: Any, unknown: Sequence[bool], instantiated: Sequence[b
 
 
 # -- batches -------------------------------------------------------------------------------------------------
+def for_batch(primitive: Primitive, args: Values, axes: Sequence[Any], **params: Any) -> tuple[Any, Any]:
+    """One level more: a loop of the LoopSet, or where that cannot be one of JAX's, around calls."""
+    is_mapped = [axis is not None for axis in axes]
+    if not may_be_batched(code_of(primitive, params["program"]), mapped_names(params["program"], is_mapped)):
+        return one_by_one(primitive, args, axes, **params)
+    if primitive is function_p and not levels(params["marks"]):
+        return batch_of_function(args, axes, params["program"])
+    marks = tuple((*own, m) for own, m in zip(params["marks"], is_mapped, strict=True))
+    params = {**params, "marks": marks}
+    if "wanted" in params:
+        params["wanted"] = tuple((*own, True) for own in params["wanted"])
+    found = primitive.bind(
+        *(a if k is None else jnp.moveaxis(a, k, 0) for a, k in zip(args, axes, strict=True)), **params
+    )
+    return found, [0] * len(found)
+
+
+def batch_of_function(args: Values, axes: Sequence[Any], program: JaxProgram) -> tuple[Any, Any]:
+    """The function for a batch is a program of its own, whose sweeps are those of the batch."""
+    (size,) = {a.shape[k] for a, k in zip(args, axes, strict=True) if k is not None}
+    is_mapped = [k is not None or n in program.written for n, k in zip(program.traced, axes, strict=True)]
+    given: list[Any] = []
+    for value, axis, m in zip(args, axes, is_mapped, strict=True):
+        moved = value if axis is None else jnp.moveaxis(value, axis, 0)
+        given.append(jnp.broadcast_to(moved, (size, *value.shape)) if m and axis is None else moved)
+    whole = program.base.for_batch(is_mapped, size)
+    found = function_p.bind(*given, program=whole, marks=unmarked(given))
+    return found, [0] * len(found)
+
+
+def code_of(primitive: Primitive, program: JaxProgram) -> Code:
+    if primitive is function_p:
+        return program.base.primal_call.code
+    if primitive is tangent_p:
+        return program.pushforward().primal_call.code
+    return program.forward_call.code if primitive is forward_p else program.reverse_plan.call.code
+
+
+def mapped_names(program: JaxProgram, is_mapped: Sequence[bool]) -> list[str]:
+    """The inputs among what is mapped."""
+    return [n for n, m in zip(program.traced, is_mapped, strict=False) if m]
+
+
 def one_by_one(primitive: Primitive, args: Values, axes: Sequence[Any], **params: Any) -> tuple[Any, Any]:
     """A call for each of a batch, in a loop of JAX's."""
     is_mapped = [axis is not None for axis in axes]
@@ -255,23 +347,34 @@ def one_by_one(primitive: Primitive, args: Values, axes: Sequence[Any], **params
 
 
 def primitive(
-    name: str, compute: Callable[..., Any], shapes: Callable[..., Any], derivative: Any, static: tuple[str, ...] = ()
+    name: str, compute: Callable[..., Any], types: Callable[..., Any], derivative: Any, static: tuple[str, ...] = ()
 ) -> Primitive:  # fmt: skip
-    """A primitive whose parameters are the program and `static`."""
+    """A primitive whose parameters are the program, the marks of its operands, and `static`."""
     made = Primitive(name)
     made.multiple_results = True
-    made.def_impl(jax.jit(made.bind, static_argnames=("program", *static)))
-    made.def_abstract_eval(shapes)
+    made.def_impl(at_once(made, ("program", "marks", *static)))
+    made.def_abstract_eval(types)
     mlir.register_lowering(made, mlir.lower_fun(compute, multiple_results=True))
     ad.primitive_jvps[made] = derivative
-    batching.primitive_batchers[made] = partial(one_by_one, made)
+    batching.primitive_batchers[made] = partial(for_batch, made)
     return made
 
 
-function_p = primitive("loopdiff", function, shapes_of_function, derivative_of_function)
-forward_p = primitive("loopdiff_forward", forward, shapes_of_forward, derivative_of_forward)
-tangent_p = primitive("loopdiff_tangent", tangent, shapes_of_tangent, derivative_of_tangent, ("kept", "is_held"))
-reverse_p = primitive("loopdiff_reverse", reverse, shapes_of_reverse, derivative_of_reverse)
+def at_once(primitive: Primitive, static: tuple[str, ...]) -> Callable[..., Any]:
+    """A call outside of programs, which is a program of its own, under `jax.disable_jit` too."""
+    call = jax.jit(primitive.bind, static_argnames=static)
+
+    def run(*given: Any, **params: Any) -> Any:
+        with jax.disable_jit(False):
+            return call(*given, **params)
+
+    return run
+
+
+function_p = primitive("loopdiff", function, types_of_function, derivative_of_function)
+forward_p = primitive("loopdiff_forward", forward, types_of_forward, derivative_of_forward)
+tangent_p = primitive("loopdiff_tangent", tangent, types_of_tangent, derivative_of_tangent, ("kept", "is_held"))
+reverse_p = primitive("loopdiff_reverse", reverse, types_of_reverse, derivative_of_reverse, ("wanted",))
 ad.primitive_transposes[tangent_p] = transpose_of_tangent
 ad.primitive_transposes[reverse_p] = transpose_of_reverse
 pe.dce_rules[forward_p] = without_rest

@@ -12,20 +12,21 @@ import jax.numpy as jnp
 import numpy as np
 
 from loopdiff.calls.runs import ReverseRun, sweeps_of
+from loopdiff.canonical.batching import Batch
 from loopdiff.errors import NOWHERE, ArgumentError, DifferentiationError
 from loopdiff.errors.codes import reject
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import tail_names
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.ir.walk import returned_arrays, touched_arrays
-from loopdiff.jax.calls import ForeignCall, Wiring, canonical, declaration, port_of, scalar_kind, scalar_port
+from loopdiff.jax.batches import Marks, call_batch, levels
+from loopdiff.jax.calls import Code, ForeignCall, Wiring, canonical, declaration, port_of, scalar_kind, scalar_port
 from loopdiff.jax.reverse import ReversePlan
 from loopdiff.jax.sizes import Shape, StaticShapes
 from loopdiff.pipeline.stages import for_others
 from loopdiff.specialize.interface import is_complex
-from loopdiff.specialize.programs import pullback_of, pushforward_of
+from loopdiff.specialize.programs import batch_of, pullback_of, pushforward_of
 from loopdiff.specialize.specialization import Specialization
-from loopdiff.specialize.units import Unit
 
 T = TypeVar("T")
 Arrays = Mapping[str, Any]
@@ -198,6 +199,21 @@ class JaxProgram:
 
         return self.once("pushforward", make)
 
+    @for_others()
+    def for_batch(self, mapped: Sequence[bool], size: int) -> JaxProgram:
+        """The same for a batch of so many of the traced inputs that are `mapped`, the written ones among them."""
+        names = [n for n, m in zip(self.traced, mapped, strict=True) if m]
+        arrays = frozenset((*(n for n in names if self.ls.has_array(n)), *self.pure))
+        scalars = {n: port_of(self.ls.scalar(n)).dtype for n in names if n not in arrays}
+        numbers = {k: dtype for k, (name, dtype) in enumerate(self.outputs) if name.startswith("result ")}
+
+        def make() -> JaxProgram:
+            spec = batch_of(self.base.spec, Batch(arrays, scalars, numbers))
+            shapes = {n: (size, *self.dims[n]) for n in arrays} | dict.fromkeys(scalars, (size,))
+            return JaxProgram(spec, self.statics, {**self.dims, **shapes}, self.pure)
+
+        return self.once(f"batch of {size}: {sorted(names)!r}", make)
+
     @cached_property
     def tangents(self) -> dict[str, str]:
         """The parameter of `pushforward` for the tangent of each argument that has one."""
@@ -206,23 +222,26 @@ class JaxProgram:
     # -- the function and its forward sweep ------------------------------------------------------------------
     @cached_property
     def primal_call(self) -> ForeignCall:
-        return self.wire(self.spec.filling_loops, lambda: self.spec.filling)
+        spec = self.spec
+        return self.wire(Code(spec, "filling", spec.filling_loops, lambda: spec.filling, spec.normal))
 
     @cached_property
     def forward_call(self) -> ForeignCall:
-        return self.wire(self.sweeps.units.plan.forward, lambda: self.sweeps.units.forward)
+        units, label = self.sweeps.units, self.spec.of_wrt(f"forward {self.sweeps.label}")
+        forward = units.plan.forward
+        return self.wire(Code(self.spec, label, forward, lambda: units.forward, forward))
 
     @for_others()
-    def evaluate(self, traced: Sequence[Any]) -> tuple[Any, ...]:
-        """The outputs by the function alone, which keeps nothing for derivatives."""
+    def evaluate(self, traced: Sequence[Any], marks: Sequence[Marks]) -> tuple[Any, ...]:
+        """The outputs by the function alone, which keeps nothing for derivatives. Inputs are marked for batches."""
         base = self.base
-        named = base.called(base.primal_call, traced, base.result_shapes)
+        named = base.called(base.primal_call, traced, marks, base.result_shapes)
         return tuple(named[n] for n, _ in base.outputs)
 
     @for_others()
-    def forward(self, traced: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    def forward(self, traced: Sequence[Any], marks: Sequence[Marks]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """The outputs, and what the reverse sweep needs besides them."""
-        named = self.called(self.forward_call, traced, self.workspace_shapes)
+        named = self.called(self.forward_call, traced, marks, self.workspace_shapes)
         return tuple(named[n] for n, _ in self.outputs), tuple(named[n] for n in self.rest)
 
     @cached_property
@@ -248,16 +267,17 @@ class JaxProgram:
         found |= zip(self.rest, rest, strict=True)
         return tuple(found[n] for n in self.kept)
 
-    def called(self, call: ForeignCall, traced: Sequence[Any], shapes: Mapping[str, Shape]) -> dict[str, Any]:
+    def called(
+        self, call: ForeignCall, traced: Sequence[Any], marks: Sequence[Marks], shapes: Mapping[str, Shape]
+    ) -> dict[str, Any]:
         """What a call gives, by the names of its buffers."""
-        values = self.values(traced)
-        known = {**shapes, **self.dims}
-        found = call([values[p] for p in self.inputs], [known.get(port.name, ()) for port in call.results])
-        return {port.name: value for port, value in zip(call.results, found, strict=True)}
+        values, own = self.values(traced), self.marks(marks)
+        operands = [values[p] for p in self.inputs]
+        return call_batch(call, operands, [own[p] for p in self.inputs], {**shapes, **self.dims}, {})
 
-    def wire(self, ls: ir.LoopSet, unit: Callable[[], Unit]) -> ForeignCall:
+    def wire(self, code: Code) -> ForeignCall:
         """The function or its forward sweep as a foreign call."""
-        wiring = Wiring()
+        wiring, ls = Wiring(), code.ls
         scalars = [k for k in self.spec.result_types if isinstance(k, ScalarType)]
         for number, kind in enumerate(scalars):
             wiring.result(scalar_port(f"result {number}", kind))
@@ -275,7 +295,7 @@ class JaxProgram:
                 wiring.skip(port)
         numbers = iter(range(len(scalars)))
         returns = [None if isinstance(r, ir.ArrayResult) else next(numbers) for r in ls.results]
-        return ForeignCall(wiring, unit, self.spec.options, returns, self.statics)
+        return ForeignCall(wiring, code, returns, self.statics)
 
     def refuse_width(self, name: str, dtype: str) -> None:
         if canonical(dtype) != dtype:
@@ -287,6 +307,11 @@ class JaxProgram:
         """Every input by name, static ones as constants."""
         found = dict(zip(self.traced, traced, strict=True))
         return {**found, **{n: self.operand(n, v) for n, v in self.statics.items()}}
+
+    def marks(self, of_traced: Sequence[Marks]) -> dict[str, Marks]:
+        """The marks of every input; static ones have none."""
+        nothing = tuple(False for _ in range(levels(of_traced)))
+        return {**dict.fromkeys(self.statics, nothing), **dict(zip(self.traced, of_traced, strict=True))}
 
     # -- the reverse sweep -----------------------------------------------------------------------------------
     @property
@@ -303,9 +328,17 @@ class JaxProgram:
         return ReversePlan(self.sweeps, self.written, self.kept, shapes, self.statics)
 
     @for_others()
-    def reverse(self, traced: Sequence[Any], kept: Sequence[Any], cotangents: Sequence[Any]) -> tuple[Any, ...]:
-        """The gradients by `slopes`, for the cotangents of the floating outputs."""
+    def reverse(
+        self, traced: Sequence[Any], kept: Sequence[Any], cotangents: Sequence[Any], marks: Sequence[Marks],
+        wanted: Sequence[Marks],
+    ) -> tuple[Any, ...]:  # fmt: skip
+        """The gradients by `slopes`, for the cotangents of the floating outputs. All of these are marked for batches;
+        gradients have the axes that are `wanted`."""
         plan = self.reverse_plan
+        count = len(traced)
+        of_traced, of_kept, of_cotangents = marks[:count], marks[count : count + len(kept)], marks[count + len(kept) :]
         values = {**self.values(traced), **dict(zip(self.kept, kept, strict=True)), **plan.arriving(cotangents)}
-        named = plan(values)
-        return tuple(plan.gradient(n, named, values[n]) for n in self.slopes)
+        own = {**self.marks(of_traced), **dict(zip(self.kept, of_kept, strict=True)), **plan.arriving(of_cotangents)}
+        named = plan(values, own, dict(zip(self.slopes, wanted, strict=True)))
+        found = {n: named[plan.buffer_of(n)] for n in self.slopes}
+        return tuple(found[n].astype(values[n].dtype) for n in self.slopes)

@@ -7,7 +7,8 @@ from typing import Any
 
 from loopdiff.calls.runs import ReverseRun
 from loopdiff.ir.walk import touched_arrays, written_arrays
-from loopdiff.jax.calls import ForeignCall, Wiring, declaration, port_of, scalar_kind, scalar_port
+from loopdiff.jax.batches import Marks, call_batch, levels
+from loopdiff.jax.calls import Code, ForeignCall, Wiring, declaration, port_of, scalar_kind, scalar_port
 
 Shape = tuple[int, ...]
 
@@ -32,8 +33,10 @@ class ReversePlan:
             self.wiring.result(scalar_port(f"slope {name}", scalar_kind(self.normal.scalar(name))))
         for name in self.ls.params:
             self.wire(name)
-        returns = range(len(self.scalars))
-        self.call = ForeignCall(self.wiring, lambda: run.units.reverse, run.spec.options, returns, statics)
+        code = Code(
+            run.spec, run.spec.of_wrt(f"reverse {run.label}"), self.ls, lambda: run.units.reverse, self.ls
+        )  # fmt: skip
+        self.call = ForeignCall(self.wiring, code, range(len(self.scalars)), statics)
 
     def wire(self, name: str) -> None:
         """Arguments are passed on even where only their shapes matter."""
@@ -59,10 +62,22 @@ class ReversePlan:
         else:
             self.wiring.read(port)
 
-    def __call__(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        results = self.call.results
-        found = self.call([values[p.name] for p in self.wiring.operands], [self.shape_of(p.name) for p in results])
-        return {port.name: value for port, value in zip(results, found, strict=True)}
+    def __call__(
+        self, values: Mapping[str, Any], marks: Mapping[str, Marks], wanted: Mapping[str, Marks]
+    ) -> dict[str, Any]:
+        """The results for values that are marked for batches; gradients have the axes that are `wanted`."""
+        names = [p.name for p in self.wiring.operands]
+        axes = {self.buffer_of(n): own for n, own in wanted.items()}
+        nothing = tuple(False for _ in range(levels([marks[n] for n in names])))
+        scratch = {p.name: nothing for p in self.wiring.results if p.name not in self.buffers and p.name not in axes}
+        shapes = {p.name: self.shape_of(p.name) for p in self.call.results}
+        return call_batch(
+            self.call, [values[n] for n in names], [marks[n] for n in names], shapes, {**scratch, **axes}
+        )  # fmt: skip
+
+    def buffer_of(self, name: str) -> str:
+        """The result that is the gradient by an argument."""
+        return f"slope {name}" if name in self.scalars else self.run.buffers[name]
 
     def shape_of(self, name: str) -> Shape:
         if name.startswith("slope "):
@@ -79,9 +94,3 @@ class ReversePlan:
         floating = (n for n in self.written if scalar_kind(self.normal.array(n)).is_float)
         names = (*self.run.seed_names, *(self.run.buffers[n] for n in floating))
         return dict(zip(names, cotangents, strict=True))
-
-    def gradient(self, name: str, named: Mapping[str, Any], value: Any) -> Any:
-        """The gradient by an input, like its `value`."""
-        if name in self.scalars:
-            return named[f"slope {name}"].astype(value.dtype)
-        return named[self.run.buffers[name]]

@@ -8,6 +8,7 @@
     forward + reverse -> both in one pass                        derive_one_pass
     forward + reverse -> pullback, likewise                      derive_pullback
     tangent -> tangents alone, likewise                          derive_pushforward
+    any of these -> the same for a batch                         derive_batch
     forward + reverse -> the same in blocks                      arrange_rows
 
 `code.py` makes functions of these. Every step goes through `Stages`, which verifies, times and dumps its result.
@@ -31,6 +32,7 @@ T = TypeVar("T")
 
 if TYPE_CHECKING:
     from loopdiff.ad.tape.sweeps import SweepForm, Sweeps
+    from loopdiff.canonical.batching import Batch
     from loopdiff.frontend.callees import Sources
     from loopdiff.frontend.parse import Surface
 
@@ -175,6 +177,13 @@ def derive_pushforward(normal: ir.LoopSet, tangent: ir.LoopSet, stages: Stages) 
     from loopdiff.ad.forward import build_pushforward
 
     return stages.run("pushforward", build_pushforward, normal, tangent)
+
+
+def derive_batch(ls: ir.LoopSet, batch: Batch, stages: Stages) -> ir.LoopSet:
+    """A function for each of a batch, as one function."""
+    from loopdiff.canonical.batching import build_batch
+
+    return stages.run("batch", build_batch, ls, batch)
 
 
 def derive_sparsity(normal: ir.LoopSet, tangent: ir.LoopSet, stages: Stages) -> ir.LoopSet:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from threading import RLock
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from loopdiff.cache.keys import Identity, digest_of, identity_of
 from loopdiff.cache.store import Store
@@ -14,6 +14,7 @@ from loopdiff.frontend.capture import ArgumentType
 from loopdiff.ir import nodes as ir
 from loopdiff.pipeline.derive import (
     bind_types,
+    derive_batch,
     derive_gradient,
     derive_pullback,
     derive_pushforward,
@@ -29,6 +30,7 @@ from loopdiff.specialize.interface import Interface, interface_of
 from loopdiff.specialize.specialization import AnyProgram, Specialization, require_scalar_result
 
 if TYPE_CHECKING:
+    from loopdiff.canonical.batching import Batch
     from loopdiff.frontend.parse import Surface
 
 
@@ -105,42 +107,39 @@ class GradientProgram:
         return inner.interface.of_gradient(inner.wrt_of_caller, self.has_value)
 
 
-class LinearProgram:
-    """The linear map of `inner` at its arguments, forwards or backwards, as a program of the arguments and of tangents,
-    or of seeds and cotangents: `name` says which."""
+class DerivedProgram:
+    """A program that is derived from `inner` for the types of that: `derive` makes its normal LoopSet, `name` says what
+    it is."""
 
     has_value = False
 
-    def __init__(self, inner: Specialization, name: Literal["pushforward", "pullback"]) -> None:
+    def __init__(self, inner: Specialization, name: str, derive: Callable[[Stages], ir.LoopSet]) -> None:
         program = inner.program
-        self.of, self.name, self.source, self.surface, self.read = (
-            inner, name, program.source, program.surface, program.read
-        )  # fmt: skip
+        self.derive, self.source, self.surface, self.read = derive, program.source, program.surface, program.read
         self.stages, self.lock, self.identity = program.stages, program.lock, program.identity
         self.options = replace(program.options, schedule=())
         self.key = None if program.key is None else digest_of([program.key, name, repr(inner.wrt)])
 
     def lower(self, spec: Specialization) -> ir.LoopSet:
-        """Its LoopSet, for the types of `inner`."""
-        inner = self.of
-        if self.name == "pushforward":
-            return derive_pushforward(inner.normal, plain_buffers(inner.tangent_loops), spec.stages)
-        plan = inner.plan()
-        return derive_pullback(inner.normal, plan.forward, plan.reverse, plan.count_names, inner.wrt, spec.stages)
+        return self.derive(spec.stages)
 
     def interface(self, spec: Specialization) -> Interface:
         """Real throughout: complex values are taken apart before, and put together after."""
         return interface_of(spec.normal, spec.normal)
 
     def inner(self, types: Mapping[str, ArgumentType], /) -> None:
-        """It gives what it differentiates no value."""
+        """It is no gradient."""
 
 
 def pullback_of(inner: Specialization) -> Specialization:
     """The gradients of `inner` for any seeds and cotangents, differentiable by what `inner` is, and by these."""
 
+    def derive(stages: Stages) -> ir.LoopSet:
+        plan = inner.plan()
+        return derive_pullback(inner.normal, plan.forward, plan.reverse, plan.count_names, inner.wrt, stages)
+
     def make() -> Specialization:
-        made = Specialization(LinearProgram(inner, "pullback"), inner.types, None)
+        made = Specialization(DerivedProgram(inner, "pullback", derive), inner.types, None)
         given = made.normal.params[len(inner.normal.params) :]
         made.requested = (*inner.wrt, *(n for n in given if n not in inner.plan().count_names))
         return made
@@ -151,9 +150,25 @@ def pullback_of(inner: Specialization) -> Specialization:
 def pushforward_of(inner: Specialization) -> Specialization:
     """The tangents of the results of `inner` for any tangents of its arguments, differentiable by all of these."""
 
+    def derive(stages: Stages) -> ir.LoopSet:
+        return derive_pushforward(inner.normal, plain_buffers(inner.tangent_loops), stages)
+
     def make() -> Specialization:
-        made = Specialization(LinearProgram(inner, "pushforward"), inner.types, None)
+        made = Specialization(DerivedProgram(inner, "pushforward", derive), inner.types, None)
         made.requested = (*inner.wrt, *made.normal.params[len(inner.normal.params) :])
         return made
 
     return inner.once("pushforward", make)
+
+
+def batch_of(inner: Specialization, batch: Batch) -> Specialization:
+    """`inner` for each of a batch, differentiable by what `inner` is."""
+    name = f"batch {digest_of([repr(batch)])}"
+
+    def derive(stages: Stages) -> ir.LoopSet:
+        return derive_batch(inner.normal, batch, stages)
+
+    def make() -> Specialization:
+        return Specialization(DerivedProgram(inner, name, derive), inner.types, inner.wrt)
+
+    return inner.once(name, make)

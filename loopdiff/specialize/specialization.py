@@ -59,7 +59,7 @@ T = TypeVar("T")
 # Parts that depend on the schedule.
 GENERATED = (
     "primal", "rows", "sweeps", "run", "one pass", "one-pass", "tangent", "identity", "variant", "tuned", "pullback",
-    "pushforward", "by",
+    "pushforward", "by", "batch",
 )  # fmt: skip
 # Parts that do not depend on what is differentiated.
 OF_NO_DERIVATIVE = (

@@ -42,10 +42,11 @@ def in_workspace(ls: ir.LoopSet) -> ir.LoopSet:
 
 
 def with_given_results(ls: ir.LoopSet) -> ir.LoopSet:
-    """`ls` with the arrays that it returns as parameters after all others, in their order."""
-    names = tuple(dict.fromkeys(r.array for r in ls.results if isinstance(r, ir.ArrayResult)))
+    """`ls` with the arrays that it returns as parameters after all others, in their order, those that are not yet."""
+    returned = dict.fromkeys(r.array for r in ls.results if isinstance(r, ir.ArrayResult))
+    names = tuple(n for n in returned if n not in ls.params)
     arrays = tuple(replace(a, role="gradient") if a.name in names else a for a in ls.arrays)
-    results = tuple(r for r in ls.results if not isinstance(r, ir.ArrayResult))
+    results = tuple(r for r in ls.results if not (isinstance(r, ir.ArrayResult) and r.array in names))
     return replace(ls, params=(*ls.params, *names), arrays=arrays, results=results)
 
 

@@ -1,0 +1,36 @@
+"""`shard_map` and automatic sharding, on four devices of a host of their own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("jax")
+ROOT = Path(__file__).parents[2]
+CASES = [f"{name}, {via}, check_vma={c}" for name in ("value", "grad", "grad inside")
+         for via in ("primitives", "custom_vjp") for c in (True, False)]  # fmt: skip
+
+
+@cache
+def found() -> dict[str, Any]:
+    command = [sys.executable, "-m", "tests.jax.sharded"]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
+    assert ran.returncode == 0, ran.stderr
+    return json.loads(ran.stdout)
+
+
+@pytest.mark.parametrize("case", [*CASES, "jvp, check_vma=True", "jvp, check_vma=False", "grad, automatic"])
+def test_as_on_one_device(case: str) -> None:
+    """What a device has no part of is not summed twice, and nothing is left out."""
+    assert found()[case] < 1e-11
+
+
+def test_one_sum_over_devices() -> None:
+    """Of the gradient by what all share; the one by examples stays where they are."""
+    assert found()["collectives of shard_map"] == {"all-reduce": 1}
