@@ -82,6 +82,8 @@ def test_code_blocks(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     if "import loopdiff.jax" in text and importlib.util.find_spec("jax") is None:
         pytest.skip("jax is not installed")
+    if "import loopdiff.torch" in text and importlib.util.find_spec("torch") is None:
+        pytest.skip("torch is not installed")
     run_page(path)
 
 

@@ -46,6 +46,7 @@ ROOMS = (
     "cuda",
     "scipy",
     "jax",
+    "torch",
     "fuzz",
     "__main__",
 )
@@ -75,6 +76,7 @@ LATE = {
     "pipeline.code": "what is compiled may come from disk, without the compiler",
     "pipeline.derive": "what is derived may come from disk, without the compiler",
     "pipeline.stages": "what shows how far compiling is",
+    "torch.wrapping": "what PyTorch's compiler sees, which imports that compiler",
     "source.functions": "functions of NumPy in Python, where a program calls any",
     "specialize.explain": "explanations",
 }

@@ -384,14 +384,14 @@ CODES: dict[str, Code] = {
         "`k.workspace(*args)` makes the arrays between the sweeps, `f.compile(*args)` functions for other arguments",
     ),
     "LD350": Code(
-        "argument that JAX cannot pass on",
+        "argument that JAX or PyTorch cannot pass on",
         "Arguments of a wrapped function are numbers and arrays of the dtypes loopdiff compiles; "
         "outputs are arrays it writes.",
         "convert the argument, or name a written array",
     ),
     "LD351": Code(
         "size that is not known when tracing",
-        "Shapes of outputs and of what is kept between the sweeps must be known when JAX traces the call.",
+        "Shapes of outputs and of what is kept between the sweeps must be known when JAX or PyTorch traces the call.",
         "pass integers that decide sizes as Python ints",
     ),
     "LD352": Code(
@@ -434,7 +434,7 @@ CODES: dict[str, Code] = {
     ),
     "LD405": Code(
         "derivative with respect to an argument outside `wrt`",
-        "JAX differentiates an argument that the decorator's `wrt` leaves out; "
+        "JAX or PyTorch differentiates an argument that the decorator's `wrt` leaves out; "
         "its gradient is not zero, it is not computed.",
         "add the argument to `wrt`",
     ),

@@ -24,6 +24,7 @@ from tests.errors.test_reports import FILE, Case, read_cases, write_cases
 FOLDER = Path(__file__).parent / "calls"
 CASES = list(read_cases(FOLDER / "calls.txt"))
 JAX_CASES = list(read_cases(FOLDER / "jax.txt"))
+TORCH_CASES = list(read_cases(FOLDER / "torch.txt"))
 
 
 def report_of(case: Case) -> str:
@@ -36,6 +37,12 @@ def report_of(case: Case) -> str:
         from loopdiff.jax import wrap
 
         names |= {"jax": jax, "jnp": jax.numpy, "wrap": wrap}
+    if case in TORCH_CASES:
+        import torch
+
+        from loopdiff.torch import wrap
+
+        names |= {"torch": torch, "wrap": wrap}
     try:
         exec(compile(case.program, FILE, "exec", dont_inherit=True), names)
         exec(case.call, names)
@@ -52,6 +59,12 @@ def test_report(case: Case) -> None:
 @pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="jax is not installed")
 @pytest.mark.parametrize("case", JAX_CASES, ids=lambda c: c.title)
 def test_report_through_jax(case: Case) -> None:
+    assert report_of(case) == case.report
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
+@pytest.mark.parametrize("case", TORCH_CASES, ids=lambda c: c.title)
+def test_report_through_torch(case: Case) -> None:
     assert report_of(case) == case.report
 
 

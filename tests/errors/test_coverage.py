@@ -23,7 +23,12 @@ from loopdiff.frontend.refused import (
 from tests.errors import test_call_reports, test_reports
 
 PACKAGE = Path(loopdiff.__file__).parent
-CASES = (*test_reports.CASES, *test_call_reports.CASES, *test_call_reports.JAX_CASES)
+CASES = (
+    *test_reports.CASES,
+    *test_call_reports.CASES,
+    *test_call_reports.JAX_CASES,
+    *test_call_reports.TORCH_CASES,
+)
 REPORTS = "\n".join(c.report for c in CASES)
 # What belongs to no program that a file could hold: functions without readable text, an operation without a rule,
 # generated source that Numba refuses, machines without a GPU.
