@@ -38,6 +38,12 @@ class Batch:
     sums: frozenset[int] = frozenset()
     scratch: frozenset[str] = frozenset()
 
+    @property
+    def key(self) -> str:
+        """The same in every process."""
+        named = sorted(self.scalars.items()), sorted(self.results.items())
+        return repr((sorted(self.arrays), *named, sorted(self.sums), sorted(self.scratch)))
+
 
 def decides_sizes(ls: ir.LoopSet, mapped: Collection[str]) -> bool:
     """Whether how large arrays are depends on one of the arguments `mapped`, beyond their shapes."""

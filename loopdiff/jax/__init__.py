@@ -1,8 +1,9 @@
 """Loop nests as JAX functions: compiled handlers behind XLA's typed foreign function interface, no Python callback.
 
-Importing this module imports JAX. `wrap` is all there is to use.
+Importing this module imports JAX. `wrap` makes such functions; `targets` is for `jax.export`.
 """
 
+from loopdiff.jax.exporting import targets
 from loopdiff.jax.wrapping import wrap
 
-__all__ = ["wrap"]
+__all__ = ["targets", "wrap"]

@@ -114,7 +114,7 @@ class LoopCode:
     def batched(self, batch: Batch) -> LoopCode:
         """The same for a batch, in the form for callers that own all arrays."""
         spec = self.spec
-        label = f"{self.label}-batch-{digest_of([repr(batch)])[:12]}"
+        label = f"{self.label}-batch-{digest_of([batch.key])[:12]}"
         plain = derive_batch(with_results_given(self.plain), batch, spec.stages)
         is_arranged = spec.options.fastmath and spec.options.is_for_cpu
         ls = arrange_primal_rows(plain, NOTHING, spec.stages) if is_arranged else plain
@@ -150,14 +150,17 @@ class ForeignCall:
     @cached_property
     def target(self) -> str:
         """Where its handlers are registered: that of the CPU, that of the GPU, or both."""
-        unit, wiring, options = self.code.unit(), self.wiring, self.code.spec.options
+        unit, wiring = self.code.unit(), self.wiring
+        spec = self.code.spec
+        options = spec.options
         ls = unit.ls
         handler = Handler(
             ls.name, unit.dispatcher, self.operands, self.results, tuple(wiring.arguments), self.returns,
             ls.returns_tuple and bool(ls.results), complaint_of(ls),
             types=tuple(numba_type(ls, name) for name in ls.params),
         )  # fmt: skip
-        target = target_name(handler)
+        key = spec.program.key if spec.program.identity.has_rules_of(ls) else None
+        target = target_name(handler, (key, self.code.label, unit.function.source))
         if options.target != "cuda":
             register(handler, target, "cpu")
         if options.target == "cuda" or jax.default_backend() == "gpu":

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import linecache
+import os
+from collections.abc import Sequence
 from dataclasses import replace
 from threading import Lock
 from typing import Any
@@ -14,6 +15,7 @@ import numba
 from numba import types
 from numba.np.numpy_support import carray
 
+from loopdiff.cache.keys import digest_of
 from loopdiff.jax import abi
 from loopdiff.jax.on_host import CompiledHandler
 from loopdiff.jax.ports import Handler, HandlerArgument, Port
@@ -25,19 +27,24 @@ LONGEST_LITERAL = 30
 COUNT = itertools.count()
 
 
-def target_name(handler: Handler) -> str:
-    """A name under which handlers are registered, one for each platform."""
-    digest = hashlib.sha256(repr(replace(handler, function=None)).encode()).hexdigest()[:12]
-    return f"loopdiff_{handler.name}_{digest}_{next(COUNT)}"
+def target_name(handler: Handler, content: Sequence[str | None]) -> str:
+    """A name under which handlers are registered, one for each platform: the same in other processes for what has the
+    same `content`, one of its own where some of that is not known."""
+    own = [str(next(COUNT)), str(os.getpid())] if None in content else []
+    digest = digest_of([repr(replace(handler, function=None, types=())), *map(str, content), *own])
+    return f"loopdiff_{handler.name}_{digest[:32]}"
 
 
 def register(handler: Handler, target: str, platform: str) -> None:
-    """Compile the handler and register it with XLA for a platform. Targets live as long as the process."""
+    """Compile the handler and register it with XLA for a platform, once. Targets live as long as the process."""
     with LOCK, deferred_interrupts():
-        compiled = (device_handler if handler.is_on_device else CompiledHandler)(handler, f"{target} {platform}")
+        name = f"{target} {platform}"
+        if name in REGISTERED:
+            return
+        compiled = (device_handler if handler.is_on_device else CompiledHandler)(handler, name)
         capsule = jax.ffi.pycapsule(compiled.address)
         jax.ffi.register_ffi_target(target, capsule, platform=platform, api_version=1)
-        REGISTERED[f"{target} {platform}"] = compiled
+        REGISTERED[name] = compiled
 
 
 def device_handler(handler: Handler, name: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -20,6 +21,10 @@ from loopdiff.jax.calls import scalar_kind
 from loopdiff.memory.arena import EXTENT_NAMES, Sizes, aligned_block, sizes_function
 
 Shape = tuple[int, ...]
+# It stands in `jax.errors` since JAX 0.8.
+PLACE: Any = (
+    jax.errors if hasattr(jax.errors, "InconclusiveDimensionOperation") else importlib.import_module("jax.core")
+)
 
 
 class StaticShapes:
@@ -39,7 +44,7 @@ class StaticShapes:
             if any(isinstance(e, ir.Load | ir.Var | ir.Index) for e in nodes):
                 continue
             names = {getattr(e, "name", None) or getattr(e, "array", None) for e in nodes} - {None}
-            if names <= set(known) and not eval(print_expr(stmt.cond), dict(known)):
+            if names <= set(known) and is_refuted(stmt.cond, known):
                 raise ArgumentError(reject(stmt.code, stmt.said, stmt.loc))
 
     @property
@@ -87,6 +92,14 @@ class StaticShapes:
         return self.statics.get(name, 0 if scalar_kind(self.ls.scalar(name)) in (BOOL, INT) else 0.0)
 
 
+def is_refuted(cond: ir.Expr, known: Mapping[str, Any]) -> bool:
+    """Whether a condition does not hold; shapes that JAX leaves open may not say."""
+    try:
+        return not eval(print_expr(cond), dict(known))
+    except Undecided:
+        return False
+
+
 class Elements:
     """Stands for an array whose elements are not known when tracing; using one as a size is an error."""
 
@@ -115,7 +128,8 @@ class Traced:
 
 def refuse_shortage(run: ReverseRun, sizes: Sizes, values: Sequence[Any]) -> None:
     """Ask the system for the memory that XLA is going to ask it for: XLA's own refusal says nothing of arrays."""
-    if not sizes or jax.default_backend() != "cpu":
+    is_known = all(isinstance(extent, int) for shape in sizes for extent in shape)
+    if not sizes or not is_known or jax.default_backend() != "cpu":
         return
     try:
         aligned_block(run.arena.bytes(sizes))

@@ -163,7 +163,7 @@ def pushforward_of(inner: Specialization) -> Specialization:
 
 def batch_of(inner: Specialization, batch: Batch) -> Specialization:
     """`inner` for each of a batch, differentiable by what `inner` is."""
-    name = f"batch {digest_of([repr(batch)])}"
+    name = f"batch {digest_of([batch.key])}"
 
     def derive(stages: Stages) -> ir.LoopSet:
         return derive_batch(inner.normal, batch, stages)
