@@ -21,9 +21,9 @@ from loopdiff.jax.calls import scalar_kind
 from loopdiff.memory.arena import EXTENT_NAMES, Sizes, aligned_block, sizes_function
 
 Shape = tuple[int, ...]
-# It stands in `jax.errors` since JAX 0.8.
-PLACE: Any = (
-    jax.errors if hasattr(jax.errors, "InconclusiveDimensionOperation") else importlib.import_module("jax.core")
+UNDECIDED = "InconclusiveDimensionOperation"  # in `jax.errors` since JAX 0.8
+Undecided: Any = getattr(
+    jax.errors if hasattr(jax.errors, UNDECIDED) else importlib.import_module("jax.core"), UNDECIDED
 )
 
 
