@@ -87,7 +87,19 @@ def main() -> dict[str, Any]:
     automatic = jax.grad(lambda W, xs: over_examples(rnn, W, xs), (0, 1))
     found["grad, automatic"] = error(jax.jit(automatic)(*placed), (slope, slopes))
     found["collectives, automatic"] = collectives(automatic, *placed)
-    found["sharding, automatic"] = [str(g.sharding.spec) for g in jax.jit(automatic)(*placed)]
+    found["is sharded, automatic"] = [len(g.addressable_shards[0].data) for g in jax.jit(automatic)(*placed)]
+
+    def each(f: Any) -> Any:
+        return jax.vmap(jax.grad(loss(f), (0, 1)), (None, 0, None))
+
+    found["each gradient, automatic"] = error(jax.jit(each(rnn))(*placed, H), each(twin)(W, XS, H))
+    found["collectives of each gradient, automatic"] = collectives(each(rnn), *placed, H)
+
+    def along(f: Any, W: Any, xs: Any) -> Any:
+        return jax.jvp(lambda xs: jax.vmap(lambda x: f(W, x, H))(xs), (xs,), (xs,))
+
+    found["jvp, automatic"] = error(jax.jit(partial(along, rnn))(*placed), along(twin, W, XS))
+    found["collectives of jvp, automatic"] = collectives(partial(along, rnn), *placed)
     return found
 
 

@@ -25,7 +25,10 @@ def found() -> dict[str, Any]:
     return json.loads(ran.stdout)
 
 
-@pytest.mark.parametrize("case", [*CASES, "jvp, check_vma=True", "jvp, check_vma=False", "grad, automatic"])
+MORE = ("jvp, check_vma=True", "jvp, check_vma=False", "grad, automatic", "each gradient, automatic", "jvp, automatic")
+
+
+@pytest.mark.parametrize("case", [*CASES, *MORE])
 def test_as_on_one_device(case: str) -> None:
     """What a device has no part of is not summed twice, and nothing is left out."""
     assert found()[case] < 1e-11
@@ -34,3 +37,11 @@ def test_as_on_one_device(case: str) -> None:
 def test_one_sum_over_devices() -> None:
     """Of the gradient by what all share; the one by examples stays where they are."""
     assert found()["collectives of shard_map"] == {"all-reduce": 1}
+
+
+def test_nothing_is_gathered_automatically() -> None:
+    """Where only the arguments are placed: two examples of eight on each device, and their gradients stay there."""
+    assert found()["collectives, automatic"] == {"all-reduce": 1}
+    assert found()["is sharded, automatic"] == [3, 2]
+    assert found()["collectives of each gradient, automatic"] == {}
+    assert found()["collectives of jvp, automatic"] == {}
