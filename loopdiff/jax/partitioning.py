@@ -6,6 +6,7 @@ whole on each device.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import jax
 from jax.experimental.custom_partitioning import custom_partitioning
 from jax.extend.core import Primitive
+from jax.sharding import NamedSharding, PartitionSpec
 
 Compute = Callable[..., Sequence[Any]]
 
@@ -47,10 +49,16 @@ def partitioned(
             sums = [v if b or not axes else jax.lax.psum(v, axes) for v, b in zip(found, out_batch, strict=True)]
             return tuple(sums)
 
-        return mesh, run, tuple(r.sharding for r in results), tuple(o.sharding for o in operands)
+        apart = NamedSharding(mesh, PartitionSpec(axes or None))
+        same = NamedSharding(mesh, PartitionSpec())
+        sides = zip((out_batch, in_batch), (results, operands), strict=True)
+        placed = (tuple(apart if b else same for b, _ in zip(marks, v, strict=True)) for marks, v in sides)
+        return mesh, run, *placed
 
-    call = custom_partitioning(lambda *values: tuple(compute(*values)))
-    call.def_partition(partition=partition, sharding_rule=rule, need_replication_factors=whole)
+    call: Any = custom_partitioning(lambda *values: tuple(compute(*values)))
+    known = inspect.signature(call.def_partition).parameters  # JAX 0.6 takes no factors that are whole
+    factors = {"need_replication_factors": whole} if "need_replication_factors" in known else {}
+    call.def_partition(partition=partition, sharding_rule=rule, **factors)
     return [*call(*given)]
 
 

@@ -179,7 +179,7 @@ class JaxProgram:
         """Both sweeps as one function of the inputs, the seeds and the cotangents."""
 
         def make() -> JaxProgram:
-            spec = pullback_of(self.spec)
+            spec = pullback_of(self.spec, self.base.spec.wrt)
             run, plan = self.sweeps, self.reverse_plan
             counts = dict(zip(run.units.plan.count_names, map(int, self.known.counts(run)), strict=True))
             given = spec.normal.params[len(self.ls.params) :]
@@ -193,7 +193,7 @@ class JaxProgram:
         """The tangents of the results as a function of the inputs and their tangents."""
 
         def make() -> JaxProgram:
-            spec = pushforward_of(self.spec)
+            spec = pushforward_of(self.spec, self.base.spec.wrt)
             tangents = tail_names(spec.normal.params[len(self.ls.params) :], self.ls.params, "_tan")
             shapes = {t: self.dims[n] for n, t in tangents.items() if n in self.dims}
             pure = (*self.pure, *(t for n, t in tangents.items() if n in self.pure))

@@ -131,8 +131,8 @@ class DerivedProgram:
         """It is no gradient."""
 
 
-def pullback_of(inner: Specialization) -> Specialization:
-    """The gradients of `inner` for any seeds and cotangents, differentiable by what `inner` is, and by these."""
+def pullback_of(inner: Specialization, wrt: tuple[str, ...]) -> Specialization:
+    """The gradients of `inner` for any seeds and cotangents, differentiable by `wrt` and by these."""
 
     def derive(stages: Stages) -> ir.LoopSet:
         plan = inner.plan()
@@ -141,24 +141,24 @@ def pullback_of(inner: Specialization) -> Specialization:
     def make() -> Specialization:
         made = Specialization(DerivedProgram(inner, "pullback", derive), inner.types, None)
         given = made.normal.params[len(inner.normal.params) :]
-        made.requested = (*inner.wrt, *(n for n in given if n not in inner.plan().count_names))
+        made.requested = (*wrt, *(n for n in given if n not in inner.plan().count_names))
         return made
 
-    return inner.once("pullback", make)
+    return inner.once(f"pullback {wrt!r}", make)
 
 
-def pushforward_of(inner: Specialization) -> Specialization:
-    """The tangents of the results of `inner` for any tangents of its arguments, differentiable by all of these."""
+def pushforward_of(inner: Specialization, wrt: tuple[str, ...]) -> Specialization:
+    """The tangents of the results of `inner` for any tangents of its arguments, differentiable by `wrt` and these."""
 
     def derive(stages: Stages) -> ir.LoopSet:
         return derive_pushforward(inner.normal, plain_buffers(inner.tangent_loops), stages)
 
     def make() -> Specialization:
         made = Specialization(DerivedProgram(inner, "pushforward", derive), inner.types, None)
-        made.requested = (*inner.wrt, *made.normal.params[len(inner.normal.params) :])
+        made.requested = (*wrt, *made.normal.params[len(inner.normal.params) :])
         return made
 
-    return inner.once("pushforward", make)
+    return inner.once(f"pushforward {wrt!r}", make)
 
 
 def batch_of(inner: Specialization, batch: Batch) -> Specialization:

@@ -226,7 +226,7 @@ class PulledProgram(DerivedProgram):
 
     def __init__(self, inner: TensorProgram) -> None:
         self.sizing = sweeps_of(inner.spec, "sums")
-        super().__init__(inner, pullback_of(inner.spec), "r")
+        super().__init__(inner, pullback_of(inner.spec, inner.spec.wrt), "r")
         seeds = iter(self.sizing.seed_names)
         of_outcomes = {
             k: next(seeds) if o.written is None else self.sizing.buffers.get(o.written)
@@ -303,7 +303,7 @@ class PushedProgram(DerivedProgram):
     """
 
     def __init__(self, inner: TensorProgram) -> None:
-        super().__init__(inner, pushforward_of(inner.spec), "t")
+        super().__init__(inner, pushforward_of(inner.spec, inner.spec.wrt), "t")
         self.buffers = tail_names(self.given, inner.ls.params, "_tan")
         self.directed = tuple(n for n in inner.params if n in self.buffers)
         self.arrange([self.buffers[n] for n in self.directed])

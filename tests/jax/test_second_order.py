@@ -154,3 +154,27 @@ def test_by_custom_vjp_alone() -> None:
             np.testing.assert_allclose(block, value, rtol=1e-10, atol=1e-12)
     with pytest.raises(TypeError, match="custom_vjp"):
         jax.hessian(weighted(plain))(*POINT)
+
+
+@pytest.mark.parametrize("outer", [jax.grad, jax.jacfwd])
+@pytest.mark.parametrize("inner", [jax.grad, jax.jacfwd])
+def test_by_one_argument_and_then_by_another(inner: Any, outer: Any) -> None:
+    """Each sweep is that of the arguments that need a derivative; its derivatives are by all that may have one."""
+
+    @vectorize_grad(wrt=("u", "rate"))
+    def field(u, rate, fixed):
+        s = 0.0
+        for i in range(u.shape[0]):
+            s += rate[i] * np.sin(u[i]) * fixed[i]
+        return s
+
+    function, u, rate, fixed = wrap(field), POINT[0], POINT[1], POINT[3]
+
+    def mixed(f: Callable[..., Any]) -> Any:
+        return outer(lambda rate: jnp.sum(inner(lambda u: f(u, rate, fixed))(u) ** 2))(rate)
+
+    expected = mixed(lambda u, rate, fixed: jnp.sum(rate * jnp.sin(u) * fixed))
+    np.testing.assert_allclose(mixed(function), expected, rtol=1e-12)
+    with pytest.raises(DifferentiationError) as caught:
+        outer(lambda fixed: jnp.sum(inner(lambda u: function(u, rate, fixed))(u)))(fixed)
+    assert caught.value.codes == ("LD405",)
