@@ -17,7 +17,7 @@ from loops import START, share, surprise
 
 import loopdiff.jax
 
-value_and_grad = jax.value_and_grad(loopdiff.jax.wrap(surprise))
+loss = loopdiff.jax.wrap(surprise)
 
 
 def work(process: int, processes: int, address: str) -> None:
@@ -28,19 +28,20 @@ def work(process: int, processes: int, address: str) -> None:
     data = jax.make_array_from_process_local_data(NamedSharding(mesh, P("rows")), share(process))
 
     def summed(p, rows):
-        return jax.lax.psum(value_and_grad(p, rows), "rows")
+        return jax.lax.psum(loss(p, rows), "rows")
 
-    of_all = jax.jit(jax.shard_map(summed, mesh=mesh, in_specs=(P(), P("rows")), out_specs=P(), check_vma=False))
+    of_all = jax.shard_map(summed, mesh=mesh, in_specs=(P(), P("rows")), out_specs=P())
+    value_and_grad = jax.jit(jax.value_and_grad(of_all))
     times, values = [perf_counter()], []
     for _ in range(21):
-        values.append(jax.block_until_ready(of_all(jnp.asarray(START), data)))
+        values.append(jax.block_until_ready(value_and_grad(jnp.asarray(START), data)))
         times.append(perf_counter())
     first, *later = np.diff(times)
     print(json.dumps([np.hstack(values[-1]).tolist(), first, np.median(later)]))
 
 
 def main(processes: int = 2) -> None:
-    value, g = value_and_grad(jnp.asarray(START), jnp.concatenate([share(k) for k in range(processes)]))
+    value, g = jax.value_and_grad(loss)(jnp.asarray(START), jnp.concatenate([share(k) for k in range(processes)]))
     with socket.socket() as free:
         free.bind(("localhost", 0))
         address = f"localhost:{free.getsockname()[1]}"
