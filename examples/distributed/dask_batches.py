@@ -10,7 +10,6 @@ from dask.distributed import Client, LocalCluster
 from loops import START, share, surprise
 
 
-@delayed
 def of_batch(p: np.ndarray, number: int) -> tuple[np.ndarray, float]:
     """Value and gradient as one vector, and the seconds that they took."""
     p = p.copy()  # arrays arrive as bytes of messages, which are not aligned as loops need it
@@ -19,7 +18,6 @@ def of_batch(p: np.ndarray, number: int) -> tuple[np.ndarray, float]:
     return np.array([value, *g.p]), perf_counter() - begin
 
 
-@delayed
 def added(parts: list[tuple[np.ndarray, float]]) -> tuple[np.ndarray, float, float]:
     """The sum of the vectors, and the longest and the shortest time."""
     vectors, seconds = zip(*parts, strict=True)
@@ -30,7 +28,7 @@ def main() -> None:
     batches = range(8)
     value, g = surprise.value_and_grad(START, np.concatenate([share(k, days=2000) for k in batches]))
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
-        found, longest, shortest = added([of_batch(START, k) for k in batches]).compute()
+        found, longest, shortest = delayed(added)([delayed(of_batch)(START, k) for k in batches]).compute()
     assert np.allclose(found, [value, *g.p], rtol=1e-12, atol=0.0)
     print(f"gradient of {len(batches)} batches {found[1:].round(2)}, as of one")
     print(f"a worker's first takes {longest:.2f} s, the quickest {1e3 * shortest:.2f} ms")
