@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-BLOCK = re.compile(r"^```(diff|python no-run)\n(.*?)^```$", re.M | re.S)
+PROGRAM = "{.python .no-run}"
+BLOCK = re.compile(rf"^```(diff|{re.escape(PROGRAM)})\n(.*?)^```$", re.M | re.S)
 PAGES = [p for p in sorted((ROOT / "docs" / "contributing").glob("*.md")) if "```diff" in p.read_text(encoding="utf-8")]
 
 
@@ -26,9 +27,9 @@ def test_patches_apply_and_programs_run(page: Path, tmp_path: Path) -> None:
     shutil.copy(ROOT / "pyproject.toml", tmp_path)  # with the linter's settings
     for patch in blocks(page, "diff"):
         subprocess.run(["git", "apply", "-"], input=patch, cwd=tmp_path, text=True, check=True)
-    assert blocks(page, "python no-run"), "the page tries nothing out"
+    assert blocks(page, PROGRAM), "the page tries nothing out"
     program = tmp_path / "program.py"
-    program.write_text("\n".join(blocks(page, "python no-run")), encoding="utf-8")
+    program.write_text("\n".join(blocks(page, PROGRAM)), encoding="utf-8")
     own = {"PYTHONPATH": str(tmp_path), "LOOPDIFF_CACHE_DIR": str(tmp_path / "cache"), "LOOPDIFF_STRICT": "1"}
     done = subprocess.run(
         [sys.executable, str(program)], env={**os.environ, **own}, capture_output=True, text=True, check=False

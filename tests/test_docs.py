@@ -1,7 +1,7 @@
 """Every Python block of the README and the documentation runs, and says what its output block says.
 
 The blocks of one page run in order in one namespace, as a reader would type them. A block fenced as `text`
-right after a Python block is the expected output; `...` in it stands for anything. Blocks of `python no-run`
+right after a Python block is the expected output; `...` in it stands for anything. Blocks of `{.python .no-run}`
 show code that needs a machine or package the suite does not have.
 """
 
