@@ -169,7 +169,7 @@ class Rewired:
             frozenset(k for k, is_sum in zip(places, sums, strict=True) if is_sum), frozenset(scratch),
         )  # fmt: skip
         self.code = self.code.batched(batch)
-        new = self.code.ls.params[len(ls.params) :]
+        new = [p for p in self.code.ls.params if p not in ls.params]
         apart = [n for n, is_sum in zip(self.numbers, sums, strict=True) if not is_sum]
         self.arrays |= zip(new, apart, strict=True)
         self.numbers = [n for n, is_sum in zip(self.numbers, sums, strict=True) if is_sum]
