@@ -287,8 +287,9 @@ def zero_of(linear: Any) -> Any:
 
 
 # -- what is left out ----------------------------------------------------------------------------------------
-def without_rest(used: list[bool], eqn: Any) -> tuple[list[bool], Any]:
-    """The forward sweep whose rest nobody uses is the function."""
+def without_rest(used: list[bool], *rest: Any) -> tuple[list[bool], Any]:
+    """The forward sweep whose rest nobody uses is the function. JAX 0.12 says more than `used` and the equation."""
+    eqn = rest[-1]
     if not any(used):
         return [False] * len(eqn.invars), None
     program = eqn.params["program"]
@@ -299,8 +300,9 @@ def without_rest(used: list[bool], eqn: Any) -> tuple[list[bool], Any]:
     return [True] * len(eqn.invars), eqn.replace(primitive=function_p, outvars=eqn.outvars[:count], params=params)
 
 
-def without_kept(used: list[bool], eqn: Any) -> tuple[list[bool], Any]:
+def without_kept(used: list[bool], *rest: Any) -> tuple[list[bool], Any]:
     """A tangent that nobody transposes needs nothing that is kept."""
+    eqn = rest[-1]
     if not any(used):
         return [False] * len(eqn.invars), None
     program, kept, is_held = (eqn.params[n] for n in ("program", "kept", "is_held"))
