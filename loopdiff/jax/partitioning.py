@@ -17,6 +17,8 @@ from jax.extend.core import Primitive
 from jax.sharding import NamedSharding, PartitionSpec
 
 Compute = Callable[..., Sequence[Any]]
+# JAX 0.6 takes no axes that are whole: there, XLA gathers batches.
+CAN_PARTITION = "need_replication_factors" in inspect.signature(custom_partitioning.def_partition).parameters
 
 
 def let_know_devices(primitive: Primitive) -> None:
@@ -35,7 +37,7 @@ def partitioned(
     `in_batch` and `out_batch` say of operands and results whether their first axis is the batch; other results are
     summed over it. `local` gives the function for a part of so many examples, `kinds` are the results for all of them.
     """
-    if not any(in_batch):
+    if not (CAN_PARTITION and any(in_batch)):
         return [*compute(*given)]
     rule, whole = rule_of([v.ndim for v in given], [len(k.shape) for k in kinds], in_batch, out_batch)
     first = list(in_batch).index(True)
@@ -55,10 +57,8 @@ def partitioned(
         placed = (tuple(apart if b else same for b, _ in zip(marks, v, strict=True)) for marks, v in sides)
         return mesh, run, *placed
 
-    call: Any = custom_partitioning(lambda *values: tuple(compute(*values)))
-    known = inspect.signature(call.def_partition).parameters  # JAX 0.6 takes no factors that are whole
-    factors = {"need_replication_factors": whole} if "need_replication_factors" in known else {}
-    call.def_partition(partition=partition, sharding_rule=rule, **factors)
+    call = custom_partitioning(lambda *values: tuple(compute(*values)))
+    call.def_partition(partition=partition, sharding_rule=rule, need_replication_factors=whole)
     return [*call(*given)]
 
 

@@ -41,6 +41,10 @@ def test_one_sum_over_devices() -> None:
 
 def test_nothing_is_gathered_automatically() -> None:
     """Where only the arguments are placed: two examples of eight on each device, and their gradients stay there."""
+    from loopdiff.jax.partitioning import CAN_PARTITION
+
+    if not CAN_PARTITION:
+        pytest.skip("this version of JAX gathers batches")
     assert found()["collectives, automatic"] == {"all-reduce": 1}
     assert found()["is sharded, automatic"] == [3, 2]
     assert found()["collectives of each gradient, automatic"] == {}
