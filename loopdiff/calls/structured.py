@@ -148,6 +148,15 @@ class StructuredCalls:
         """What the function returns, of what `flat` does."""
         return value if self.apart.result is None else of_values(self.apart.result, iter(value))
 
+    def with_written(self, found: Any) -> Any:
+        """The result in its structure, then arrays that are written, of what a plug makes of `flat`."""
+        if self.apart.result is None:
+            return found
+        values = found if isinstance(found, tuple) else (found,)
+        count = sum(1 for _ in leaves(self.apart.result))
+        result, written = self.result(values[:count]), values[count:]
+        return (result, *written) if written else result
+
     def value_and_grad(self, *args: Any) -> tuple[Any, Any]:
         value, gradients = self.flat.value_and_grad(*self.leaves(args))
         return self.result(value), self.gradients(gradients)

@@ -190,11 +190,8 @@ def derivative_of_function(
     if not program.with_slopes or not names:
         outputs = function_p.bind(*primals, program=program, marks=marks)
         return outputs, [zero_like(v) for v in outputs]
-    swept = program.by(names)
-    found = forward_p.bind(*primals, program=swept, marks=marks)
-    outputs, rest = found[: len(swept.outputs)], found[len(swept.outputs) :]
-    slopes = along(swept, primals, marks, swept.kept_of(outputs, rest), tangents)
-    return outputs, at_outputs(program, outputs, slopes)
+    found, slopes = derivative_of_forward(primals, tangents, program=program.by(names), marks=marks)
+    return found[: len(program.outputs)], slopes[: len(program.outputs)]
 
 
 def derivative_of_forward(

@@ -15,7 +15,6 @@ from loopdiff.api import Differentiable
 from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.capture import ArgumentType, ScalarArgument, argument_type
-from loopdiff.frontend.structures.trees import leaves
 from loopdiff.ir.types import ELEMENT_TYPES, ArrayType
 from loopdiff.ir.walk import written_arrays
 from loopdiff.jax import custom_vjp, primitives
@@ -123,13 +122,7 @@ def in_structure(
 ) -> Any:
     """What `leafwise` makes of the leaves of `args`: the result in its structure, before arrays that are written."""
     given = {n: leaf for n, leaf in zip(calls.names, calls.leaves(args), strict=True) if n not in outputs}
-    found = leafwise(**given)
-    if calls.apart.result is None:
-        return found
-    values = found if isinstance(found, tuple) else (found,)
-    count = sum(1 for _ in leaves(calls.apart.result))
-    result, written = calls.result(values[:count]), values[count:]
-    return (result, *written) if written else result
+    return calls.with_written(leafwise(**given))
 
 
 def refuse_outputs(f: Differentiable, names: Collection[str]) -> None:

@@ -21,7 +21,6 @@ from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.capture import ArgumentType
 from loopdiff.frontend.structures.given import flattened, of_leaves
-from loopdiff.frontend.structures.trees import leaves
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import written_arrays
 from loopdiff.specialize.specialization import Specialization
@@ -214,13 +213,7 @@ class TensorFunction:
         if calls not in self.leafwise:
             self.leafwise[calls] = TensorFunction(cast(Differentiable, calls.flat), self.outputs)
         named = zip(calls.names, calls.leaves(whole), strict=True)
-        found = run(self.leafwise[calls], [leaf for n, leaf in named if n not in self.outputs])
-        if calls.apart.result is None:
-            return found
-        values = found if isinstance(found, tuple) else (found,)
-        count = sum(1 for _ in leaves(calls.apart.result))
-        result, written = calls.result(values[:count]), values[count:]
-        return (result, *written) if written else result
+        return calls.with_written(run(self.leafwise[calls], [leaf for n, leaf in named if n not in self.outputs]))
 
     # -- under transforms ------------------------------------------------------------------------------------
     def composed(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
