@@ -50,9 +50,9 @@ def spread(value: Any, marks: Marks, wanted: Marks, sizes: Sequence[int]) -> Any
     """`value` with an axis for every level where it is `wanted`, the same for all of the batch."""
     if marks == wanted:
         return value
-    own = value.shape[sum(marks) :]
+    own = jnp.shape(value)[sum(marks) :]
     between = tuple(sizes[k] if marks[k] else 1 for k in reversed(range(len(wanted))) if wanted[k])
-    return jnp.broadcast_to(value.reshape((*between, *own)), in_batch(own, wanted, sizes))
+    return jnp.broadcast_to(jnp.reshape(value, (*between, *own)), in_batch(own, wanted, sizes))
 
 
 def summed(value: Any, marks: Marks, wanted: Marks) -> Any:
@@ -169,7 +169,7 @@ class Rewired:
             frozenset(k for k, is_sum in zip(places, sums, strict=True) if is_sum), frozenset(scratch),
         )  # fmt: skip
         self.code = self.code.batched(batch)
-        new = self.code.ls.params[len(ls.params) :]
+        new = self.code.ls.params[len(ls.params) - len(scratch) :]
         apart = [n for n, is_sum in zip(self.numbers, sums, strict=True) if not is_sum]
         self.arrays |= zip(new, apart, strict=True)
         self.numbers = [n for n, is_sum in zip(self.numbers, sums, strict=True) if is_sum]
