@@ -50,9 +50,9 @@ def spread(value: Any, marks: Marks, wanted: Marks, sizes: Sequence[int]) -> Any
     """`value` with an axis for every level where it is `wanted`, the same for all of the batch."""
     if marks == wanted:
         return value
-    own = value.shape[sum(marks) :]
+    own = jnp.shape(value)[sum(marks) :]
     between = tuple(sizes[k] if marks[k] else 1 for k in reversed(range(len(wanted))) if wanted[k])
-    return jnp.broadcast_to(value.reshape((*between, *own)), in_batch(own, wanted, sizes))
+    return jnp.broadcast_to(jnp.reshape(value, (*between, *own)), in_batch(own, wanted, sizes))
 
 
 def summed(value: Any, marks: Marks, wanted: Marks) -> Any:

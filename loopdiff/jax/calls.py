@@ -14,7 +14,7 @@ import numpy as np
 from loopdiff.cache.keys import digest_of
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import ScalarType
-from loopdiff.ir.walk import statements
+from loopdiff.ir.walk import expressions, returned_arrays, statements, subexprs, touched_arrays
 from loopdiff.jax.handlers import register, target_name
 from loopdiff.jax.manual import structs_like
 from loopdiff.jax.ports import Handler, HandlerArgument, Port
@@ -40,6 +40,13 @@ def scalar_kind(decl: ir.ArrayDecl | ir.ScalarDecl) -> ScalarType:
     kind = decl.type if isinstance(decl, ir.ScalarDecl) else None if decl.type is None else decl.type.element
     assert kind is not None
     return kind
+
+
+def needed_arrays(ls: ir.LoopSet) -> frozenset[str]:
+    """Arrays that have to be there: those that are touched or returned, and those whose shapes alone are asked for."""
+    asked = [*expressions(ls), *(e for a in ls.arrays for e in a.extents or () if a.name not in ls.params)]
+    measured = {e.array for expr in asked for e in subexprs(expr) if isinstance(e, ir.Dim)}
+    return touched_arrays(ls.body) | returned_arrays(ls) | measured
 
 
 def canonical(dtype: str) -> str:

@@ -1,14 +1,12 @@
 """The linear maps of a program as programs of their own: what they are given, and what is found among their outputs.
 
-All that is said of values holds of their tangents.
+All that is said of values holds of their tangents, and of their marks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
-
-import jax.numpy as jnp
 
 from loopdiff.jax.program import JaxProgram
 
@@ -24,15 +22,13 @@ def tangent_inputs(program: JaxProgram, traced: Values, slopes: Values) -> tuple
 
 def tangents_among(program: JaxProgram, outputs: Values, given: Values) -> list[Any]:
     """The tangents of the floating outputs, among the outputs of `pushforward` and what it was `given`: some stay as
-    they are, those of pure outputs zero."""
+    they are, those of pure outputs zero, which None stands for."""
     whole = program.pushforward()
     final = dict(zip(whole.traced, given, strict=True))
     final |= zip((n for n, _ in whole.outputs), outputs, strict=True)
     out = list(outputs[: len(whole.ls.results)])
-    for name, dtype in (program.outputs[k] for k in program.with_slopes[len(out) :]):
-        tangent = program.tangents[name]
-        out.append(final[tangent] if tangent in final else jnp.zeros(program.dims[name], dtype))
-    return out
+    names = (program.outputs[k][0] for k in program.with_slopes[len(out) :])
+    return [*out, *(final.get(program.tangents[name]) for name in names)]
 
 
 def gradient_inputs(program: JaxProgram, traced: Values, cotangents: Values) -> tuple[Any, ...]:

@@ -18,7 +18,7 @@ from jax.extend.core import Literal, Primitive
 from jax.interpreters import ad, batching, mlir
 from jax.interpreters import partial_eval as pe
 
-from loopdiff.jax.batches import Marks, in_batch, levels, may_be_batched, sizes_of, summed, unmarked
+from loopdiff.jax.batches import Marks, in_batch, levels, may_be_batched, sizes_of, spread, summed, unmarked
 from loopdiff.jax.calls import LoopCode
 from loopdiff.jax.derived import gradient_inputs, gradients_among, tangent_inputs, tangents_among
 from loopdiff.jax.manual import types_like, varying_together
@@ -60,8 +60,9 @@ def tangent(*given: Any, program: JaxProgram, marks: AllMarks, kept: int, is_hel
     """
     (traced, _, slopes), (of_traced, _, of_slopes) = (split(program, v, kept) for v in (given, marks))
     inputs, own = (tangent_inputs(program, t, s) for t, s in ((traced, slopes), (of_traced, of_slopes)))
-    found = tangents_among(program, program.pushforward().evaluate(inputs, own), inputs)
-    return in_full(found, given, marks, [program.output_kinds[k].shape for k in program.with_slopes])
+    outputs = program.pushforward().evaluate(inputs, own)
+    of_found = tangents_among(program, everywhere(outputs, marks), own)
+    return in_full(tangents_among(program, outputs, inputs), of_found, tangent_kinds(program), given, marks)
 
 
 def reverse(*given: Any, program: JaxProgram, marks: AllMarks, wanted: AllMarks) -> list[Any]:
@@ -115,11 +116,28 @@ def split(program: JaxProgram, given: Values, kept: int) -> tuple[Values, Values
     return given[:count], given[count : count + kept], given[count + kept :]
 
 
-def in_full(found: Values, given: Values, marks: AllMarks, shapes: Sequence[tuple[int, ...]]) -> list[Any]:
-    """Results of a batch, those too that are the same for all of it."""
-    sizes = sizes_of([v.shape for v in given], marks)
-    kinds = [in_batch(shape, (True,) * len(sizes), sizes) for shape in shapes]
-    return [v if v.shape == k else jnp.broadcast_to(v, k) for v, k in zip(found, kinds, strict=True)]
+def in_full(
+    found: Values, own: Sequence[Marks | None], kinds: Sequence[jax.ShapeDtypeStruct], given: Values, marks: AllMarks
+) -> list[Any]:  # fmt: skip
+    """What was `found` for a batch, with its `own` marks, as what each example has for itself; None is zero."""
+    sizes = sizes_of(list(map(jnp.shape, given)), marks)
+    whole = every(marks)
+    return [
+        jnp.zeros(in_batch(kind.shape, whole, sizes), kind.dtype) if v is None or m is None or is_zero(v)
+        else spread(v, m, whole, sizes)
+        for v, m, kind in zip(found, own, kinds, strict=True)
+    ]  # fmt: skip
+
+
+def everywhere(values: Values, marks: AllMarks) -> list[Marks]:
+    """The marks of results."""
+    return [every(marks) for _ in values]
+
+
+def tangent_kinds(program: JaxProgram) -> list[jax.ShapeDtypeStruct]:
+    """What there is a tangent of."""
+    kinds = program.output_kinds
+    return [kinds[k] for k in program.with_slopes]
 
 
 # -- their types ---------------------------------------------------------------------------------------------
@@ -142,8 +160,7 @@ def types_of_forward(*like: Any, program: JaxProgram, marks: AllMarks) -> list[A
 
 
 def types_of_tangent(*like: Any, program: JaxProgram, marks: AllMarks, kept: int, is_held: bool) -> list[Any]:
-    kinds = program.output_kinds
-    return kinds_of([kinds[k] for k in program.with_slopes], like, marks)
+    return kinds_of(tangent_kinds(program), like, marks)
 
 
 def types_of_reverse(*like: Any, program: JaxProgram, marks: AllMarks, wanted: AllMarks) -> list[Any]:
@@ -217,7 +234,9 @@ def derivative_of_tangent(
     directions = tangent_inputs(program, of_traced, of_slopes)
     own = tuple(tangent_inputs(program, marks_of_traced, marks_of_slopes))
     outputs, found = derivative_of_function(inputs, directions, program=program.pushforward(), marks=own)
-    return tangents_among(program, outputs, inputs), tangents_among(program, found, directions)
+    of_found = tangents_among(program, everywhere(outputs, marks), own)
+    full = partial(in_full, own=of_found, kinds=tangent_kinds(program), given=primals, marks=marks)
+    return full(tangents_among(program, outputs, inputs)), full(tangents_among(program, found, directions))
 
 
 def derivative_of_reverse(
@@ -232,13 +251,14 @@ def derivative_of_reverse(
     directions = gradient_inputs(program, of_traced, of_cotangents)
     own = tuple(gradient_inputs(program, marks_of_traced, marks_of_cotangents))
     outputs, found = derivative_of_function(inputs, directions, program=program.pullback(), marks=own)
-    total = partial(summed_over, marks=marks, wanted=wanted)
-    return total(gradients_among(program, outputs, inputs)), total(gradients_among(program, found, directions))
+    of_found = gradients_among(program, everywhere(outputs, marks), own)
+    full = partial(in_full, own=of_found, kinds=program.slope_kinds, given=primals, marks=marks)
 
+    def total(found: Values) -> list[Any]:
+        values = full(gradients_among(program, found, inputs if found is outputs else directions))
+        return [summed(v, every(marks), axes) for v, axes in zip(values, wanted, strict=True)]
 
-def summed_over(values: Values, *, marks: AllMarks, wanted: AllMarks) -> list[Any]:
-    """Gradients with the axes that are `wanted`, from those of single examples."""
-    return [v if is_zero(v) else summed(v, every(marks), own) for v, own in zip(values, wanted, strict=True)]
+    return total(outputs), total(found)
 
 
 # -- transposes ----------------------------------------------------------------------------------------------

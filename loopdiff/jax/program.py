@@ -20,7 +20,17 @@ from loopdiff.ir.names import tail_names
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.ir.walk import returned_arrays, touched_arrays
 from loopdiff.jax.batches import Marks, call_batch, levels
-from loopdiff.jax.calls import ForeignCall, LoopCode, Wiring, canonical, declaration, port_of, scalar_kind, scalar_port
+from loopdiff.jax.calls import (
+    ForeignCall,
+    LoopCode,
+    Wiring,
+    canonical,
+    declaration,
+    needed_arrays,
+    port_of,
+    scalar_kind,
+    scalar_port,
+)
 from loopdiff.jax.reverse import ReversePlan
 from loopdiff.jax.sizes import Shape, StaticShapes
 from loopdiff.pipeline.stages import for_others
@@ -293,16 +303,16 @@ class JaxProgram:
         scalars = [k for k in self.spec.result_types if isinstance(k, ScalarType)]
         for number, kind in enumerate(scalars):
             wiring.result(scalar_port(f"result {number}", kind))
-        filled = touched_arrays(ls.body) | returned_arrays(ls) | returned_arrays(self.ls)
+        needed, touched = needed_arrays(ls) | returned_arrays(self.ls), touched_arrays(ls.body)
         for name in ls.params:
             port = port_of(declaration(ls, name))
             if name in self.pure:
                 wiring.write(port, is_zeroed=True)
             elif name in self.ls.params:
                 (wiring.update if name in self.written else wiring.read)(port)
-            elif name in filled:
+            elif name in needed:
                 self.refuse_width(name, port.dtype)
-                wiring.write(port, is_zeroed=False)
+                wiring.write(port, is_zeroed=name not in touched or jax.config.jax_debug_nans)
             else:
                 wiring.skip(port)
         numbers = iter(range(len(scalars)))

@@ -6,9 +6,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from loopdiff.calls.runs import ReverseRun
-from loopdiff.ir.walk import touched_arrays, written_arrays
+from loopdiff.ir.walk import written_arrays
 from loopdiff.jax.batches import Marks, call_batch, levels
-from loopdiff.jax.calls import ForeignCall, LoopCode, Wiring, declaration, port_of, scalar_kind, scalar_port
+from loopdiff.jax.calls import (
+    ForeignCall,
+    LoopCode,
+    Wiring,
+    declaration,
+    needed_arrays,
+    port_of,
+    scalar_kind,
+    scalar_port,
+)
 
 Shape = tuple[int, ...]
 
@@ -42,7 +51,7 @@ class ReversePlan:
         """Arguments are passed on even where only their shapes matter."""
         ls, arguments = self.ls, self.normal.params
         port = port_of(declaration(ls, name))
-        written, touched = written_arrays(ls.body), touched_arrays(ls.body)
+        written = written_arrays(ls.body)
         if name in self.buffers:
             argument = self.buffers[name]
             if argument in self.written:
@@ -53,7 +62,7 @@ class ReversePlan:
             self.wiring.read(port)
         elif name in self.run.seed_names:
             (self.wiring.update if name in written else self.wiring.read)(port)
-        elif name not in touched and name not in arguments:
+        elif name not in needed_arrays(ls) and name not in arguments:
             self.wiring.skip(port)
         elif ls.array(name).role == "adjoint" or (name not in arguments and name not in self.kept):
             self.wiring.write(port, is_zeroed=False)

@@ -76,6 +76,7 @@ def wrap(
             if structured not in leafwise:
                 leafwise[structured] = wrap(cast(Differentiable, structured.flat), outputs, via)
             return in_structure(structured, leafwise[structured], made, whole)
+        bound.apply_defaults()
         given = {n: as_operand(n, v) for n, v in bound.arguments.items()}
         shapes = {n: output_of(n, spec, given) for n, spec in made.items()}
         program = program_of(f, given, shapes, programs)
@@ -105,7 +106,8 @@ def program_of(
     types = {n: type_of(n, given.get(n, shapes.get(n))) for n in names}
     statics = {n: v for n, v in given.items() if isinstance(v, int | bool)}
     dims = {n: dims_of(v) for n, v in {**given, **shapes}.items() if isinstance(types[n], ArrayType)}
-    key = (tuple(types.items()), tuple(statics.items()), tuple(dims.items()))
+    settings = (jax.config.jax_enable_x64, jax.config.jax_debug_nans)  # which decide about types and zeros
+    key = (tuple(types.items()), tuple(statics.items()), tuple(dims.items()), settings)
     if key not in programs:
         refuse_outputs(f, set(shapes) - f.specialize(types).written)
         programs[key] = JaxProgram(f.specialize(types), statics, dims, tuple(shapes))

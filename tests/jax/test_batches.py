@@ -85,3 +85,56 @@ def test_as_one_by_one(name: str, shared: str) -> None:
 def compare(found: Any, expected: Any) -> None:
     for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-10)
+
+
+@vectorize_grad
+def untouched(x, z):
+    """The tangent of `x`, and its cotangent, stay as they are."""
+    for i in range(x.shape[0]):
+        x[i] += 1.0
+    t = 0.0
+    for i in range(z.shape[0]):
+        t += z[i] ** 3
+    return t
+
+
+def untouched_twin(x, z):
+    return jnp.sum(z**3), x + 1.0
+
+
+def test_derivatives_that_stay_as_they_are_for_some_of_a_batch():
+    """Of batches of batches, and of derivatives in a batch: what has an axis for some levels alone gets all others."""
+    X, C, Z, T = (jnp.arange(float(n)).reshape(3, -1) + k for n, k in ((9, 0), (9, 10), (6, 1), (6, 2)))
+
+    def tangents(f, X, C, Z, T):
+        one = lambda x, c, z, t: jax.jvp(f, (x, z), (c, t))  # noqa: E731
+        return jax.vmap(lambda x, c: jax.vmap(lambda z, t: one(x, c, z, t))(Z, T))(X, C)
+
+    def gradients(f, X, C, Z, T):
+        one = lambda x, c, z: jax.vjp(f, x, z)[1]((1.0, c))  # noqa: E731
+        return jax.vmap(lambda x, c: jax.vmap(lambda z: one(x, c, z))(Z))(X, C)
+
+    for way in (tangents, gradients):
+        compare(way(wrap(untouched), X, C, Z, T), way(untouched_twin, X, C, Z, T))
+        for derivative in (jax.jacfwd, jax.jacrev):
+            found, expected = (derivative(way, (1, 2, 3, 4))(f, X, C, Z, T) for f in (wrap(untouched), untouched_twin))
+            compare(found, expected)
+
+
+@vectorize_grad
+def in_local_array(x, a):
+    y = np.zeros(x.shape[0])
+    for i in range(x.shape[0]):
+        y[i] = np.sin(a * x[i])
+    t = 0.0
+    for i in range(1, x.shape[0]):
+        y[i] = y[i] * y[i - 1]
+        t += y[i] * y[i]
+    return t
+
+
+def test_gradients_by_numbers_beside_scratch():
+    """The reverse sweep has the adjoint of a local array to itself, and a number to return for each example."""
+    slope = jax.grad(wrap(in_local_array), (0, 1))
+    x, a = jnp.linspace(0.5, 1.0, 4), jnp.array([0.5, 0.7])
+    compare(jax.vmap(slope, (None, 0))(x, a), jax.tree.map(lambda *v: jnp.stack(v), *(slope(x, b) for b in a)))

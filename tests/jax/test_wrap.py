@@ -274,6 +274,71 @@ def test_tape_that_is_counted_when_tracing():
     np.testing.assert_allclose(found, pullback(x=np.ones(8)).x)
 
 
+@vectorize_grad(tape="recompute")
+def horner(x, n, a):
+    t = 0.0
+    for i in range(n):
+        t = t * a + x[i]
+    return t
+
+
+@pytest.mark.parametrize("n", range(6))
+def test_tape_whose_length_alone_matters_to_the_forward_sweep(n):
+    """How far apart the values are that it keeps is the length of an array that the reverse sweep fills."""
+    found = jax.grad(loopdiff.jax.wrap(horner), (0, 2))(x, n, 0.7)
+    np.testing.assert_allclose(found[0], horner.grad(np.asarray(x), n, 0.7).x)
+    np.testing.assert_allclose(found[1], horner.grad(np.asarray(x), n, 0.7).a)
+
+
+@vectorize_grad
+def sometimes(x, s):
+    for i in range(x.shape[0]):
+        if x[i] > 0.5:
+            s = np.sin(s) * x[i]
+    return s
+
+
+def test_places_of_the_tape_that_nothing_fills_are_no_nan():
+    slope = jax.grad(loopdiff.jax.wrap(sometimes), (0, 1))
+    expected = slope(x, 0.3)
+    with jax.debug_nans(True):
+        for _ in range(5):
+            del (lambda: [np.full(len(x), np.nan) for _ in range(20)])()[:]
+            for a, b in zip(slope(x, 0.3), expected, strict=True):
+                np.testing.assert_allclose(a, b)
+
+
+@vectorize_grad
+def scaled_by_default(x, y, n=2, c=3.0):
+    for i in range(n):
+        y[i] = c * x[i]
+
+
+def test_arguments_left_out():
+    f = loopdiff.jax.wrap(scaled_by_default, outputs={"y": lambda x, n, c: (n,)})
+    np.testing.assert_allclose(f(x), 3.0 * x[:2])
+    np.testing.assert_allclose(f(x, c=1.0), x[:2])
+
+
+@vectorize_grad
+def counted(x, s):
+    n = 0
+    for i in range(x.shape[0]):
+        n += 1
+        x[i] *= s
+    return n
+
+
+def test_types_of_both_widths_in_one_process():
+    f, v = loopdiff.jax.wrap(counted), np.ones(3, np.float32)
+    for is_wide in (True, False, True):
+        with jax.enable_x64(is_wide) if hasattr(jax, "enable_x64") else jax.experimental.enable_x64(is_wide):
+            n, y = f(v, 2.0)
+            assert n.dtype == ("int64" if is_wide else "int32")
+            assert y.dtype == "float32"
+            assert jax.grad(lambda s: f(v, s)[1].sum())(2.0) == 3.0
+
+
 def test_more_arguments_than_python_puts_into_one_literal():
     values = [float(k) for k in range(32)]
     found = jax.jit(jax.grad(loopdiff.jax.wrap(many), argnums=(0, 31, 16)))(*values)
