@@ -168,6 +168,9 @@ def derivative_of_function(
         outputs = function_p.bind(*primals, program=program, marks=marks)
         return outputs, [zero_like(v) for v in outputs]
     swept = program.by(names)
+    if not swept.has_known_workspace:  # the transpose of the tangent is going to say so, if there is one
+        outputs = function_p.bind(*primals, program=program, marks=marks)
+        return outputs, at_outputs(program, outputs, along(swept, primals, marks, (), tangents))
     found = forward_p.bind(*primals, program=swept, marks=marks)
     outputs, rest = found[: len(swept.outputs)], found[len(swept.outputs) :]
     slopes = along(swept, primals, marks, swept.kept_of(outputs, rest), tangents)
