@@ -207,7 +207,11 @@ def derivative_of_function(
     if not program.with_slopes or not names:
         outputs = function_p.bind(*primals, program=program, marks=marks)
         return outputs, [zero_like(v) for v in outputs]
-    found, slopes = derivative_of_forward(primals, tangents, program=program.by(names), marks=marks)
+    swept = program.by(names)
+    if not swept.has_known_workspace:  # the transpose of the tangent is going to say so, if there is one
+        outputs = function_p.bind(*primals, program=program, marks=marks)
+        return outputs, at_outputs(program, outputs, along(swept, primals, marks, (), tangents))
+    found, slopes = derivative_of_forward(primals, tangents, program=swept, marks=marks)
     return found[: len(program.outputs)], slopes[: len(program.outputs)]
 
 

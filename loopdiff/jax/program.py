@@ -345,6 +345,16 @@ class JaxProgram:
         return self.known.of_workspace(self.sweeps)
 
     @cached_property
+    def has_known_workspace(self) -> bool:
+        """Whether JAX can have what is kept: its shapes and types are JAX's. Else there are tangents alone."""
+        try:
+            return self.rest_kinds is not None
+        except ArgumentError as error:
+            if set(error.codes).isdisjoint(("LD351", "LD352")):
+                raise
+            return False
+
+    @cached_property
     def reverse_plan(self) -> ReversePlan:
         shapes = {**self.workspace_shapes, **self.dims}
         return ReversePlan(self.sweeps, self.written, self.kept, shapes, self.statics)

@@ -290,6 +290,19 @@ def test_tape_whose_length_alone_matters_to_the_forward_sweep(n):
     np.testing.assert_allclose(found[1], horner.grad(np.asarray(x), n, 0.7).a)
 
 
+def test_forward_mode_where_data_decide_how_long_loops_are():
+    """Nothing is kept for it; reverse mode is refused when it is asked for."""
+    f, n = loopdiff.jax.wrap(horner), jnp.asarray(4)
+    found = jax.jacfwd(f, (0, 2))(x, n, 0.7)
+    for a, b in zip(found, jax.jacrev(f, (0, 2))(x, 4, 0.7), strict=True):
+        np.testing.assert_allclose(a, b)
+    each = jax.vmap(jax.jacfwd(f), (None, 0, None))(x, jnp.array([1, 4]), 0.7)
+    np.testing.assert_allclose(each[1], found[0])
+    np.testing.assert_allclose(jax.jacfwd(jax.jacfwd(f, 2), 2)(x, n, 0.7), jax.hessian(f, 2)(x, 4, 0.7))
+    with pytest.raises(ArgumentError, match="LD351"):
+        jax.grad(f, 2)(x, n, 0.7)
+
+
 @vectorize_grad
 def sometimes(x, s):
     for i in range(x.shape[0]):
