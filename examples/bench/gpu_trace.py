@@ -41,7 +41,7 @@ def lines(name: str, size: str, gpu: Gpu) -> Iterator[str]:
             both()
         wait()
     spans: dict[str, list[float]] = defaultdict(list)
-    for event in seen.events():
+    for event in seen.events() or ():
         if event.device_time:
             spans[event.name].append(event.device_time)
     total = sum(map(sum, spans.values())) / passes

@@ -46,7 +46,7 @@ def in_batch(shape: Shape, marks: Marks, sizes: Sequence[int]) -> Shape:
     return (*(sizes[k] for k in reversed(range(len(marks))) if marks[k]), *shape)
 
 
-def spread(value: Any, marks: Marks, wanted: Marks, sizes: Sequence[int]) -> Any:
+def with_wanted_axes(value: Any, marks: Marks, wanted: Marks, sizes: Sequence[int]) -> Any:
     """`value` with an axis for every level where it is `wanted`, the same for all of the batch."""
     if marks == wanted:
         return value
@@ -82,7 +82,7 @@ def call_batch(
         return {port.name: value for port, value in zip(call.results, found, strict=True)}
     sizes = sizes_of([v.shape for v in operands], marks)
     plan = marked(call, marks, wanted, len(sizes))
-    given = [spread(v, m, w, sizes) for v, m, w in zip(operands, marks, plan.given, strict=True)]
+    given = [with_wanted_axes(v, m, w, sizes) for v, m, w in zip(operands, marks, plan.given, strict=True)]
     own = {port.name: axes for port, axes in zip(call.results, plan.made, strict=True)}
     whole = batched(call, plan)
     kinds = [in_batch(shapes.get(p.name, ()), own[p.name], sizes) for p in whole.results]

@@ -49,6 +49,11 @@ def needed_arrays(ls: ir.LoopSet) -> frozenset[str]:
     return touched_arrays(ls.body) | returned_arrays(ls) | measured
 
 
+def setting(name: str) -> Any:
+    """One of JAX's settings, as it is where a call is traced."""
+    return getattr(jax.config, name)
+
+
 def canonical(dtype: str) -> str:
     """The dtype JAX has for `dtype`: without `jax_enable_x64` the 32-bit one."""
     return str(jax.dtypes.canonicalize_dtype(np.dtype(dtype)))

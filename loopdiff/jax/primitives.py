@@ -18,7 +18,7 @@ from jax.extend.core import Literal, Primitive
 from jax.interpreters import ad, batching, mlir
 from jax.interpreters import partial_eval as pe
 
-from loopdiff.jax.batches import Marks, in_batch, levels, may_be_batched, sizes_of, spread, summed, unmarked
+from loopdiff.jax.batches import Marks, in_batch, levels, may_be_batched, sizes_of, summed, unmarked, with_wanted_axes
 from loopdiff.jax.calls import LoopCode
 from loopdiff.jax.derived import gradient_inputs, gradients_among, tangent_inputs, tangents_among
 from loopdiff.jax.manual import types_like, varying_together
@@ -124,7 +124,7 @@ def in_full(
     whole = every(marks)
     return [
         jnp.zeros(in_batch(kind.shape, whole, sizes), kind.dtype) if v is None or m is None or is_zero(v)
-        else spread(v, m, whole, sizes)
+        else with_wanted_axes(v, m, whole, sizes)
         for v, m, kind in zip(found, own, kinds, strict=True)
     ]  # fmt: skip
 

@@ -30,6 +30,7 @@ from loopdiff.jax.calls import (
     port_of,
     scalar_kind,
     scalar_port,
+    setting,
 )
 from loopdiff.jax.reverse import ReversePlan
 from loopdiff.jax.sizes import Shape, StaticShapes
@@ -312,7 +313,7 @@ class JaxProgram:
                 (wiring.update if name in self.written else wiring.read)(port)
             elif name in needed:
                 self.refuse_width(name, port.dtype)
-                wiring.write(port, is_zeroed=name not in touched or jax.config.jax_debug_nans)
+                wiring.write(port, is_zeroed=name not in touched or setting("jax_debug_nans"))
             else:
                 wiring.skip(port)
         numbers = iter(range(len(scalars)))

@@ -18,6 +18,7 @@ from loopdiff.frontend.capture import ArgumentType, ScalarArgument, argument_typ
 from loopdiff.ir.types import ELEMENT_TYPES, ArrayType
 from loopdiff.ir.walk import written_arrays
 from loopdiff.jax import custom_vjp, primitives
+from loopdiff.jax.calls import setting
 from loopdiff.jax.program import JaxProgram
 from loopdiff.pipeline.stages import for_others
 
@@ -106,7 +107,7 @@ def program_of(
     types = {n: type_of(n, given.get(n, shapes.get(n))) for n in names}
     statics = {n: v for n, v in given.items() if isinstance(v, int | bool)}
     dims = {n: dims_of(v) for n, v in {**given, **shapes}.items() if isinstance(types[n], ArrayType)}
-    settings = (jax.config.jax_enable_x64, jax.config.jax_debug_nans)  # which decide about types and zeros
+    settings = (setting("jax_enable_x64"), setting("jax_debug_nans"))  # which decide about types and zeros
     key = (tuple(types.items()), tuple(statics.items()), tuple(dims.items()), settings)
     if key not in programs:
         refuse_outputs(f, set(shapes) - f.specialize(types).written)
