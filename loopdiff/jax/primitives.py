@@ -35,11 +35,14 @@ def apply(program: JaxProgram, traced: Values) -> tuple[Any, ...]:
 
 
 def compiled(program: JaxProgram) -> Callable[..., Any]:
-    def call(*traced: Any) -> Any:
-        return function_p.bind(*traced, program=program, marks=unmarked(traced))
+    def make() -> Callable[..., Any]:
+        def call(*traced: Any) -> Any:
+            return function_p.bind(*traced, program=program, marks=unmarked(traced))
 
-    call.__name__ = program.ls.name
-    return program.once("compiled", lambda: jax.jit(call, inline=True))
+        call.__name__ = program.ls.name
+        return jax.jit(call, inline=True)
+
+    return program.once("compiled", make)
 
 
 # -- what the primitives compute -----------------------------------------------------------------------------
@@ -58,11 +61,12 @@ def tangent(*given: Any, program: JaxProgram, marks: AllMarks, kept: int, is_hel
 
     What is kept is for the transpose alone. `is_held`: there is going to be one.
     """
-    (traced, _, slopes), (of_traced, _, of_slopes) = (split(program, v, kept) for v in (given, marks))
-    inputs, own = (tangent_inputs(program, t, s) for t, s in ((traced, slopes), (of_traced, of_slopes)))
-    outputs = program.pushforward().evaluate(inputs, own)
-    of_found = tangents_among(program, everywhere(outputs, marks), own)
-    return in_full(tangents_among(program, outputs, inputs), of_found, tangent_kinds(program), given, marks)
+    traced, _, slopes = zip(*(split(program, v, kept) for v in (given, marks)), strict=True)
+    inputs, own = map(partial(tangent_inputs, program), traced, slopes)
+    among = partial(tangents_among, program)
+    return in_full(
+        program.pushforward().evaluate(inputs, own), inputs, own, among, tangent_kinds(program), given, marks
+    )
 
 
 def reverse(*given: Any, program: JaxProgram, marks: AllMarks, wanted: AllMarks) -> list[Any]:
@@ -75,8 +79,10 @@ def on_devices(compute: Callable[..., list[Any]], types: Callable[..., list[Any]
     """`compute`, which XLA may partition along a batch, the outermost if there are several."""
 
     def run(*given: Any, program: JaxProgram, **params: Any) -> list[Any]:
-        here = partial(compute, program=program, **params)
-        marks, kinds = params["marks"], types(*given, program=program, **params)
+        here, marks = partial(compute, program=program, **params), params["marks"]
+        if not (levels(marks) or program.base.of_batch):
+            return here(*given)
+        kinds = types(*given, program=program, **params)
         batch = outermost(compute, program, params, len(given), len(kinds))
         if batch is None:
             return here(*given)
@@ -93,13 +99,13 @@ def on_devices(compute: Callable[..., list[Any]], types: Callable[..., list[Any]
 def outermost(
     compute: Callable[..., Any], program: JaxProgram, params: Mapping[str, Any], given: int, made: int
 ) -> tuple[list[bool], list[bool]] | None:
-    """Which operands and results have an axis for the outermost batch; None without one, and where what is kept is not
-    apart for each example."""
+    """Which operands and results have an axis for the outermost batch; None where what is kept is not apart for each
+    example."""
     marks = params["marks"]
     if levels(marks):
         wanted = params.get("wanted") or [every(marks)] * made
         return [own[-1] for own in marks], [own[-1] for own in wanted]
-    if not program.base.of_batch or (compute is not function and not program.keeps_examples_apart):
+    if compute is not function and not program.keeps_examples_apart:
         return None
     of_inputs = [n in program.base.of_batch for n in program.traced]
     of_slopes = [n in program.base.of_batch for n in program.slopes]
@@ -117,21 +123,18 @@ def split(program: JaxProgram, given: Values, kept: int) -> tuple[Values, Values
 
 
 def in_full(
-    found: Values, own: Sequence[Marks | None], kinds: Sequence[jax.ShapeDtypeStruct], given: Values, marks: AllMarks
+    outputs: Values, inputs: Values, own: AllMarks, among: Callable[[Values, Values], Values],
+    kinds: Sequence[jax.ShapeDtypeStruct], given: Values, marks: AllMarks,
 ) -> list[Any]:  # fmt: skip
-    """What was `found` for a batch, with its `own` marks, as what each example has for itself; None is zero."""
-    sizes = sizes_of(list(map(jnp.shape, given)), marks)
-    whole = every(marks)
+    """What there is `among` the outputs of a program for a batch, and its inputs with their `own` marks, as what each
+    example has for itself; None is zero. `given` for the batch are the operands with `marks`."""
+    sizes, whole = sizes_of(list(map(jnp.shape, given)), marks), every(marks)
+    found = zip(among(outputs, inputs), among([whole] * len(outputs), own), kinds, strict=True)
     return [
         jnp.zeros(in_batch(kind.shape, whole, sizes), kind.dtype) if v is None or m is None or is_zero(v)
         else with_wanted_axes(v, m, whole, sizes)
-        for v, m, kind in zip(found, own, kinds, strict=True)
+        for v, m, kind in found
     ]  # fmt: skip
-
-
-def everywhere(values: Values, marks: AllMarks) -> list[Marks]:
-    """The marks of results."""
-    return [every(marks) for _ in values]
 
 
 def tangent_kinds(program: JaxProgram) -> list[jax.ShapeDtypeStruct]:
@@ -230,39 +233,30 @@ def derivative_of_tangent(
     primals: Values, tangents: Values, *, program: JaxProgram, marks: AllMarks, kept: int, is_held: bool
 ) -> tuple[Values, Values]:
     bind = partial(tangent_p.bind, program=program, marks=marks, kept=kept, is_held=is_held)
-    parts = (split(program, v, kept) for v in (primals, tangents, marks))
-    (traced, held, slopes), (of_traced, _, of_slopes), (marks_of_traced, _, marks_of_slopes) = parts
-    if all(map(is_zero, of_traced)):
-        return bind(*primals), bind(*traced, *held, *map(ad.instantiate_zeros, of_slopes))
-    inputs = tangent_inputs(program, traced, slopes)
-    directions = tangent_inputs(program, of_traced, of_slopes)
-    own = tuple(tangent_inputs(program, marks_of_traced, marks_of_slopes))
+    traced, held, slopes = zip(*(split(program, v, kept) for v in (primals, tangents, marks)), strict=True)
+    if all(map(is_zero, traced[1])):
+        return bind(*primals), bind(*traced[0], *held[0], *map(ad.instantiate_zeros, slopes[1]))
+    inputs, directions, own = map(partial(tangent_inputs, program), traced, slopes)
     outputs, found = derivative_of_function(inputs, directions, program=program.pushforward(), marks=own)
-    of_found = tangents_among(program, everywhere(outputs, marks), own)
-    full = partial(in_full, own=of_found, kinds=tangent_kinds(program), given=primals, marks=marks)
-    return full(tangents_among(program, outputs, inputs)), full(tangents_among(program, found, directions))
+    whole = own, partial(tangents_among, program), tangent_kinds(program), primals, marks
+    return in_full(outputs, inputs, *whole), in_full(found, directions, *whole)
 
 
 def derivative_of_reverse(
     primals: Values, tangents: Values, *, program: JaxProgram, marks: AllMarks, wanted: AllMarks
 ) -> tuple[Values, Values]:
     bind = partial(reverse_p.bind, program=program, marks=marks, wanted=wanted)
-    parts = (split(program, v, len(program.kept)) for v in (primals, tangents, marks))
-    (traced, kept, cotangents), (of_traced, _, of_cotangents), (marks_of_traced, _, marks_of_cotangents) = parts
-    if all(map(is_zero, of_traced)):
-        return bind(*primals), bind(*traced, *kept, *map(ad.instantiate_zeros, of_cotangents))
-    inputs = gradient_inputs(program, traced, cotangents)
-    directions = gradient_inputs(program, of_traced, of_cotangents)
-    own = tuple(gradient_inputs(program, marks_of_traced, marks_of_cotangents))
+    traced, kept, cotangents = zip(
+        *(split(program, v, len(program.kept)) for v in (primals, tangents, marks)), strict=True
+    )
+    if all(map(is_zero, traced[1])):
+        return bind(*primals), bind(*traced[0], *kept[0], *map(ad.instantiate_zeros, cotangents[1]))
+    inputs, directions, own = map(partial(gradient_inputs, program), traced, cotangents)
     outputs, found = derivative_of_function(inputs, directions, program=program.pullback(), marks=own)
-    of_found = gradients_among(program, everywhere(outputs, marks), own)
-    full = partial(in_full, own=of_found, kinds=program.slope_kinds, given=primals, marks=marks)
-
-    def total(found: Values) -> list[Any]:
-        values = full(gradients_among(program, found, inputs if found is outputs else directions))
-        return [summed(v, every(marks), axes) for v, axes in zip(values, wanted, strict=True)]
-
-    return total(outputs), total(found)
+    whole = own, partial(gradients_among, program), program.slope_kinds, primals, marks
+    each = in_full(outputs, inputs, *whole), in_full(found, directions, *whole)
+    values, slopes = ([summed(v, every(marks), m) for v, m in zip(g, wanted, strict=True)] for g in each)
+    return values, slopes
 
 
 # -- transposes ----------------------------------------------------------------------------------------------
@@ -277,7 +271,7 @@ def transpose_of_tangent(
     (traced, held, slopes), (of_traced, of_held, of_slopes) = (split(program, v, kept) for v in (given, marks))
     before = [None] * (len(traced) + kept)
     if all(map(is_zero, cotangents)):
-        return [*before, *transposed(slopes, [zero_of(s) for s in slopes])]
+        return [*before, *map(zero_of, slopes)]
     if len(held) < len(program.kept):
         found = forward_p.bind(*traced, program=program, marks=tuple(of_traced))
         held = program.kept_of(found[: len(program.outputs)], found[len(program.outputs) :])
@@ -295,7 +289,7 @@ def transpose_of_reverse(
     (traced, kept, seeds), (of_traced, of_kept, of_seeds) = (split(program, v, count) for v in (given, marks))
     before = [None] * (len(traced) + len(kept))
     if all(map(is_zero, cotangents)):
-        return [*before, *transposed(seeds, [zero_of(s) for s in seeds])]
+        return [*before, *map(zero_of, seeds)]
     values = (*traced, *kept, *map(ad.instantiate_zeros, cotangents))
     own = (*of_traced, *of_kept, *wanted)
     found = tangent_p.bind(*values, program=program, marks=own, kept=count, is_held=True)
@@ -303,8 +297,9 @@ def transpose_of_reverse(
     return [*before, *transposed(seeds, whole)]
 
 
-def zero_of(linear: Any) -> Any:
-    return ad.Zero(linear.aval.to_tangent_aval()) if ad.is_undefined_primal(linear) else None
+def zero_of(given: Any) -> Any:
+    """The zero of a linear operand, None for another."""
+    return ad.Zero(given.aval.to_tangent_aval()) if ad.is_undefined_primal(given) else None
 
 
 # -- what is left out ----------------------------------------------------------------------------------------

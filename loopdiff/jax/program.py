@@ -40,7 +40,6 @@ from loopdiff.specialize.programs import batch_of, pullback_of, pushforward_of
 from loopdiff.specialize.specialization import Specialization
 
 T = TypeVar("T")
-Arrays = Mapping[str, Any]
 
 
 class JaxProgram:
@@ -205,9 +204,8 @@ class JaxProgram:
 
         def make() -> JaxProgram:
             spec = pushforward_of(self.spec, self.base.spec.wrt)
-            tangents = tail_names(spec.normal.params[len(self.ls.params) :], self.ls.params, "_tan")
-            shapes = {t: self.dims[n] for n, t in tangents.items() if n in self.dims}
-            pure = (*self.pure, *(t for n, t in tangents.items() if n in self.pure))
+            shapes = {t: self.dims[n] for n, t in self.tangents.items() if n in self.dims}
+            pure = (*self.pure, *(t for n, t in self.tangents.items() if n in self.pure))
             return JaxProgram(spec, self.statics, {**self.dims, **shapes}, pure)
 
         return self.once("pushforward", make)
@@ -233,7 +231,8 @@ class JaxProgram:
     @cached_property
     def tangents(self) -> dict[str, str]:
         """The parameter of `pushforward` for the tangent of each argument that has one."""
-        return tail_names(self.pushforward().ls.params[len(self.ls.params) :], self.ls.params, "_tan")
+        params = pushforward_of(self.spec, self.base.spec.wrt).normal.params
+        return tail_names(params[len(self.ls.params) :], self.ls.params, "_tan")
 
     # -- the function and its forward sweep ------------------------------------------------------------------
     @cached_property

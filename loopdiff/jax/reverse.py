@@ -40,18 +40,18 @@ class ReversePlan:
         self.scalars = [s.name for s in self.normal.scalars if s.name in run.spec.wrt]
         for name in self.scalars:
             self.wiring.result(scalar_port(f"slope {name}", scalar_kind(self.normal.scalar(name))))
+        touched, needed = written_arrays(self.ls.body), needed_arrays(self.ls)
         for name in self.ls.params:
-            self.wire(name)
+            self.wire(name, is_written=name in touched, is_needed=name in needed)
         code = LoopCode(
             run.spec, run.spec.of_wrt(f"reverse {run.label}"), self.ls, lambda: run.units.reverse, self.ls
         )  # fmt: skip
         self.call = ForeignCall(self.wiring, code, range(len(self.scalars)), statics)
 
-    def wire(self, name: str) -> None:
+    def wire(self, name: str, *, is_written: bool, is_needed: bool) -> None:
         """Arguments are passed on even where only their shapes matter."""
         ls, arguments = self.ls, self.normal.params
         port = port_of(declaration(ls, name))
-        written = written_arrays(ls.body)
         if name in self.buffers:
             argument = self.buffers[name]
             if argument in self.written:
@@ -61,12 +61,12 @@ class ReversePlan:
         elif not ls.has_array(name):
             self.wiring.read(port)
         elif name in self.run.seed_names:
-            (self.wiring.update if name in written else self.wiring.read)(port)
-        elif name not in needed_arrays(ls) and name not in arguments:
+            (self.wiring.update if is_written else self.wiring.read)(port)
+        elif not is_needed and name not in arguments:
             self.wiring.skip(port)
         elif ls.array(name).role == "adjoint" or (name not in arguments and name not in self.kept):
             self.wiring.write(port, is_zeroed=False)
-        elif name in written:
+        elif is_written:
             self.wiring.update(port)
         else:
             self.wiring.read(port)

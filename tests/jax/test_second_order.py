@@ -50,6 +50,13 @@ def weighted(function: Callable[..., Any]) -> Callable[..., Any]:
     return loss
 
 
+def check_blocks(found: Any, expected: Any) -> None:
+    """Compare Hessians, which have a block for each pair of arguments."""
+    for row, right in zip(found, expected, strict=True):
+        for block, value in zip(row, right, strict=True):
+            np.testing.assert_allclose(block, value, rtol=1e-10, atol=1e-12)
+
+
 def test_one_number_and_arrays_in_place() -> None:
     """The pullback returns a tuple of one number."""
 
@@ -65,18 +72,14 @@ def test_one_number_and_arrays_in_place() -> None:
     x, k = POINT[0], 0.7
     found = jax.jacrev(jax.grad(lambda x, k: function(x, k)[0] ** 2, (0, 1)), (0, 1))(x, k)
     expected = jax.hessian(lambda x, k: jnp.sum(jnp.sin(k * x)) ** 2, (0, 1))(x, k)
-    for row, right in zip(found, expected, strict=True):
-        for block, value in zip(row, right, strict=True):
-            np.testing.assert_allclose(block, value, rtol=1e-10, atol=1e-12)
+    check_blocks(found, expected)
 
 
 def test_hessians_by_reverse_mode_alone() -> None:
     every = (0, 1, 2, 3)
     found = jax.jit(jax.jacrev(jax.grad(weighted(wrapped), every), every))(*POINT)
     expected = jax.hessian(weighted(twin), every)(*POINT)
-    for row, right in zip(found, expected, strict=True):
-        for block, value in zip(row, right, strict=True):
-            np.testing.assert_allclose(block, value, rtol=1e-10, atol=1e-12)
+    check_blocks(found, expected)
 
 
 def test_under_vmap() -> None:
@@ -138,9 +141,7 @@ def test_hessians_in_every_order_of_modes(order: str) -> None:
     every = (0, 1, 2, 3)
     found = jax.jit(outer(inner(weighted(wrapped), every), every))(*POINT)
     expected = jax.hessian(weighted(twin), every)(*POINT)
-    for row, right in zip(found, expected, strict=True):
-        for block, value in zip(row, right, strict=True):
-            np.testing.assert_allclose(block, value, rtol=1e-10, atol=1e-12)
+    check_blocks(found, expected)
 
 
 def test_by_custom_vjp_alone() -> None:
@@ -149,9 +150,7 @@ def test_by_custom_vjp_alone() -> None:
     every = (0, 1, 2, 3)
     found = jax.jit(jax.jacrev(jax.grad(weighted(plain), every), every))(*POINT)
     expected = jax.hessian(weighted(twin), every)(*POINT)
-    for row, right in zip(found, expected, strict=True):
-        for block, value in zip(row, right, strict=True):
-            np.testing.assert_allclose(block, value, rtol=1e-10, atol=1e-12)
+    check_blocks(found, expected)
     with pytest.raises(TypeError, match="custom_vjp"):
         jax.hessian(weighted(plain))(*POINT)
 
