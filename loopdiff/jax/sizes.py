@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NoReturn
 
 import jax
 import numpy as np
@@ -18,7 +18,7 @@ from loopdiff.ir.printer import print_expr
 from loopdiff.ir.types import BOOL, INT
 from loopdiff.ir.walk import expressions, returned_arrays, subexprs
 from loopdiff.jax.calls import scalar_kind
-from loopdiff.memory.arena import EXTENT_NAMES, Sizes, aligned_block, sizes_function
+from loopdiff.memory.arena import EXTENT_NAMES, Sizes, UnknownNumber, aligned_block, sizes_function
 
 Shape = tuple[int, ...]
 UNDECIDED = "InconclusiveDimensionOperation"  # in `jax.errors` since JAX 0.8
@@ -112,18 +112,15 @@ class Elements:
         raise ArgumentError(reject("LD352", message, NOWHERE, hint))
 
 
-class Traced:
+class Traced(UnknownNumber):
     """Stands for a number that is not known when tracing; using it as a size is an error that names it."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def refuse(self, *_: Any) -> Any:
+    def refuse(self) -> NoReturn:
         message = f"`{self.name}` decides how large an array is, and is traced"
         raise ArgumentError(reject("LD351", message, NOWHERE, "pass it as a Python int"))
-
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __floordiv__ = __rfloordiv__ = refuse
-    __mod__ = __neg__ = __index__ = __int__ = __lt__ = __gt__ = __le__ = __ge__ = refuse
 
 
 def refuse_shortage(run: ReverseRun, sizes: Sizes, values: Sequence[Any]) -> None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 
@@ -49,6 +49,20 @@ def sizes_function(
     named = [text.replace(".shape", "_shape") for text in (key, found)]
     known = lru_cache(SIZES_KEPT)(eval("lambda {}: {}".format(*named), dict(EXTENT_NAMES)))
     return eval(f"lambda {given}: known({key})", {"known": known})
+
+
+class UnknownNumber:
+    """Stands for an argument of a `sizes_function` that is not known yet: any use of it is refused, by `refuse`."""
+
+    def refuse(self) -> NoReturn:
+        """Raise the error that says whose number it is."""
+        raise NotImplementedError
+
+    def used(self, *_: Any) -> Any:
+        return self.refuse()
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __floordiv__ = __rfloordiv__ = used
+    __mod__ = __neg__ = __index__ = __int__ = __lt__ = __gt__ = __le__ = __ge__ = used
 
 
 def placed(extent: ir.Expr, places: Mapping[str, str]) -> ir.Expr:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import torch
@@ -22,6 +22,7 @@ from loopdiff.errors.codes import reject
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import tail_names
 from loopdiff.ir.types import ArrayType, ScalarType
+from loopdiff.memory.arena import UnknownNumber
 from loopdiff.specialize.programs import pullback_of, pushforward_of
 from loopdiff.specialize.results import is_floating
 from loopdiff.specialize.shortage import Needs
@@ -353,15 +354,12 @@ def kind_of_parameter(ls: ir.LoopSet, name: str) -> ScalarType | ArrayType:
     return found
 
 
-class Undecided:
+class Undecided(UnknownNumber):
     """Stands for a number that a tensor holds; using it as a size is an error."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def refuse(self, *_: Any) -> Any:
+    def refuse(self) -> NoReturn:
         message = f"`{self.name}` decides the size of what is returned, and is in a tensor"
         raise ArgumentError(reject("LD351", message, NOWHERE, "pass it as a Python int"))
-
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __floordiv__ = __rfloordiv__ = refuse
-    __mod__ = __neg__ = __index__ = __int__ = __lt__ = __gt__ = __le__ = __ge__ = refuse
