@@ -122,12 +122,7 @@ def pinv(a, rcond=None):
     m, n = max(a.shape[0], a.shape[1]), min(a.shape[0], a.shape[1])
     one = 1.0 * a[:0, :0]
     tall, q = np.zeros((m, n), dtype=one.dtype), np.zeros((m, n), dtype=one.dtype)
-    for i in range(a.shape[0]):
-        for j in range(a.shape[1]):
-            if a.shape[0] < a.shape[1]:
-                tall[j, i] = a[i, j]
-            else:
-                tall[i, j] = a[i, j]
+    place(a, tall, a.shape[0] < a.shape[1])
     r, inverse = np.zeros((n, n), dtype=one.dtype), np.eye(n, dtype=one.dtype)
     orthogonalize(tall, q, r)
     for i in range(n - 1, -1, -1):
@@ -140,10 +135,14 @@ def pinv(a, rcond=None):
     assert condition + 1.0 > condition, "np.linalg.pinv and lstsq take matrices of full rank"
     found = q @ inverse.T
     out = np.empty((a.shape[1], a.shape[0]), dtype=one.dtype)
-    for i in range(a.shape[1]):
-        for j in range(a.shape[0]):
-            if a.shape[0] < a.shape[1]:
-                out[i, j] = found[i, j]
-            else:
-                out[i, j] = found[j, i]
+    place(found, out, a.shape[0] >= a.shape[1])
     return out
+
+
+def place(a, out, is_turned):
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            if is_turned:
+                out[j, i] = a[i, j]
+            else:
+                out[i, j] = a[i, j]

@@ -38,9 +38,9 @@ from loopdiff.ir.walk import (
     written_arrays,
 )
 from loopdiff.mapping.grids import Grid
-from loopdiff.passes.loops.sum_registers import runs_all
 from loopdiff.schedule.gpu.grid_mapper import GridMapper, Mapped, perfect_nest
 from loopdiff.schedule.gpu.host_values import is_extent, is_on_host, names_made, names_used
+from loopdiff.schedule.gpu.split_sums import when_there
 from loopdiff.settings.requests import Requests
 
 Names = frozenset[str]
@@ -131,7 +131,7 @@ def ways(ls: ir.LoopSet, found: Candidate) -> Iterator[Apart]:
     sums = sums_only(nest)
     single: dict[ir.Access, tuple[str, ir.Expr]] = {}
     for name in (*found.grid.lists, *found.grid.copies):
-        runs = when_there(nest, sums.get(name, []))
+        runs = when_added_to(nest, sums.get(name, []))
         if runs is not None:
             single[sums[name][0]] = names.fresh(f"{name}_sum"), runs
     if single:
@@ -162,16 +162,13 @@ def sums_only(nest: ir.Loop) -> dict[str, list[ir.Access]]:
     return {name: targets for name, targets in found.items() if name not in others}
 
 
-def when_there(nest: ir.Loop, targets: list[ir.Access]) -> ir.Expr | None:
+def when_added_to(nest: ir.Loop, targets: list[ir.Access]) -> ir.Expr | None:
     """When a nest adds something to the one element that it adds to; None if there are others, or nobody knows."""
-    sites = [s for s in statements(nest.body) if isinstance(s.stmt, ir.Accumulate) and s.stmt.target in targets]
     inner = {p.index for p in loops_in((nest,))} | lets_in((nest,))
     parts = [e for t in targets for s in t.subscripts for e in subexprs(s)]
-    if len(sites) != 1 or sites[0].is_conditional:
-        return None
     if any(isinstance(e, ir.Load) or (isinstance(e, ir.Index | ir.Var) and e.name in inner) for e in parts):
         return None
-    return runs_all(nest, sites[0].loops)
+    return when_there(nest, targets[0]) if len(targets) == 1 else None
 
 
 def fixed_axes(nest: ir.Loop, targets: list[ir.Access]) -> dict[int, ir.Expr] | None:
