@@ -123,7 +123,7 @@ class Content:
             if derivable.identity is None:
                 raise UnstableError(derivable.innermost.__qualname__)
             yield derivable.identity
-        function = python_function(value) if derivable is None else derivable.innermost
+        function = self.written_out(value) if derivable is None else derivable.innermost
         if function is not None:
             yield from self.of_callee(function)
             return
@@ -138,6 +138,11 @@ class Content:
                 yield from self.of_value(item)
             return
         yield plain_text(value)
+
+    def written_out(self, value: Any) -> FunctionType | None:
+        """The function whose text a call of `value` runs; Numba has its own of NumPy's."""
+        is_numbas = not self.has_arguments and callable(value) and known_name(value)
+        return None if is_numbas else python_function(value)
 
     def of_callee(self, function: FunctionType) -> Iterator[str]:
         """What `of_function` gives for a function that may be called, and its defaults."""

@@ -94,8 +94,7 @@ ARRAYS: tuple[Construct, ...] = (
         "sinc, heaviside, nan_to_num, isclose, allclose, deg2rad, rad2deg",
         "y[0] = np.linalg.norm(A) + np.logaddexp(x, s).sum()\ny[:3] = np.cross(x[:3], y[:3])",
         "0.1",
-        "Norms of vectors, along an axis, and of matrices, but for those of singular values. Also nanprod, nanmax, "
-        "nanmin, nanvar and nanstd.",
+        "Norms of vectors, along an axis, and of matrices. Also nanprod, nanmax, nanmin, nanvar and nanstd.",
     ),
     Construct(
         "functions of scipy.special",
@@ -124,6 +123,16 @@ ARRAYS: tuple[Construct, ...] = (
         "of a column that depends on those before it does not exist: it is infinite, NaN, or what rounding makes it. "
         "`lstsq` and `pinv` take matrices of full rank (LD332) and no `rcond`; instead of singular values `lstsq` "
         "gives None.",
+    ),
+    Construct(
+        "np.linalg.eigh, eigvalsh, svd, svdvals, cond, matrix_rank",
+        "w, V = np.linalg.eigh(A[:3, :3])\nU, S, Vh = np.linalg.svd(A[:, :3], full_matrices=False)\n"
+        "y[:3] = V @ w * S / np.linalg.cond(A[:, :3])\ny[0] += np.linalg.norm(A, 'nuc')",
+        "0.1",
+        "Of one real matrix, by LAPACK, with its signs: SciPy has to be installed, and GPUs have none. `eigh` reads "
+        "the lower triangle, which alone has a derivative; a matrix that is not square takes `full_matrices=False`. "
+        "Derivatives are exact up to the fifth. Those of vectors do not exist where values are equal: they are "
+        "infinite or NaN. Values alone have theirs there as far as they are smooth, as in sums of all.",
     ),
     Construct("np.empty_like and friends", "t = np.ones_like(x)\ny[0] = t[n]", "0.1"),
     Construct(

@@ -38,8 +38,9 @@ class Sources:
     attributes: dict[tuple[int, str], tuple[Any, Any]] = field(default_factory=dict)
 
     def rule_of(self, value: Any) -> Rule | None:
-        """The rule of the function that `value` is, if it has one."""
-        return rule_for(value, self.rules)
+        """The rule of the function that `value` is, if it has one; those of this package are read after decoration."""
+        is_own = str(getattr(value, "__module__", "")).startswith("loopdiff.numpy_functions.")
+        return rule_for(value) if is_own else rule_for(value, self.rules)
 
     def of(self, function: FunctionType) -> SourceFunction:
         """The source of `function`. Raises UnsupportedLoopError (LD100, LD101, LD117)."""

@@ -26,6 +26,7 @@ from loopdiff.numpy_functions import (
     searching,
     sorting,
     special,
+    spectra,
     statistics,
     vectors,
 )
@@ -92,6 +93,11 @@ WRITTEN: dict[Callable[..., Any], FunctionType] = {
     np.linalg.qr: factors.qr,
     np.linalg.lstsq: factors.lstsq,
     np.linalg.pinv: factors.pinv,
+    np.linalg.eigh: spectra.eigh,
+    np.linalg.eigvalsh: spectra.eigvalsh,
+    np.linalg.svd: spectra.svd,
+    np.linalg.cond: spectra.cond,
+    np.linalg.matrix_rank: spectra.matrix_rank,
     np.vdot: vectors.vdot,
     np.cross: vectors.cross,
     np.kron: vectors.kron,
@@ -115,6 +121,7 @@ WRITTEN: dict[Callable[..., Any], FunctionType] = {
     np.isclose: elementwise.isclose,
     np.allclose: elementwise.allclose,
     **{getattr(np, n): running.trapezoid for n in ("trapezoid", "trapz") if hasattr(np, n)},
+    **{getattr(np.linalg, n): spectra.svdvals for n in ("svdvals",) if hasattr(np.linalg, n)},
 }
 METHODS = {n: getattr(np, n) for n in ("argsort", "cumsum", "cumprod", "repeat", "take")}  # of arrays
 # By the name in `scipy.special`, which is not imported.

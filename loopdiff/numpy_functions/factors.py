@@ -1,7 +1,7 @@
 """Factors of matrices and what follows from them, each found by loops whose numbers carry no derivative.
 
 A derivative follows from what defines the factors, not from how they were found: to what is found, zeros are added
-that change as the matrix does (`a - held(a)`), and formulas correct for such changes do the rest.
+that change as the matrix does (`a - without_derivative(a)`), and formulas correct for such changes do the rest.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def orthogonalize(a, q, r):
     """
     n = a.shape[1]
     r0 = np.zeros((n, n), dtype=a.dtype)
-    found = held(a)
+    found = without_derivative(a)
     b = a - found
     reflect(found, q, r0)
     for k in range(a.shape[0]):
@@ -55,7 +55,7 @@ def orthogonalize(a, q, r):
             q[k, i] /= low[i, i]
 
 
-def held(a):
+def without_derivative(a):
     """A copy of a matrix without its derivative."""
     out = np.empty(a.shape, dtype=a.dtype)
     for i in range(a.shape[0]):
@@ -122,7 +122,7 @@ def pinv(a, rcond=None):
     m, n = max(a.shape[0], a.shape[1]), min(a.shape[0], a.shape[1])
     one = 1.0 * a[:0, :0]
     tall, q = np.zeros((m, n), dtype=one.dtype), np.zeros((m, n), dtype=one.dtype)
-    place(a, tall, a.shape[0] < a.shape[1])
+    fill_turned(a, tall, a.shape[0] < a.shape[1])
     r, inverse = np.zeros((n, n), dtype=one.dtype), np.eye(n, dtype=one.dtype)
     orthogonalize(tall, q, r)
     for i in range(n - 1, -1, -1):
@@ -135,11 +135,11 @@ def pinv(a, rcond=None):
     assert condition + 1.0 > condition, "np.linalg.pinv and lstsq take matrices of full rank"
     found = q @ inverse.T
     out = np.empty((a.shape[1], a.shape[0]), dtype=one.dtype)
-    place(found, out, a.shape[0] >= a.shape[1])
+    fill_turned(found, out, a.shape[0] >= a.shape[1])
     return out
 
 
-def place(a, out, is_turned):
+def fill_turned(a, out, is_turned):
     for i in range(a.shape[0]):
         for j in range(a.shape[1]):
             if is_turned:

@@ -8,15 +8,20 @@ import numpy as np
 def norm(x, ord=None, axis=None, keepdims=False):
     """The root of the sum of squares; of vectors also the sum of magnitudes (1), the greatest and the least
     one (inf, -inf) and how many are not zero (0); of matrices the greatest and the least of such sums of columns
-    (1, -1) and of rows (inf, -inf)."""
+    (1, -1) and of rows (inf, -inf), and of singular values (2, -2), or their sum ("nuc")."""
     if ord is None:
         return root_of_squares(x, axis, keepdims)
     if isinstance(ord, str):
-        assert ord == "fro" and x.ndim == 2, "np.linalg.norm has no norms of singular values here"  # noqa: PT018
+        assert x.ndim == 2, "np.linalg.norm takes 'fro' and 'nuc' of matrices"
+        if ord == "nuc":
+            return as_matrix(np.linalg.svd(x, compute_uv=False).sum(), keepdims)
+        assert ord == "fro", "Invalid norm order for matrices."
         return root_of_squares(x, axis, keepdims)
     if isinstance(axis, tuple) or (axis is None and x.ndim > 1):
         assert axis is None or len(axis) == 2, "np.linalg.norm of more than two axes has no `ord`"
         assert x.ndim == 2, "np.linalg.norm of matrices in an array is Frobenius'"
+        if ord == 2 or ord == -2:
+            return as_matrix(np.linalg.svd(x, compute_uv=False)[0 if ord == 2 else -1], keepdims)
         is_turned = False if axis is None else axis[0] % 2 == 1
         return norm_of_matrix(np.abs(x.T) if is_turned else np.abs(x), ord, keepdims)
     if ord == 2:
@@ -35,7 +40,7 @@ def norm(x, ord=None, axis=None, keepdims=False):
 def norm_of_matrix(sizes, ord, keepdims):
     """The greatest or the least of the sums of columns, or of rows."""
     is_sum = ord == 1 or ord == -1 or ord == np.inf or ord == -np.inf
-    assert is_sum, "np.linalg.norm has no norms of singular values here"
+    assert is_sum, "Invalid norm order for matrices."
     if ord == 1:
         return (1.0 * sizes).sum(axis=0, keepdims=True).max(keepdims=keepdims)
     if ord == -1:
@@ -43,6 +48,10 @@ def norm_of_matrix(sizes, ord, keepdims):
     if ord == np.inf:
         return (1.0 * sizes).sum(axis=1, keepdims=True).max(keepdims=keepdims)
     return (1.0 * sizes).sum(axis=1, keepdims=True).min(keepdims=keepdims)
+
+
+def as_matrix(x, keepdims):
+    return np.array([[x]]) if keepdims else x
 
 
 def root_of_squares(x, axis, keepdims):

@@ -133,7 +133,34 @@ def leverage_oracle(xp, A, y):
     return {"result": xp.sum(rest * rest) + A[0] @ inverse @ A[0] * x[0] / (A.shape[0] - A.shape[1])}
 
 
+# Best rotation of points onto others (Kabsch 1976), and the axes of their spread.
+def ruled_superposed(P, Q):
+    u, s, vh = np.linalg.svd(P.T @ Q)
+    w, axes = np.linalg.eigh(Q.T @ Q)
+    moved = P @ u @ vh
+    spread = 0.0
+    for k in range(w.shape[0]):
+        for i in range(P.shape[0]):
+            spread += (moved[i] @ axes[:, k]) ** 2 / (1.0 + w[k])
+    return spread + s.sum()
+
+
+def superposed_oracle(xp, P, Q):
+    u, s, vh = xp.linalg.svd(P.T @ Q)
+    moved = P @ u @ vh
+    return {"result": xp.sum(moved * xp.linalg.solve(Q.T @ Q + xp.eye(Q.shape[1]), moved.T).T) + xp.sum(s)}
+
+
 ENTRIES = (
+    Entry(
+        name="ruled_superposed",
+        function=ruled_superposed,
+        make=lambda r, n=7, k=3: dict(P=r.random((n, k)), Q=r.random((n, k))),
+        wrt=("P", "Q"),
+        oracle=superposed_oracle,
+        is_twin=True,
+        constructs=("np.linalg.eigh, eigvalsh, svd, svdvals, cond, matrix_rank",),
+    ),
     Entry(
         name="leverage",
         function=leverage,

@@ -305,6 +305,13 @@ def factors_and_least_squares(A, x):
     return q, np.diag(r), z, np.linalg.pinv(A)
 
 
+@shows("np.linalg.eigh, eigvalsh, svd, svdvals, cond, matrix_rank", matrix(4, 3), vector(3))
+def spectra_of_matrices(A, x):
+    w, V = np.linalg.eigh(A.T @ A)
+    u, s, vh = np.linalg.svd(A, full_matrices=False)
+    return w, (V * w) @ V.T @ x, (u * s) @ vh @ x, np.linalg.cond(A), np.linalg.matrix_rank(A), np.linalg.norm(A, 2)
+
+
 @shows("np.sort, argsort, median, quantile, percentile, histogram, bincount, digitize", vector(7), matrix(3, 4), 4)
 def numbers_in_order(x, A, n):
     places = np.argsort(x)
