@@ -382,3 +382,28 @@ def scalar_ufunc(self: Number, ufunc: Any, how: str, *inputs: Any, out: Any = No
 
 
 Number.__array_ufunc__ = scalar_ufunc
+
+
+def objects(value: Any) -> Any:
+    """A value, or what is in a list or tuple of values, with arrays of objects for the arrays of numbers."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(objects(v) for v in value)
+    return plain(value)
+
+
+def has_numbers(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(has_numbers(v) for v in value)
+    return isinstance(value, (Number, Array))
+
+
+def array(value: Any, dtype: Any = None) -> Any:
+    if has_numbers(value) or (dtype is not None and is_floating(dtype)):
+        return wrapped(np.array(objects(value), dtype=object))
+    result = np.array(value, dtype)
+    return wrapped(result.astype(object)) if result.dtype == np.float64 else result
+
+
+def floats_of(array_: Any) -> np.ndarray:
+    """The floats below the numbers of an array."""
+    return np.asarray(elementwise(primal, np.asarray(plain(array_), dtype=object)), dtype=float)

@@ -21,6 +21,9 @@ np.linspace(0.0, s, L) | np.linspace(-1.0, 1.0, L) * v | np.arange(L) * v | np.a
 np.diag(P) | np.diagonal(P) * v | np.diag(P @ Q)
 np.linalg.solve(3.0 * np.eye(L) + 0.2 * P, v) | np.linalg.solve(P @ P.T + np.eye(L), v)
 np.linalg.inv(np.eye(L) + P @ P.T) @ v | np.linalg.inv(3.0 * np.identity(L) + 0.2 * P) @ v
+np.linalg.eigvalsh(P + P.T) | np.linalg.eigh(P @ P.T)[0] * v | np.linalg.eigh(P + P.T)[1] @ v
+np.linalg.svd(P, compute_uv=False) | np.linalg.svd(P)[0][:, 0] * s | np.linalg.svd(P + np.eye(L))[2] @ v
+np.linalg.lstsq(3.0 * np.eye(L) + 0.2 * P, v, rcond=None)[0] | np.linalg.pinv(np.eye(L) + P @ P.T) @ v
 np.linalg.norm(P, axis=1) | np.linalg.norm(np.stack((v, w)), axis=0) | v / (1.0 + np.linalg.norm(w))
 np.einsum("ij,j->i", P, v) | np.einsum("ij,i->j", P, v) | np.einsum("ij,ij->i", P, Q) | np.einsum("i,i->i", v, w)
 np.logaddexp(v, w) | np.sinc(v) | np.heaviside(v, 0.5) * w | np.nan_to_num(v) | np.deg2rad(v) | np.hypot(v, w + 2.0)
@@ -46,6 +49,8 @@ np.diag(v) | np.diag(np.diag(P)) | np.outer(v, w) | np.outer(v, v) + np.identity
 np.linalg.inv(3.0 * np.eye(L) + 0.2 * P) | np.linalg.inv(np.eye(L) + P @ P.T)
 np.linalg.solve(3.0 * np.eye(L) + 0.2 * P, Q) | np.linalg.solve(np.eye(L) + P @ P.T, Q.T)
 np.linalg.cholesky(P @ P.T + np.eye(L)) | np.linalg.matrix_power(0.5 * P, 2) | np.linalg.matrix_power(0.4 * P, 3)
+np.linalg.qr(2.0 * np.eye(L) + 0.3 * P)[0] | np.linalg.qr(2.0 * np.eye(L) + 0.3 * P)[1] | np.linalg.qr(P, mode="r")
+np.linalg.pinv(3.0 * np.eye(L) + 0.2 * P) | np.linalg.eigh(P + P.T)[1] | np.linalg.svd(P)[0] @ np.linalg.svd(P)[2]
 np.tri(L) * P | np.triu(P) | np.tril(P, -1) | np.triu(P, 1) + np.tril(Q)
 np.rot90(P) | np.fliplr(P) | np.flipud(P) | np.flip(P, 0) | np.transpose(P)
 np.roll(P, 1, axis=0) | np.roll(P, -1, axis=1)
@@ -62,6 +67,9 @@ P / (1.0 + np.linalg.norm(P)) | P - P.mean(axis=0) | P / (0.5 + np.linalg.norm(Q
 NUMBERS = """
 np.linalg.norm(v) | np.linalg.norm(P) | np.linalg.norm(v - w) | np.linalg.norm(v, 1)
 np.linalg.det(np.eye(L) + 0.3 * P) | np.linalg.slogdet(P @ P.T + np.eye(L))[1]
+np.linalg.norm(P, "nuc") | np.linalg.norm(P, 2) | np.linalg.norm(P, -2) | np.linalg.cond(3.0 * np.eye(L) + 0.2 * P)
+np.linalg.svd(P)[1][0] | np.linalg.eigvalsh(P @ P.T)[-1] | np.linalg.matrix_rank(P) * s
+np.linalg.cond(np.eye(L) + P @ P.T, 1)
 np.trapezoid(v) | np.trapezoid(v, dx=0.1) | np.trapezoid(v, np.cumsum(w * w + 0.1))
 np.interp(0.7, np.cumsum(w * w + 0.1), v) | np.interp(abs(s), np.cumsum(w * w + 0.1), v)
 np.median(v) | np.ptp(v) | np.average(v, weights=w * w + 0.1) | np.average(v)

@@ -1,5 +1,4 @@
-"""NumPy's functions of arrays of numbers with derivatives: NumPy's own where they move or add, and by elimination where
-LAPACK has no numbers but floats."""
+"""NumPy's functions of arrays of numbers with derivatives: NumPy's own where they move or add."""
 
 from __future__ import annotations
 
@@ -12,27 +11,31 @@ from typing import Any
 import numpy as np
 
 from . import numbers
-from .arrays import MATH, NUMPY, Array, chosen, elementwise, full, is_floating, plain, reduced, to_float, total, wrapped
-from .numbers import Number, Undecided, compare, primal
+from .arrays import (
+    MATH,
+    NUMPY,
+    Array,
+    array,
+    chosen,
+    elementwise,
+    floats_of,
+    full,
+    has_numbers,
+    objects,
+    plain,
+    reduced,
+    to_float,
+    total,
+    wrapped,
+)
+from .linalg import LINALG
+from .numbers import Undecided, compare, primal
 from .structures import RECORDS
 
 MOVING = """
 diag diagonal flip flipud fliplr rot90 roll repeat tile concatenate stack hstack vstack column_stack triu tril
 diff ediff1d cumsum cumprod convolve trapezoid kron cross vander tensordot squeeze ravel swapaxes
 """
-
-
-def objects(value: Any) -> Any:
-    """A value, or what is in a list or tuple of values, with arrays of objects for the arrays of numbers."""
-    if isinstance(value, (list, tuple)):
-        return type(value)(objects(v) for v in value)
-    return plain(value)
-
-
-def has_numbers(value: Any) -> bool:
-    if isinstance(value, (list, tuple)):
-        return any(has_numbers(v) for v in value)
-    return isinstance(value, (Number, Array))
 
 
 def moving(name: str) -> Callable[..., Any]:
@@ -59,13 +62,6 @@ def made(name: str) -> Callable[..., Any]:
     return apply
 
 
-def array(value: Any, dtype: Any = None) -> Any:
-    if has_numbers(value) or (dtype is not None and is_floating(dtype)):
-        return wrapped(np.array(objects(value), dtype=object))
-    result = np.array(value, dtype)
-    return wrapped(result.astype(object)) if result.dtype == np.float64 else result
-
-
 def asarray(value: Any, dtype: Any = None) -> Any:
     return value if isinstance(value, Array) else array(value, dtype)
 
@@ -73,11 +69,6 @@ def asarray(value: Any, dtype: Any = None) -> Any:
 def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True) -> Any:
     step = (stop - start) / (num - 1 if endpoint else num) if num > 1 else 0.0
     return array([start + k * step for k in range(num)])
-
-
-def floats_of(array_: Any) -> np.ndarray:
-    """The floats below the numbers of an array."""
-    return np.asarray(elementwise(primal, np.asarray(plain(array_), dtype=object)), dtype=float)
 
 
 def far_apart(values: Any) -> None:
@@ -190,95 +181,6 @@ def cov(a: Any) -> Any:
     return distance @ distance.T / (a.shape[1] - 1.0)
 
 
-def norm(a: Any, order: Any = None, axis: Any = None, keepdims: bool = False, ord: Any = None) -> Any:
-    order = ord if order is None else order
-    if order in (None, 2, "fro") and not (order == 2 and a.ndim == 2 and axis is None):
-        return np.sqrt((a * a).sum(axis=axis, keepdims=keepdims))
-    if a.ndim == 2 and axis is None:
-        raise Undecided(f"norm of a matrix by {order}")
-    if order == 1:
-        return abs(a).sum(axis=axis, keepdims=keepdims)
-    if order in (np.inf, -np.inf):
-        return abs(a).max(axis=axis, keepdims=keepdims) if order > 0 else abs(a).min(axis=axis, keepdims=keepdims)
-    if order == 0:
-        return (a != 0.0).sum(axis=axis, keepdims=keepdims) * 1.0
-    raise Undecided(f"norm by {order}")
-
-
-def eliminated(a: Any, b: Any) -> tuple[Any, Any]:
-    """The solution of `a @ x = b` and the determinant of `a`, by elimination with pivots by size."""
-    a, b = np.asarray(plain(a), dtype=object).copy(), np.asarray(plain(b), dtype=object).copy()
-    determinant: Any = 1.0
-    for k in range(len(a)):
-        pivot = k + int(np.argmax(np.abs(floats_of(a[k:, k]))))
-        if pivot != k:
-            a[[k, pivot]], b[[k, pivot]] = a[[pivot, k]], b[[pivot, k]]
-            determinant = -determinant
-        if abs(primal(a[k, k])) < 1e-6:
-            raise Undecided("a matrix that is nearly singular")
-        determinant = determinant * a[k, k]
-        for i in range(k + 1, len(a)):
-            factor = a[i, k] / a[k, k]
-            a[i], b[i] = a[i] - factor * a[k], b[i] - factor * b[k]
-    for k in reversed(range(len(a))):
-        for j in range(k + 1, len(a)):
-            b[k] = b[k] - a[k, j] * b[j]
-        b[k] = b[k] / a[k, k]
-    return b, determinant
-
-
-def stacked(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of matrices, also of stacks of them."""
-
-    def apply(a: Any, *others: Any) -> Any:
-        if a.ndim == 2:
-            return function(a, *others)
-        return array([apply(one, *(o[i] for o in others)) for i, one in enumerate(a)])
-
-    return apply
-
-
-@stacked
-def solve(a: Any, b: Any) -> Any:
-    return wrapped(eliminated(a, b)[0])
-
-
-@stacked
-def inverse(a: Any) -> Any:
-    return wrapped(eliminated(a, np.eye(len(a)))[0])
-
-
-@stacked
-def determinant(a: Any) -> Any:
-    return eliminated(a, np.eye(len(a)))[1]
-
-
-def slogdet(a: Any) -> Any:
-    value = determinant(a)
-    return float(np.sign(primal(value))), numbers.log(abs(value))
-
-
-@stacked
-def cholesky(a: Any) -> Any:
-    n = len(a)
-    lower = np.zeros((n, n)).astype(object)
-    for i in range(n):
-        for j in range(i + 1):
-            rest = a[i, j] - total([lower[i, k] * lower[j, k] for k in range(j)])
-            if i == j and primal(rest) < 1e-3:
-                raise Undecided("a matrix that is hardly positive definite")
-            lower[i, j] = numbers.sqrt(rest) if i == j else rest / lower[j, j]
-    return wrapped(lower)
-
-
-@stacked
-def matrix_power(a: Any, n: int) -> Any:
-    result = array(np.eye(len(a)))
-    for _ in range(abs(n)):
-        result = result @ a
-    return inverse(result) if n < 0 else result
-
-
 def polyval(p: Any, x: Any) -> Any:
     result: Any = 0.0
     for coefficient in p:
@@ -313,15 +215,6 @@ def by_element(function: Callable[..., Any]) -> Callable[..., Any]:
     return apply
 
 
-LINALG = {
-    "solve": solve,
-    "inv": inverse,
-    "det": determinant,
-    "slogdet": slogdet,
-    "cholesky": cholesky,
-    "matrix_power": matrix_power,
-    "norm": norm,
-}
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{name: moving(name) for name in MOVING.split()},
     **{name: made(name) for name in ("eye", "identity", "tri", "arange")},

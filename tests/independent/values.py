@@ -114,6 +114,15 @@ np.multiply.reduce(X) | np.logical_and.reduce(X < 1.0) | np.arange(0.0, 1.0, 0.1
 np.arange(s) | np.arange(5, 0, -2) | np.arange(2, 9, 3, float) | X @ [1.0, s, 2.0, 0.5, 1.0] | X * [1, 2, 3, 4, 5]
 [s, 1.0, 2.0] @ X | X[[0, 2]] | np.cumsum([s, 1.0, 2.0]) | sp.expit(30.0 * X) | sp.log_expit(X * 900.0)
 sp.logit(X * X / 3.0) | sp.xlogy(X - X, X) | sp.xlogy(X * X, X * X) | sp.xlog1py(X - X, X - 1.0) | sp.entr(X)
+np.linalg.qr(X)[0] | np.linalg.qr(X)[1] | np.linalg.qr(X, "r") | np.linalg.pinv(X) | np.linalg.svd(X)[0]
+np.linalg.svd(X)[1] | np.linalg.svd(X, False)[0] | np.linalg.svd(X, full_matrices=False)[2]
+np.linalg.svd(X, compute_uv=False) | np.linalg.svd(X, False, False) | np.linalg.eigh(X)[0] | np.linalg.eigh(X)[1]
+np.linalg.eigh(X @ X.T)[1]
+np.linalg.cond(X) | np.linalg.eigvalsh(X, UPLO="U") | np.linalg.eigvalsh(X)
+np.linalg.norm(X, 2) | np.linalg.norm(X, -2, axis=(1, 0)) | np.linalg.norm(X, "nuc")
+np.linalg.norm(X, "nuc", keepdims=True) | np.linalg.norm(X, 2, (0, 1), True)
+np.linalg.cond(X, 1) | np.linalg.cond(X, -2) | np.linalg.matrix_rank(X) | np.linalg.matrix_rank(X, s)
+np.linalg.matrix_rank(X[:2], rtol=0.9) | np.linalg.lstsq(X, X[:, 0], None)[0] | np.linalg.lstsq(X, X)[1]
 sp.rel_entr(X, X * X) | sp.kl_div(X * X, X + 1.0) | sp.logsumexp(X * 900.0)
 """
 VIEWS = [f"np.{name}(X)" for name in WHOLE.split()] + [
