@@ -488,4 +488,7 @@ def parse_body_of_refused(state: State, node: ast.For) -> None:
     """Look through the body of a loop that cannot be translated, for further rejections."""
     with state.block():
         state.forget(node.target)
+        state.loops.append(LoopState())  # for jumps
         parse_block(state, node.body)
+        state.loops.pop()
+        state.is_dead = False
