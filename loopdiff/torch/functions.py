@@ -1,6 +1,7 @@
 """Programs as functions of autograd, in the form that PyTorch's transforms can compose.
 
-Batches of `vmap` are part of what is called: one node for all elements, whichever order the transforms come in.
+Batches of `vmap` are part of what is called: one node for all elements, whichever order the transforms come in. They
+run as loops of the LoopSet (`together`), or one element after the other.
 """
 
 from __future__ import annotations
@@ -21,17 +22,18 @@ from loopdiff.specialize.specialization import Specialization
 from loopdiff.torch.program import PulledProgram, TensorProgram, Undecided, kind_of_parameter
 from loopdiff.torch.sweeps import Shape
 from loopdiff.torch.tensors import PLAIN, numpy_of, stacked
+from loopdiff.torch.together import Elements, Level, outputs_together
 
 Tensors = Sequence[torch.Tensor]
 PROGRAMS: dict[str, TensorProgram] = {}  # by name: a graph may be run as long as the process is there
-Level = tuple[int, tuple[bool, ...]]  # the size of a batch, and which tensors have an axis for it
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramCall:
     """What is called: `program`, of tensors for its parameters but for the `constants`, by position.
 
-    `batch`: tensors have an axis for each level that says so, the outermost level first; outputs have all axes.
+    `batch`: tensors have an axis for each level that says so, the outermost level first; outputs have all axes, but for
+    those over which a gradient is summed.
     """
 
     program: TensorProgram
@@ -40,13 +42,13 @@ class ProgramCall:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        return tuple(size for size, _ in self.batch)
+        return tuple(level.size for level in self.batch)
 
-    def in_order(self, given: Sequence[Any]) -> list[Any]:
-        """A value for each parameter, of those for tensors."""
+    def in_order(self, given: Sequence[Any], constant: Any = None) -> list[Any]:
+        """A value for each parameter, of those for tensors; for others the constants, or what is `constant`."""
         found = list(given)
         for position, value in self.constants:
-            found.insert(position, value)
+            found.insert(position, value if constant is None else constant)
         return found
 
     # -- running ---------------------------------------------------------------------------------------------
@@ -64,9 +66,33 @@ class ProgramCall:
         if not prod(self.sizes):
             shapes, dtypes = self.shapes([a.shape for a in arrays]), program.dtypes
             return tuple(torch.zeros(s, dtype=d) for s, d in zip(shapes, dtypes, strict=True))
+        masks = self.in_order([self.mask(k) for k in range(len(arrays))], (False,) * len(self.batch))
+        together = outputs_together(program, Elements(self.batch, tuple(masks)), self.in_order(arrays))
+        if together is not None:
+            pairs = zip(together, program.dtypes, strict=True)
+            return tuple(torch.from_numpy(np.asarray(value)).to(dtype) for value, dtype in pairs)
         each = list(self.each(arrays))
-        parts = zip(*each, strict=True)
-        return tuple(stacked(part, kind, self.sizes) for part, kind in zip(parts, program.kinds, strict=True))
+        parts = [
+            stacked(part, kind, self.sizes) for part, kind in zip(zip(*each, strict=True), program.kinds, strict=True)
+        ]
+        return tuple(self.summed(k, part) for k, part in enumerate(parts))
+
+    def mask(self, number: int) -> tuple[bool, ...]:
+        """Which levels the tensor of that number has an axis for."""
+        return tuple(level.mask[number] for level in self.batch)
+
+    def summed_levels(self, place: int) -> list[int]:
+        """The levels that an output has no axis for: a gradient is summed over them."""
+        name = self.program.gradient_of(place)
+        if name is None:
+            return []
+        mask = self.mask(self.names.index(name)) if name in self.names else (False,) * len(self.batch)
+        return [k for k, level in enumerate(self.batch) if level.is_summed and not mask[k]]
+
+    def summed(self, place: int, tensor: torch.Tensor) -> torch.Tensor:
+        """An output with all axes, summed over those that it has not."""
+        levels = self.summed_levels(place)
+        return tensor.sum(levels, dtype=tensor.dtype) if levels else tensor
 
     def each(self, arrays: Sequence[np.ndarray]) -> Iterator[list[Any]]:
         """The outputs of each element of the batch. Where these differ in cotangents alone, the forward sweep runs
@@ -75,7 +101,7 @@ class ProgramCall:
         if isinstance(program, PulledProgram):
             width = len(program.inner.params)
         count = width - sum(k < width for k, _ in self.constants)
-        is_one_point = bool(width) and not any(any(mask[:count]) for _, mask in self.batch)
+        is_one_point = bool(width) and not any(any(level.mask[:count]) for level in self.batch)
         kept: Any = None
         for place in np.ndindex(*self.sizes):
             values = program.values_of(self.in_order([self.element(a, k, place) for k, a in enumerate(arrays)]))
@@ -88,7 +114,7 @@ class ProgramCall:
 
     def element(self, array: np.ndarray, number: int, place: tuple[int, ...]) -> Any:
         """What the tensor of that number has for one element of the batch."""
-        at = tuple(i for i, (_, mask) in zip(place, self.batch, strict=True) if mask[number])
+        at = tuple(i for i, is_mapped in zip(place, self.mask(number), strict=True) if is_mapped)
         return array[at] if at else array
 
     def shapes(self, shapes: Sequence[Sequence[int]]) -> list[Shape]:
@@ -97,17 +123,22 @@ class ProgramCall:
         known = [
             s if self.program.ls.has_array(n) else Undecided(n) for n, s in zip(self.names, given, strict=True)
         ]  # fmt: skip
-        return [(*self.sizes, *shape) for shape in self.program.shapes(self.in_order(known))]
+        found = self.program.shapes(self.in_order(known))
+        axes = [[n for j, n in enumerate(self.sizes) if j not in self.summed_levels(k)] for k in range(len(found))]
+        return [(*own, *shape) for own, shape in zip(axes, found, strict=True)]
 
     def bare(self, position: int, shape: Sequence[int]) -> Shape:
         """The shape of one element of a tensor."""
-        return tuple(shape)[sum(mask[position] for _, mask in self.batch) :]
+        return tuple(shape)[sum(self.mask(position)) :]
 
     # -- derivatives -----------------------------------------------------------------------------------------
     def pulled(self) -> ProgramCall:
         program = self.program.pulled
-        more = len(program.params) - len(self.program.params)
-        batch = tuple((size, (*mask, *(True,) * more)) for size, mask in self.batch)
+        missing = [self.summed_levels(self.program.floating[k]) for k in program.places]
+        batch = tuple(
+            Level(level.size, (*level.mask, *(k not in levels for levels in missing)), is_summed=True)
+            for k, level in enumerate(self.batch)
+        )
         return ProgramCall(program, self.constants, batch)
 
     def gradients(self, tensors: Tensors, cotangents: Sequence[Any]) -> list[torch.Tensor | None]:
@@ -122,12 +153,22 @@ class ProgramCall:
             if not where:
                 out.append(None)
                 continue
-            gradient = found[k] if where == "shown" else floating[k]
-            axes = [level for level, (_, mask) in enumerate(self.batch) if not mask[number]]
-            gradient = gradient.sum(axes) if axes else gradient
+            gradient = found[k] if where == "shown" else self.by_shared(number, k, floating[k])
             dtype = tensors[number].dtype
             out.append(gradient if gradient.dtype == dtype else gradient.to(dtype))
         return out
+
+    def by_shared(self, number: int, place: int, cotangent: torch.Tensor) -> torch.Tensor:
+        """The gradient of a tensor that is the cotangent of an output: over levels of the output alone it is summed,
+        over levels of the tensor alone it is the same."""
+        missing, mask = self.summed_levels(self.program.floating[place]), self.mask(number)
+        own = [k for k in range(len(self.batch)) if k not in missing]
+        axes = [axis for axis, k in enumerate(own) if not mask[k]]
+        found = cotangent.sum(axes) if axes else cotangent
+        for axis, k in enumerate(k for k, is_mapped in enumerate(mask) if is_mapped):
+            if k in missing:
+                found = found.unsqueeze(axis).expand(*found.shape[:axis], self.sizes[k], *found.shape[axis:])
+        return found
 
     def tangents(self, tensors: Tensors, directions: Sequence[torch.Tensor | None]) -> list[torch.Tensor | None]:
         """Tangents of the outputs, which autograd may differentiate; None of integers."""
@@ -141,7 +182,9 @@ class ProgramCall:
             along = directions[where[name]]
             given.append(torch.zeros_like(tensors[where[name]]) if along is None else along)
             masks.append(where[name])
-        batch = tuple((size, (*mask, *(mask[k] for k in masks))) for size, mask in self.batch)
+        batch = tuple(
+            Level(level.size, (*level.mask, *(level.mask[k] for k in masks)), level.is_summed) for level in self.batch
+        )
         call = ProgramCall(program, tuple(constants), batch)
         found: list[torch.Tensor] = [*compose(call, [*tensors, *given])] if program.shown else []
         along = dict(zip(masks, given, strict=True))
@@ -150,20 +193,20 @@ class ProgramCall:
             if place == "shown":
                 out[k] = found[source]
             elif place == "direction":
-                out[k] = self.spread(along[where[source]], where[source])
+                out[k] = self.summed(k, self.spread(along[where[source]], where[source]))
         return out
 
     def spread(self, tensor: torch.Tensor, number: int) -> torch.Tensor:
         """A tensor like the one of that number, with the axes of the batch that it has not."""
-        for level, (_, mask) in enumerate(self.batch):
-            tensor = tensor if mask[number] else tensor.unsqueeze(level)
+        for k, is_mapped in enumerate(self.mask(number)):
+            tensor = tensor if is_mapped else tensor.unsqueeze(k)
         return tensor.expand((*self.sizes, *tensor.shape[len(self.sizes) :]))
 
     def batched(
         self, size: int, dims: Sequence[int | None], tensors: Tensors
     ) -> tuple[ProgramCall, list[torch.Tensor]]:
         """The same with one more level outside, and the tensors with its axis in front."""
-        level = (size, tuple(d is not None for d in dims))
+        level = Level(size, tuple(d is not None for d in dims))
         moved = [t if d is None else t.movedim(d, 0) for t, d in zip(tensors, dims, strict=True)]
         return ProgramCall(self.program, self.constants, (level, *self.batch)), moved
 
@@ -240,7 +283,7 @@ def text_of(call: ProgramCall) -> str:
     """A call as text, which means the same in other processes: graphs are kept on disk."""
     program = call.program
     constants = ",".join(f"{k}:{text_of_number(value)}" for k, value in call.constants)
-    levels = [f"{size}:{''.join('01'[m] for m in mask)}" for size, mask in call.batch]
+    levels = [f"{v.size}:{''.join('01'[m] for m in v.mask)}{'s' if v.is_summed else ''}" for v in call.batch]
     return "/".join((program.name, program.depth, constants, *levels))
 
 
@@ -256,7 +299,7 @@ def call_of(text: str) -> ProgramCall:
     batch = [level.split(":") for level in levels]
     return ProgramCall(
         program, tuple((int(k), number_of_text(value)) for k, value in pairs),
-        tuple((int(size), tuple(c == "1" for c in mask)) for size, mask in batch),
+        tuple(Level(int(size), tuple(c == "1" for c in mask.rstrip("s")), mask.endswith("s")) for size, mask in batch),
     )  # fmt: skip
 
 

@@ -68,6 +68,7 @@ class TensorProgram:
         self.written = [k for k, n in enumerate(self.params) if n in spec.written]
         self.copiers = [(k, copier_of(self.ls, self.params[k])) for k in self.written if self.params[k] not in own]
         self.known_sweeps: dict[int, BareSweeps] = {}
+        self.batches: dict[frozenset[str], TensorProgram | None] = {}  # see `together`
 
     @property
     def hidden_counts(self) -> tuple[str, ...]:
@@ -182,6 +183,10 @@ class TensorProgram:
         return kept.pull(seeds, {o.written: c for o, c in pairs if o.written is not None and c is not None})
 
     # -- derivatives -----------------------------------------------------------------------------------------
+    def gradient_of(self, place: int) -> str | None:
+        """The parameter by which an output is a gradient, or changes like one."""
+        return None
+
     @cached_property
     def pulled(self) -> PulledProgram:
         """The gradients, as a program of `params` and of cotangents."""
@@ -250,6 +255,9 @@ class PulledProgram(DerivedProgram):
             self.routes[name] = ("shown", len(shown))
             shown.append(written[buffer] if buffer in self.given else next(results))
         self.shown = tuple(shown)
+
+    def gradient_of(self, place: int) -> str | None:
+        return [n for n, (where, _) in self.routes.items() if where == "shown"][place]
 
     @property
     def hidden_counts(self) -> tuple[str, ...]:
@@ -321,6 +329,10 @@ class PushedProgram(DerivedProgram):
             else:
                 routes.append(("direction", name) if name in self.directed else ("zero", None))
         self.routes, self.shown = tuple(routes), tuple(shown)
+
+    def gradient_of(self, place: int) -> str | None:
+        places = [k for k, (where, _) in zip(self.inner.floating, self.routes, strict=True) if where == "shown"]
+        return self.inner.gradient_of(places[place])
 
     def shapes(self, given: Values) -> list[Shape]:
         every = self.inner.shapes(given[: len(self.inner.params)])

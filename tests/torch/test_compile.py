@@ -149,7 +149,7 @@ def test_opcheck_and_texts() -> None:
     for path, args in (("", (X_, A_, y)), ("r", (X_, A_, y, s, X, X)), ("t", (X_, A_, y, X, A, y)), ("", (X, A, y))):
         found = torch.library.opcheck(torch.ops.loopdiff.evaluate.default, (list(args), f"{name}/{path}/"))
         assert set(found.values()) == {"SUCCESS"}
-    text = f"{name}/r/1:{(0.1).hex()},3:-7,4:True/3:01/2:11"
+    text = f"{name}/r/1:{(0.1).hex()},3:-7,4:True/3:01/2:11s"
     assert text_of(call_of(text)) == text
     with pytest.raises(RuntimeError, match="nobody has wrapped in this process"):
         call_of("march-0//")
