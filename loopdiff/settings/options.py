@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, get_args
@@ -12,7 +13,10 @@ from loopdiff.errors.codes import reject
 from loopdiff.settings.requests import ON_CPU, ON_GPU, Request
 
 TapePolicy = Literal["auto", "store", "recompute"]
-PlanPolicy = TapePolicy | Literal["rows"]  # not for users: see `ad.reverse`
+# Those after the first are not for users: see `ad.reverse`.
+PlanPolicy = TapePolicy | Literal["rows", "recompute-2", "recompute-3", "recompute-5"]
+# The policies that recompute, those that repeat less first: in how many levels of segments a loop runs again.
+SEGMENT_LEVELS: Mapping[PlanPolicy, int] = {"recompute": 1, "recompute-2": 2, "recompute-3": 3, "recompute-5": 5}
 Accuracy = Literal["default", "high"]
 Check = Literal["cheap", "always", "first", "never"]
 Target = Literal["cpu", "cuda", "cuda-emulated"]
