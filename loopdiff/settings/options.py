@@ -97,7 +97,8 @@ class Options:
     @property
     def key(self) -> str:
         """Text of what generated code depends on."""
-        return repr(replace(self, check="cheap", autotune=False, progress="auto"))
+        limit = None if self.memory_limit is None else 0  # it chooses among sweeps and changes none of them
+        return repr(replace(self, check="cheap", autotune=False, progress="auto", memory_limit=limit))
 
 
 def debug_level() -> int:
