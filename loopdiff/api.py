@@ -16,7 +16,7 @@ import numpy as np
 from loopdiff.calls.arguments import Arguments, Checked, Key, arguments_in_order, call_key, positional_count
 from loopdiff.calls.compiled import CompiledGradient
 from loopdiff.calls.pullback import Pullback
-from loopdiff.calls.runs import ReverseRun, sweeps_of
+from loopdiff.calls.runs import ReverseRun, fitting_run, sweeps_of
 from loopdiff.calls.sweep_entry_points import vjp
 from loopdiff.checking.identity import prove
 from loopdiff.errors import (
@@ -174,7 +174,7 @@ class Differentiable(InPrograms, Generic[P, R]):
         return self.checked(arranged), arranged
 
     def reverse_run(self, spec: Specialization, form: SweepForm, args: Arguments) -> ReverseRun:
-        """The sweeps for these arguments: under a memory limit, those that fit. LD345 if none do.
+        """The sweeps for these arguments: under a memory limit, the first that fit. LD345 if none do.
 
         With `autotune`, the fastest of a few, which are measured where that was not done before. Those that are to be
         compared with forward mode are in the form that any output can be weighted in.
@@ -185,16 +185,8 @@ class Differentiable(InPrograms, Generic[P, R]):
             from loopdiff.calls.autotune import tuned
 
             spec = tuned(spec, args)
-        run = sweeps_of(spec, form)
         limit = self.options.memory_limit
-        stored = 0 if limit is None else run.arena.bytes(run.sizes(args))
-        if limit is not None and stored > limit:
-            run = sweeps_of(spec, form, "recompute")
-            needed = run.arena.bytes(run.sizes(args))
-            if needed > limit:
-                least = min(stored, needed)
-                message = f"`{spec.normal.name}` needs {least} bytes between the sweeps, the limit is {limit}"
-                raise ArgumentError(reject("LD345", message, spec.normal.loc))
+        run = sweeps_of(spec, form) if limit is None else fitting_run(spec, form, args, limit)
         if self.options.check == "first":
             spec.once(f"identity {form}", lambda: prove(spec, run, args))
         return run

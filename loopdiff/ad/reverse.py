@@ -14,7 +14,7 @@ from loopdiff.ad.tape import segments
 from loopdiff.ad.tape.counting import counting_loopset, counts_exactly
 from loopdiff.ad.tape.expansion import expanded_buffers, with_expanded
 from loopdiff.ad.tape.kept_sums import arrays_to_sum, handed_on
-from loopdiff.ad.tape.needed import At, Needed, TapePolicy
+from loopdiff.ad.tape.needed import At, Needed
 from loopdiff.ad.tape.plan import Tape, TapeCounter
 from loopdiff.ad.tape.record import Recorder
 from loopdiff.ad.tape.replay import choose_replays, weight
@@ -29,26 +29,28 @@ from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.ir.typing import type_of
 from loopdiff.ir.walk import Path, returned_arrays
 from loopdiff.model import tuning
+from loopdiff.settings.options import SEGMENT_LEVELS, PlanPolicy
 
 SeedNames = tuple[str | None, ...]
 Paths = frozenset[Path]
 
 
-def build_sweeps(ls: ir.LoopSet, wrt: tuple[str, ...], policy: TapePolicy = "auto") -> Sweeps:
+def build_sweeps(ls: ir.LoopSet, wrt: tuple[str, ...], policy: PlanPolicy = "auto") -> Sweeps:
     """Forward and reverse sweeps of the normal LoopSet `ls` with respect to the arguments `wrt`.
 
     Parameters of `forward`: the arguments, then the workspace (local arrays, tape, adjoints of local arrays); of
     `reverse`: the arguments as `forward` left them, the same workspace, the seeds of the results, one adjoint buffer
     per differentiated or written floating argument array. The policy `rows` is `auto` for sweeps that will run row by
-    row: functions are evaluated once. Raises DifferentiationError (LD4xx) where a derivative has no rule.
+    row: functions are evaluated once. `recompute-3` is `recompute` with three levels of segments. Raises
+    DifferentiationError (LD4xx) where a derivative has no rule.
     """
     facts = gather(ls, wrt)
     plain = build(facts, policy)
     replayed = choose_replays(facts, policy, plain)
     plans = {frozenset(): plain} | ({replayed: build(facts, policy, replayed)} if replayed else {})
-    if policy == "recompute":
-        plans = {paths: in_segments(facts, plan, paths) for paths, plan in plans.items()}
-    worth = 1.0 if policy == "recompute" else tuning.REPEATED_MEMORY
+    if policy in SEGMENT_LEVELS:
+        plans = {paths: in_segments(facts, policy, plan, paths) for paths, plan in plans.items()}
+    worth = 1.0 if policy in SEGMENT_LEVELS else tuning.REPEATED_MEMORY
     best = reduce(lambda one, other: lighter(one, other, worth), plans.values())
     return with_sums(facts, best).sweeps if policy in ("auto", "rows") and best is plain else best.sweeps
 
@@ -60,15 +62,15 @@ def with_sums(facts: Facts, plain: Built) -> Built:
     return other if handed_on(facts, other) < handed_on(facts, plain) else plain
 
 
-def in_segments(facts: Facts, best: Built, replayed: Paths) -> Built:
+def in_segments(facts: Facts, policy: PlanPolicy, best: Built, replayed: Paths) -> Built:
     """`best`, which replays the loops `replayed`, with further loops run again in segments where that keeps less."""
     alone = {
-        p: build(facts, "recompute", replayed, frozenset((p,))) for p in segments.candidates(facts, best.tape, replayed)
+        p: build(facts, policy, replayed, frozenset((p,))) for p in segments.candidates(facts, best.tape, replayed)
     }
     segmented: Paths = frozenset()
     for path in sorted(alone, key=lambda p: weight(alone[p].tape)):
         if not any(segments.is_nested(path, p) for p in segmented):
-            other = build(facts, "recompute", replayed, segmented | {path}) if segmented else alone[path]
+            other = build(facts, policy, replayed, segmented | {path}) if segmented else alone[path]
             if lighter(best, other) is other:
                 best, segmented = other, segmented | {path}
     return best
@@ -85,7 +87,7 @@ def is_sized(built: Built) -> bool:
 
 
 def build(
-    facts: Facts, policy: TapePolicy, replayed: Paths = frozenset(), segmented: Paths = frozenset(),
+    facts: Facts, policy: PlanPolicy, replayed: Paths = frozenset(), segmented: Paths = frozenset(),
     summed: frozenset[str] = frozenset(),
 ) -> Built:  # fmt: skip
     """The sweeps under one choice of loops whose iterations, or segments, the reverse sweep runs again, and of arrays
@@ -116,6 +118,7 @@ def build(
         counts=None if is_guarded else counts,
         count_names=tuple(c.total for c in counters),
         count_tapes=tuple(c.count for c in counters) if is_guarded else (),
+        has_segments=any(s.when == "start" for s in needed.tape.stores),
     )
     return Built(sweeps, needed.tape)
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from loopdiff.calls.runs import sweeps_of
+from loopdiff.calls.runs import runs_of
 from loopdiff.specialize.specialization import Specialization
 from loopdiff.specialize.units import Unit
 
 if TYPE_CHECKING:
     from loopdiff.ad.tape.sweeps import SweepForm
-    from loopdiff.settings.options import TapePolicy
 
 
 def compile_all(spec: Specialization) -> None:
@@ -22,7 +21,7 @@ def compile_all(spec: Specialization) -> None:
 
 
 def units_of_calls(spec: Specialization) -> Iterator[Unit]:
-    """What calls run, each compiled when it comes; under a memory limit, which may be kept to or not, both sweeps."""
+    """What calls run, each compiled when it comes; under a memory limit, all sweeps that may have to keep to it."""
     yield spec.primal
     has_gradient = spec.interface.number is not None and spec.options.check != "first"
     one_pass = spec.one_pass
@@ -35,9 +34,8 @@ def units_of_calls(spec: Specialization) -> Iterator[Unit]:
 
 
 def sweeps(spec: Specialization, form: SweepForm) -> Iterator[Unit]:
-    policies: tuple[TapePolicy | None, ...] = (None,) if spec.options.memory_limit is None else (None, "recompute")
-    for policy in policies:
-        units = sweeps_of(spec, form, policy).units
+    for run in runs_of(spec, form):
+        units = run.units
         yield from (units.forward, units.reverse)
         if units.counts is not None:
             yield units.counts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from loopdiff.calls.buffers import recipes_of, scratch_of
+from loopdiff.errors import ArgumentError
+from loopdiff.errors.codes import reject
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import tail_names
 from loopdiff.ir.types import F32, ArrayType, ScalarType
@@ -17,7 +19,7 @@ from loopdiff.ir.walk import read_arrays, statements, subexprs, written_arrays
 from loopdiff.memory.arena import Arena, Order, Sizes, Workspace, allocate, sizes_function
 from loopdiff.memory.guards import Mixer, mixed
 from loopdiff.memory.host import HOST, Memory
-from loopdiff.settings.options import Options, TapePolicy
+from loopdiff.settings.options import SEGMENT_LEVELS, Options, PlanPolicy
 from loopdiff.specialize.interface import Interface
 from loopdiff.specialize.results import is_floating
 from loopdiff.specialize.shortage import Needs
@@ -179,11 +181,36 @@ def on_device(count: int, sizes: Sizes, dtypes: Sequence[Any], orders: Sequence[
     return (*there, *allocate(sizes[count:], dtypes[count:], orders[count:]))
 
 
-def sweeps_of(spec: Specialization, form: SweepForm, tape: TapePolicy | None = None) -> ReverseRun:
+def sweeps_of(spec: Specialization, form: SweepForm, tape: PlanPolicy | None = None) -> ReverseRun:
     """The sweeps of a specialization in one of their forms, under the tape policy of its options, or under `tape`."""
     policy, form = tape or spec.options.tape, spec.form(form)
     label = f"{form} {policy}"
     return spec.once(f"run {label}", lambda: ReverseRun(spec, spec.sweeps(form, policy), label))
+
+
+def runs_of(spec: Specialization, form: SweepForm) -> Iterator[ReverseRun]:
+    """The sweeps that calls may run in a form, those that repeat less first: under a memory limit, all that may have to
+    do with less memory."""
+    policies = (spec.options.tape, *(SEGMENT_LEVELS if spec.options.memory_limit is not None else ()))
+    for policy in dict.fromkeys(policies):
+        run = sweeps_of(spec, form, policy)
+        yield run
+        if policy in SEGMENT_LEVELS and not run.units.plan.has_segments:
+            return
+
+
+def fitting_run(spec: Specialization, form: SweepForm, args: Arguments, limit: int) -> ReverseRun:
+    """The first sweeps in a form that keep no more than `limit` bytes. Raises ArgumentError (LD345) if all keep more.
+
+    To ask how much they keep compiles nothing but what counts iterations.
+    """
+    kept: list[int] = []
+    for run in runs_of(spec, form):
+        kept.append(run.arena.bytes(run.sizes(args)))
+        if kept[-1] <= limit:
+            return run
+    message = f"`{spec.normal.name}` needs {min(kept)} bytes between the sweeps, the limit is {limit}"
+    raise ArgumentError(reject("LD345", message, spec.normal.loc))
 
 
 def make_arena(

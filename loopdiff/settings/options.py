@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, get_args
@@ -12,7 +13,10 @@ from loopdiff.errors.codes import reject
 from loopdiff.settings.requests import ON_CPU, ON_GPU, Request
 
 TapePolicy = Literal["auto", "store", "recompute"]
-PlanPolicy = TapePolicy | Literal["rows"]  # not for users: see `ad.reverse`
+# Those after the first are not for users: see `ad.reverse`.
+PlanPolicy = TapePolicy | Literal["rows", "recompute-2", "recompute-3", "recompute-5"]
+# The policies that recompute, those that repeat less first: in how many levels of segments a loop runs again.
+SEGMENT_LEVELS: Mapping[PlanPolicy, int] = {"recompute": 1, "recompute-2": 2, "recompute-3": 3, "recompute-5": 5}
 Accuracy = Literal["default", "high"]
 Check = Literal["cheap", "always", "first", "never"]
 Target = Literal["cpu", "cuda", "cuda-emulated"]
@@ -93,7 +97,8 @@ class Options:
     @property
     def key(self) -> str:
         """Text of what generated code depends on."""
-        return repr(replace(self, check="cheap", autotune=False, progress="auto"))
+        limit = None if self.memory_limit is None else 0  # it chooses among sweeps and changes none of them
+        return repr(replace(self, check="cheap", autotune=False, progress="auto", memory_limit=limit))
 
 
 def debug_level() -> int:

@@ -42,7 +42,7 @@ from loopdiff.pipeline.derive import (
     with_results_given,
 )
 from loopdiff.pipeline.stages import Stages
-from loopdiff.settings.options import Options, PlanPolicy, TapePolicy
+from loopdiff.settings.options import Options, PlanPolicy
 from loopdiff.settings.requests import NOTHING, Request, Requests
 from loopdiff.source.functions import SourceFunction
 from loopdiff.specialize.gradients import record_type
@@ -327,10 +327,10 @@ class Specialization:
         """Sweeps under a tape policy, in no form."""
         return self.once(f"built {policy}", lambda: plan_sweeps(self.normal, self.wrt, policy, self.stages))
 
-    def sweeps(self, form: SweepForm, tape: TapePolicy) -> SweepUnits:
+    def sweeps(self, form: SweepForm, tape: PlanPolicy) -> SweepUnits:
         return self.once(f"sweeps {form} {tape}", lambda: self.make_sweeps(form, tape))
 
-    def make_sweeps(self, form: SweepForm, tape: TapePolicy) -> SweepUnits:
+    def make_sweeps(self, form: SweepForm, tape: PlanPolicy) -> SweepUnits:
         label = f"{form}-{tape}-{digest_of(list(self.wrt))[:12]}"
         asked = (self.requests("forward"), self.requests("reverse"))
         if self.options.fastmath and self.options.is_for_cpu:

@@ -100,6 +100,7 @@ class Plan:
     count_names: tuple[str, ...]
     count_tapes: tuple[str, ...]
     temporaries: tuple[Temporary, ...]
+    has_segments: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,4 +129,6 @@ def kept_plan(sweeps: Sweeps) -> Plan:
         for t in sweeps.temporaries
     )
     reverse = plain_buffers(sweeps.reverse)
-    return Plan(sweeps.forward, reverse, sweeps.counts, sweeps.count_names, sweeps.count_tapes, temporaries)
+    return Plan(
+        sweeps.forward, reverse, sweeps.counts, sweeps.count_names, sweeps.count_tapes, temporaries, sweeps.has_segments
+    )

@@ -1,4 +1,5 @@
-"""Loops run again in segments: the same gradients as with everything stored, whatever the number of iterations."""
+"""Loops run again in segments, and segments in segments: the same gradients as with everything stored, whatever the
+number of iterations, in as little memory, and with as many repetitions, as promised."""
 
 from __future__ import annotations
 
@@ -10,10 +11,12 @@ from numpy.testing import assert_allclose
 
 from loopdiff import vectorize_grad
 from loopdiff.ad import reverse
-from loopdiff.ad.tape.sweeps import Sweeps
-from tests.ad.interpreted import vjp
+from loopdiff.ad.reverse import build_sweeps
+from loopdiff.settings.options import SEGMENT_LEVELS, PlanPolicy
+from tests.ad.interpreted import lower, vjp
+from tests.gradients.interpreted import allocated
 
-TRIPS = (0, 1, 2, 3, 15, 16, 17, 40)
+TRIPS = (0, 1, 2, 3, 15, 16, 17, 40, 100)
 
 
 def map_of_elements(u, r, T):
@@ -97,6 +100,29 @@ def read_afterwards(u, v, T):
     return s
 
 
+def three_buffers_in_turn(u, v, p, T):
+    before = np.zeros(u.shape[0])
+    after = np.zeros(u.shape[0])
+    for _ in range(T):
+        for i in range(1, u.shape[0] - 1):
+            bent = u[i - 1] - 2.0 * u[i] + u[i + 1]
+            after[i] = 2.0 * u[i] - before[i] + v[i] * bent - 0.1 * u[i] * u[i] * u[i]
+        before, u, after = u, after, before
+    s = 0.0
+    for i in range(u.shape[0]):
+        s += p[i] * u[i]
+    return s
+
+
+def steps_of_steps(u, w, T):
+    for t in range(T // 4):
+        for k in range(16 + t % 5):
+            for i in range(1, u.shape[0]):
+                u[i] = np.sin(u[i] + 0.1 * u[i - 1])
+            w[0] = np.cos(w[0] * u[k % 3])
+        w[1] = np.sin(w[1] * w[0] + u[0])
+
+
 def cases(T: int) -> dict[str, tuple[Any, dict[str, Any]]]:
     rng = np.random.default_rng(T)
     u = rng.uniform(0.2, 0.9, 5)
@@ -109,6 +135,8 @@ def cases(T: int) -> dict[str, tuple[Any, dict[str, Any]]]:
         "rows": (runs_in_a_row, dict(A=rng.random((3, 2)), T=T)),
         "triangle": (triangle, dict(u=u, T=T)),
         "afterwards": (read_afterwards, dict(u=u, v=np.zeros(T), T=T)),
+        "turns": (three_buffers_in_turn, dict(u=u, v=rng.random(5), p=rng.random(5), T=T)),
+        "steps": (steps_of_steps, dict(u=u, w=rng.random(2), T=T)),
     }
 
 
@@ -119,14 +147,12 @@ def seeds_of(name: str) -> dict[str, Any]:
             return {"seeds": (np.linspace(1.0, 2.0, 5),), "cotangents": {"u": np.linspace(-1.0, 1.0, 5)}}
         case "rows":
             return {"seeds": (np.linspace(1.0, 2.0, 3),)}
+        case "steps":
+            return {"seeds": (), "cotangents": {"u": np.linspace(1.0, 2.0, 5), "w": np.ones(2)}}
         case "map" | "step" | "triangle":
             return {"seeds": (), "cotangents": {"u": np.linspace(1.0, 2.0, 5)}}
         case _:
             return {"cotangents": {"u": np.linspace(1.0, 2.0, 5)}}
-
-
-def has_segments(sweeps: Sweeps) -> bool:
-    return any("start of each segment" in t.reason for t in sweeps.temporaries)
 
 
 @pytest.mark.parametrize("name", cases(1))
@@ -134,12 +160,47 @@ def has_segments(sweeps: Sweeps) -> bool:
 def test_segments_give_the_gradients_of_a_full_tape(name: str, trips: int, monkeypatch: pytest.MonkeyPatch) -> None:
     function, args = cases(trips)[name]
     stored = vjp(function, args, policy="store", **seeds_of(name))
-    monkeypatch.setattr(reverse, "lighter", lambda one, other, _=1.0: one if has_segments(one.sweeps) else other)
-    again = vjp(function, args, policy="recompute", **seeds_of(name))
-    assert has_segments(again.sweeps)
-    for argument, expected in stored.gradients.items():
-        assert_allclose(again.gradients[argument], expected, rtol=1e-12, atol=1e-300)
-        assert_allclose(again.final[argument], stored.final[argument])
+    monkeypatch.setattr(reverse, "lighter", lambda one, other, _=1.0: one if one.sweeps.has_segments else other)
+    for policy in SEGMENT_LEVELS:
+        again = vjp(function, args, policy=policy, **seeds_of(name))
+        assert again.sweeps.has_segments
+        for argument, expected in stored.gradients.items():
+            assert np.all(np.isfinite(expected))
+            assert_allclose(again.gradients[argument], expected, rtol=1e-12, atol=1e-300)
+            assert_allclose(again.final[argument], stored.final[argument])
+
+
+@pytest.mark.parametrize("policy", SEGMENT_LEVELS)
+@pytest.mark.parametrize("trips", [2000, 20_000])
+def test_each_level_of_segments_keeps_a_root_of_the_number_of_iterations(policy: PlanPolicy, trips: int) -> None:
+    args = dict(u=np.ones(3), r=np.ones(3), T=trips)
+    sweeps = build_sweeps(lower(map_of_elements, args), ("u", "r"), policy)
+    held = allocated(sweeps, args)
+    rows = sum(held[t.name].nbytes for t in sweeps.temporaries) / args["u"].nbytes
+    arrays = SEGMENT_LEVELS[policy] + 1
+    assert rows <= arrays * (trips ** (1.0 / arrays) + 1.0) + 1.0
+
+
+class Watched(np.ndarray):
+    """Counts the elements that are read."""
+
+    reads = 0
+
+    def __getitem__(self, place):
+        Watched.reads += 1
+        return super().__getitem__(place)
+
+
+@pytest.mark.parametrize("trips", [1, 17, 100, 256])
+def test_each_level_of_segments_runs_every_iteration_once_more(trips: int) -> None:
+    found = []
+    for policy in SEGMENT_LEVELS:
+        Watched.reads = 0
+        vjp(map_of_elements, dict(u=np.full(1, 0.5), r=np.full(1, 0.1).view(Watched), T=trips), seeds=(), policy=policy)
+        found.append(Watched.reads)
+    for levels, reads in zip(SEGMENT_LEVELS.values(), found, strict=True):
+        more = (levels - 1) * trips
+        assert more / 2 <= reads - found[0] <= more or trips == 1
 
 
 def complex_map(u, c, T):
@@ -176,4 +237,4 @@ def largest_of_all(u, T):
 @pytest.mark.parametrize("function", [branch_on_a_sum, largest_of_all])
 def test_what_rounding_may_decide_is_never_run_again(function) -> None:
     out = vjp(function, {"u": np.array([0.4, 0.7]), "T": 20}, policy="recompute", cotangents={"u": np.ones(2)})
-    assert not has_segments(out.sweeps)
+    assert not out.sweeps.has_segments

@@ -13,7 +13,6 @@ compiler may contract it differently the second time.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 from loopdiff.ad.emitter import Emitter
 from loopdiff.ad.exits import Count
@@ -32,8 +31,7 @@ from loopdiff.ir.ops import STRICT, Op
 from loopdiff.ir.types import BOOL
 from loopdiff.ir.typing import type_of
 from loopdiff.ir.walk import Path, loads, loads_of, operands, rebuild, subexprs, substitute, written_arrays
-
-TapePolicy = Literal["auto", "store", "recompute", "rows"]
+from loopdiff.settings.options import SEGMENT_LEVELS, PlanPolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +53,7 @@ class Needed:
     Sums of elements of the arrays `summed` are recorded."""
 
     facts: Facts
-    policy: TapePolicy
+    policy: PlanPolicy
     replayed: frozenset[Path]
     segmented: frozenset[Path]
     names: NameSupply
@@ -73,8 +71,9 @@ class Needed:
 
     def __post_init__(self) -> None:
         loops = {p: self.facts.sites[p].stmt for p in sorted(self.segmented)}
+        levels = SEGMENT_LEVELS.get(self.policy, 1)
         segments = {
-            p: Segment(self.names.fresh(f"{s.index}_length"), self.names.fresh(f"{s.index}_first"))
+            p: Segment(self.names.fresh(f"{s.index}_length"), self.names.fresh(f"{s.index}_first"), levels)
             for p, s in loops.items()
             if isinstance(s, ir.Loop)
         }

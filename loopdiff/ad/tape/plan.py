@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Literal
 
 from loopdiff.ad.facts import Facts
 from loopdiff.errors import NOWHERE, Span
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import add, floordiv, integer, natural, sub
+from loopdiff.ir.build import add, floordiv, integer, mul, natural, sub
 from loopdiff.ir.names import NameSupply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import BOOL, INT, ArrayType, ScalarType
@@ -79,19 +80,23 @@ class TapeCounter:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Names of Lets for a loop that the reverse sweep runs again in segments: how many iterations a segment has, and
-    the trip number at which the current one starts.
+    """A loop that the reverse sweep runs again in segments, these in segments again, and so on, in so many `levels`.
+
+    Names of Lets: how many iterations an outermost segment has, and the trip number at which the current innermost one
+    starts.
     """
 
     length: str
     first: str
+    levels: int
 
 
 @dataclass(slots=True)
 class Tape:
     """Collects what is recorded while the reverse sweep is built.
 
-    The tapes whose scope is a loop of `segments` hold one segment of it: their first axis is that loop's. `kept` are
+    The tapes whose scope is a loop of `segments` hold one innermost segment of it, or the states at the starts
+    of segments in one: their first axis is that loop's. `kept` are
     the tapes of rules, by the call that fills them. `strict` are expressions of statements that both sweeps evaluate,
     with the form in which they come out the same.
     """
@@ -171,19 +176,30 @@ class Tape:
         return natural(extent)
 
     def segment_length(self, path: Path) -> ir.Expr:
-        """Most iterations in a segment of the loop at `path`: about the square root of all."""
-        root = ir.Apply(Op.SQRT, (ir.Cast(ScalarType.F64, self.hull(path)),))
+        """Most iterations in an innermost segment of the loop at `path`, and most segments in another one: about a root
+        of the number of all iterations, the square root for one level."""
+        levels, trips = self.segments[path].levels, ir.Cast(ScalarType.F64, self.hull(path))
+        if levels == 1:
+            root = ir.Apply(Op.SQRT, (trips,))
+        else:
+            root = ir.Apply(Op.POW, (trips, ir.Const(1.0 / (levels + 1), ScalarType.F64)))
         return add(ir.Cast(INT, root), integer(1))
 
     def segment_number(self, path: Path) -> ir.Expr:
-        """Room for so many segments."""
-        return add(floordiv(self.hull(path), self.segment_length(path)), integer(1))
+        """Room for so many outermost segments."""
+        whole = reduce(mul, [self.segment_length(path)] * self.segments[path].levels)
+        return add(floordiv(self.hull(path), whole), integer(1))
 
     def axes(self, name: str) -> float:
-        """Number of axes of a tape array: half a one for one that grows with a square root, none for a constant."""
-        roots = {f(p) for p in self.segments for f in (self.segment_length, self.segment_number)}
+        """Number of axes of a tape array: half a one for one that grows with a square root, a third for a cube root,
+        none for a constant."""
+        roots = {
+            f(p): 1.0 / (s.levels + 1)
+            for p, s in self.segments.items()
+            for f in (self.segment_length, self.segment_number)
+        }
         extents = next(a.extents for a in self.arrays if a.name == name) or ()
-        return sum(0.5 if e in roots else 1.0 for e in extents if not isinstance(e, ir.Const))
+        return sum(roots.get(e, 1.0) for e in extents if not isinstance(e, ir.Const))
 
     def counter(self, scope: Scope, path: Path) -> TapeCounter:
         key = (scope, path)

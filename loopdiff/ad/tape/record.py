@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import reduce
 
 from loopdiff.ad.facts import Facts, is_open
 from loopdiff.ad.tape.plan import Scope, Tape, TapeCounter, TapeStore, trips
@@ -45,11 +46,13 @@ def trips_before(loop: ir.Loop) -> ir.Expr:
     return floordiv(sub(ir.Index(loop.index), loop.lower), loop.step)
 
 
-def segment_length(tape: Tape, path: Path) -> ir.Expr:
-    """How many iterations a segment of the loop at `path` has: those its tapes have room for."""
+def segment_length(tape: Tape, path: Path, level: int = 1) -> ir.Expr:
+    """How many iterations a segment of the loop at `path` has, at a `level` counted from the outermost: an innermost
+    one those its tapes have room for, another one as many segments."""
     room = tape.segment_length(path)
     name = next(a.name for a in tape.arrays if tape.scopes[a.name] == path and (a.extents or ())[:1] == (room,))
-    return ir.Apply(Op.MAX, (ONE, ir.Dim(name, 0)))
+    rows = ir.Apply(Op.MAX, (ONE, ir.Dim(name, 0)))
+    return reduce(mul, [rows] * (tape.segments[path].levels + 1 - level))
 
 
 @dataclass(slots=True)

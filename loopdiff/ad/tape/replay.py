@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from loopdiff.ad.facts import Facts, is_open
 from loopdiff.ad.regions import Region
-from loopdiff.ad.tape.needed import At, Needed, TapePolicy
+from loopdiff.ad.tape.needed import At, Needed
 from loopdiff.ad.tape.plan import Tape
 from loopdiff.ad.tape.providers import InPlace
 from loopdiff.ad.tape.record import Recorder
@@ -29,9 +29,10 @@ from loopdiff.ir.walk import (
 )
 from loopdiff.model import tuning
 from loopdiff.model.latency import waiting
+from loopdiff.settings.options import SEGMENT_LEVELS, PlanPolicy
 
 
-def candidates(facts: Facts, policy: TapePolicy, tape: Tape) -> frozenset[Path]:
+def candidates(facts: Facts, policy: PlanPolicy, tape: Tape) -> frozenset[Path]:
     """Loops worth replaying: the innermost owners of row buffers (`auto`) or of anything recorded (`recompute`)."""
     paths = {s.path for s in tape.stores if s.scope is None}
     loops = {p for path in paths for p, _ in facts.loops_around((*path, 0))}
@@ -45,7 +46,7 @@ def candidates(facts: Facts, policy: TapePolicy, tape: Tape) -> frozenset[Path]:
         if reads_the_past(facts, path):
             continue
         for array in facts.owners(path):
-            if policy == "recompute" or is_cheap(facts, path, array):
+            if policy in SEGMENT_LEVELS or is_cheap(facts, path, array):
                 found[array] = path
     return frozenset(found.values())
 
@@ -172,7 +173,7 @@ def weight(tape: Tape) -> float:
     return sum(100 ** tape.axes(a.name) for a in tape.arrays)
 
 
-def choose_replays(facts: Facts, policy: TapePolicy, plain: Built) -> frozenset[Path]:
+def choose_replays(facts: Facts, policy: PlanPolicy, plain: Built) -> frozenset[Path]:
     """Loops to try to replay, given the plan without replay; empty if that plan keeps nothing they could save."""
     if policy in ("store", "rows") or not plain.tape.arrays:
         return frozenset()

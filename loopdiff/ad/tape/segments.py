@@ -5,6 +5,10 @@ segment. The reverse sweep takes the segments from the last to the first: it res
 with its recordings, and reverses it. With segments of about the square root of the number of iterations both the copies
 and the recordings grow with that root, and every iteration runs twice (Griewank and Walther 2008, chapter 12).
 
+A segment may itself run in segments: then the reverse sweep runs it once more, without recordings, and copies the state
+at the start of each of its own. With d levels of segments d + 1 arrays grow with the root of degree d + 1 of the number
+of iterations, and every iteration runs d + 1 times.
+
 A segment works on copies of what it overwrites: memory of the caller, and of the forward sweep, stays as it is.
 """
 
@@ -22,6 +26,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, extents_of, floordiv, mul, nested, over_elements, sub
 from loopdiff.ir.ops import Op
 from loopdiff.ir.renaming import renamed_block, renamed_names
+from loopdiff.ir.slicing import keep_live, live_names
 from loopdiff.ir.walk import Path, touched_arrays
 from loopdiff.model import tuning
 
@@ -59,30 +64,16 @@ class SegmentedLoop:
     reverse: tuple[ir.Stmt, ...]
 
     def statements(self) -> list[ir.Stmt]:
-        needed, loop, names = self.needed, self.loop, self.needed.names
+        needed, loop, own = self.needed, self.loop, self.needed.own(self.path)
         again = slice_of(needed, loop, self.path, self.reverse)
         lower, _, step, count = needed.range_made(loop, self.path)
         if not again:
             return [ir.Loop(loop.index, *reversed_range(lower, add(lower, mul(count, step)), step), self.reverse)]
-        segment = needed.tape.segments[self.path]
-        number = names.fresh(f"{loop.index}_segment")
-        length, first, end = ir.Var(segment.length), ir.Var(segment.first), ir.Var(names.fresh(f"{loop.index}_end"))
-        begin, stop = add(lower, mul(first, step)), add(lower, mul(end, step))
-        copies = {a: self.copy(a) for a in sorted(needed.own(self.path) & touched_arrays(again))}
-        state = [a for a in copies if a in needed.facts.exposed(self.path)]
-        run = replace(loop, lower=begin, upper=stop, step=step, body=renamed_names(again, copies))
-        body = (
-            ir.Let(first.name, mul(ir.Index(number), length), loc=loop.loc),
-            ir.Let(end.name, ir.Apply(Op.MIN, (count, add(first, length))), loc=loop.loc),
-            *(self.restored(array, copies[array], number) for array in state),
-            *renamed_block((run,), names),
-            replace(loop, body=self.reverse, **backwards(begin, stop, step)),
-        )
-        segments = floordiv(add(count, sub(length, ONE)), length)
-        return [
-            ir.Let(length.name, segment_length(needed.tape, self.path), loc=loop.loc),
-            ir.Loop(number, *reversed_range(ZERO, segments, ONE), body, loc=loop.loc),
-        ]
+        copies = {a: self.copy(a) for a in sorted(own & touched_arrays(again))}
+        state = {a: copy for a, copy in copies.items() if a in needed.facts.exposed(self.path)}
+        onward = keep_live(again, live_names(again, frozenset(state), own), own)
+        again, onward = (renamed_names(body, copies) for body in (again, onward))
+        return Levels(self, lower, step, state, again, onward).segments(1, ZERO, count)
 
     def copy(self, array: str) -> str:
         """The array on which a segment runs again, in place of `array`; a cell of the reverse sweep is its own."""
@@ -93,24 +84,105 @@ class SegmentedLoop:
         why = Why(decl.loc, "a segment of the loop runs again on it")
         return self.needed.tape.declare(f"{array}_again", decl.type.dtype, extents_of(decl), self.path, why)
 
-    def restored(self, array: str, copy: str, number: str) -> ir.Stmt:
-        """Give `copy` the state of `array` at the start of segment `number`; the forward sweep is told to keep it."""
+    def starts(self, array: str, level: int) -> ir.Access:
+        """The rows in which the state of `array` is kept at the starts of segments; the forward sweep is told to keep
+        that of outermost ones."""
         tape, decl = self.needed.tape, self.needed.facts.ls.array(array)
         assert decl.type is not None
-        loops, extents = self.needed.facts.loops_around(self.path), extents_of(decl)
+        extents, dtype = extents_of(decl), decl.type.dtype
+        if level > 1:
+            why = Why(decl.loc, "state at the start of each segment of a segment")
+            shape = (tape.segment_length(self.path), *extents)
+            return ir.Access(tape.declare(f"{array}_start", dtype, shape, self.path, why))
+        loops = self.needed.facts.loops_around(self.path)
         why = Why(decl.loc, "state at the start of each segment of the loop")
         shape = (*tape.extents(loops, None), tape.segment_number(self.path), *extents)
-        name = tape.declare(f"{array}_start", decl.type.dtype, shape, None, why)
+        name = tape.declare(f"{array}_start", dtype, shape, None, why)
         outer = tape.coordinates(loops, None, lambda expr, path: expr)
         current = floordiv(trips_before(self.loop), ir.Var(tape.segments[self.path].length))
         target = ir.Access(name, (*outer, current))
         tape.stores.append(TapeStore(None, self.path, "start", target, ir.Load(ir.Access(array)), whole=bool(extents)))
         held = tape.coordinates(loops, None, lambda expr, path: self.needed.exact(expr, At(path), closed=True))
-        loops, place = over_elements(extents, self.needed.names)
-        kept = ir.Load(ir.Access(name, (*held, ir.Index(number), *place)))
-        (nest,) = nested(loops, (ir.Assign(ir.Access(copy, place), kept),))
+        return ir.Access(name, held)
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """Builds the segments of each level: from the outermost ones, at level 1, to those that are reversed.
+
+    `lower` and `step` are the loop's, `state` the copies of arrays that an iteration may get from the one before. An
+    iteration runs again as `again`, with its recordings, or as `onward`, which only makes the next state.
+    """
+
+    of: SegmentedLoop
+    lower: ir.Expr
+    step: ir.Expr
+    state: Mapping[str, str]
+    again: tuple[ir.Stmt, ...]
+    onward: tuple[ir.Stmt, ...]
+
+    def segments(self, level: int, start: ir.Expr, stop: ir.Expr) -> list[ir.Stmt]:
+        """The reverse of the iterations with numbers from `start` to `stop`, a segment of this level at a time."""
+        loop, names, tape = self.of.loop, self.of.needed.names, self.of.needed.tape
+        segment = tape.segments[self.of.path]
+        is_innermost = level == segment.levels
+        number = names.fresh(f"{loop.index}_segment")
+        length = ir.Var(segment.length if level == 1 else names.fresh(f"{loop.index}_length"))
+        first = ir.Var(segment.first if is_innermost else names.fresh(f"{loop.index}_first"))
+        end = ir.Var(names.fresh(f"{loop.index}_end"))
+        body: list[ir.Stmt] = [
+            ir.Let(first.name, add(start, mul(ir.Index(number), length)), loc=loop.loc),
+            ir.Let(end.name, ir.Apply(Op.MIN, (stop, add(first, length))), loc=loop.loc),
+        ]
+        kept = {array: self.of.starts(array, level) for array in self.state}
+        body += [self.moved(array, rows, number, is_restored=True) for array, rows in kept.items()]
+        body += self.reversed(first, end) if is_innermost else self.segments(level + 1, first, end)
+        segments = floordiv(add(sub(stop, start), sub(length, ONE)), length)
+        return [
+            ir.Let(length.name, segment_length(tape, self.of.path, level), loc=loop.loc),
+            *(self.visited(kept, segments, length, start, stop) if level > 1 else ()),
+            ir.Loop(number, *reversed_range(ZERO, segments, ONE), tuple(body), loc=loop.loc),
+        ]
+
+    def visited(
+        self, kept: Mapping[str, ir.Access], segments: ir.Expr, length: ir.Expr, start: ir.Expr, stop: ir.Expr
+    ) -> list[ir.Stmt]:
+        """Run from `start` to the last of the `segments`, and keep the state at the start of each of them."""
+        loop, names = self.of.loop, self.of.needed.names
+        number, last = names.fresh(f"{loop.index}_segment"), ir.Var(names.fresh(f"{loop.index}_last"))
+        first = ir.Var(names.fresh(f"{loop.index}_first"))
+        body = (
+            *(self.moved(array, rows, number, is_restored=False) for array, rows in kept.items()),
+            ir.Let(first.name, add(start, mul(ir.Index(number), length)), loc=loop.loc),
+            *self.run(self.onward, first, ir.Apply(Op.MIN, (last, add(first, length)))),
+        )
+        whole = mul(floordiv(sub(sub(stop, start), ONE), length), length)
+        return [
+            ir.Let(last.name, add(start, whole), loc=loop.loc),
+            ir.Loop(number, ZERO, segments, ONE, body, loc=loop.loc),
+        ]
+
+    def moved(self, array: str, rows: ir.Access, number: str, is_restored: bool) -> ir.Stmt:
+        """Give the copy of `array` the state at the start of segment `number`, or keep that of the copy."""
+        loops, place = over_elements(extents_of(self.of.needed.facts.ls.array(array)), self.of.needed.names)
+        row = replace(rows, subscripts=(*rows.subscripts, ir.Index(number), *place))
+        copy = ir.Access(self.state[array], place)
+        target, source = (copy, row) if is_restored else (row, copy)
+        (nest,) = nested(loops, (ir.Assign(target, ir.Load(source)),))
         return nest
 
+    def run(self, body: tuple[ir.Stmt, ...], first: ir.Expr, end: ir.Expr) -> tuple[ir.Stmt, ...]:
+        """The iterations from `first` to `end`, with this body."""
+        begin, stop = self.place(first), self.place(end)
+        loop = replace(self.of.loop, lower=begin, upper=stop, step=self.step, body=body)
+        return renamed_block((loop,), self.of.needed.names) if body else ()
 
-def backwards(lower: ir.Expr, upper: ir.Expr, step: ir.Expr) -> Mapping[str, ir.Expr]:
-    return dict(zip(("lower", "upper", "step"), reversed_range(lower, upper, step), strict=True))
+    def reversed(self, first: ir.Expr, end: ir.Expr) -> tuple[ir.Stmt, ...]:
+        """An innermost segment: run with its recordings, then reversed."""
+        lower, upper, step = reversed_range(self.place(first), self.place(end), self.step)
+        reverse = replace(self.of.loop, lower=lower, upper=upper, step=step, body=self.of.reverse)
+        return (*self.run(self.again, first, end), reverse)
+
+    def place(self, number: ir.Expr) -> ir.Expr:
+        """The index of the iteration with this number."""
+        return add(self.lower, mul(number, self.step))

@@ -20,6 +20,7 @@ class Sweeps:
     stand for; it may write the arrays it is given. None when every extent follows from the shapes, and where only the
     forward sweep itself can count: run on empty tapes, it leaves the integers in `count_tapes`. `seeds` are the
     parameters of `reverse` for the floating results, `buffers` those for the adjoints of argument arrays.
+    `has_segments`: it runs a loop again in segments.
     """
 
     forward: ir.LoopSet
@@ -30,6 +31,7 @@ class Sweeps:
     counts: ir.LoopSet | None = None
     count_names: tuple[str, ...] = ()
     count_tapes: tuple[str, ...] = ()
+    has_segments: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,122 @@
+"""Memory limits: the sweeps that repeat least among those that fit, and a refusal that says how little is enough."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from loopdiff import ArgumentError, vectorize_grad
+from loopdiff.api import Differentiable
+from loopdiff.calls.ahead import units_of_calls
+from loopdiff.calls.runs import ReverseRun, fitting_run, runs_of
+from loopdiff.settings.options import SEGMENT_LEVELS
+from loopdiff.specialize.specialization import Specialization
+from tests.api.programs import plain_sum
+from tests.gradients.interpreted import interpreting
+
+STEPS = 500
+
+
+def growth(u, r, steps):
+    for _ in range(steps):
+        for i in range(u.shape[0]):
+            u[i] += r * u[i] * (1.0 - u[i])
+
+
+def wave(u, v, p, steps):
+    before = np.zeros(u.shape[0])
+    after = np.zeros(u.shape[0])
+    for _ in range(steps):
+        for i in range(1, u.shape[0] - 1):
+            bent = u[i - 1] - 2.0 * u[i] + u[i + 1]
+            after[i] = 2.0 * u[i] - before[i] + v[i] * bent - 0.1 * u[i] * u[i] * u[i]
+        before, u, after = u, after, before
+    s = 0.0
+    for i in range(u.shape[0]):
+        s += p[i] * u[i]
+    return s
+
+
+def populations() -> tuple[np.ndarray, float, int]:
+    return np.linspace(0.1, 0.9, 64), 0.01, STEPS
+
+
+def limited(function: Any, limit: int | None, **options: Any) -> Differentiable:
+    return vectorize_grad(memory_limit=limit, cache=False, **options)(function)
+
+
+def runs(f: Differentiable, args: tuple[Any, ...]) -> list[tuple[ReverseRun, int]]:
+    """All sweeps that the pullback may have, and how much they keep."""
+    return [(run, run.arena.bytes(run.sizes(args))) for run in runs_of(f.checked(args).specialization, "pullback")]
+
+
+def test_the_first_sweeps_are_taken_that_fit() -> None:
+    f, args = limited(growth, 0), populations()
+    found = runs(f, args)
+    assert [run.label.split()[1] for run, _ in found] == ["auto", *SEGMENT_LEVELS]
+    kept = [size for _, size in found]
+    assert kept == sorted(set(kept), reverse=True)
+    for place, (run, size) in enumerate(found):
+        assert fitting_run(run.spec, "pullback", args, size) is run
+        if place:
+            assert fitting_run(run.spec, "pullback", args, found[place - 1][1] - 1) is run
+
+
+def test_nothing_is_compiled_to_know_how_much_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Specialization, "unit", lambda *_: pytest.fail("compiled"))
+    f, args = limited(growth, 100), populations()
+    with pytest.raises(ArgumentError, match="LD345") as refused:
+        f.vjp(*args)
+    least = min(size for _, size in runs(f, args))
+    assert f"`growth` needs {least} bytes between the sweeps, the limit is 100" in str(refused.value)
+    assert_allclose(args[0], populations()[0], rtol=0)
+
+
+def test_gradients_under_a_limit_are_those_of_a_full_tape() -> None:
+    rng = np.random.default_rng(1)
+    args = (rng.uniform(0.1, 0.4, 9), rng.uniform(0.1, 0.2, 9), rng.random(9), 60)
+    with interpreting():
+        value, pullback = limited(wave, None, tape="store").vjp(args[0].copy(), *args[1:])
+        expected = pullback(0.7)
+        f = limited(wave, 0)
+        for run, size in runs(f, args):
+            f.options = replace(f.options, memory_limit=size)
+            assert f.reverse_run(run.spec, "pullback", args) is run
+            again, pullback = f.vjp(args[0].copy(), *args[1:])
+            assert again == value
+            for gradient, wanted in zip(pullback(0.7), expected, strict=True):
+                assert_allclose(gradient, wanted, rtol=1e-12)
+
+
+def test_three_levels_compiled() -> None:
+    args = populations()
+    limit = next(size for run, size in runs(limited(growth, 0), args) if run.label.endswith("recompute-3"))
+    assert limit < 22 * args[0].nbytes
+    f, seed = limited(growth, limit), np.linspace(1.0, 2.0, 64)
+    assert f.reverse_run(f.checked(args).specialization, "pullback", args).label == "pullback recompute-3"
+    u, expected_u = args[0].copy(), args[0].copy()
+    found = f.vjp(u, *args[1:])[1](u=seed)
+    with interpreting():
+        expected = limited(growth, None, tape="store").vjp(expected_u, *args[1:])[1](u=seed)
+    assert_allclose(u, expected_u, rtol=1e-13)
+    assert_allclose(found.u, expected.u, rtol=1e-12)
+    assert_allclose(found.r, expected.r, rtol=1e-12)
+
+
+def test_levels_are_not_tried_where_nothing_runs_in_segments() -> None:
+    x = np.ones(3)
+    assert len(runs(limited(plain_sum, 0), (x,))) == 2
+    assert len(runs(limited(plain_sum, 0, tape="recompute"), (x,))) == 1
+    assert len(runs(limited(plain_sum, None), (x,))) == 1
+
+
+def test_all_that_may_fit_is_compiled_ahead_of_calls() -> None:
+    args = populations()
+    with interpreting():
+        f = limited(growth, 0)
+        ahead = {id(unit) for unit in units_of_calls(f.checked(args).specialization)}
+        assert {id(u) for run, _ in runs(f, args) for u in (run.units.forward, run.units.reverse)} <= ahead
