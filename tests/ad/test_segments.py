@@ -123,6 +123,14 @@ def steps_of_steps(u, w, T):
         w[1] = np.sin(w[1] * w[0] + u[0])
 
 
+def constants_overwritten_later(u, r, T):
+    for _ in range(T):
+        for i in range(u.shape[0]):
+            u[i] = np.sin(u[i] * r[i])
+    for i in range(u.shape[0]):
+        r[i] = u[i] * r[i]
+
+
 def cases(T: int) -> dict[str, tuple[Any, dict[str, Any]]]:
     rng = np.random.default_rng(T)
     u = rng.uniform(0.2, 0.9, 5)
@@ -135,6 +143,7 @@ def cases(T: int) -> dict[str, tuple[Any, dict[str, Any]]]:
         "rows": (runs_in_a_row, dict(A=rng.random((3, 2)), T=T)),
         "triangle": (triangle, dict(u=u, T=T)),
         "afterwards": (read_afterwards, dict(u=u, v=np.zeros(T), T=T)),
+        "later": (constants_overwritten_later, dict(u=u, r=rng.random(5), T=T)),
         "turns": (three_buffers_in_turn, dict(u=u, v=rng.random(5), p=rng.random(5), T=T)),
         "steps": (steps_of_steps, dict(u=u, w=rng.random(2), T=T)),
     }
@@ -149,6 +158,8 @@ def seeds_of(name: str) -> dict[str, Any]:
             return {"seeds": (np.linspace(1.0, 2.0, 3),)}
         case "steps":
             return {"seeds": (), "cotangents": {"u": np.linspace(1.0, 2.0, 5), "w": np.ones(2)}}
+        case "later":
+            return {"seeds": (), "cotangents": {"u": np.linspace(1.0, 2.0, 5), "r": np.ones(5)}}
         case "map" | "step" | "triangle":
             return {"seeds": (), "cotangents": {"u": np.linspace(1.0, 2.0, 5)}}
         case _:
@@ -179,6 +190,13 @@ def test_each_level_of_segments_keeps_a_root_of_the_number_of_iterations(policy:
     rows = sum(held[t.name].nbytes for t in sweeps.temporaries) / args["u"].nbytes
     arrays = SEGMENT_LEVELS[policy] + 1
     assert rows <= arrays * (trips ** (1.0 / arrays) + 1.0) + 1.0
+
+
+def test_states_that_stay_are_kept_once() -> None:
+    args = cases(40)["later"][1]
+    sweeps = build_sweeps(lower(constants_overwritten_later, args), ("u", "r"), "recompute-3")
+    kept = [t.name[0] for t in sweeps.temporaries if "start of each segment" in t.reason]
+    assert sorted(kept) == ["r", "u", "u", "u"]
 
 
 class Watched(np.ndarray):

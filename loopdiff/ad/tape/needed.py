@@ -71,9 +71,12 @@ class Needed:
 
     def __post_init__(self) -> None:
         loops = {p: self.facts.sites[p].stmt for p in sorted(self.segmented)}
-        levels = SEGMENT_LEVELS.get(self.policy, 1)
         segments = {
-            p: Segment(self.names.fresh(f"{s.index}_length"), self.names.fresh(f"{s.index}_first"), levels)
+            p: Segment(
+                self.names.fresh(f"{s.index}_length"),
+                self.names.fresh(f"{s.index}_first"),
+                SEGMENT_LEVELS[self.policy],
+            )
             for p, s in loops.items()
             if isinstance(s, ir.Loop)
         }

@@ -27,7 +27,7 @@ from loopdiff.ir.build import add, extents_of, floordiv, mul, nested, over_eleme
 from loopdiff.ir.ops import Op
 from loopdiff.ir.renaming import renamed_block, renamed_names
 from loopdiff.ir.slicing import keep_live, live_names
-from loopdiff.ir.walk import Path, touched_arrays
+from loopdiff.ir.walk import Path, touched_arrays, written_arrays
 from loopdiff.model import tuning
 
 
@@ -134,9 +134,10 @@ class Levels:
             ir.Let(first.name, add(start, mul(ir.Index(number), length)), loc=loop.loc),
             ir.Let(end.name, ir.Apply(Op.MIN, (stop, add(first, length))), loc=loop.loc),
         ]
-        kept = {array: self.of.starts(array, level) for array in self.state}
+        changing = written_arrays(self.onward)
+        kept = {a: self.of.starts(a, level) for a, copy in self.state.items() if level == 1 or copy in changing}
         body += [self.moved(array, rows, number, is_restored=True) for array, rows in kept.items()]
-        body += self.reversed(first, end) if is_innermost else self.segments(level + 1, first, end)
+        body += self.innermost(first, end) if is_innermost else self.segments(level + 1, first, end)
         segments = floordiv(add(sub(stop, start), sub(length, ONE)), length)
         return [
             ir.Let(length.name, segment_length(tape, self.of.path, level), loc=loop.loc),
@@ -177,7 +178,7 @@ class Levels:
         loop = replace(self.of.loop, lower=begin, upper=stop, step=self.step, body=body)
         return renamed_block((loop,), self.of.needed.names) if body else ()
 
-    def reversed(self, first: ir.Expr, end: ir.Expr) -> tuple[ir.Stmt, ...]:
+    def innermost(self, first: ir.Expr, end: ir.Expr) -> tuple[ir.Stmt, ...]:
         """An innermost segment: run with its recordings, then reversed."""
         lower, upper, step = reversed_range(self.place(first), self.place(end), self.step)
         reverse = replace(self.of.loop, lower=lower, upper=upper, step=step, body=self.of.reverse)
