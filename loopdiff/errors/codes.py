@@ -359,8 +359,7 @@ CODES: dict[str, Code] = {
     ),
     "LD345": Code(
         "memory limit exceeded",
-        "Even recomputing what can be recomputed, time loops in segments of segments, the arrays between the sweeps "
-        "exceed `memory_limit`.",
+        "Even recomputing what can be recomputed, the arrays between the sweeps exceed `memory_limit`.",
         "raise `memory_limit`, or call with smaller arrays",
     ),
     "LD346": Code(
