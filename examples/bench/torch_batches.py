@@ -25,7 +25,7 @@ ROUNDS, LEAST = 9, 0.1
 @vectorize_grad
 def step(W, x, h):
     """A recurrent step."""
-    new = np.zeros(W.shape[0])
+    new = np.zeros_like(x)
     for i in range(W.shape[0]):
         s = x[i]
         for j in range(W.shape[1]):
