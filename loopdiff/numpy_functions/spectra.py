@@ -82,6 +82,7 @@ def eigh(a, UPLO="L"):
 
 
 def eigvalsh(a, UPLO="L"):
+    assert UPLO == "L" or UPLO == "U", "`UPLO` of np.linalg.eigvalsh is 'L' or 'U' here"
     return eigh(a.T if UPLO == "U" else a)[0]
 
 
@@ -192,6 +193,7 @@ def matrix_rank(A, tol=None, hermitian=False, rtol=None):
     """How many singular values are greater than `tol`, or than `rtol` times the greatest."""
     assert A.ndim == 2, "np.linalg.matrix_rank takes a matrix"
     assert not hermitian, "np.linalg.matrix_rank has no `hermitian` here"
+    assert tol is None or rtol is None, "`tol` and `rtol` can't be both set."
     s = svdvals(A)
     least = s[0] * max(A.shape[0], A.shape[1]) * precision_of(s)
     if tol is not None:

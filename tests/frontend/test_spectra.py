@@ -161,7 +161,8 @@ def test_in_a_loop() -> None:
         ("np.linalg.eigh(a, 'U')[0]", "LD110: .* lower triangle"), ("np.linalg.svd(a, hermitian=True)[1]", "LD110"),
         ("np.linalg.eigh(np.stack((a, a)))[0]", "LD110"), ("np.linalg.svd(1j * a)[1]", "LD222"),
         ("np.linalg.eigh(1j * a)[0]", "LD222"), ("np.linalg.matrix_rank(a, hermitian=True)", "LD110"),
-        ("np.linalg.norm(a, 'max')", "LD110: Invalid norm order"),
+        ("np.linalg.norm(a, 'max')", "LD110: Invalid norm order"), ("np.linalg.eigvalsh(a, 'u')", "LD110: `UPLO`"),
+        ("np.linalg.matrix_rank(a, 0.1, rtol=0.1)", "LD110: `tol` and `rtol`"),
     ],
 )  # fmt: skip
 def test_what_is_not_taken_is_named(expression: str, code: str) -> None:
