@@ -22,7 +22,7 @@ from loopdiff.specialize.specialization import Specialization
 from loopdiff.torch.program import PulledProgram, TensorProgram, Undecided, kind_of_parameter
 from loopdiff.torch.sweeps import Shape
 from loopdiff.torch.tensors import PLAIN, numpy_of, stacked
-from loopdiff.torch.together import Elements, Level, outputs_together
+from loopdiff.torch.together import Elements, Level, outputs_together, summed_levels
 
 Tensors = Sequence[torch.Tensor]
 PROGRAMS: dict[str, TensorProgram] = {}  # by name: a graph may be run as long as the process is there
@@ -81,17 +81,17 @@ class ProgramCall:
         """Which levels the tensor of that number has an axis for."""
         return tuple(level.mask[number] for level in self.batch)
 
-    def summed_levels(self, place: int) -> list[int]:
+    def missing_levels(self, place: int) -> list[int]:
         """The levels that an output has no axis for: a gradient is summed over them."""
         name = self.program.gradient_of(place)
         if name is None:
             return []
         mask = self.mask(self.names.index(name)) if name in self.names else (False,) * len(self.batch)
-        return [k for k, level in enumerate(self.batch) if level.is_summed and not mask[k]]
+        return summed_levels(self.batch, mask)
 
     def summed(self, place: int, tensor: torch.Tensor) -> torch.Tensor:
         """An output with all axes, summed over those that it has not."""
-        levels = self.summed_levels(place)
+        levels = self.missing_levels(place)
         return tensor.sum(levels, dtype=tensor.dtype) if levels else tensor
 
     def each(self, arrays: Sequence[np.ndarray]) -> Iterator[list[Any]]:
@@ -124,7 +124,7 @@ class ProgramCall:
             s if self.program.ls.has_array(n) else Undecided(n) for n, s in zip(self.names, given, strict=True)
         ]  # fmt: skip
         found = self.program.shapes(self.in_order(known))
-        axes = [[n for j, n in enumerate(self.sizes) if j not in self.summed_levels(k)] for k in range(len(found))]
+        axes = [[n for j, n in enumerate(self.sizes) if j not in self.missing_levels(k)] for k in range(len(found))]
         return [(*own, *shape) for own, shape in zip(axes, found, strict=True)]
 
     def bare(self, position: int, shape: Sequence[int]) -> Shape:
@@ -134,7 +134,7 @@ class ProgramCall:
     # -- derivatives -----------------------------------------------------------------------------------------
     def pulled(self) -> ProgramCall:
         program = self.program.pulled
-        missing = [self.summed_levels(self.program.floating[k]) for k in program.places]
+        missing = [self.missing_levels(self.program.floating[k]) for k in program.places]
         batch = tuple(
             Level(level.size, (*level.mask, *(k not in levels for levels in missing)), is_summed=True)
             for k, level in enumerate(self.batch)
@@ -161,7 +161,7 @@ class ProgramCall:
     def by_shared(self, number: int, place: int, cotangent: torch.Tensor) -> torch.Tensor:
         """The gradient of a tensor that is the cotangent of an output: over levels of the output alone it is summed,
         over levels of the tensor alone it is the same."""
-        missing, mask = self.summed_levels(self.program.floating[place]), self.mask(number)
+        missing, mask = self.missing_levels(self.program.floating[place]), self.mask(number)
         own = [k for k in range(len(self.batch)) if k not in missing]
         axes = [axis for axis, k in enumerate(own) if not mask[k]]
         found = cotangent.sum(axes) if axes else cotangent

@@ -226,8 +226,8 @@ class DerivedProgram(TensorProgram):
 class PulledProgram(DerivedProgram):
     """The gradients of `inner`: of its parameters, and of a cotangent for each floating output that it shows.
 
-    `routes`: for each differentiated parameter, where its gradient is: among what is `shown`, or the cotangent of an
-    output itself.
+    `routes`: for each differentiated parameter, where its gradient is: among what is `shown`, gradients by the
+    parameters `by`, or the cotangent of an output itself.
     """
 
     def __init__(self, inner: TensorProgram) -> None:
@@ -255,9 +255,10 @@ class PulledProgram(DerivedProgram):
             self.routes[name] = ("shown", len(shown))
             shown.append(written[buffer] if buffer in self.given else next(results))
         self.shown = tuple(shown)
+        self.by = tuple(n for n, (where, _) in self.routes.items() if where == "shown")
 
     def gradient_of(self, place: int) -> str | None:
-        return [n for n, (where, _) in self.routes.items() if where == "shown"][place]
+        return self.by[place]
 
     @property
     def hidden_counts(self) -> tuple[str, ...]:
@@ -266,8 +267,7 @@ class PulledProgram(DerivedProgram):
     def shape_of(self, place: int, outcome: ProgramOutput, named: Mapping[str, Any]) -> Shape:
         if isinstance(outcome.kind, ScalarType):
             return ()
-        name = next(n for n, (where, k) in self.routes.items() if where == "shown" and self.shown[k] == place)
-        return named[name].shape
+        return named[self.by[self.shown.index(place)]].shape
 
     def complete(self, values: Values) -> tuple[Any, ...]:
         """With zeros for cotangents that nobody gives, and with what is counted."""
@@ -301,7 +301,7 @@ class PulledProgram(DerivedProgram):
             every[place] = value
         record = self.inner.pull(kept, every)
         names = self.inner.spec.wrt
-        return [record[names.index(n)] for n, (where, _) in self.routes.items() if where == "shown"]
+        return [record[names.index(n)] for n in self.by]
 
 
 class PushedProgram(DerivedProgram):

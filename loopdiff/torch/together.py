@@ -32,6 +32,11 @@ class Level:
     is_summed: bool = False
 
 
+def summed_levels(levels: Sequence[Level], mask: Sequence[bool]) -> list[int]:
+    """The levels over which the gradient by a tensor with this mask is summed."""
+    return [k for k, level in enumerate(levels) if level.is_summed and not mask[k]]
+
+
 def for_batch(program: TensorProgram, mapped: frozenset[str]) -> TensorProgram | None:
     """`program` with a first axis for the arrays and numbers `mapped`, and for all that it gives; made once. None where
     its loops cannot run so: on a GPU, where sweeps are chosen by arguments, and where an element decides sizes."""
@@ -43,16 +48,12 @@ def for_batch(program: TensorProgram, mapped: frozenset[str]) -> TensorProgram |
             kinds = {n: kind_of_parameter(program.ls, n) for n in mapped}
             batch = Batch(
                 frozenset(n for n, kind in kinds.items() if isinstance(kind, ArrayType)),
-                {n: dtype_of_number(kind) for n, kind in kinds.items() if isinstance(kind, ScalarType)},
-                {k: dtype_of_number(r) for k, r in enumerate(spec.result_types) if isinstance(r, ScalarType)},
+                {n: kind.value for n, kind in kinds.items() if isinstance(kind, ScalarType)},
+                {k: r.value for k, r in enumerate(spec.result_types) if isinstance(r, ScalarType)},
             )
             found = TensorProgram(batch_of(spec, batch))
         program.batches[mapped] = found
     return program.batches[mapped]
-
-
-def dtype_of_number(kind: ScalarType) -> str:
-    return "bool" if kind is ScalarType.BOOL else kind.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,40 +104,29 @@ def in_batch(program: TensorProgram, mapped: frozenset[str], elements: Elements,
         if name in mapped:
             kind = kind_of_parameter(program.ls, name)
             value = elements.in_one_axis(k, values[k])
-            found[k] = value.astype(dtype_of_number(kind), copy=False) if isinstance(kind, ScalarType) else value
+            found[k] = value.astype(kind.value, copy=False) if isinstance(kind, ScalarType) else value
     return found
 
 
 def gradients_together(program: PulledProgram, elements: Elements, values: Sequence[Any]) -> list[np.ndarray] | None:
     """The gradients of a program for a batch by its own sweeps."""
-    inner, levels = program.inner, range(len(elements.levels))
-    names = [n for n, (where, _) in program.routes.items() if where == "shown"]
-    if inner.depth or not any(any(elements.masks[k]) for k in range(len(inner.params))):
+    inner, count = program.inner, len(program.inner.params)
+    if inner.depth or not any(map(any, elements.masks[:count])):
         return None  # at one point the forward sweep runs once
-
-    def is_shared(name: str) -> bool:
-        mask = elements.masks[inner.params.index(name)]
-        return not any(mask) and all(level.is_summed for level in elements.levels)
-
+    summed = {n: summed_levels(elements.levels, elements.masks[inner.params.index(n)]) for n in program.by}
+    apart = {n for n, levels in summed.items() if len(levels) < len(elements.levels)}
     mapped = frozenset(
-        n
-        for k, n in enumerate(inner.params)
-        if any(elements.masks[k]) or k in inner.written or (n in names and not is_shared(n))
+        n for k, n in enumerate(inner.params) if any(elements.masks[k]) or k in inner.written or n in apart
     )
     whole = for_batch(inner, mapped)
     if whole is None:
         return None
     _, kept = whole.forward(whole.values_of(in_batch(inner, mapped, elements, values)))
-    every: list[Any] = [None] * len(program.cotangents)
-    for k, place in enumerate(program.places, start=len(inner.params)):
-        every[place] = elements.in_one_axis(k, values[k])
-    record = whole.pull(kept, every)
+    cotangents = [elements.in_one_axis(k, v) for k, v in enumerate(values[count:], start=count)]
     out: list[np.ndarray] = []
-    for name in names:
-        gradient = np.asarray(record[inner.spec.wrt.index(name)])
+    for name, found in zip(program.by, program.compute_at(kept, cotangents), strict=True):
+        gradient, axes = np.asarray(found), tuple(summed[name])
         if name in mapped:
-            mask = elements.masks[inner.params.index(name)]
-            axes = tuple(k for k in levels if elements.levels[k].is_summed and not mask[k])
             gradient = elements.apart(gradient)
             gradient = gradient.sum(axis=axes, dtype=gradient.dtype) if axes else gradient
         out.append(gradient)

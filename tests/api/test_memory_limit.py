@@ -15,6 +15,7 @@ from loopdiff.calls.ahead import units_of_calls
 from loopdiff.calls.runs import ReverseRun, fitting_run, runs_of
 from loopdiff.settings.options import SEGMENT_LEVELS
 from loopdiff.specialize.specialization import Specialization
+from tests.ad.test_segments import three_buffers_in_turn
 from tests.api.programs import plain_sum
 from tests.gradients.interpreted import interpreting
 
@@ -25,20 +26,6 @@ def growth(u, r, steps):
     for _ in range(steps):
         for i in range(u.shape[0]):
             u[i] += r * u[i] * (1.0 - u[i])
-
-
-def wave(u, v, p, steps):
-    before = np.zeros(u.shape[0])
-    after = np.zeros(u.shape[0])
-    for _ in range(steps):
-        for i in range(1, u.shape[0] - 1):
-            bent = u[i - 1] - 2.0 * u[i] + u[i + 1]
-            after[i] = 2.0 * u[i] - before[i] + v[i] * bent - 0.1 * u[i] * u[i] * u[i]
-        before, u, after = u, after, before
-    s = 0.0
-    for i in range(u.shape[0]):
-        s += p[i] * u[i]
-    return s
 
 
 def populations() -> tuple[np.ndarray, float, int]:
@@ -80,9 +67,9 @@ def test_gradients_under_a_limit_are_those_of_a_full_tape() -> None:
     rng = np.random.default_rng(1)
     args = (rng.uniform(0.1, 0.4, 9), rng.uniform(0.1, 0.2, 9), rng.random(9), 60)
     with interpreting():
-        value, pullback = limited(wave, None, tape="store").vjp(args[0].copy(), *args[1:])
+        value, pullback = limited(three_buffers_in_turn, None, tape="store").vjp(args[0].copy(), *args[1:])
         expected = pullback(0.7)
-        f = limited(wave, 0)
+        f = limited(three_buffers_in_turn, 0)
         for run, size in runs(f, args):
             f.options = replace(f.options, memory_limit=size)
             assert f.reverse_run(run.spec, "pullback", args) is run

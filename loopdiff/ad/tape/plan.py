@@ -18,7 +18,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, floordiv, integer, mul, natural, sub
 from loopdiff.ir.names import NameSupply
 from loopdiff.ir.ops import Op
-from loopdiff.ir.types import BOOL, INT, ArrayType, ScalarType
+from loopdiff.ir.types import INT, ArrayType, ScalarType
 from loopdiff.ir.walk import Path
 
 Decision = Literal["store", "recompute"]
@@ -115,7 +115,7 @@ class Tape:
     def declare(self, stem: str, kind: ScalarType | str, extents: tuple[ir.Expr, ...], scope: Scope, why: Why) -> str:
         """A new tape array; at least one axis, so that it can be a parameter."""
         name = self.names.fresh(stem)
-        dtype = kind if isinstance(kind, str) else ("bool" if kind == BOOL else kind.value)
+        dtype = kind if isinstance(kind, str) else kind.value
         shape = extents or (integer(1),)
         self.arrays.append(ir.ArrayDecl(name, ArrayType(dtype, len(shape)), "tape", shape, loc=why.loc))
         self.scopes[name] = scope
