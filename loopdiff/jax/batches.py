@@ -196,7 +196,8 @@ class Rewired:
             result = None if argument.result is None else number_of[argument.result]
             arguments.append(replace(argument, port=port, result=result))
         aliases = {operand: number_of[result] for operand, result in call.wiring.aliases.items()}
-        wiring = Wiring(operands, [results[n] for n in left], arguments, aliases)
+        unseen = {number_of[n] for n in call.wiring.unseen if n in number_of}
+        wiring = Wiring(operands, [results[n] for n in left], arguments, aliases, unseen)
         numbers = iter(number_of[n] for n in self.numbers)
         returns = [None if isinstance(r, ir.ArrayResult) else next(numbers) for r in self.code.ls.results]
         return ForeignCall(wiring, self.code, returns, call.statics)

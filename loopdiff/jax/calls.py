@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
@@ -15,16 +15,19 @@ from loopdiff.cache.keys import digest_of
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import ScalarType
 from loopdiff.ir.walk import expressions, returned_arrays, statements, subexprs, touched_arrays
+from loopdiff.jax.extents import Shape, known_extent
 from loopdiff.jax.handlers import register, target_name
 from loopdiff.jax.manual import structs_like
+from loopdiff.jax.partitioning import Layout, may_be_partitioned, partitioned
 from loopdiff.jax.ports import Handler, HandlerArgument, Port
 from loopdiff.pipeline.code import numba_type
-from loopdiff.pipeline.derive import arrange_primal_rows, derive_batch, with_results_given
+from loopdiff.pipeline.derive import arrange_primal_rows, derive_batch, derive_part, with_results_given
 from loopdiff.settings.requests import NOTHING
 from loopdiff.specialize.specialization import Specialization
 from loopdiff.specialize.units import Unit
 
 if TYPE_CHECKING:
+    from loopdiff.analysis.split_axes import SplitAxis
     from loopdiff.canonical.batching import Batch
 
 SCALAR_DTYPES = {
@@ -73,26 +76,28 @@ def scalar_port(name: str, kind: ScalarType) -> Port:
 
 @dataclass(slots=True)
 class Wiring:
-    """Collects the buffers of one foreign call; `aliases` maps operand numbers to result numbers."""
+    """Collects the buffers of one foreign call; `aliases` maps operand numbers to result numbers, and nobody looks at
+    the results that are `unseen`, by number."""
 
     operands: list[Port] = field(default_factory=list)
     results: list[Port] = field(default_factory=list)
     arguments: list[HandlerArgument] = field(default_factory=list)
     aliases: dict[int, int] = field(default_factory=dict)
+    unseen: set[int] = field(default_factory=set)
 
     def read(self, port: Port) -> None:
         """A parameter that is an operand."""
         self.arguments.append(HandlerArgument(port, operand=self.operand(port)))
 
-    def write(self, port: Port, *, is_zeroed: bool) -> int:
+    def write(self, port: Port, *, is_zeroed: bool, is_seen: bool = True) -> int:
         """A parameter that is a result."""
-        number = self.result(port)
+        number = self.result(port, is_seen)
         self.arguments.append(HandlerArgument(port, result=number, is_zeroed=is_zeroed))
         return number
 
-    def update(self, port: Port) -> int:
+    def update(self, port: Port, *, is_seen: bool = True) -> int:
         """A parameter that starts as an operand and ends as a result."""
-        number, operand = self.result(port), self.operand(port)
+        number, operand = self.result(port, is_seen), self.operand(port)
         self.aliases[operand] = number
         self.arguments.append(HandlerArgument(port, operand=operand, result=number))
         return number
@@ -105,9 +110,11 @@ class Wiring:
         self.operands.append(port)
         return len(self.operands) - 1
 
-    def result(self, port: Port) -> int:
+    def result(self, port: Port, is_seen: bool = True) -> int:
         self.results.append(port)
-        return len(self.results) - 1
+        number = len(self.results) - 1
+        self.unseen |= set() if is_seen else {number}
+        return number
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +131,22 @@ class LoopCode:
     plain: ir.LoopSet
 
     def batched(self, batch: Batch) -> LoopCode:
-        """The same for a batch, in the form for callers that own all arrays."""
-        spec = self.spec
-        label = f"{self.label}-batch-{digest_of([batch.key])[:12]}"
-        plain = derive_batch(with_results_given(self.plain), batch, spec.stages)
+        """The same for a batch."""
+        plain = derive_batch(with_results_given(self.plain), batch, self.spec.stages)
+        return self.rewritten(f"batch-{digest_of([batch.key])[:12]}", plain)
+
+    def part(self, axes: Sequence[SplitAxis]) -> LoopCode:
+        """The same for a part of the elements along `axes`."""
+        before = with_results_given(self.plain)
+        plain = derive_part(before, axes, self.spec.stages)
+        if plain == before:
+            return self
+        named = [repr((sorted(axis.apart), axis.extent)) for axis in axes]
+        return self.rewritten(f"part-{digest_of(named)[:12]}", plain)
+
+    def rewritten(self, suffix: str, plain: ir.LoopSet) -> LoopCode:
+        """The code of `plain`, in the form for callers that own all arrays."""
+        spec, label = self.spec, f"{self.label}-{suffix}"
         is_arranged = spec.options.fastmath and spec.options.is_for_cpu
         ls = arrange_primal_rows(plain, NOTHING, spec.stages) if is_arranged else plain
         whole = with_results_given(ls)
@@ -148,8 +167,19 @@ class ForeignCall:
         self.operands, self.results = tuple(wiring.operands), tuple(wiring.results)
         self.lock = RLock()
         self.batches: dict[Any, ForeignCall] = {}
+        self.parts: dict[tuple[SplitAxis, ...], ForeignCall] = {}
 
-    def __call__(self, operands: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> tuple[Any, ...]:
+    def __call__(self, operands: Sequence[Any], shapes: Sequence[Shape]) -> tuple[Any, ...]:
+        axes = self.split_axes([v.shape for v in operands], shapes) if may_be_partitioned(operands) else ()
+        if not axes:
+            return self.here(operands, shapes)
+        return partitioned(
+            self.here, lambda chosen: self.part(tuple(axes[k] for k in chosen)).here,
+            operands, shapes, self.layout(axes),
+        )  # fmt: skip
+
+    def here(self, operands: Sequence[Any], shapes: Sequence[Shape]) -> tuple[Any, ...]:
+        """The call itself, on one device."""
         kinds = [
             jax.ShapeDtypeStruct(shape, np.dtype(port.dtype)) for port, shape in zip(self.results, shapes, strict=True)
         ]
@@ -159,6 +189,57 @@ class ForeignCall:
         like = structs_like(kinds, operands)
         return tuple(jax.ffi.ffi_call(target, like, vmap_method="sequential", input_output_aliases=aliases)(*operands))
 
+    # -- on several devices ----------------------------------------------------------------------------------
+    @cached_property
+    def names(self) -> tuple[list[str], list[str]]:
+        """The parameters that operands and results carry; nothing for a number that is returned."""
+        of_operands = {a.operand: a.port.name for a in self.wiring.arguments}
+        of_results = {a.result: a.port.name for a in self.wiring.arguments}
+        numbers = range(len(self.operands)), range(len(self.results))
+        return [of_operands[n] for n in numbers[0]], [of_results.get(n, "") for n in numbers[1]]
+
+    def split_axes(self, given: Sequence[Shape], made: Sequence[Shape]) -> tuple[SplitAxis, ...]:
+        """The ways to split the call with operands and results of these shapes."""
+        from loopdiff.analysis.split_axes import find_split_axes
+
+        operands, results = self.names
+        ls = with_results_given(self.code.plain)
+        shapes = dict(zip((*results, *operands), (*made, *given), strict=True))
+        known = partial(known_extent, statics=self.statics, dims={n: s for n, s in shapes.items() if ls.has_array(n)})
+        unseen = frozenset(results[n] for n in self.wiring.unseen)
+        found = find_split_axes(ls, known, frozenset(operands), unseen)
+        return tuple(axis for axis in found if any(a in operands for a, _ in axis.apart))
+
+    def layout(self, axes: Sequence[SplitAxis]) -> Layout:
+        """What of each operand and result is split along which of `axes`, and what is summed."""
+        place = {node: k for k, axis in enumerate(axes) for node in axis.apart}
+
+        def of(names: Sequence[str], ports: Sequence[Port]) -> tuple[tuple[int | None, ...], ...]:
+            each = zip(names, ports, strict=True)
+            return tuple(tuple(place.get((n, k)) for k in range(port.rank)) for n, port in each)
+
+        operands, results = self.names
+        summed = [{*axis.sums, *(f"result {self.returns[n]}" for n in axis.results)} for axis in axes]
+        buffers = (name or f"result {number}" for number, name in enumerate(results))
+        sums = tuple(frozenset(k for k, own in enumerate(summed) if name in own) for name in buffers)
+        extents = tuple(axis.extent for axis in axes)
+        return Layout(of(operands, self.operands), of(results, self.results), sums, extents)
+
+    def part(self, axes: tuple[SplitAxis, ...]) -> ForeignCall:
+        """The call for a part of the elements along `axes`, made once."""
+        with self.lock:
+            if axes not in self.parts:
+                code = self.code.part(axes)
+                self.parts[axes] = self if code is self.code else self.with_code(code)
+            return self.parts[axes]
+
+    def with_code(self, code: LoopCode) -> ForeignCall:
+        """A call with the same buffers."""
+        before = {a.port.name: a for a in self.wiring.arguments}
+        wiring = replace(self.wiring, arguments=[before[name] for name in code.ls.params])
+        return ForeignCall(wiring, code, self.returns, self.statics)
+
+    # -- where its code is -----------------------------------------------------------------------------------
     @cached_property
     def target(self) -> str:
         """Where its handlers are registered: that of the CPU, that of the GPU, or both."""

@@ -1,6 +1,6 @@
-"""Automatic sharding under `jit`: examples of a batch may be on several devices, which run the loops for their own.
+"""Automatic sharding under `jit`: what loops do apart from each other may be done on several devices.
 
-What all examples share is the same everywhere, and gradients by it are summed over the devices. All other axes are
+Parts of arrays stay where they are along axes that may be split; sums are added up over the devices. All other axes are
 whole on each device.
 """
 
@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
 from itertools import count
+from math import prod
 from typing import Any
 
 import jax
@@ -16,9 +19,28 @@ from jax.experimental.custom_partitioning import custom_partitioning
 from jax.extend.core import Primitive
 from jax.sharding import NamedSharding, PartitionSpec
 
-Compute = Callable[..., Sequence[Any]]
-# JAX 0.6 takes no axes that are whole: there, XLA gathers batches.
+from loopdiff.jax.extents import Shape
+from loopdiff.jax.manual import axes_varied_over
+
+Call = Callable[[Sequence[Any], Sequence[Shape]], Sequence[Any]]  # of operands, and of the shapes of results
+# JAX 0.6 takes no axes that are whole: there, XLA gathers what is split.
 CAN_PARTITION = "need_replication_factors" in inspect.signature(custom_partitioning.def_partition).parameters
+
+
+LOWERING = ContextVar("lowering", default=False)  # whether code is being made, which no transformation follows
+
+
+def on_devices(compute: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
+    """`compute`, as XLA is told of it, which may partition what it calls."""
+
+    def run(*given: Any, **params: Any) -> list[Any]:
+        token = LOWERING.set(True)
+        try:
+            return compute(*given, **params)
+        finally:
+            LOWERING.reset(token)
+
+    return run
 
 
 def let_know_devices(primitive: Primitive) -> None:
@@ -28,56 +50,83 @@ def let_know_devices(primitive: Primitive) -> None:
     dispatch.prim_requires_devices_during_lowering.add(primitive)
 
 
-def partitioned(
-    compute: Compute, local: Callable[[int], Compute], given: Sequence[Any], in_batch: Sequence[bool],
-    out_batch: Sequence[bool], kinds: Sequence[Any],
-) -> list[Any]:  # fmt: skip
-    """`compute(*given)`, which XLA may partition along the batch.
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a call may be split along axes of so many elements, its `extents`.
 
-    `in_batch` and `out_batch` say of operands and results whether their first axis is the batch; other results are
-    summed over it. `local` gives the function for a part of so many examples, `kinds` are the results for all of them.
+    For each axis of each operand and result, the number of the one that it is, None if it is whole; for each result the
+    `sums`, the axes over whose parts it is summed.
     """
-    if not (CAN_PARTITION and any(in_batch)):
-        return [*compute(*given)]
-    rule, whole = rule_of([v.ndim for v in given], [len(k.shape) for k in kinds], in_batch, out_batch)
-    first = list(in_batch).index(True)
 
-    def partition(mesh: Any, operands: Any, results: Any) -> Any:
-        own = operands[first].sharding.spec
-        axes = axes_of_batch(own[0] if len(own) else None)
+    operands: tuple[tuple[int | None, ...], ...]
+    results: tuple[tuple[int | None, ...], ...]
+    sums: tuple[frozenset[int], ...]
+    extents: tuple[int, ...]
+
+    def rule(self) -> tuple[str, tuple[str, ...]]:
+        """The sharding rule in JAX's notation, and its axes that are whole everywhere."""
+        whole: list[str] = []
+        numbers = count()
+
+        def named(axis: int | None) -> str:
+            if axis is not None:
+                return f"s{axis}"
+            whole.append(f"u{next(numbers)}")
+            return whole[-1]
+
+        sides = (", ".join(" ".join(map(named, own)) for own in side) for side in (self.operands, self.results))
+        return " -> ".join(sides), tuple(whole)
+
+    def devices(self, mesh: Any, specs: Sequence[Sequence[Any]]) -> dict[int, tuple[str, ...]]:
+        """The axes of the mesh that each axis is split over, by the specs of operands."""
+        found: dict[int, tuple[str, ...]] = {}
+        free = set(mesh.shape)
+        for own, spec in zip(self.operands, specs, strict=True):
+            for axis, entry in zip(own, spec, strict=False):
+                if axis is None or axis in found or entry is None:
+                    continue
+                names = entry if isinstance(entry, tuple) else (entry,)
+                if free.issuperset(names) and self.extents[axis] % prod(mesh.shape[n] for n in names) == 0:
+                    found[axis] = names
+                    free -= {*names}
+        return found
+
+
+def may_be_partitioned(operands: Sequence[Any]) -> bool:
+    """Whether there are several devices, which are not told by hand what to do, and XLA goes by our rules."""
+    if not (CAN_PARTITION and LOWERING.get() and getattr(jax.config, "jax_use_shardy_partitioner", True)):
+        return False
+    return jax.device_count() > 1 and not any(map(axes_varied_over, operands))
+
+
+def partitioned(
+    call: Call, part: Callable[[tuple[int, ...]], Call], operands: Sequence[Any], shapes: Sequence[Shape],
+    layout: Layout,
+) -> tuple[Any, ...]:  # fmt: skip
+    """`call(operands, shapes)`, which XLA may split as `layout` says. `part` gives the call for parts of it."""
+
+    def partition(mesh: Any, given: Any, made: Any) -> Any:
+        over = layout.devices(mesh, [operand.sharding.spec for operand in given])
+
+        def placed(own: Sequence[int | None]) -> NamedSharding:
+            return NamedSharding(mesh, PartitionSpec(*(over.get(k) if k is not None else None for k in own)))
+
+        def share(axis: int | None, extent: int) -> int:
+            names = over.get(axis, ()) if axis is not None else ()
+            return extent // prod(mesh.shape[n] for n in names)
 
         def run(*parts: Any) -> Any:
-            found = local(parts[first].shape[0])(*parts)
-            sums = [v if b or not axes else jax.lax.psum(v, axes) for v, b in zip(found, out_batch, strict=True)]
-            return tuple(sums)
+            own = [tuple(map(share, axes, s)) for axes, s in zip(layout.results, shapes, strict=True)]
+            found = zip(part(tuple(sorted(over)))(parts, own), layout.sums, strict=True)
+            return tuple(summed(v, [n for k in sums for n in over.get(k, ())]) for v, sums in found)
 
-        apart = NamedSharding(mesh, PartitionSpec(axes or None))
-        same = NamedSharding(mesh, PartitionSpec())
-        sides = zip((out_batch, in_batch), (results, operands), strict=True)
-        placed = (tuple(apart if b else same for b, _ in zip(marks, v, strict=True)) for marks, v in sides)
-        return mesh, run, *placed
+        return mesh, run, tuple(map(placed, layout.results)), tuple(map(placed, layout.operands))
 
-    call = custom_partitioning(lambda *values: tuple(compute(*values)))
-    call.def_partition(partition=partition, sharding_rule=rule, need_replication_factors=whole)
-    return [*call(*given)]
+    rule, whole = layout.rule()
+    split = custom_partitioning(lambda *values: tuple(call(values, shapes)))
+    split.def_partition(partition=partition, sharding_rule=rule, need_replication_factors=whole)
+    return tuple(split(*operands))
 
 
-def axes_of_batch(entry: Any) -> tuple[str, ...]:
-    return () if entry is None else entry if isinstance(entry, tuple) else (entry,)
-
-
-def rule_of(
-    given: Sequence[int], made: Sequence[int], in_batch: Sequence[bool], out_batch: Sequence[bool]
-) -> tuple[str, tuple[str, ...]]:
-    """The sharding rule of operands and results of these ranks, and its axes that are whole everywhere."""
-    whole: list[str] = []
-    numbers = count()
-
-    def axes(rank: int, has_batch: bool) -> str:
-        own = [f"u{next(numbers)}" for _ in range(rank - has_batch)]
-        whole.extend(own)
-        return " ".join([*(["b"] if has_batch else []), *own])
-
-    sides = ((given, in_batch), (made, out_batch))
-    texts = [", ".join(axes(r, b) for r, b in zip(ranks, marks, strict=True)) for ranks, marks in sides]
-    return " -> ".join(texts), tuple(whole)
+def summed(value: Any, names: Sequence[str]) -> Any:
+    return jax.lax.psum(value, tuple(names)) if names else value

@@ -8,7 +8,7 @@ derivatives of the tangent and of the reverse sweep are those of programs of the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -22,7 +22,7 @@ from loopdiff.jax.batches import Marks, in_batch, levels, may_be_batched, sizes_
 from loopdiff.jax.calls import LoopCode
 from loopdiff.jax.derived import gradient_inputs, gradients_among, tangent_inputs, tangents_among
 from loopdiff.jax.manual import types_like, varying_together
-from loopdiff.jax.partitioning import let_know_devices, partitioned
+from loopdiff.jax.partitioning import let_know_devices, on_devices
 from loopdiff.jax.program import JaxProgram
 
 Values = Sequence[Any]
@@ -73,47 +73,6 @@ def reverse(*given: Any, program: JaxProgram, marks: AllMarks, wanted: AllMarks)
     """The gradients by `slopes`, from inputs, what is kept, and the cotangents of the floating outputs."""
     traced, kept, cotangents = split(program, given, len(program.kept))
     return [*program.reverse(traced, kept, cotangents, marks, wanted)]
-
-
-def on_devices(compute: Callable[..., list[Any]], types: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
-    """`compute`, which XLA may partition along a batch, the outermost if there are several."""
-
-    def run(*given: Any, program: JaxProgram, **params: Any) -> list[Any]:
-        here, marks = partial(compute, program=program, **params), params["marks"]
-        if not (levels(marks) or program.base.of_batch):
-            return here(*given)
-        kinds = types(*given, program=program, **params)
-        batch = outermost(compute, program, params, len(given), len(kinds))
-        if batch is None:
-            return here(*given)
-
-        def local(size: int) -> Callable[..., list[Any]]:
-            own = program if levels(marks) else program.base.resized(size).by(program.spec.wrt)
-            return partial(compute, program=own, **params)
-
-        return partitioned(here, local, given, *batch, kinds)
-
-    return run
-
-
-def outermost(
-    compute: Callable[..., Any], program: JaxProgram, params: Mapping[str, Any], given: int, made: int
-) -> tuple[list[bool], list[bool]] | None:
-    """Which operands and results have an axis for the outermost batch; None where what is kept is not apart for each
-    example."""
-    marks = params["marks"]
-    if levels(marks):
-        wanted = params.get("wanted") or [every(marks)] * made
-        return [own[-1] for own in marks], [own[-1] for own in wanted]
-    if compute is not function and not program.keeps_examples_apart:
-        return None
-    of_inputs = [n in program.base.of_batch for n in program.traced]
-    of_slopes = [n in program.base.of_batch for n in program.slopes]
-    if compute is tangent:
-        kept = params["kept"]
-        return [*of_inputs, *([True] * kept), *of_slopes], [True] * made
-    rest = [True] * (given - len(of_inputs))
-    return [*of_inputs, *rest], of_slopes if compute is reverse else [True] * made
 
 
 def split(program: JaxProgram, given: Values, kept: int) -> tuple[Values, Values, Values]:
@@ -412,7 +371,7 @@ def primitive(
     made.multiple_results = True
     made.def_impl(at_once(made, ("program", "marks", *static)))
     made.def_abstract_eval(types)
-    mlir.register_lowering(made, mlir.lower_fun(on_devices(compute, types), multiple_results=True))
+    mlir.register_lowering(made, mlir.lower_fun(on_devices(compute), multiple_results=True))
     let_know_devices(made)
     ad.primitive_jvps[made] = derivative
     batching.primitive_batchers[made] = partial(for_batch, made)

@@ -63,8 +63,6 @@ class JaxProgram:
         self.inputs = tuple(p for p in self.ls.params if p not in pure)
         self.traced = tuple(p for p in self.inputs if p not in self.statics)
         self.lock, self.made = RLock(), dict[str, Any]()
-        self.of_batch = frozenset[str]()  # inputs that have an axis for a batch
-        self.resized: Callable[[int], JaxProgram] = lambda _: self  # the same for another size of that batch
 
     def __repr__(self) -> str:
         return f"`{self.ls.name}`"
@@ -221,10 +219,7 @@ class JaxProgram:
         def make() -> JaxProgram:
             spec = batch_of(self.base.spec, Batch(arrays, scalars, numbers))
             shapes = {n: (size, *self.dims[n]) for n in arrays} | dict.fromkeys(scalars, (size,))
-            found = JaxProgram(spec, self.statics, {**self.dims, **shapes}, self.pure)
-            found.of_batch = frozenset((*arrays, *scalars))
-            found.resized = lambda size: self.for_batch(mapped, size)
-            return found
+            return JaxProgram(spec, self.statics, {**self.dims, **shapes}, self.pure)
 
         return self.once(f"batch of {size}: {sorted(names)!r}", make)
 
@@ -269,13 +264,6 @@ class JaxProgram:
         """Those of `kept` that are no outputs."""
         own = {n for n, _ in self.outputs}
         return tuple(n for n in self.kept if n not in own)
-
-    @cached_property
-    def keeps_examples_apart(self) -> bool:
-        """Whether the first axis of all that is kept is that of the batch."""
-        ls, batch = self.forward_call.code.ls, self.base.of_batch
-        first = [(ls.array(n).extents or (None,))[0] for n in self.rest]
-        return all(isinstance(e, ir.Dim) and e.axis == 0 and e.array in batch for e in first)
 
     @property
     def rest_kinds(self) -> list[jax.ShapeDtypeStruct]:

@@ -18,6 +18,7 @@ from loopdiff.jax.calls import (
     scalar_kind,
     scalar_port,
 )
+from loopdiff.jax.ports import Port
 
 Shape = tuple[int, ...]
 
@@ -61,13 +62,18 @@ class ReversePlan:
         elif not ls.has_array(name):
             self.wiring.read(port)
         elif name in self.run.seed_names:
-            (self.wiring.update if is_written else self.wiring.read)(port)
+            self.pass_on(port, is_written)
         elif not is_needed and name not in arguments:
             self.wiring.skip(port)
         elif ls.array(name).role == "adjoint" or (name not in arguments and name not in self.kept):
-            self.wiring.write(port, is_zeroed=False)
-        elif is_written:
-            self.wiring.update(port)
+            self.wiring.write(port, is_zeroed=False, is_seen=False)
+        else:
+            self.pass_on(port, is_written)
+
+    def pass_on(self, port: Port, is_written: bool) -> None:
+        """An operand, whose memory the loops may use."""
+        if is_written:
+            self.wiring.update(port, is_seen=False)
         else:
             self.wiring.read(port)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, NoReturn
@@ -14,17 +13,11 @@ from loopdiff.calls.runs import ReverseRun
 from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.errors.codes import reject
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.printer import print_expr
 from loopdiff.ir.types import BOOL, INT
 from loopdiff.ir.walk import expressions, returned_arrays, subexprs
 from loopdiff.jax.calls import scalar_kind
+from loopdiff.jax.extents import Shape, is_refuted
 from loopdiff.memory.arena import EXTENT_NAMES, Sizes, UnknownNumber, aligned_block, sizes_function
-
-Shape = tuple[int, ...]
-UNDECIDED = "InconclusiveDimensionOperation"  # in `jax.errors` since JAX 0.8
-Undecided: Any = getattr(
-    jax.errors if hasattr(jax.errors, UNDECIDED) else importlib.import_module("jax.core"), UNDECIDED
-)
 
 
 class StaticShapes:
@@ -90,14 +83,6 @@ class StaticShapes:
         if kind is not None:
             return np.empty(self.dims[name], kind.dtype)
         return self.statics.get(name, 0 if scalar_kind(self.ls.scalar(name)) in (BOOL, INT) else 0.0)
-
-
-def is_refuted(cond: ir.Expr, known: Mapping[str, Any]) -> bool:
-    """Whether a condition does not hold; shapes that JAX leaves open may not say."""
-    try:
-        return not eval(print_expr(cond), dict(known))
-    except Undecided:
-        return False
 
 
 class Elements:

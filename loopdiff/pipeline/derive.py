@@ -9,6 +9,7 @@
     forward + reverse -> pullback, likewise                      derive_pullback
     tangent -> tangents alone, likewise                          derive_pushforward
     any of these -> the same for a batch                         derive_batch
+    any of these -> the same for a part of what it loops over    derive_part
     forward + reverse -> the same in blocks                      arrange_rows
 
 `code.py` makes functions of these. Every step goes through `Stages`, which verifies, times and dumps its result.
@@ -16,7 +17,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -32,6 +33,7 @@ T = TypeVar("T")
 
 if TYPE_CHECKING:
     from loopdiff.ad.tape.sweeps import SweepForm, Sweeps
+    from loopdiff.analysis.split_axes import SplitAxis
     from loopdiff.canonical.batching import Batch
     from loopdiff.frontend.callees import Sources
     from loopdiff.frontend.parse import Surface
@@ -184,6 +186,13 @@ def derive_batch(ls: ir.LoopSet, batch: Batch, stages: Stages) -> ir.LoopSet:
     from loopdiff.canonical.batching import build_batch
 
     return stages.run("batch", build_batch, ls, batch)
+
+
+def derive_part(ls: ir.LoopSet, axes: Sequence[SplitAxis], stages: Stages) -> ir.LoopSet:
+    """A function for a part of the elements along `axes`."""
+    from loopdiff.analysis.split_axes import program_of_part
+
+    return stages.run("part", program_of_part, ls, axes)
 
 
 def derive_sparsity(normal: ir.LoopSet, tangent: ir.LoopSet, stages: Stages) -> ir.LoopSet:

@@ -21,6 +21,7 @@ from jax.sharding import PartitionSpec as P
 
 jax.config.update("jax_enable_x64", True)
 
+from loopdiff import vectorize_grad  # noqa: E402
 from loopdiff.jax import wrap  # noqa: E402
 from loopdiff.jax.manual import spread  # noqa: E402
 from tests.jax.rnn import arguments, cells, loss, rnn, twin  # noqa: E402
@@ -68,6 +69,112 @@ def error(one: Any, other: Any) -> float:
     return max(float(np.abs(np.asarray(a) - np.asarray(b)).max()) for a, b in each)
 
 
+# -- loops that are independent, of functions that nobody batches ----------------------------------------------
+@vectorize_grad
+def squares(A, b, v):
+    total = 0.0
+    for i in range(A.shape[0]):
+        p = 0.0
+        for j in range(A.shape[1]):
+            p += A[i, j] * np.exp(v[j])
+        total += (p - b[i]) ** 2
+    return total / A.shape[0]
+
+
+@vectorize_grad
+def trajectories(b, steps):
+    z = b.copy()
+    for _ in range(steps):
+        for i in range(b.shape[0]):
+            z[i] += 0.1 * np.sin(b[i] * z[i])
+    return z
+
+
+@vectorize_grad
+def matrices(A, B):
+    return A @ np.tanh(B)
+
+
+@vectorize_grad
+def differences(b):
+    d = np.zeros(b.shape[0])
+    for i in range(1, b.shape[0]):
+        d[i] = b[i] * b[i - 1]
+    return d
+
+
+def squares_twin(A: Any, b: Any, v: Any) -> Any:
+    return jnp.mean((A @ jnp.exp(v) - b) ** 2)
+
+
+def trajectories_twin(b: Any, steps: int) -> Any:
+    z = b
+    for _ in range(steps):
+        z = z + 0.1 * jnp.sin(b * z)
+    return z
+
+
+def gradient_of(f: Any, *fixed: Any) -> Callable[..., Any]:
+    """By all arguments, where outputs weigh differently."""
+
+    def value(*args: Any) -> Any:
+        found = f(*args, *fixed)
+        return jnp.sum(jnp.sin(found + jnp.arange(found.size).reshape(found.shape)))
+
+    return lambda *args: jax.grad(value, tuple(range(len(args))))(*args)
+
+
+def independent() -> dict[str, Any]:
+    rng = np.random.default_rng(3)
+    A, B, b, v = (jnp.asarray(rng.standard_normal(shape)) for shape in ((8, 4), (4, 8), 8, 4))
+    grid = Mesh(np.array(jax.devices()).reshape(2, 2), ("p", "q"))
+    f, t, m, d = map(wrap, (squares, trajectories, matrices, differences))
+
+    def placed(*pairs: Any) -> list[Any]:
+        return [jax.device_put(value, NamedSharding(mesh, P(*spec))) for value, mesh, spec in pairs]
+
+    rows = placed((A, MESH, "d"), (b, MESH, "d"), (v, MESH, ""))
+    cases = {
+        "squares": (f, squares_twin, rows),
+        "gradient of squares": (gradient_of(f), gradient_of(squares_twin), rows),
+        "tangent of squares": (lambda *a: jax.jvp(f, a, a), lambda *a: jax.jvp(squares_twin, a, a), rows),
+        "hessian of squares": (jax.hessian(f, 2), jax.hessian(squares_twin, 2), rows),
+        "trajectories": (lambda b: t(b, 5), lambda b: trajectories_twin(b, 5), rows[1:2]),
+        "gradient of trajectories": (gradient_of(t, 5), gradient_of(trajectories_twin, 5), rows[1:2]),
+        "rows and columns": (m, lambda A, B: A @ jnp.tanh(B), placed((A, grid, "p"), (B, grid, (None, "q")))),
+        "gradient by rows and columns": (gradient_of(m), gradient_of(lambda A, B: A @ jnp.tanh(B)),
+                                         placed((A, grid, "p"), (B, grid, (None, "q")))),
+        "summed index": (m, lambda A, B: A @ jnp.tanh(B), placed((A, MESH, (None, "d")), (B, MESH, "d"))),
+        "neighbours": (d, lambda b: jnp.concatenate([jnp.zeros(1), b[1:] * b[:-1]]), rows[1:2]),
+    }  # fmt: skip
+    found: dict[str, Any] = {}
+    for name, (own, twin_of, args) in cases.items():
+        found[name] = error(jax.jit(own)(*args), twin_of(*(np.asarray(a) for a in args)))
+        found[f"collectives, {name}"] = collectives(own, *args)
+    return found
+
+
+def explicit() -> dict[str, Any]:
+    """Shardings that are parts of types."""
+    mesh = jax.make_mesh((4,), ("d",), axis_types=(jax.sharding.AxisType.Explicit,))
+    rng = np.random.default_rng(4)
+    A, b, v = (rng.standard_normal(shape) for shape in ((8, 4), 8, 4))
+    f, t = map(wrap, (squares, trajectories))
+    cases = {
+        "explicit value": (f, squares_twin, (A, b, v)),
+        "explicit gradient": (gradient_of(f), gradient_of(squares_twin), (A, b, v)),
+        "explicit trajectories": (gradient_of(t, 5), gradient_of(trajectories_twin, 5), (b,)),
+    }
+    found: dict[str, Any] = {}
+    with jax.set_mesh(mesh):
+        for name, (own, twin_of, args) in cases.items():
+            placed = [jax.device_put(a, P("d") if len(a) == 8 else P()) for a in args]
+            results = jax.jit(own)(*placed)
+            found[name] = error(results, jax.jit(twin_of)(*placed))
+            found[f"collectives, {name}"] = collectives(own, *placed)
+    return found
+
+
 def main() -> dict[str, Any]:
     value = over_examples(twin, W, XS)
     slope, slopes = jax.grad(lambda W, xs: over_examples(twin, W, xs), (0, 1))(W, XS)
@@ -100,7 +207,7 @@ def main() -> dict[str, Any]:
 
     found["jvp, automatic"] = error(jax.jit(partial(along, rnn))(*placed), along(twin, W, XS))
     found["collectives of jvp, automatic"] = collectives(partial(along, rnn), *placed)
-    return found
+    return found | independent() | (explicit() if hasattr(jax, "set_mesh") else {})
 
 
 if __name__ == "__main__":

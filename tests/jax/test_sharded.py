@@ -25,7 +25,32 @@ def found() -> dict[str, Any]:
     return json.loads(ran.stdout)
 
 
-MORE = ("jvp, check_vma=True", "jvp, check_vma=False", "grad, automatic", "each gradient, automatic", "jvp, automatic")
+# The communication of each: one sum where parts have shares in something, and what is not independent is gathered.
+INDEPENDENT = {
+    "squares": {"all-reduce": 1},
+    "gradient of squares": {"all-reduce": 2},  # the value first, which the cotangent follows from
+    "tangent of squares": {"all-reduce": 1},
+    "hessian of squares": {"all-reduce": 1},
+    "trajectories": {},
+    "gradient of trajectories": {},
+    "rows and columns": {},
+    "gradient by rows and columns": {"all-reduce": 2},
+    "summed index": {"all-reduce": 1},
+    "neighbours": {"all-gather": 1},
+}
+EXPLICIT = {
+    "explicit value": {"all-reduce": 1},
+    "explicit gradient": {"all-reduce": 2},
+    "explicit trajectories": {"all-gather": 1},  # by its type, a result of ours is whole
+}
+MORE = (
+    *INDEPENDENT,
+    "jvp, check_vma=True",
+    "jvp, check_vma=False",
+    "grad, automatic",
+    "each gradient, automatic",
+    "jvp, automatic",
+)
 
 
 @pytest.mark.parametrize("case", [*CASES, *MORE])
@@ -44,8 +69,18 @@ def test_nothing_is_gathered_automatically() -> None:
     from loopdiff.jax.partitioning import CAN_PARTITION
 
     if not CAN_PARTITION:
-        pytest.skip("this version of JAX gathers batches")
+        pytest.skip("this version of JAX gathers what is split")
     assert found()["collectives, automatic"] == {"all-reduce": 1}
     assert found()["is sharded, automatic"] == [3, 2]
     assert found()["collectives of each gradient, automatic"] == {}
     assert found()["collectives of jvp, automatic"] == {}
+    assert {name: found()[f"collectives, {name}"] for name in INDEPENDENT} == INDEPENDENT
+
+
+@pytest.mark.parametrize("case", EXPLICIT)
+def test_explicit_mode(case: str) -> None:
+    """Where shardings are parts of types, as JAX has it since 0.7."""
+    if case not in found():
+        pytest.skip("this version of JAX has no such mode")
+    assert found()[case] < 1e-11
+    assert found()[f"collectives, {case}"] == EXPLICIT[case]
