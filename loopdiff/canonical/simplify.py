@@ -161,10 +161,17 @@ def is_same(a: ir.Expr, b: ir.Expr) -> bool:
 def is_pure(exprs: tuple[ir.Expr, ...]) -> bool:
     """Whether evaluating `exprs` can neither raise nor read outside an array."""
     return not any(
-        (isinstance(e, ir.Load) and e.access.subscripts) or (isinstance(e, ir.Apply) and e.op in MAY_RAISE)
+        (isinstance(e, ir.Load) and e.access.subscripts) or (isinstance(e, ir.Apply) and may_have_no_value(e))
         for expr in exprs
         for e in subexprs(expr)
     )
+
+
+def may_have_no_value(expr: ir.Apply) -> bool:
+    """Whether an operation raises for some operands of its type."""
+    divisor = expr.args[-1]
+    is_division = expr.op in (Op.FLOORDIV, Op.MOD)
+    return expr.op in MAY_RAISE and not (is_division and isinstance(divisor, ir.Const) and divisor.value != 0)
 
 
 # -- constants -----------------------------------------------------------------------------------------------

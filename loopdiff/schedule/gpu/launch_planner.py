@@ -116,8 +116,9 @@ class Planner:
                 return OnHost(stmt)
 
     def is_kernel(self, loop: ir.Loop, path: Path) -> bool:
-        """Whether a loop is worth a launch, and its iterations are threads."""
-        return not self.mapper.is_too_short(loop) and isinstance(self.mapper.mapped(loop, path), Mapped)
+        """Whether a loop is worth a launch, and its iterations are threads, which do something."""
+        found = self.mapper.mapped(loop, path)
+        return not self.mapper.is_too_short(loop) and isinstance(found, Mapped) and bool(found.body)
 
     def holds_kernels(self, stmt: ir.Stmt, path: Path) -> bool:
         """Whether a loop inside is worth a kernel."""
