@@ -17,7 +17,7 @@ from loopdiff.ad.tape.kept_sums import arrays_to_sum, handed_on
 from loopdiff.ad.tape.needed import At, Needed
 from loopdiff.ad.tape.plan import Tape, TapeCounter
 from loopdiff.ad.tape.record import Recorder
-from loopdiff.ad.tape.replay import choose_replays, weight
+from loopdiff.ad.tape.replay import choose_replays
 from loopdiff.ad.tape.sweeps import Built, Sweeps
 from loopdiff.canonical.simplify import simplify
 from loopdiff.canonical.single_assignment import normalize
@@ -68,7 +68,7 @@ def in_segments(facts: Facts, policy: PlanPolicy, best: Built, replayed: Paths) 
         p: build(facts, policy, replayed, frozenset((p,))) for p in segments.candidates(facts, best.tape, replayed)
     }
     segmented: Paths = frozenset()
-    for path in sorted(alone, key=lambda p: weight(alone[p].tape)):
+    for path in sorted(alone, key=lambda p: alone[p].tape.weight):
         if not any(segments.is_nested(path, p) for p in segmented):
             other = build(facts, policy, replayed, segmented | {path}) if segmented else alone[path]
             if lighter(best, other) is other:
@@ -78,7 +78,7 @@ def in_segments(facts: Facts, policy: PlanPolicy, best: Built, replayed: Paths) 
 
 def lighter(one: Built, other: Built, worth: float = 1.0) -> Built:
     """`other` if it keeps less than `worth` of what `one` keeps, and its extents can be had."""
-    return other if is_sized(other) and weight(other.tape) < worth * weight(one.tape) else one
+    return other if is_sized(other) and other.tape.weight < worth * one.tape.weight else one
 
 
 def is_sized(built: Built) -> bool:

@@ -56,4 +56,5 @@ REPLAY_LATENCY = 20.0
 # Strict sums and products in what is computed again: each takes an instruction more, of which a tape takes a few.
 STRICT_OPERATIONS = 3
 FREED_ARRAYS = 2  # arrays that a sum has to free to be worth keeping
+AXIS_LENGTH = 100  # elements along an axis of a tape, where nothing is known of it
 SEGMENTED_TRIPS = 16  # iterations of a loop that is run again in segments

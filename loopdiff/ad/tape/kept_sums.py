@@ -56,7 +56,7 @@ def handed_on(facts: Facts, built: Built) -> float:
     """How much the reverse sweep gets, by number of axes: tapes, and local arrays where they are."""
     read = read_arrays(built.sweeps.reverse.body)
     left = [rank for name, rank in local_ranks(facts).items() if name in read]
-    return sum(100**rank for rank in left) + sum(100 ** built.tape.axes(a.name) for a in built.tape.arrays)
+    return built.tape.weight + sum(tuning.AXIS_LENGTH**rank for rank in left)
 
 
 def local_ranks(facts: Facts) -> dict[str, int]:

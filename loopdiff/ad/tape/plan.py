@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
+from math import log
 from typing import Literal
 
 from loopdiff.ad.facts import Facts
@@ -20,6 +21,7 @@ from loopdiff.ir.names import NameSupply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT, ArrayType, ScalarType
 from loopdiff.ir.walk import Path
+from loopdiff.model import tuning
 
 Decision = Literal["store", "recompute"]
 Scope = Path | None
@@ -190,16 +192,21 @@ class Tape:
         whole = reduce(mul, [self.segment_length(path)] * self.segments[path].levels)
         return add(floordiv(self.hull(path), whole), integer(1))
 
+    @property
+    def weight(self) -> float:
+        """How much it keeps, by number of axes: one axis more outweighs everything below it."""
+        return sum(tuning.AXIS_LENGTH ** self.axes(a.name) for a in self.arrays)
+
     def axes(self, name: str) -> float:
         """Number of axes of a tape array: half a one for one that grows with a square root, a third for a cube root,
-        none for a constant."""
+        none for a small constant, and for others as many as make its length, of `AXIS_LENGTH` elements each."""
         roots = {
             f(p): 1.0 / (s.levels + 1)
             for p, s in self.segments.items()
             for f in (self.segment_length, self.segment_number)
         }
         extents = next(a.extents for a in self.arrays if a.name == name) or ()
-        return sum(roots.get(e, 1.0) for e in extents if not isinstance(e, ir.Const))
+        return sum(axes_of_constant(e) if isinstance(e, ir.Const) else roots.get(e, 1.0) for e in extents)
 
     def counter(self, scope: Scope, path: Path) -> TapeCounter:
         key = (scope, path)
@@ -253,3 +260,7 @@ def tape_stem(expr: ir.Expr) -> str:
             return op.stem
         case _:
             return "value"
+
+
+def axes_of_constant(extent: ir.Const) -> float:
+    return log(extent.value, tuning.AXIS_LENGTH) if extent.value >= tuning.SEGMENTED_TRIPS else 0.0

@@ -168,11 +168,6 @@ def is_inexact(expr: ir.Expr, inexact: Names, facts: Facts) -> bool:
     return False
 
 
-def weight(tape: Tape) -> float:
-    """How much a tape plan keeps, by number of axes: one axis more outweighs everything below it."""
-    return sum(100 ** tape.axes(a.name) for a in tape.arrays)
-
-
 def choose_replays(facts: Facts, policy: PlanPolicy, plain: Built) -> frozenset[Path]:
     """Loops to try to replay, given the plan without replay; empty if that plan keeps nothing they could save."""
     if policy in ("store", "rows") or not plain.tape.arrays:
