@@ -16,7 +16,7 @@ import numpy as np
 from loopdiff.calls.arguments import Arguments, Checked, Key, arguments_in_order, call_key, positional_count
 from loopdiff.calls.compiled import CompiledGradient
 from loopdiff.calls.pullback import Pullback
-from loopdiff.calls.runs import ReverseRun, fitting_run, sweeps_of
+from loopdiff.calls.runs import ReverseRun, fitting_run, limit_of, sweeps_of
 from loopdiff.calls.sweep_entry_points import vjp
 from loopdiff.checking.identity import prove
 from loopdiff.errors import (
@@ -30,7 +30,7 @@ from loopdiff.errors import (
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.capture import ArgumentType
-from loopdiff.settings.options import Accuracy, Check, Options, Shown, TapePolicy, Target
+from loopdiff.settings.options import Accuracy, Check, MemoryLimit, Options, Shown, TapePolicy, Target
 from loopdiff.settings.requests import requests_of
 from loopdiff.source.functions import SourceFunction, plain_function, source_of
 from loopdiff.source.words import Text
@@ -185,8 +185,8 @@ class Differentiable(InPrograms, Generic[P, R]):
             from loopdiff.calls.autotune import tuned
 
             spec = tuned(spec, args)
-        limit = self.options.memory_limit
-        run = sweeps_of(spec, form) if limit is None else fitting_run(spec, form, args, limit)
+        limit = limit_of(self.options)
+        run = sweeps_of(spec, form) if limit is None else fitting_run(spec, form, lambda run: run.sizes(args), limit)
         if self.options.check == "first":
             spec.once(f"identity {form}", lambda: prove(spec, run, args))
         return run
@@ -422,14 +422,14 @@ def vectorize_grad(function: Callable[P, R], /) -> Differentiable[P, R]: ...
 @overload
 def vectorize_grad(
     *, wrt: Names = None, tape: TapePolicy = "auto", fastmath: bool = True, parallel: bool = False,
-    cache: bool = True, accuracy: Accuracy = "default", memory_limit: int | None = None, check: Check = "cheap",
+    cache: bool = True, accuracy: Accuracy = "default", memory_limit: MemoryLimit = None, check: Check = "cheap",
     schedule: Mapping[str, Mapping[str, str]] | None = None, autotune: bool = False, target: Target = "cpu",
     progress: Shown = "auto",
 ) -> Decorator: ...  # fmt: skip
 def vectorize_grad(
     function: Callable[..., Any] | None = None, /, *, wrt: Names = None, tape: TapePolicy = "auto",
     fastmath: bool = True, parallel: bool = False, cache: bool = True, accuracy: Accuracy = "default",
-    memory_limit: int | None = None, check: Check = "cheap", schedule: Mapping[str, Mapping[str, str]] | None = None,
+    memory_limit: MemoryLimit = None, check: Check = "cheap", schedule: Mapping[str, Mapping[str, str]] | None = None,
     autotune: bool = False, target: Target = "cpu", progress: Shown = "auto",
 ) -> Any:  # fmt: skip
     """Compile a loop nest over NumPy arrays and its derivatives. Used with or without arguments.
@@ -444,7 +444,8 @@ def vectorize_grad(
         parallel: Whether outer loops may run on several threads, where their work pays for it.
         cache: Whether generated code is kept on disk for later processes.
         accuracy: `high` asks elementary functions for 1 ulp.
-        memory_limit: Most bytes between the sweeps; beyond it values are recomputed.
+        memory_limit: Most bytes between the sweeps; beyond it values are recomputed. `auto`: half of the memory that is
+            free at a call, in the container too, where the system says how much that is.
         check: How a pullback notices that arrays it needs were changed: by checksums (`cheap`), by copies
             (`always`), not at all (`never`). `first`: by checksums, and the first call of each signature
             compares reverse with forward mode.

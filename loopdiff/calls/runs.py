@@ -17,6 +17,7 @@ from loopdiff.ir.names import tail_names
 from loopdiff.ir.types import F32, ArrayType, ScalarType
 from loopdiff.ir.walk import read_arrays, statements, subexprs, written_arrays
 from loopdiff.memory.arena import Arena, Order, Sizes, Workspace, allocate, sizes_function
+from loopdiff.memory.free import automatic_limit
 from loopdiff.memory.guards import Mixer, mixed
 from loopdiff.memory.host import HOST, Memory
 from loopdiff.settings.options import SEGMENT_LEVELS, Options, PlanPolicy
@@ -199,14 +200,21 @@ def runs_of(spec: Specialization, form: SweepForm) -> Iterator[ReverseRun]:
             return
 
 
-def fitting_run(spec: Specialization, form: SweepForm, args: Arguments, limit: int) -> ReverseRun:
+def limit_of(options: Options) -> int | None:
+    """How many bytes sweeps may keep now."""
+    return automatic_limit() if options.memory_limit == "auto" else options.memory_limit
+
+
+def fitting_run(
+    spec: Specialization, form: SweepForm, sizes_for: Callable[[ReverseRun], Sizes], limit: int
+) -> ReverseRun:  # fmt: skip
     """The first sweeps in a form that keep no more than `limit` bytes. Raises ArgumentError (LD345) if all keep more.
 
-    To ask how much they keep compiles nothing but what counts iterations.
+    `sizes_for` gives the shapes of what sweeps keep. To ask for these compiles nothing but what counts iterations.
     """
     kept: list[int] = []
     for run in runs_of(spec, form):
-        kept.append(run.arena.bytes(run.sizes(args)))
+        kept.append(run.arena.bytes(sizes_for(run)))
         if kept[-1] <= limit:
             return run
     message = f"`{spec.normal.name}` needs {min(kept)} bytes between the sweeps, the limit is {limit}"

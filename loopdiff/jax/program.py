@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from loopdiff.calls.runs import ReverseRun, sweeps_of
+from loopdiff.calls.runs import ReverseRun, limit_of, sweeps_of
 from loopdiff.canonical.batching import Batch
 from loopdiff.errors import NOWHERE, ArgumentError, DifferentiationError
 from loopdiff.errors.codes import reject
@@ -324,9 +324,11 @@ class JaxProgram:
         return {**dict.fromkeys(self.statics, nothing), **dict(zip(self.traced, of_traced, strict=True))}
 
     # -- the reverse sweep -----------------------------------------------------------------------------------
-    @property
+    @cached_property
     def sweeps(self) -> ReverseRun:
-        return sweeps_of(self.spec, "sums")
+        """Those of the tape policy, or what keeps no more than the memory limit."""
+        limit = limit_of(self.spec.options)
+        return sweeps_of(self.spec, "sums") if limit is None else self.known.fitting_run(self.spec, limit)
 
     @cached_property
     def workspace_shapes(self) -> dict[str, Shape]:
@@ -338,7 +340,7 @@ class JaxProgram:
         try:
             return self.rest_kinds is not None
         except ArgumentError as error:
-            if set(error.codes).isdisjoint(("LD351", "LD352")):
+            if set(error.codes).isdisjoint(("LD345", "LD351", "LD352")):
                 raise
             return False
 

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import jax
 import numpy as np
 
-from loopdiff.calls.runs import ReverseRun
+from loopdiff.calls.runs import ReverseRun, fitting_run
 from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.errors.codes import reject
 from loopdiff.ir import nodes as ir
@@ -18,6 +18,7 @@ from loopdiff.ir.walk import expressions, returned_arrays, subexprs
 from loopdiff.jax.calls import scalar_kind
 from loopdiff.jax.extents import Shape, is_refuted
 from loopdiff.memory.arena import EXTENT_NAMES, Sizes, UnknownNumber, aligned_block, sizes_function
+from loopdiff.specialize.specialization import Specialization
 
 
 class StaticShapes:
@@ -57,11 +58,24 @@ class StaticShapes:
     def of_workspace(self, run: ReverseRun) -> dict[str, Shape]:
         """Shapes of what is kept between the sweeps. Raises ArgumentError: LD351 where a traced number decides them,
         LD352 where elements of arrays do; and OutOfMemoryError (LD610)."""
+        sizes = self.sizes_for(run)
+        refuse_shortage(run, sizes, self.values)
+        return dict(zip(run.units.plan.forward.params[len(self.ls.params) :], sizes, strict=False))
+
+    def sizes_for(self, run: ReverseRun) -> Sizes:
+        """Shapes of all that sweeps keep, whatever there is room for."""
         names = run.units.plan.forward.params[len(self.ls.params) :]
-        values = self.values
-        sizes = run.arena.sizes((*values, *self.counts(run))) if names else ()
-        refuse_shortage(run, sizes, values)
-        return dict(zip(names, sizes, strict=False))
+        return run.arena.sizes((*self.values, *self.counts(run))) if names else ()
+
+    def fitting_run(self, spec: Specialization, limit: int) -> ReverseRun:
+        """The first sweeps that keep no more than `limit` bytes, as far as JAX knows. ArgumentError (LD345) if all keep
+        more."""
+
+        def known(run: ReverseRun) -> Sizes:
+            sizes = self.sizes_for(run)
+            return sizes if are_numbers(sizes) else ()
+
+        return fitting_run(spec, "sums", known, limit)
 
     def counts(self, run: ReverseRun) -> tuple[int, ...]:
         """Totals that size the tape, counted now from shapes and static integers. LD352 if elements decide them."""
@@ -73,7 +87,9 @@ class StaticShapes:
         is_traced = any(isinstance(e, ir.Param) and e.name not in self.statics for e in nodes)
         if unit is None or is_loaded or is_traced:
             message = f"`{self.ls.name}` keeps values in loops whose length depends on data; JAX needs static sizes"
-            hint = "decorate with `tape='recompute'`, or give such loops bounds from shapes and Python ints"
+            bounds = "give such loops bounds from shapes and Python ints"
+            is_thrifty = run.label.endswith("recompute")
+            hint = bounds if is_thrifty else f"decorate with `tape='recompute'`, or {bounds}"
             raise ArgumentError(reject("LD352", message, NOWHERE, hint))
         return unit.run(*(self.placeholder(p) for p in unit.ls.params))
 
@@ -108,10 +124,14 @@ class Traced(UnknownNumber):
         raise ArgumentError(reject("LD351", message, NOWHERE, "pass it as a Python int"))
 
 
+def are_numbers(sizes: Sizes) -> bool:
+    """Whether JAX leaves no extent open."""
+    return all(isinstance(extent, int) for shape in sizes for extent in shape)
+
+
 def refuse_shortage(run: ReverseRun, sizes: Sizes, values: Sequence[Any]) -> None:
     """Ask the system for the memory that XLA is going to ask it for: XLA's own refusal says nothing of arrays."""
-    is_known = all(isinstance(extent, int) for shape in sizes for extent in shape)
-    if not sizes or not is_known or jax.default_backend() != "cpu":
+    if not sizes or not are_numbers(sizes) or jax.default_backend() != "cpu":
         return
     try:
         aligned_block(run.arena.bytes(sizes))

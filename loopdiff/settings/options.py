@@ -22,6 +22,7 @@ Check = Literal["cheap", "always", "first", "never"]
 Target = Literal["cpu", "cuda", "cuda-emulated"]
 Arrays = Literal["host", "device"]
 Shown = Literal["auto", "always", "never"]
+MemoryLimit = int | Literal["auto"] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,8 @@ class Options:
     several threads.
     `cache`: whether compiled code is kept on disk. `accuracy`: `high` asks elementary functions for 1 ulp.
     `check`: how it is noticed that arrays changed which a pullback still needs.
-    `memory_limit`: most bytes the arrays between the sweeps may take; beyond it values are recomputed.
+    `memory_limit`: most bytes the arrays between the sweeps may take; beyond it values are recomputed. `auto`: half of
+    the memory that is free when a function is called.
     `schedule`: what is asked of loops. `autotune`: whether several schedules are measured, and the fastest remembered.
     `progress`: whether it is shown how far compiling is; `auto`: to who waits at a terminal.
     `target`: where loops run. `cuda-emulated` runs CUDA kernels on the CPU, thread after thread.
@@ -47,7 +49,7 @@ class Options:
     parallel: bool = False
     cache: bool = True
     accuracy: Accuracy = "default"
-    memory_limit: int | None = None
+    memory_limit: MemoryLimit = None
     check: Check = "cheap"
     schedule: tuple[Request, ...] = ()
     autotune: bool = False
@@ -72,8 +74,8 @@ class Options:
             if getattr(self, name) not in allowed
         ]
         limit = self.memory_limit
-        if limit is not None and (not isinstance(limit, int) or limit < 0):
-            wrong.append(reject("LD309", f"`memory_limit` is {limit!r}, not a number of bytes", NOWHERE))
+        if limit not in (None, "auto") and (not isinstance(limit, int) or limit < 0):
+            wrong.append(reject("LD309", f"`memory_limit` is {limit!r}, not a number of bytes or 'auto'", NOWHERE))
         if self.target != "cpu":
             asked = {"parallel": self.parallel, "autotune": self.autotune}
             wrong += [

@@ -44,13 +44,17 @@ def runs(f: Differentiable, args: tuple[Any, ...]) -> list[tuple[ReverseRun, int
 def test_the_first_sweeps_are_taken_that_fit() -> None:
     f, args = limited(growth, 0), populations()
     found = runs(f, args)
+
+    def sizes_for(run: ReverseRun) -> Any:
+        return run.sizes(args)
+
     assert [run.label.split()[1] for run, _ in found] == ["auto", *SEGMENT_LEVELS]
     kept = [size for _, size in found]
     assert kept == sorted(set(kept), reverse=True)
     for place, (run, size) in enumerate(found):
-        assert fitting_run(run.spec, "pullback", args, size) is run
+        assert fitting_run(run.spec, "pullback", sizes_for, size) is run
         if place:
-            assert fitting_run(run.spec, "pullback", args, found[place - 1][1] - 1) is run
+            assert fitting_run(run.spec, "pullback", sizes_for, found[place - 1][1] - 1) is run
 
 
 def test_nothing_is_compiled_to_know_how_much_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:

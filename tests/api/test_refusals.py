@@ -75,7 +75,14 @@ def test_output_that_overlaps_itself(refused):
 
 @pytest.mark.parametrize(
     "settings",
-    [{"tape": "keep"}, {"accuracy": "low"}, {"fastmath": "yes"}, {"memory_limit": -1}, {"memory_limit": 1.5}],
+    [
+        {"tape": "keep"},
+        {"accuracy": "low"},
+        {"fastmath": "yes"},
+        {"memory_limit": -1},
+        {"memory_limit": 1.5},
+        {"memory_limit": "all"},
+    ],
 )
 def test_settings(refused, settings):
     refused("LD309", lambda: vectorize_grad(**settings)(plain_sum), next(iter(settings)))

@@ -1,0 +1,42 @@
+"""How much memory is free, for who keeps as much as fits."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+
+MEMINFO = Path("/proc/meminfo")
+GROUP = Path("/sys/fs/cgroup")  # of this process, in a container or a job
+SHARE = 0.5  # of what is free: callers and others go on needing some
+
+
+def automatic_limit() -> int | None:
+    """Bytes that the arrays between the sweeps of one call may take; None where nobody says what is free."""
+    found = [size for size in (of_machine(), of_group()) if size is not None]
+    return int(SHARE * min(found)) if found else None
+
+
+def of_machine() -> int | None:
+    """What can be taken without swapping."""
+    with suppress(OSError):
+        for line in MEMINFO.read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    if find_spec("psutil") is not None:
+        import psutil  # pyright: ignore
+
+        return int(psutil.virtual_memory().available)
+    return None
+
+
+def of_group() -> int | None:
+    """What the control group of this process has left; files that it has read can be given up."""
+    try:
+        most = (GROUP / "memory.max").read_text(encoding="ascii").strip()
+        taken = int((GROUP / "memory.current").read_text(encoding="ascii"))
+        lines = (GROUP / "memory.stat").read_text(encoding="ascii").splitlines()
+    except (OSError, ValueError):
+        return None
+    files = next((int(line.split()[1]) for line in lines if line.startswith("inactive_file ")), 0)
+    return None if most == "max" else max(int(most) - taken + files, 0)
