@@ -70,10 +70,11 @@ def find_split_axes(
     `value_of` knows extents. Parameters that are not `given` hold nothing before, or zeros, and nobody looks at those
     that are `unseen` afterwards.
     """
-    families = [f for f in families_of(ls) if any(not isinstance(n, str) for n in f)]
+    links = links_of(ls)
+    families = [f for f in links.families() if f.isdisjoint(links.mixed)]
     found: list[SplitAxis] = []
     if families:
-        search = Search(ls, build_model(ls), value_of, given, unseen)
+        search = Search(ls, build_model(ls), links.bounds, value_of, given, unseen)
         found += [axis for f in families if (axis := search.split(f)) is not None]
     for node in axes_of_shapes(ls):
         place_untouched(ls, found, node, value_of(ir.Dim(*node)))
@@ -105,8 +106,8 @@ def axes_of_shapes(ls: ir.LoopSet) -> list[Axis]:
 
 
 # -- which axes and loops belong together --------------------------------------------------------------------
-def families_of(ls: ir.LoopSet) -> list[frozenset[Node]]:
-    """Axes and loops that belong together as subscripts have the indices, as far as there is nothing but these."""
+def links_of(ls: ir.LoopSet) -> Links:
+    """What the subscripts of `ls` say of axes and loops."""
     links = Links({a.name: a.type.rank for a in ls.arrays if a.type is not None})
     for stmt in all_statements(ls.body):
         match stmt:
@@ -118,20 +119,25 @@ def families_of(ls: ir.LoopSet) -> list[frozenset[Node]]:
                     links.expr(expr)
                 for access in stmt.results if isinstance(stmt, ir.Call) else ():
                     links.access(access)
-    for result in ls.results:
-        if isinstance(result, ir.ScalarResult):
-            links.expr(result.value)
-    return [f for f in links.families() if f.isdisjoint(links.mixed)]
+    for expr in (*(e for a in ls.arrays for e in a.extents or ()), *(scalar_results(ls))):
+        links.expr(expr)
+    return links
+
+
+def scalar_results(ls: ir.LoopSet) -> list[ir.Expr]:
+    return [r.value for r in ls.results if isinstance(r, ir.ScalarResult)]
 
 
 @dataclass(slots=True)
 class Links:
     """`near`: what has to do with what; `mixed`: axes whose subscripts are something else, and indices that are more
-    than a subscript."""
+    than a subscript, or compared with `bounds`, which may say nothing: whether they are at least, or below, something.
+    """
 
     ranks: Mapping[str, int]
     near: dict[Node, set[Node]] = field(default_factory=dict)
     mixed: set[Node] = field(default_factory=set)
+    bounds: dict[str, list[tuple[Op, ir.Expr]]] = field(default_factory=dict)
 
     def expr(self, expr: ir.Expr) -> None:
         match expr:
@@ -139,6 +145,9 @@ class Links:
                 self.mixed.add(name)
             case ir.Load(access=access):
                 self.access(access)
+            case ir.Apply(op=Op.GE | Op.LT as op, args=(ir.Index(name=name), bound)):
+                self.bounds.setdefault(name, []).append((op, bound))
+                self.expr(bound)
             case _:
                 for part in operands(expr):
                     self.expr(part)
@@ -173,6 +182,7 @@ class Links:
 class Search:
     ls: ir.LoopSet
     model: Model
+    bounds: Mapping[str, Sequence[tuple[Op, ir.Expr]]]
     value_of: ValueOf
     given: Names
     unseen: Names
@@ -183,6 +193,8 @@ class Search:
         loops = frozenset(n for n in family if isinstance(n, str))
         extent, length = self.extent(apart), self.length(apart)
         if extent is None or length is None or not all(self.is_over(s, extent, loops) for s in sites):
+            return None
+        if len({array for array, _ in apart}) < len(apart):  # the parts would have diagonal blocks alone
             return None
         arrays, sums = frozenset(a for a, _ in apart), set[str]()
         for site in sites:
@@ -212,12 +224,22 @@ class Search:
         if not is_unit_step(loop) or exits(loop) or any(o.index in loops for o in site.loops):
             return False
         low, high = map(self.value_of, span(loop))
-        return low == 0 and high == extent
+        return (
+            low == 0 and high == extent and all(self.says_nothing(b, extent) for b in self.bounds.get(loop.index, ()))
+        )
+
+    def says_nothing(self, bound: tuple[Op, ir.Expr], extent: int) -> bool:
+        """Whether a comparison holds for all places along the axis, and so for all in a part."""
+        op, value = bound[0], self.value_of(bound[1])
+        return value is not None and (value <= 0 if op is Op.GE else value >= extent)
 
     def sums(self, site: Site, arrays: Names) -> Names | None:
-        """What iterations add to together, if they have no more to do with each other, as they have not in `arrays`."""
+        """What iterations add to together, if they have no more to do with each other, as they have not in `arrays`,
+        which none makes anew."""
         loop, path = site.stmt, site.path
         assert isinstance(loop, ir.Loop)
+        if any(isinstance(s, ir.Allocate) and s.array in arrays for s in all_statements(loop.body)):
+            return None
         own = {a.name for a in self.ls.arrays if a.name not in self.ls.params} | self.unseen
         privates = find_privates(self.model, frozenset(own), loop, path, arrays)
         if privates is None:
@@ -321,7 +343,12 @@ def program_of_part(ls: ir.LoopSet, axes: Sequence[SplitAxis]) -> ir.LoopSet:
             found = over(stmt, counted[stmt.index])
         else:
             found = map_own_exprs(fixed, stmt)
+        if isinstance(found, ir.Call):
+            found = replace(found, results=tuple(map(placed, found.results)))
         return map_blocks(lambda body: tuple(map(part, body)), found)
+
+    def placed(access: ir.Access) -> ir.Access:
+        return replace(access, subscripts=tuple(map(fixed, access.subscripts)))
 
     def declared(decl: ir.ArrayDecl) -> ir.ArrayDecl:
         if decl.extents is None:
@@ -337,9 +364,10 @@ def program_of_part(ls: ir.LoopSet, axes: Sequence[SplitAxis]) -> ir.LoopSet:
 
 def over(loop: ir.Loop, axis: SplitAxis) -> ir.Loop:
     """`loop` over the part of `axis` that there is, which is what it may say already."""
-    length, (_, high) = ir.Dim(*axis.length), span(loop)
-    if isinstance(high, ir.Dim) and (high.array, high.axis) in axis.apart:
+    low, high = span(loop)
+    if low == integer(0) and isinstance(high, ir.Dim) and (high.array, high.axis) in axis.apart:
         return loop
+    length = ir.Dim(*axis.length)
     if loop.upper == high:
-        return replace(loop, upper=length)
-    return replace(loop, lower=shifted(length, -1))
+        return replace(loop, lower=integer(0), upper=length)
+    return replace(loop, lower=shifted(length, -1), upper=integer(-1))

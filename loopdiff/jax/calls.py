@@ -18,7 +18,7 @@ from loopdiff.ir.walk import expressions, returned_arrays, statements, subexprs,
 from loopdiff.jax.extents import Shape, known_extent
 from loopdiff.jax.handlers import register, target_name
 from loopdiff.jax.manual import structs_like
-from loopdiff.jax.partitioning import Layout, may_be_partitioned, partitioned
+from loopdiff.jax.partitioning import SPLITTING, Layout, partitioned
 from loopdiff.jax.ports import Handler, HandlerArgument, Port
 from loopdiff.pipeline.code import numba_type
 from loopdiff.pipeline.derive import arrange_primal_rows, derive_batch, derive_part, with_results_given
@@ -170,7 +170,8 @@ class ForeignCall:
         self.parts: dict[tuple[SplitAxis, ...], ForeignCall] = {}
 
     def __call__(self, operands: Sequence[Any], shapes: Sequence[Shape]) -> tuple[Any, ...]:
-        axes = self.split_axes([v.shape for v in operands], shapes) if may_be_partitioned(operands) else ()
+        may_split = SPLITTING.get() and self.code.spec.options.is_for_cpu
+        axes = self.split_axes([v.shape for v in operands], shapes) if may_split else ()
         if not axes:
             return self.here(operands, shapes)
         return partitioned(

@@ -8,6 +8,8 @@ from typing import Any
 
 import jax
 
+from loopdiff.jax.partitioning import EXPORTING
+
 
 def targets(function: Callable[..., Any], *args: Any, **named: Any) -> tuple[str, ...]:
     """The names of loopdiff's foreign calls in a JAX function, all of which are registered then.
@@ -22,5 +24,9 @@ def targets(function: Callable[..., Any], *args: Any, **named: Any) -> tuple[str
         args: Its arguments, or `jax.ShapeDtypeStruct`s like them.
         named: Likewise, by name.
     """
-    text = jax.jit(function).lower(*args, **named).as_text()
+    token = EXPORTING.set(True)
+    try:
+        text = jax.jit(function).lower(*args, **named).as_text()
+    finally:
+        EXPORTING.reset(token)
     return tuple(sorted(set(re.findall(r"custom_call @(loopdiff_\w+)", text))))

@@ -15,7 +15,7 @@ from jax.core import ShapedArray
 Kinds = Sequence[jax.ShapeDtypeStruct]
 
 
-def axes_varied_over(value: Any) -> frozenset[str]:
+def axes_of(value: Any) -> frozenset[str]:
     """The axes over which a value, or one of its type, varies."""
     kind = value if isinstance(value, ShapedArray) else jax.typeof(value)
     if hasattr(kind, "mat"):
@@ -25,10 +25,10 @@ def axes_varied_over(value: Any) -> frozenset[str]:
 
 def attributes(like: Sequence[Any], rank: int) -> dict[str, Any]:
     """What the type of an array of `rank` says besides shape and dtype where it follows from the values `like`."""
-    axes = frozenset[str]().union(*map(axes_varied_over, like))
+    axes = frozenset[str]().union(*map(axes_of, like))
     if not axes:
         return {}
-    (kind, *_) = (jax.typeof(v) if not isinstance(v, ShapedArray) else v for v in like if axes_varied_over(v))
+    (kind, *_) = (jax.typeof(v) if not isinstance(v, ShapedArray) else v for v in like if axes_of(v))
     everywhere = jax.sharding.PartitionSpec(*[None] * rank)
     sharding = jax.sharding.NamedSharding(kind.sharding.mesh, everywhere)
     manual: Any = getattr(jax.sharding, "ManualAxisType", None)
@@ -49,8 +49,8 @@ def structs_like(kinds: Kinds, like: Sequence[Any]) -> list[jax.ShapeDtypeStruct
 
 def varying_together(values: Sequence[Any]) -> tuple[Any, ...]:
     """Values that vary over the same axes: what is made to vary has the sum over these axes as its derivative."""
-    axes = frozenset[str]().union(*map(axes_varied_over, values))
-    missing = [tuple(sorted(axes - axes_varied_over(v))) for v in values] if axes else [() for _ in values]
+    axes = frozenset[str]().union(*map(axes_of, values))
+    missing = [tuple(sorted(axes - axes_of(v))) for v in values] if axes else [() for _ in values]
     return tuple(spread(v, over) if over else v for v, over in zip(values, missing, strict=True))
 
 

@@ -17,30 +17,46 @@ from typing import Any
 import jax
 from jax.experimental.custom_partitioning import custom_partitioning
 from jax.extend.core import Primitive
+from jax.interpreters import mlir
 from jax.sharding import NamedSharding, PartitionSpec
 
 from loopdiff.jax.extents import Shape
-from loopdiff.jax.manual import axes_varied_over
 
 Call = Callable[[Sequence[Any], Sequence[Shape]], Sequence[Any]]  # of operands, and of the shapes of results
 # JAX 0.6 takes no axes that are whole: there, XLA gathers what is split.
 CAN_PARTITION = "need_replication_factors" in inspect.signature(custom_partitioning.def_partition).parameters
 
 
-LOWERING = ContextVar("lowering", default=False)  # whether code is being made, which no transformation follows
+SPLITTING = ContextVar("splitting", default=False)  # whether code is made that calls may be split in
+EXPORTING = ContextVar("exporting", default=False)  # whether code is made to see what it calls when it is exported
 
 
-def on_devices(compute: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
-    """`compute`, as XLA is told of it, which may partition what it calls."""
+def lowering(compute: Callable[..., Sequence[Any]]) -> Callable[..., Any]:
+    """The rule that makes code of `compute`, whose calls XLA may partition."""
 
-    def run(*given: Any, **params: Any) -> list[Any]:
-        token = LOWERING.set(True)
+    def splitting(*given: Any, **params: Any) -> Sequence[Any]:
+        token = SPLITTING.set(True)
         try:
             return compute(*given, **params)
         finally:
-            LOWERING.reset(token)
+            SPLITTING.reset(token)
 
-    return run
+    split, whole = (mlir.lower_fun(f, multiple_results=True) for f in (splitting, compute))
+
+    def rule(context: Any, *operands: Any, **params: Any) -> Any:
+        return (split if is_for_devices(context) else whole)(context, *operands, **params)
+
+    return rule
+
+
+def is_for_devices(context: Any) -> bool:
+    """Whether code is for several CPUs of this process that nobody tells what to do (as `shard_map` does), and XLA goes
+    by rules of ours."""
+    if not (CAN_PARTITION and getattr(jax.config, "jax_use_shardy_partitioner", True)):
+        return False
+    module = context.module_context
+    is_kept = not (module.lowering_parameters.for_export or EXPORTING.get()) and tuple(module.platforms) == ("cpu",)
+    return is_kept and getattr(module.axis_context, "num_devices", 1) > 1
 
 
 def let_know_devices(primitive: Primitive) -> None:
@@ -90,13 +106,6 @@ class Layout:
                     found[axis] = names
                     free -= {*names}
         return found
-
-
-def may_be_partitioned(operands: Sequence[Any]) -> bool:
-    """Whether there are several devices, which are not told by hand what to do, and XLA goes by our rules."""
-    if not (CAN_PARTITION and LOWERING.get() and getattr(jax.config, "jax_use_shardy_partitioner", True)):
-        return False
-    return jax.device_count() > 1 and not any(map(axes_varied_over, operands))
 
 
 def partitioned(

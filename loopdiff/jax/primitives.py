@@ -22,7 +22,7 @@ from loopdiff.jax.batches import Marks, in_batch, levels, may_be_batched, sizes_
 from loopdiff.jax.calls import LoopCode
 from loopdiff.jax.derived import gradient_inputs, gradients_among, tangent_inputs, tangents_among
 from loopdiff.jax.manual import types_like, varying_together
-from loopdiff.jax.partitioning import let_know_devices, on_devices
+from loopdiff.jax.partitioning import let_know_devices, lowering
 from loopdiff.jax.program import JaxProgram
 
 Values = Sequence[Any]
@@ -371,7 +371,7 @@ def primitive(
     made.multiple_results = True
     made.def_impl(at_once(made, ("program", "marks", *static)))
     made.def_abstract_eval(types)
-    mlir.register_lowering(made, mlir.lower_fun(on_devices(compute), multiple_results=True))
+    mlir.register_lowering(made, lowering(compute))
     let_know_devices(made)
     ad.primitive_jvps[made] = derivative
     batching.primitive_batchers[made] = partial(for_batch, made)

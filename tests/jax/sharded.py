@@ -22,7 +22,7 @@ from jax.sharding import PartitionSpec as P
 jax.config.update("jax_enable_x64", True)
 
 from loopdiff import vectorize_grad  # noqa: E402
-from loopdiff.jax import wrap  # noqa: E402
+from loopdiff.jax import targets, wrap  # noqa: E402
 from loopdiff.jax.manual import spread  # noqa: E402
 from tests.jax.rnn import arguments, cells, loss, rnn, twin  # noqa: E402
 
@@ -154,6 +154,29 @@ def independent() -> dict[str, Any]:
     return found
 
 
+def beyond() -> dict[str, Any]:
+    """What XLA may not partition by our rules: under a `shard_map` over one of two axes, and in an export."""
+    rng = np.random.default_rng(5)
+    grid = Mesh(np.array(jax.devices()).reshape(2, 2), ("p", "q"))
+    A, b, v = (jnp.asarray(rng.standard_normal(shape)) for shape in ((8, 4), 8, 4))
+    f = wrap(squares)
+    found: dict[str, Any] = {}
+    for is_checked in (True, False):
+
+        @partial(shard_map, mesh=grid, in_specs=(P("p"), P("p"), P()), out_specs=P(), check_vma=is_checked,
+                 axis_names={"p"})  # fmt: skip
+        def mean(A: Any, b: Any, v: Any) -> Any:
+            return jax.lax.pmean(f(A, b, v), "p")
+
+        found[f"one of two axes, check_vma={is_checked}"] = error(jax.jit(mean)(A, b, v), squares_twin(A, b, v))
+    rows = [jax.device_put(a, NamedSharding(MESH, P("d") if len(a) == 8 else P())) for a in (A, b, v)]
+    checks = [jax.export.DisabledSafetyCheck.custom_call(name) for name in targets(f, *rows)]
+    exported = jax.export.export(jax.jit(f), disabled_checks=checks)(*rows)
+    again = jax.export.deserialize(exported.serialize())
+    found["exported for devices"] = error(again.call(*rows), squares_twin(A, b, v))
+    return found
+
+
 def explicit() -> dict[str, Any]:
     """Shardings that are parts of types."""
     mesh = jax.make_mesh((4,), ("d",), axis_types=(jax.sharding.AxisType.Explicit,))
@@ -207,7 +230,7 @@ def main() -> dict[str, Any]:
 
     found["jvp, automatic"] = error(jax.jit(partial(along, rnn))(*placed), along(twin, W, XS))
     found["collectives of jvp, automatic"] = collectives(partial(along, rnn), *placed)
-    return found | independent() | (explicit() if hasattr(jax, "set_mesh") else {})
+    return found | independent() | beyond() | (explicit() if hasattr(jax, "set_mesh") else {})
 
 
 if __name__ == "__main__":

@@ -18,11 +18,14 @@ CASES = [f"{name}, {via}, check_vma={c}" for name in ("value", "grad", "grad ins
 
 
 @cache
-def found() -> dict[str, Any]:
+def ran() -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "tests.jax.sharded"]
-    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
-    assert ran.returncode == 0, ran.stderr
-    return json.loads(ran.stdout)
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
+
+
+def found() -> dict[str, Any]:
+    assert ran().returncode == 0, ran().stderr
+    return json.loads(ran().stdout)
 
 
 # The communication of each: one sum where parts have shares in something, and what is not independent is gathered.
@@ -43,8 +46,10 @@ EXPLICIT = {
     "explicit gradient": {"all-reduce": 2},
     "explicit trajectories": {"all-gather": 1},  # by its type, a result of ours is whole
 }
+BEYOND = ("one of two axes, check_vma=True", "one of two axes, check_vma=False", "exported for devices")
 MORE = (
     *INDEPENDENT,
+    *BEYOND,
     "jvp, check_vma=True",
     "jvp, check_vma=False",
     "grad, automatic",
