@@ -249,14 +249,6 @@ def name_from_a_loop_that_never_runs(x, n):
     return np.dot(x, w)
 
 
-def loop_around_nothing(x, m):
-    s = 0.53
-    for i in range(x.shape[0] // m):
-        if s < 0.25:
-            x[i] -= 0.5
-    return np.sum(x * x)
-
-
 ENTRIES = (
     Entry(
         name="largest_of_gathered",
@@ -471,14 +463,5 @@ ENTRIES = (
         oracle=lambda xp, x, y: {"result": xp.sum(xp.repeat(x, 2)[:5]), "y": xp.repeat(x, 2)[:5][::-1]},
         is_twin=True,
         notes="two nests were one kernel though the second reads what later iterations of the first write",
-    ),
-    Entry(
-        name="loop_around_nothing",
-        function=loop_around_nothing,
-        make=lambda r: dict(x=r.random(9), m=3),
-        wrt=("x",),
-        oracle=lambda xp, x, m: {"result": xp.sum(x * x)},
-        is_twin=True,
-        notes="a loop that does nothing, whose range may raise, was a kernel without statements",
     ),
 )

@@ -39,8 +39,8 @@ def start_sums(ls: ir.LoopSet, *, in_tiles_only: bool = True) -> ir.LoopSet:
     everywhere, as threads of a GPU hold each sum in a register.
     """
     ls = replace(ls, body=Starter(ls, type_env(ls), supply(ls), in_tiles_only).block(ls.body))
-    users = users_of(ls)
-    for number in range(len(ls.body)):
+    users, number = users_of(ls), len(ls.body)
+    while (number := min(number, len(ls.body)) - 1) >= 0:  # of loops that did nothing else, nothing is left
         fewer = without_last_zeros(ls, number, users)
         users = users if fewer is ls else users_of(fewer)
         ls = fewer
