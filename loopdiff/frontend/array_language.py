@@ -129,10 +129,19 @@ ARRAYS: tuple[Construct, ...] = (
         "w, V = np.linalg.eigh(A[:3, :3])\nU, S, Vh = np.linalg.svd(A[:, :3], full_matrices=False)\n"
         "y[:3] = V @ w * S / np.linalg.cond(A[:, :3])\ny[0] += np.linalg.norm(A, 'nuc')",
         "0.1",
-        "Of one real matrix, by LAPACK, with its signs: SciPy has to be installed, and GPUs have none. `eigh` reads "
-        "the lower triangle, which alone has a derivative; a matrix that is not square takes `full_matrices=False`. "
-        "Derivatives are exact up to the fifth. Those of vectors do not exist where values are equal: they are "
-        "infinite or NaN. Values alone have theirs there as far as they are smooth, as in sums of all.",
+        "Also `r = np.linalg.eigh(A)`, then `r.eigenvalues`, and so of `qr`, `svd` and `slogdet`. Of one real matrix, "
+        "by LAPACK, with its signs: SciPy has to be installed, and GPUs have none. `eigh` reads the lower triangle, "
+        "which alone has a derivative; a matrix that is not square takes `full_matrices=False`. Derivatives are exact "
+        "up to the fifth. Those of vectors do not exist where values are equal: they are infinite or NaN. Values alone "
+        "have theirs there as far as they are smooth, as in sums of all.",
+    ),
+    Construct(
+        "np.vecdot, matvec, vecmat, cumulative_sum, multi_dot, logspace, geomspace, polyder, polyint, array_equal",
+        "y[:5] = np.cumulative_sum(x[:5]) * np.linalg.multi_dot([A, A.T, x[:5]]) + np.geomspace(1.0, 2.0 + s * s, 5)\n"
+        "y[0] = np.vecdot(x, x) + np.polyval(np.polyder(x[:4]), s) + np.array_equal(x, y) * np.logspace(0.0, s, 3)[1]",
+        "0.1",
+        "Also matrix_transpose, cumulative_prod, ascontiguousarray, and in np.linalg cross, outer, matmul, trace, "
+        "diagonal, vector_norm, matrix_norm, as far as the NumPy that is installed has them.",
     ),
     Construct("np.empty_like and friends", "t = np.ones_like(x)\ny[0] = t[n]", "0.1"),
     Construct(

@@ -29,18 +29,18 @@ REFUSED_METHODS: dict[str, str] = {
     "sum": "write `x.sum()`, or add the elements in a loop",
     "append": "allocate the array with its final size and store by subscript",
     "print": "print what the function returns, outside of it",
-    "item": "leave it out: an element `A[i]` is a number",
+    "item": "leave it out: an element `A[i]` is a number, and so is a sum",
     "tolist": "leave it out: the elements of an array are numbers",
     "divmod": "unpack it: `q, r = divmod(a, b)`",
     **dict.fromkeys(("list", "tuple"), "leave it out, and use the array, or unpack it: `a, b = x`"),
     "fsum": "write `np.sum(x)`, which rounds after each addition",
     "sorted": "write `np.sort(x)`",
+    **dict.fromkeys(("map", "filter"), "give it a function by its name, and what it goes over one by one"),
     "isinstance": "leave it out, or write a function for each type",
     **dict.fromkeys(("nonzero", "argwhere", "flatnonzero"), BY_CONDITION),
     "unique": "sort, and compare neighbours in a loop: how many there are follows from the elements",
     "vectorize": "call the function with arrays, or in a loop",
     "apply_along_axis": "write the loop, or give `axis` to the function",
-    "array_equal": "write `(a == b).all()`",
 }
 # By the module, for functions and methods that have no row of their own.
 REFUSED_MODULES: dict[str, str] = {

@@ -22,6 +22,7 @@ from loopdiff.numpy_functions import (
     elementwise,
     factors,
     linear_algebra,
+    newer,
     running,
     searching,
     sorting,
@@ -30,6 +31,22 @@ from loopdiff.numpy_functions import (
     statistics,
     vectors,
 )
+
+
+def of_newer_numpy() -> dict[Any, Any]:
+    """Functions that NumPy has since its version 2."""
+    found: dict[Any, Any] = {}
+    for module, names in (
+        (np, {"vecdot": newer.vecdot, "matvec": newer.matvec, "vecmat": newer.vecmat,
+              "cumulative_sum": newer.cumulative_sum, "cumulative_prod": newer.cumulative_prod,
+              "matrix_transpose": newer.matrix_transpose}),
+        (np.linalg, {"vecdot": newer.vecdot, "matrix_transpose": newer.matrix_transpose, "cross": vectors.cross,
+                     "trace": newer.trace, "diagonal": newer.diagonal, "vector_norm": newer.vector_norm,
+                     "matrix_norm": newer.matrix_norm, "svdvals": spectra.svdvals}),
+    ):  # fmt: skip
+        found |= {getattr(module, name): f for name, f in names.items() if hasattr(module, name)}
+    return found
+
 
 # By NumPy's own function.
 WRITTEN: dict[Callable[..., Any], FunctionType] = {
@@ -120,8 +137,14 @@ WRITTEN: dict[Callable[..., Any], FunctionType] = {
     np.nan_to_num: elementwise.nan_to_num,
     np.isclose: elementwise.isclose,
     np.allclose: elementwise.allclose,
+    np.logspace: newer.logspace,
+    np.geomspace: newer.geomspace,
+    np.polyder: newer.polyder,
+    np.polyint: newer.polyint,
+    np.array_equal: newer.array_equal,
+    np.linalg.multi_dot: newer.multi_dot,
+    **of_newer_numpy(),
     **{getattr(np, n): running.trapezoid for n in ("trapezoid", "trapz") if hasattr(np, n)},
-    **{getattr(np.linalg, n): spectra.svdvals for n in ("svdvals",) if hasattr(np.linalg, n)},
 }
 METHODS = {n: getattr(np, n) for n in ("argsort", "cumsum", "cumprod", "repeat", "take")}  # of arrays
 # By the name in `scipy.special`, which is not imported.
@@ -137,7 +160,7 @@ ACCUMULATED = {
     np.minimum: running.accumulated_min,
 }  # fmt: skip
 # Parameters that are tuples or lists; what is given for others in such is an array.
-ROWS = ("axis", "shift", "reps", "pad_width", "condlist", "choicelist", "range")
+ROWS = ("arrays", "axis", "shift", "reps", "pad_width", "condlist", "choicelist", "range")
 
 
 def is_of_numpy(file: str) -> bool:

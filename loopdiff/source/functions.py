@@ -25,6 +25,8 @@ import numpy as np
 from loopdiff.errors import NOWHERE, Diagnostic, Home, Span, UnsupportedLoopError
 from loopdiff.errors.codes import reject
 from loopdiff.source.bytecode import is_run
+from loopdiff.source.comprehensions import with_comprehensions
+from loopdiff.source.named_results import with_places
 from loopdiff.source.records import with_fields
 from loopdiff.source.scopes import outer_uses
 
@@ -145,11 +147,29 @@ def source_of(func: Callable[..., Any]) -> SourceFunction:
         node, text = None, ""
     if node is None:
         raise UnsupportedLoopError(other_text(function, file))
-    outer, owners = outer_values(node, namespace_of(function))
+    namespace = namespace_of(function)
+    own = names_of(node)
+    node = with_comprehensions(node, namespace)
+    node = with_places(node, lambda called: MISSING if root_of(called) in own else outer_value(called, namespace))
+    outer, owners = outer_values(node, namespace)
     name = NAME_OF_LAMBDAS if code.co_name == LAMBDA else function.__name__
     home = Home(file, code.co_firstlineno, node.name)
     signature = signature_of(function)
     return SourceFunction(name, with_fields(node, outer), text, home, outer, owners, signature, code, function=function)
+
+
+def names_of(function: ast.FunctionDef) -> frozenset[str]:
+    """Names that `function`, or one inside it, gives a value."""
+    nodes = list(ast.walk(function))
+    stored = (n.id for n in nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load))
+    return frozenset((*stored, *(n.arg for n in nodes if isinstance(n, ast.arg))))
+
+
+def root_of(node: ast.expr) -> str | None:
+    """The first name of a dotted one."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
 
 
 def other_text(function: FunctionType, file: str) -> Diagnostic:

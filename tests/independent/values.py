@@ -82,6 +82,21 @@ linalg.norm linalg.det linalg.inv cov corrcoef asarray array copy real conj nan_
 atleast_3d nanmax nanmin nanprod nanvar nanstd
 """
 SHAPES = """
+np.vecdot(X, X) | np.vecdot(X, v) | np.vecdot(X, X, axis=0) | np.linalg.vecdot(X, X) | np.matvec(X, v)
+np.vecmat(v, X) | np.matvec(X, X) | np.vecmat(X, X) | np.cumulative_sum(X) | np.cumulative_sum(X, axis=-1)
+np.cumulative_prod(X, axis=0) | np.matrix_transpose(X) | np.linalg.matrix_transpose(X) | np.linalg.trace(X)
+np.linalg.trace(X, offset=1) | np.linalg.diagonal(X) | np.linalg.vector_norm(X) | np.linalg.vector_norm(X, axis=0)
+np.linalg.vector_norm(X, ord=1) | np.linalg.vector_norm(X, axis=-1, keepdims=True, ord=np.inf)
+np.linalg.matrix_norm(X) | np.linalg.matrix_norm(X, ord=1) | np.linalg.multi_dot([X, X.T, X])
+np.linalg.multi_dot((X, X)) | np.linalg.multi_dot([X, v]) | np.linalg.cross(X, X) | np.linalg.outer(X, X)
+np.linalg.matmul(X, X) | np.linalg.matmul(X, v) | np.logspace(0, s, 4) | np.logspace(s, 2.0)
+np.logspace(0.0, s, num=3, base=2.0) | np.logspace(0, 1, 3, endpoint=False) | np.logspace(0, 1, 1)
+np.geomspace(1, 8, 4) | np.geomspace(s, 2.0) | np.geomspace(-s, -3.0, 5) | np.geomspace(s, -1.0, 3)
+np.geomspace(1.0, s, num=1) | np.polyder(X) | np.polyder(X, 0) | np.polyder(X, 2) | np.polyint(X)
+np.array_equal(X, X) | np.array_equal(X, v) | np.array_equal(X, X[:1]) | np.array_equal(X, X + 1e-9)
+np.ascontiguousarray(X) | np.ascontiguousarray(X.T) | np.ascontiguousarray(X[::-1]) | np.ascontiguousarray(X[..., 1:])
+np.array(list(map(abs, v))) + X.sum() | X.sum().item() | X.max().item() * 2 | sum(map(np.sum, X))
+sum(map(np.max, X)) | max(map(np.min, X)) | X.item()
 np.pad(X, 2) | np.pad(X, (1, 2)) | np.pad(X, ((1, 0), (2, 3))) | np.pad(X, 1, "edge") | np.pad(X, 7, mode="wrap")
 np.pad(X, (3, 9), "reflect") | np.pad(X, ((6, 5),), "symmetric") | np.pad(X, 1, constant_values=s) | np.pad(X, (1,))
 np.broadcast_to(X, (3, 4)) | np.broadcast_to(X, (2, 3, 4)) | np.broadcast_to(X, X.shape) | np.broadcast_to(X, (5, 5))

@@ -328,6 +328,14 @@ def as_given(state: State, call: Call) -> Quantity:
     return converted(state, call, kind)
 
 
+def contiguous(state: State, call: Call) -> Quantity:
+    """The array itself where its elements follow one another, else a copy."""
+    array = call.array
+    if not is_array(array):
+        return state.reject("LD110", "np.ascontiguousarray makes an array of a number", call.node, "use the number")
+    return array if isinstance(array, View) and is_contiguous(state, array) else copy(state, call)
+
+
 def copied(state: State, call: Call) -> Quantity:
     return astype(state, call) if "dtype" in call.given else copy(state, call)
 
@@ -402,16 +410,20 @@ METHODS = {
     "astype": ArrayFunction("astype", astype, ("dtype",), needed=1),
     "clip": ArrayFunction("clip", clipped, ("min", "max")),
 }
+PRODUCTS = {
+    "matmul": ArrayFunction("matmul", partial(product_of, matmul), ("b",), needed=1),
+    "outer": ArrayFunction("outer", outer_product, ("b",), needed=1),
+}  # fmt: skip
 FUNCTIONS: dict[Any, ArrayFunction] = {
     **{getattr(np, k): f for k, f in BY_NAME.items()},
     np.amax: BY_NAME["max"], np.amin: BY_NAME["min"],
     np.count_nonzero: ArrayFunction("count_nonzero", partial(reduction, "count_nonzero"), ("axis",), ("keepdims",)),
-    np.matmul: ArrayFunction("matmul", partial(product_of, matmul), ("b",), needed=1),
-    np.inner: ArrayFunction("inner", partial(product_of, inner), ("b",), needed=1),
-    np.outer: ArrayFunction("outer", outer_product, ("b",), needed=1),
-    np.ndim: ArrayFunction("ndim", rank),
+    **{getattr(m, n): f for m in (np, np.linalg) for n, f in PRODUCTS.items() if hasattr(m, n)},
     np.tensordot: ArrayFunction("tensordot", summed_over, ("b", "axes"), needed=1),
+    np.inner: ArrayFunction("inner", partial(product_of, inner), ("b",), needed=1),
+    np.ndim: ArrayFunction("ndim", rank),
     np.asarray: ArrayFunction("asarray", as_given, ("dtype",)),
+    np.ascontiguousarray: ArrayFunction("ascontiguousarray", contiguous),
     np.array: ArrayFunction("array", copied, ("dtype",)),
     np.flip: ArrayFunction("flip", flip, ("axis",), first="m"),
     np.triu: ArrayFunction("triu", partial(triangle_of, True), ("k",), first="m"),

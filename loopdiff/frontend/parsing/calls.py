@@ -12,12 +12,14 @@ from loopdiff.errors import Span
 from loopdiff.frontend.arrays.allocation import constant_bound
 from loopdiff.frontend.arrays.constructions import array_like
 from loopdiff.frontend.arrays.effects import stored_call
+from loopdiff.frontend.arrays.element_types import kind_so_far
 from loopdiff.frontend.arrays.elementwise import combined, complex_part
 from loopdiff.frontend.arrays.evaluated import require_elements
 from loopdiff.frontend.arrays.functions import array_call, clip_call, method_call
 from loopdiff.frontend.arrays.shapes import extent_at, rank_of, shaped
 from loopdiff.frontend.arrays.subscripts import element_of
-from loopdiff.frontend.arrays.values import ArrayValue, Quantity, as_array, is_array
+from loopdiff.frontend.arrays.values import ArrayValue, Quantity, View, as_array, is_array
+from loopdiff.frontend.binding.types import Kind
 from loopdiff.frontend.functions import ScalarFunction, scalar_function
 from loopdiff.frontend.parsing.bindings import ArrayName, LocalFunction, Outside, Record, Value, Varying
 from loopdiff.frontend.parsing.derivatives import derivative_in
@@ -30,6 +32,8 @@ from loopdiff.frontend.parsing.ways.joins import view_of
 from loopdiff.frontend.parsing.ways.varying import is_up_to
 from loopdiff.frontend.refused import REFUSED_METHODS, REFUSED_MODULES
 from loopdiff.ir import nodes as ir
+from loopdiff.ir.types import F64, INT
+from loopdiff.ir.walk import loads
 from loopdiff.numpy_functions import GRIDS
 from loopdiff.source.functions import LIBRARIES, MISSING
 
@@ -40,11 +44,7 @@ def parse_call(state: State, node: ast.Call) -> Quantity:
         return result_of_helper(state, result, node)
     callee, text = state.outside(node.func), ast.unparse(node.func)
     if callee is MISSING:
-        match node:
-            case ast.Call(func=ast.Attribute(value=base, attr="conj" | "conjugate"), args=[], keywords=[]):
-                return complex_part(state, "conj", state.quantity(base), node)
-            case _:
-                found = method_call(state, node)
+        found = method_of_number(state, node) or method_call(state, node)
         return unknown_call(state, node, text) if found is None else found
     if gathers(state, node, callee):
         return gathered_items(state, node, callee)
@@ -118,6 +118,29 @@ def operands(state: State, callee: object, nodes: list[ast.expr], is_numpy: bool
         for arg, node in zip(args, nodes, strict=True):
             require_elements(state, arg, node)
     return args
+
+
+def method_of_number(state: State, node: ast.Call) -> Quantity | None:
+    """The value of `z.conj()` and of `x.sum().item()`; None for other methods."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=base, attr="conj" | "conjugate"), args=[], keywords=[]):
+            return complex_part(state, "conj", state.quantity(base), node)
+        case ast.Call(func=ast.Attribute(value=base, attr="item"), args=[], keywords=[]):
+            return item_of(state, state.quantity(base), node)
+        case _:
+            return None
+
+
+def item_of(state: State, value: Quantity, node: ast.Call) -> Quantity:
+    """`v.item()`: a number of NumPy's as one of Python's, which does not widen what it meets."""
+    if not isinstance(value, View | ArrayValue):
+        kind, is_settled = kind_so_far(state, value), all(load.access.subscripts for load in loads(value))
+        if kind in (Kind.WEAK, Kind.F32, Kind.F64):
+            return ir.Cast(F64, value, loc=state.source.span(node))
+        if kind in (Kind.BOOL, Kind.INT) and is_settled:
+            return value if kind is Kind.BOOL else ir.Cast(INT, value, loc=state.source.span(node))
+    text = ast.unparse(node.func)
+    return state.reject("LD109", f"`{text}()` of what may be no number, or change", node, REFUSED_METHODS["item"])
 
 
 def note_box(state: State, callee: object, value: Quantity) -> None:

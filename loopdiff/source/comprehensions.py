@@ -1,0 +1,165 @@
+"""`map` and `filter` as the comprehensions that they are short for.
+
+sum(map(f, x))                      sum(f(item) for item in x)
+[*map(f, x, y)]                     [*[f(item, item_1) for item, item_1 in zip(x, y)]]
+for v in map(f, x): ...      ->     for item in x: v = f(item); ...
+list(filter(f, x))                  [item for item in x if f(item)]
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from typing import Any, TypeGuard
+
+from loopdiff.source.records import free_name
+
+LAZY = ("sum", "min", "max", "any", "all", "math.prod")  # what takes the items one by one
+
+
+def with_comprehensions(function: ast.FunctionDef, outer: Mapping[str, Any]) -> ast.FunctionDef:
+    """`function` without calls of `map` and `filter`, and of `list` of these. `outer` are the values of names outside
+    of it."""
+    names = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)}
+    own = {n for n in ("map", "filter", "list", "zip") if outer.get(n) is getattr(builtins, n)}
+    stored = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+    stored |= {a.arg for a in ast.walk(function) if isinstance(a, ast.arg)}
+    stored |= {n.name for n in ast.walk(function) if isinstance(n, ast.FunctionDef)}
+    own -= stored
+    if names.isdisjoint(own & {"map", "filter"}):
+        return function
+    found = Written(own, names | stored).visit(deepcopy(function))
+    assert isinstance(found, ast.FunctionDef)
+    return ast.fix_missing_locations(found)
+
+
+class Written(ast.NodeTransformer):
+    """Writes out calls of the functions `own` of Python, with names for items that are not `taken`."""
+
+    def __init__(self, own: set[str], taken: set[str]) -> None:
+        self.own, self.taken = own, taken
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        found = self.written(node)
+        if found is not None:
+            return self.at(node, listed(found))
+        inner = self.written(node.args[0]) if len(node.args) == 1 else None
+        if inner is not None and self.is_call(node, "list"):
+            return self.at(node, listed(inner))
+        if inner is not None and ast.unparse(node.func) in LAZY:
+            node.args = [self.at(node.args[0], inner)]
+            return node
+        self.generic_visit(node)
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> ast.Assign | list[ast.stmt]:
+        match node:
+            case ast.Assign(
+                targets=[ast.Tuple(elts=names) | ast.List(elts=names)], value=ast.Call(args=[function, over]) as call
+            ) if self.is_call(call, "map") and is_fixed(function) and not has_star([*names, over]):
+                items = [free_name("item", self.taken) for _ in names]
+                values = [self.visit(called(function, [ast.Name(i, ast.Load())])) for i in items]
+                held = ast.Tuple([ast.Name(i, ast.Store()) for i in items], ast.Store())
+                statements = (
+                    ast.Assign([held], self.visit(over)),
+                    ast.Assign(node.targets, ast.Tuple(values, ast.Load())),
+                )
+                return [self.at(node, s) for s in statements]
+            case _:
+                self.generic_visit(node)
+                return node
+
+    def visit_For(self, node: ast.For) -> ast.For:
+        found = self.written(node.iter, has_scope=False)
+        if found is not None and not found.generators[0].ifs and not node.type_comment:
+            (generator,) = found.generators
+            first = self.at(node.iter, ast.Assign([node.target], found.elt))
+            node.target, node.iter = generator.target, generator.iter
+            node.body = [first, *node.body]
+        self.generic_visit(node)
+        return node
+
+    def is_call(self, node: ast.expr, name: str) -> bool:
+        """Whether `node` is a call by position of Python's own function `name`."""
+        match node:
+            case ast.Call(func=ast.Name(id=found), keywords=[]):
+                return found == name and name in self.own
+            case _:
+                return False
+
+    def written(self, node: ast.expr, has_scope: bool = True) -> ast.GeneratorExp | None:
+        """What a call of `map` or `filter` is short for; None for others, and for functions that are computed.
+        `has_scope`: names of items are its own, so a lambda has them already."""
+        if not isinstance(node, ast.Call) or has_star(node.args):
+            return None
+        match node.args:
+            case [function, *over] if self.is_call(node, "map") and over and is_fixed(function):
+                if len(over) > 1 and "zip" not in self.own:
+                    return None
+                values, targets, iterables = zip(*(self.items_over(o, has_scope) for o in over), strict=True)
+                names = [v.id for v in values if isinstance(v, ast.Name)]
+                element = called(function, values)
+                if has_scope and len(names) == len(over) and is_plain(function, over):
+                    targets = [ast.Name(a.arg, ast.Store()) for a in function.args.args]
+                    element = function.body
+                whole = iterables[0] if len(over) == 1 else ast.Call(ast.Name("zip", ast.Load()), [*iterables], [])
+                target = targets[0] if len(over) == 1 else ast.Tuple([*targets], ast.Store())
+                return generator(self.visit(element), target, whole)
+            case [function, over] if self.is_call(node, "filter") and (is_fixed(function) or is_nothing(function)):
+                name = free_name("item", self.taken)
+                item = ast.Name(name, ast.Load())
+                test = item if is_nothing(function) else self.visit(called(function, [item]))
+                return generator(item, ast.Name(name, ast.Store()), self.visit(over), test)
+            case _:
+                return None
+
+    def items_over(self, over: ast.expr, has_scope: bool) -> tuple[ast.expr, ast.expr, ast.expr]:
+        """An item of `over`, the target that holds it or what it is computed from, and what that goes over."""
+        inner = self.written(over, has_scope)
+        if inner is None or inner.generators[0].ifs:
+            name = free_name("item", self.taken)
+            return ast.Name(name, ast.Load()), ast.Name(name, ast.Store()), self.visit(over)
+        return inner.elt, inner.generators[0].target, inner.generators[0].iter
+
+    def at(self, place: ast.AST, node: Any) -> Any:
+        """`node` at the place of what it stands for."""
+        for inner in ast.walk(node):
+            if not hasattr(inner, "lineno") and isinstance(inner, ast.expr | ast.stmt):
+                ast.copy_location(inner, place)
+        return node
+
+
+def is_fixed(function: ast.expr) -> bool:
+    """Whether it is the same function for each item, whenever it is looked at."""
+    return isinstance(function, ast.Name | ast.Attribute | ast.Lambda)
+
+
+def is_plain(function: ast.expr, over: Sequence[ast.expr]) -> TypeGuard[ast.Lambda]:
+    """Whether `function` is a lambda of an item each of `over`, whose names are not read there."""
+    if not isinstance(function, ast.Lambda):
+        return False
+    spec, names = function.args, {n.id for o in over for n in ast.walk(o) if isinstance(n, ast.Name)}
+    is_by_place = not (spec.defaults or spec.vararg or spec.kwonlyargs or spec.kwarg or spec.posonlyargs)
+    return is_by_place and len(spec.args) == len(over) and names.isdisjoint(a.arg for a in spec.args)
+
+
+def has_star(nodes: Sequence[ast.expr]) -> bool:
+    return any(isinstance(n, ast.Starred) for n in nodes)
+
+
+def is_nothing(function: ast.expr) -> bool:
+    return isinstance(function, ast.Constant) and function.value is None
+
+
+def called(function: ast.expr, values: Sequence[ast.expr]) -> ast.expr:
+    return ast.Call(function, [*values], [])
+
+
+def generator(element: ast.expr, target: ast.expr, over: ast.expr, *tests: ast.expr) -> ast.GeneratorExp:
+    return ast.GeneratorExp(element, [ast.comprehension(target, over, [*tests], 0)])
+
+
+def listed(found: ast.GeneratorExp) -> ast.ListComp:
+    return ast.ListComp(found.elt, found.generators)

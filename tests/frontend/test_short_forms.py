@@ -1,0 +1,142 @@
+"""Spellings that stand for others: `map` and `filter`, `item`, and names of what functions of `np.linalg` give."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from loopdiff import UnsupportedLoopError, vectorize_grad
+from loopdiff.source.functions import source_of
+from tests.gradients.interpreted import interpreting
+
+x = np.array([0.5, 1.5, 2.5])
+A = np.outer(x, x) + np.diag([1.0, 2.0, 4.0])
+
+
+def cube(v):
+    return v * v * v
+
+
+def mapped(x):
+    return sum(map(math.sin, x)) + max(map(abs, x)) + min(map(lambda v: v * v, x))
+
+
+def several(x):
+    return sum(map(lambda u, v: u * v, x, x[::-1])) + sum(map(max, x, x[::-1])) + sum(map(cube, map(cube, x)))
+
+
+def in_a_loop(x):
+    s = 2.0
+    for v in map(math.sin, map(lambda s: s * s, x)):
+        s += v
+    for u, v in map(lambda a: (a, a * a), x):
+        s += u * v
+    return s + v
+
+
+def unpacked(x):
+    a, b, c = map(cube, x)
+    p, q = map(float, (x[0], x[1]))
+    return a * b + c + p * q
+
+
+def listed(x):
+    return np.array(list(map(math.sin, x))).sum() + sum(map(sum, [[x[0], x[1]], [x[2]]]))
+
+
+def filtered(x):
+    return sum(filter(lambda v: v > 1.0, x)) * any(map(lambda v: v > 2.0, x))
+
+
+def named_as_an_argument(x):
+    return sum(map(lambda x: x * x, x)) + x[1]
+
+
+def own_name(x):
+    map = x
+    return map[0] + map[2]
+
+
+def closure(x):
+    def scaled(v):
+        return v * x[0]
+
+    return sum(map(scaled, x)) + sum(map(lambda v, k=2.0: v * k, x))
+
+
+def rows(A):
+    return sum(map(np.sum, A)) + max(map(lambda r: r.sum(), A))
+
+
+def numbers(x):
+    return np.linalg.norm(x).item() + x.mean().item() * x[0].item() + (x[0] > 0.0).item() * x[1]
+
+
+def eigenvalues(A):
+    r = np.linalg.eigh(A)
+    return r.eigenvalues @ r.eigenvectors[0] ** 2 + np.linalg.eigh(A).eigenvalues[0]
+
+
+def factors(A):
+    q, s = np.linalg.qr(A), np.linalg.slogdet(A)
+    return (q.Q @ q.R)[0, 1] + s.sign * s.logabsdet + np.linalg.svd(A).S.sum() + np.linalg.slogdet(A)[1]
+
+
+OF_X = [mapped, several, in_a_loop, unpacked, listed, filtered, named_as_an_argument, own_name, closure, numbers]
+PROGRAMS = [(f, x) for f in OF_X] + [(f, A) for f in (rows, eigenvalues, factors)]
+
+
+@pytest.mark.parametrize(("function", "value"), PROGRAMS, ids=lambda v: getattr(v, "__name__", ""))
+def test_value_and_gradient(function: Callable[..., Any], value: np.ndarray) -> None:
+    """Python's value; the derivative is that of a difference."""
+    with interpreting():
+        f = vectorize_grad(cache=False)(function)
+        assert_allclose(f(value.copy()), function(value.copy()), rtol=1e-12)
+        (gradient,) = f.grad(value.copy())
+    for place in np.ndindex(value.shape):
+        step = np.zeros_like(value)
+        step[place] = 1e-6
+        slope = (function(value + step) - function(value - step)) / 2e-6
+        assert_allclose(gradient[place], slope, rtol=1e-6, atol=1e-6)
+
+
+def test_single_precision_stays() -> None:
+    def f(y, k):
+        return y * y[0].item() * k[0].item()
+
+    y, k = x.astype(np.float32), np.array([2, 3])
+    with interpreting():
+        found = vectorize_grad(cache=False)(f)(y, k)
+    assert found.dtype == f(y, k).dtype == np.float32
+
+
+def test_names_that_hold_something_else_are_left_alone() -> None:
+    def f(A, b):
+        r = np.linalg.eigh(A)
+        r = b
+        return r.S
+
+    assert ".S" in ast.unparse(source_of(f).node)
+    assert "eigh(A).Q" in ast.unparse(source_of(lambda A: np.linalg.eigh(A).Q).node)
+    assert ".S" in ast.unparse(source_of(lambda A: np.linalg.svd(A, compute_uv=False).S).node)
+
+
+def shadowed(x, map):
+    return sum(map(cube, x))
+
+
+def computed(x):
+    return sum(map(x[0], x))
+
+
+@pytest.mark.parametrize("function", [shadowed, computed])
+def test_what_is_not_pythons_own(function: Callable[..., Any]) -> None:
+    assert "map(" in ast.unparse(source_of(function).node)
+    with pytest.raises(UnsupportedLoopError):
+        vectorize_grad(cache=False)(computed)(x)
