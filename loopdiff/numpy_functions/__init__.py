@@ -41,6 +41,7 @@ def of_newer_numpy() -> dict[Any, Any]:
               "cumulative_sum": newer.cumulative_sum, "cumulative_prod": newer.cumulative_prod,
               "matrix_transpose": newer.matrix_transpose}),
         (np.linalg, {"vecdot": newer.vecdot, "matrix_transpose": newer.matrix_transpose, "cross": vectors.cross,
+                     "outer": newer.outer,
                      "trace": newer.trace, "diagonal": newer.diagonal, "vector_norm": newer.vector_norm,
                      "matrix_norm": newer.matrix_norm, "svdvals": spectra.svdvals}),
     ):  # fmt: skip

@@ -11,11 +11,14 @@ from loopdiff.numpy_functions.running import cumprod, cumsum
 
 def vecdot(x1, x2, axis=-1):
     """Products of vectors along an axis, the first ones conjugated."""
+    assert x1.shape[axis] == x2.shape[axis], "np.vecdot takes vectors of one length"
     return (np.conj(x1) * x2).sum(axis=axis)
 
 
 def matvec(x1, x2):
     """Matrices times vectors."""
+    assert x1.ndim > 1, "np.matvec takes matrices first"
+    assert x1.shape[-1] == x2.shape[-1], "np.matvec takes vectors as long as the rows of matrices"
     if x1.ndim == 2 and x2.ndim == 1:
         return x1 @ x2
     return (x1 * np.expand_dims(x2, -2)).sum(axis=-1)
@@ -23,6 +26,8 @@ def matvec(x1, x2):
 
 def vecmat(x1, x2):
     """Conjugated vectors times matrices."""
+    assert x2.ndim > 1, "np.vecmat takes matrices second"
+    assert x1.shape[-1] == x2.shape[-2], "np.vecmat takes vectors as long as the columns of matrices"
     if x1.ndim == 1 and x2.ndim == 2:
         return np.conj(x1) @ x2
     return (np.expand_dims(np.conj(x1), -1) * x2).sum(axis=-2)
@@ -49,6 +54,12 @@ def cumulative_prod(x, axis=None):
 def matrix_transpose(x):
     assert x.ndim > 1, "np.matrix_transpose takes arrays of two axes or more"
     return np.swapaxes(x, -1, -2)
+
+
+def outer(x1, x2):
+    assert x1.ndim == 1, "np.linalg.outer takes two vectors"
+    assert x2.ndim == 1, "np.linalg.outer takes two vectors"
+    return np.outer(x1, x2)
 
 
 def trace(x, offset=0):
@@ -93,6 +104,7 @@ def geomspace(start, stop, num=50):
 
 def polyder(p, m=1):
     """Coefficients of the derivative of a polynomial, the highest power first; `m` times."""
+    assert p.ndim == 1, "np.polyder takes coefficients along one axis"
     assert m == 0 or m == 1, "np.polyder takes one derivative at a time here"
     if m == 0:
         return p
@@ -101,6 +113,7 @@ def polyder(p, m=1):
 
 def polyint(p):
     """Coefficients of the integral of a polynomial that is zero at zero."""
+    assert p.ndim == 1, "np.polyint takes coefficients along one axis"
     return np.append(p / np.arange(p.shape[0], 0, -1), 0.0)
 
 

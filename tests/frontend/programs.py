@@ -1028,3 +1028,23 @@ def conversions_of_elements(z, x, y):
         y[i] = y[i] * x[i].astype(np.float32)
         z[i] *= x[i].astype(np.complex64)
     return z[0].astype(np.complex128), y[1].astype(np.int64), x[2].astype(np.float32)
+
+
+@shows("map, filter, item", vector(4), vector(4))
+def short_forms(x, y):
+    a, b = map(abs, (x[0], y[1]))
+    for u, v in map(lambda p, q: (p * q, p), x, y):
+        a += u * v
+    r = np.array(list(map(math.sin, y)))
+    return a * b, sum(map(math.cos, x)), sum(filter(lambda v: v < 1.0, x)), r, x.sum().item() * y
+
+
+@shows(
+    "np.vecdot, matvec, vecmat, cumulative_sum, multi_dot, logspace, geomspace, polyder, polyint, array_equal",
+    np.arange(1.0, 10.0).reshape(3, 3), vector(3), 0.7,
+)  # fmt: skip
+def newer_names(A, x, s):
+    steps = np.cumulative_sum(x) * np.vecdot(A, x) + np.matvec(A, x) - np.vecmat(x, A)
+    if not np.array_equal(steps, x):
+        steps = steps + np.geomspace(1.0, 1.0 + s, 3) * np.logspace(0.0, s, 3)
+    return steps, np.linalg.multi_dot([x, A, A.T]), np.polyval(np.polyder(x), s) + np.polyint(x)[1]

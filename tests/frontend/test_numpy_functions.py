@@ -142,6 +142,17 @@ CASES: list[tuple[str, tuple[Any, ...]]] = [
     ("np.multiply.accumulate(a)", V), ("np.minimum.accumulate(a, axis=1)", M), ("np.logaddexp.reduce(a, axis=1)", M),
     ("a @ [1.0, 2.0, 0.5]", (SQUARE,)), ("np.mean([a, b], axis=0)", (VECTOR, OTHER)),
     ("np.linalg.solve([[a[0], 1.0], [0.5, a[1]]], [1.0, a[2]])", V), ("a[[0, 2]]", M),
+    ("np.vecdot(a, b)", (MATRIX, VECTOR)), ("np.vecdot(a, a, axis=0)", M), ("np.matvec(a, b)", (MATRIX, VECTOR)),
+    ("np.matvec(a, b)", (STACK, SHORT)), ("np.vecmat(a, b)", (SHORT, STACK)), ("np.vecmat(a, b)", (SHORT, SQUARE)),
+    ("np.cumulative_sum(a, axis=1)", M), ("np.cumulative_prod(a)", V), ("np.matrix_transpose(a)", (CUBE,)),
+    ("np.linalg.trace(a, offset=1)", (SQUARE,)), ("np.linalg.diagonal(a)", (SQUARE,)),
+    ("np.linalg.vector_norm(a)", M), ("np.linalg.vector_norm(a, axis=0, ord=1)", M),
+    ("np.linalg.matrix_norm(a, ord=1)", M), ("np.linalg.multi_dot([a, a.T, b])", (SQUARE, SHORT)),
+    ("np.linalg.cross(a, b)", (SHORT, VECTOR[:3])), ("np.linalg.outer(a, b)", (SHORT, VECTOR)),
+    ("np.logspace(0.0, a[0], 5)", V), ("np.logspace(a[0], 1, 3, endpoint=False, base=2.0)", V),
+    ("np.geomspace(a[0], 8.0, 4)", V), ("np.geomspace(-a[0], -3.0, num=3)", V), ("np.polyder(a)", V),
+    ("np.polyint(a)", V), ("np.array_equal(a, a) * a", V), ("np.array_equal(a, b) * a", (VECTOR, SHORT)),
+    ("np.ascontiguousarray(a[::2])", V),
 ]  # fmt: skip
 # Integers and single precision give single precision here (see the conventions), where NumPy makes it double.
 OTHER_TYPES = {
@@ -149,7 +160,8 @@ OTHER_TYPES = {
     "np.vander(a, 4, increasing=True)", "np.polyval(a, 0.3)", "np.nan_to_num(a)", "np.digitize(a, b) * a",
     "np.argsort(a, axis=0, kind='stable') * a", "np.histogram(a, b)[0] * a[1:]", "np.searchsorted(b, a, 'right') * a",
     "np.bincount(np.arange(6) % 4, minlength=6) * a", "np.histogram(a, 3, (0, 9))[0] * a[:3]",
-    "np.nan_to_num(a, nan=1.0, posinf=2.0)", "np.mgrid[0:3, 0:6][1] * a",
+    "np.nan_to_num(a, nan=1.0, posinf=2.0)", "np.mgrid[0:3, 0:6][1] * a", "np.geomspace(a[0], 8.0, 4)",
+    "np.geomspace(-a[0], -3.0, num=3)", "np.polyder(a)",
 }  # fmt: skip
 IDS = [f"{e} {np.shape(a[0])}" for e, a in CASES]
 

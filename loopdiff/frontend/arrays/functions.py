@@ -410,15 +410,13 @@ METHODS = {
     "astype": ArrayFunction("astype", astype, ("dtype",), needed=1),
     "clip": ArrayFunction("clip", clipped, ("min", "max")),
 }
-PRODUCTS = {
-    "matmul": ArrayFunction("matmul", partial(product_of, matmul), ("b",), needed=1),
-    "outer": ArrayFunction("outer", outer_product, ("b",), needed=1),
-}  # fmt: skip
+MATMULS = (np.matmul, *(f for f in (getattr(np.linalg, "matmul", None),) if f is not None))  # the second since NumPy 2
 FUNCTIONS: dict[Any, ArrayFunction] = {
     **{getattr(np, k): f for k, f in BY_NAME.items()},
     np.amax: BY_NAME["max"], np.amin: BY_NAME["min"],
     np.count_nonzero: ArrayFunction("count_nonzero", partial(reduction, "count_nonzero"), ("axis",), ("keepdims",)),
-    **{getattr(m, n): f for m in (np, np.linalg) for n, f in PRODUCTS.items() if hasattr(m, n)},
+    **{f: ArrayFunction("matmul", partial(product_of, matmul), ("b",), needed=1) for f in MATMULS},
+    np.outer: ArrayFunction("outer", outer_product, ("b",), needed=1),
     np.tensordot: ArrayFunction("tensordot", summed_over, ("b", "axes"), needed=1),
     np.inner: ArrayFunction("inner", partial(product_of, inner), ("b",), needed=1),
     np.ndim: ArrayFunction("ndim", rank),
