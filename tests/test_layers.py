@@ -65,7 +65,7 @@ LATE = {
     "backends.cuda.kernel_store": "kernels may come from disk, without their compiler",
     "backends.load": "functions may come from disk, without what registers the operations of generated code",
     "calls.compiled": "the generated functions as Python calls them, what measures them, and explanations",
-    "calls.runs": "arrays of GPUs, and checksums on several threads",
+    "calls.runs": "arrays of GPUs, checksums on several threads, and how much memory is free",
     "calls.threads": "the pool of threads",
     "cache.keys": "arguments that are structures",
     "cuda": "the driver of GPUs",
@@ -77,7 +77,7 @@ LATE = {
     "pipeline.derive": "what is derived may come from disk, without the compiler",
     "pipeline.stages": "what shows how far compiling is",
     "torch.wrapping": "what PyTorch's compiler sees, which imports that compiler",
-    "source.functions": "functions of NumPy in Python, where a program calls any",
+    "source.functions": "functions of NumPy in Python, and spellings that stand for others, where a program has any",
     "specialize.explain": "explanations",
 }
 

@@ -10,8 +10,8 @@ from functools import cache
 from loopdiff.ad.exits import Passes, mark_exits
 from loopdiff.ad.regions import Region, mark_regions
 from loopdiff.analysis.activity import Activity, analyse_activity
+from loopdiff.analysis.cell_flow import live_at_entry
 from loopdiff.analysis.exposure import covers, exposed_reads, overwritten_after, rewritten_after
-from loopdiff.analysis.liveness import live_at_entry
 from loopdiff.analysis.ownership import homes_of_cells, inner_arrays, owned_arrays
 from loopdiff.analysis.polyhedral.model import Model, build_model, trip_hull
 from loopdiff.analysis.repeatable import Repeatable, repeatable

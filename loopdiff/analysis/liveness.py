@@ -20,43 +20,6 @@ def cells_read(exprs: Iterable[ir.Expr], cells: Names) -> Names:
     return frozenset(e.access.array for expr in exprs for e in loads(expr) if e.access.array in cells)
 
 
-def live_at_entry(body: tuple[ir.Stmt, ...], live_out: Names, cells: Names) -> Names:
-    """Cells whose value at the entry of `body` may be read in it or, through it, by a reader after it."""
-    return sweep(body, live_out, cells)[1]
-
-
-def exposed_cells(body: tuple[ir.Stmt, ...], asked: Names, cells: Names) -> Names:
-    """Those of the `asked` cells whose value at the entry of `body` it may read, were it only for another cell; not for
-    that cell alone, which nobody asks for then."""
-    if not asked:
-        return asked
-    body = touching(body, cells)
-    most, least = (live_at_entry(body, live, cells) & asked for live in (cells, frozenset[str]()))
-    return least | {c for c in most - least if c in live_at_entry(body, cells - {c}, cells)}
-
-
-def touching(body: tuple[ir.Stmt, ...], cells: Names) -> tuple[ir.Stmt, ...]:
-    """What of `body` reads or writes `cells`, or decides whether that is done."""
-    kept: list[ir.Stmt] = []
-    for stmt in body:
-        match stmt:
-            case ir.Loop() | ir.If() if cells_read(stmt_exprs(stmt), cells):
-                kept.append(stmt)
-            case ir.Loop(body=inner):
-                inner = touching(inner, cells)
-                kept += [replace(stmt, body=inner)] if inner else []
-            case ir.If(then=then, orelse=orelse):
-                then, orelse = touching(then, cells), touching(orelse, cells)
-                kept += [replace(stmt, then=then, orelse=orelse)] if then or orelse else []
-            case ir.Exit() | ir.Call():
-                kept.append(stmt)
-            case ir.Assign(target=target) | ir.Accumulate(target=target) if target.array in cells:
-                kept.append(stmt)
-            case _:
-                kept += [stmt] if cells_read(stmt_exprs(stmt), cells) else []
-    return tuple(kept)
-
-
 def drop_dead_cell_stores(ls: ir.LoopSet, cells: Names, reads: NameSupply | None = None) -> ir.LoopSet:
     """`ls` without stores to cells that nothing reads, and without Lets nothing uses.
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import cache
 
+from loopdiff.analysis.cell_flow import exposed_cells
 from loopdiff.analysis.exposure import exposed_reads, read_after
-from loopdiff.analysis.liveness import exposed_cells
 from loopdiff.analysis.polyhedral.model import Model
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import Path, Site, result_arrays, statements, touched_arrays, without_children, written_arrays

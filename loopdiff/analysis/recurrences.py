@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from loopdiff.analysis.liveness import exposed_cells
+from loopdiff.analysis.cell_flow import exposed_cells
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import Sum, linear
 from loopdiff.ir.typing import cell_types

@@ -17,7 +17,6 @@ from loopdiff.ir.names import tail_names
 from loopdiff.ir.types import F32, ArrayType, ScalarType
 from loopdiff.ir.walk import read_arrays, statements, subexprs, written_arrays
 from loopdiff.memory.arena import Arena, Order, Sizes, Workspace, allocate, sizes_function
-from loopdiff.memory.free import automatic_limit
 from loopdiff.memory.guards import Mixer, mixed
 from loopdiff.memory.host import HOST, Memory
 from loopdiff.settings.options import SEGMENT_LEVELS, Options, PlanPolicy
@@ -202,7 +201,11 @@ def runs_of(spec: Specialization, form: SweepForm) -> Iterator[ReverseRun]:
 
 def limit_of(options: Options) -> int | None:
     """How many bytes sweeps may keep now."""
-    return automatic_limit() if options.memory_limit == "auto" else options.memory_limit
+    if options.memory_limit != "auto":
+        return options.memory_limit
+    from loopdiff.memory.free import automatic_limit
+
+    return automatic_limit()
 
 
 def fitting_run(

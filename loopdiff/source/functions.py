@@ -12,6 +12,7 @@ import ast
 import builtins
 import inspect
 import linecache
+import re
 import sys
 import tokenize
 from collections import ChainMap
@@ -25,13 +26,12 @@ import numpy as np
 from loopdiff.errors import NOWHERE, Diagnostic, Home, Span, UnsupportedLoopError
 from loopdiff.errors.codes import reject
 from loopdiff.source.bytecode import is_run
-from loopdiff.source.comprehensions import with_comprehensions
-from loopdiff.source.named_results import with_places
 from loopdiff.source.records import with_fields
 from loopdiff.source.scopes import outer_uses
 
 MISSING: Final[Any] = object()
 INNER_FUNCTION = ("__func__", "py_func", "__wrapped__")
+SHORT_FORMS = re.compile(r"\b(map|filter|eigh|svd|qr|slogdet)\b")  # words without which a text has none
 LAMBDA = "<lambda>"
 ANONYMOUS = "<string>"
 NAME_OF_LAMBDAS = "anonymous"
@@ -148,14 +148,22 @@ def source_of(func: Callable[..., Any]) -> SourceFunction:
     if node is None:
         raise UnsupportedLoopError(other_text(function, file))
     namespace = namespace_of(function)
-    own = names_of(node)
-    node = with_comprehensions(node, namespace)
-    node = with_places(node, lambda called: MISSING if root_of(called) in own else outer_value(called, namespace))
+    node = in_long_form(node, namespace) if SHORT_FORMS.search(text) else node
     outer, owners = outer_values(node, namespace)
     name = NAME_OF_LAMBDAS if code.co_name == LAMBDA else function.__name__
     home = Home(file, code.co_firstlineno, node.name)
     signature = signature_of(function)
     return SourceFunction(name, with_fields(node, outer), text, home, outer, owners, signature, code, function=function)
+
+
+def in_long_form(function: ast.FunctionDef, namespace: ChainMap[str, Any]) -> ast.FunctionDef:
+    """`function` without spellings that stand for others."""
+    from loopdiff.source.comprehensions import with_comprehensions
+    from loopdiff.source.named_results import with_places
+
+    own = names_of(function)
+    found = with_comprehensions(function, namespace)
+    return with_places(found, lambda called: MISSING if root_of(called) in own else outer_value(called, namespace))
 
 
 def names_of(function: ast.FunctionDef) -> frozenset[str]:

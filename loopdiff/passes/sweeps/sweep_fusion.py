@@ -19,9 +19,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 
+from loopdiff.analysis.cell_flow import exposed_cells
 from loopdiff.analysis.contractions import contraction
 from loopdiff.analysis.legality import Fusion, is_legal, within
-from loopdiff.analysis.liveness import exposed_cells
 from loopdiff.analysis.polyhedral.model import build_model
 from loopdiff.analysis.privatization import find_privates
 from loopdiff.analysis.recurrences import hands_on

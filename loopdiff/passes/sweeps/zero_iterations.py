@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from loopdiff.analysis.liveness import exposed_cells
+from loopdiff.analysis.cell_flow import exposed_cells
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import compare, zero
 from loopdiff.ir.ops import Op
