@@ -52,11 +52,18 @@ def lowering(compute: Callable[..., Sequence[Any]]) -> Callable[..., Any]:
 def is_for_devices(context: Any) -> bool:
     """Whether code is for several CPUs of this process that nobody tells what to do (as `shard_map` does), and XLA goes
     by rules of ours."""
-    if not (CAN_PARTITION and getattr(jax.config, "jax_use_shardy_partitioner", True)):
+    if not CAN_PARTITION or not getattr(jax.config, "jax_use_shardy_partitioner", True) or is_explicit():
         return False
     module = context.module_context
     is_kept = not (module.lowering_parameters.for_export or EXPORTING.get()) and tuple(module.platforms) == ("cpu",)
     return is_kept and getattr(module.axis_context, "num_devices", 1) > 1
+
+
+def is_explicit() -> bool:
+    """Whether shardings are parts of types: what JAX makes of a sum in parts there, XLA does not take since 0.12."""
+    known: Any = getattr(jax.sharding, "get_abstract_mesh", None)
+    mesh = None if known is None else known()
+    return any(str(kind).endswith("Explicit") for kind in getattr(mesh, "axis_types", None) or ())
 
 
 def let_know_devices(primitive: Primitive) -> None:

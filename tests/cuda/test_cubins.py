@@ -1,6 +1,7 @@
 """Kernels of the corpus as machine code for an H200: they compile, and what they take stays within budgets.
 
-Those of the suite, each sixth program but for the longest, and the one that spills; `test_emulated` runs those of all in plain Python.
+Those of the suite, each sixth program but for the longest, and the one that spills; `test_emulated` has all in
+plain Python.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ jax.config.update("jax_enable_x64", True)
 from loopdiff import vectorize_grad  # noqa: E402
 from loopdiff.jax import targets, wrap  # noqa: E402
 from loopdiff.jax.manual import spread  # noqa: E402
+from loopdiff.jax.partitioning import CAN_PARTITION  # noqa: E402
 from tests.jax.rnn import arguments, cells, loss, rnn, twin  # noqa: E402
 
 MESH = Mesh(np.array(jax.devices()), ("d",))
@@ -156,6 +157,8 @@ def independent() -> dict[str, Any]:
 
 def beyond() -> dict[str, Any]:
     """What XLA may not partition by our rules: under a `shard_map` over one of two axes, and in an export."""
+    if not CAN_PARTITION:  # the XLA of JAX 0.6 ends the process under part of a mesh
+        return {}
     rng = np.random.default_rng(5)
     grid = Mesh(np.array(jax.devices()).reshape(2, 2), ("p", "q"))
     A, b, v = (jnp.asarray(rng.standard_normal(shape)) for shape in ((8, 4), 8, 4))
@@ -194,7 +197,6 @@ def explicit() -> dict[str, Any]:
             placed = [jax.device_put(a, P("d") if len(a) == 8 else P()) for a in args]
             results = jax.jit(own)(*placed)
             found[name] = error(results, jax.jit(twin_of)(*placed))
-            found[f"collectives, {name}"] = collectives(own, *placed)
     return found
 
 
