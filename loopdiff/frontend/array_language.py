@@ -140,7 +140,7 @@ ARRAYS: tuple[Construct, ...] = (
         "y[:5] = np.cumulative_sum(x[:5]) * np.linalg.multi_dot([A, A.T, x[:5]]) + np.geomspace(1.0, 2.0 + s * s, 5)\n"
         "y[0] = np.vecdot(x, x) + np.polyval(np.polyder(x[:4]), s) + np.array_equal(x, y) * np.logspace(0.0, s, 3)[1]",
         "0.1",
-        "Also matrix_transpose, cumulative_prod, ascontiguousarray, and in np.linalg cross, outer, matmul, trace, "
+        "Also matrix_transpose, cumulative_prod, and in np.linalg cross, outer, matmul, trace, "
         "diagonal, vector_norm, matrix_norm, as far as the NumPy that is installed has them.",
     ),
     Construct("np.empty_like and friends", "t = np.ones_like(x)\ny[0] = t[n]", "0.1"),

@@ -35,7 +35,10 @@ REFUSED_METHODS: dict[str, str] = {
     **dict.fromkeys(("list", "tuple"), "leave it out, and use the array, or unpack it: `a, b = x`"),
     "fsum": "write `np.sum(x)`, which rounds after each addition",
     "sorted": "write `np.sort(x)`",
-    **dict.fromkeys(("map", "filter"), "give it a function by its name, and what it goes over one by one"),
+    **dict.fromkeys(
+        ("map", "filter"), "give it to `sum`, `max`, `list` or a `for` loop at once, with a function's name"
+    ),
+    "ascontiguousarray": "leave it out, or write `x.copy()`",
     "isinstance": "leave it out, or write a function for each type",
     **dict.fromkeys(("nonzero", "argwhere", "flatnonzero"), BY_CONDITION),
     "unique": "sort, and compare neighbours in a loop: how many there are follows from the elements",

@@ -35,9 +35,11 @@ def vecmat(x1, x2):
 
 def multi_dot(arrays):
     """Matrices multiplied from the left to the right; the first and the last may be vectors."""
+    assert len(arrays) > 1, "np.linalg.multi_dot takes two arrays or more"
     out = arrays[0]
-    for a in arrays[1:]:
-        out = out @ a
+    for k in range(1, len(arrays)):
+        assert k == len(arrays) - 1 or arrays[k].ndim == 2, "np.linalg.multi_dot takes matrices between its ends"
+        out = out @ arrays[k]
     return out
 
 
@@ -77,6 +79,7 @@ def vector_norm(x, axis=None, keepdims=False, ord=2):
     if axis is None:
         assert not keepdims, "np.linalg.vector_norm of all elements keeps no axes here"
         return np.linalg.norm(x.ravel(), ord)
+    assert not isinstance(axis, tuple), "np.linalg.vector_norm takes one axis here"
     return np.linalg.norm(x, ord, axis, keepdims)
 
 

@@ -1,9 +1,11 @@
-"""`map` and `filter` as the comprehensions that they are short for.
+"""`map` and `filter` as the comprehensions that they are short for, where all of their items are taken at once.
 
-sum(map(f, x))                      sum(f(item) for item in x)
-[*map(f, x, y)]                     [*[f(item, item_1) for item, item_1 in zip(x, y)]]
-for v in map(f, x): ...      ->     for item in x: v = f(item); ...
-list(filter(f, x))                  [item for item in x if f(item)]
+    sum(map(f, x))                      sum(f(item) for item in x)
+    list(filter(f, x))           ->     [item for item in x if f(item)]
+    for v in map(f, x): ...             for item in x: v = f(item); ...
+    a, b = map(f, (s, t))               item, item_1 = (s, t); a, b = f(item), f(item_1)
+
+Elsewhere they stay what they are, iterators, which compute items when they are asked for and give each once.
 """
 
 from __future__ import annotations
@@ -42,10 +44,7 @@ class Written(ast.NodeTransformer):
         self.own, self.taken = own, taken
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        found = self.written(node)
-        if found is not None:
-            return self.at(node, listed(found))
-        inner = self.written(node.args[0]) if len(node.args) == 1 else None
+        inner = self.written(node.args[0]) if len(node.args) == 1 and not node.keywords else None
         if inner is not None and self.is_call(node, "list"):
             return self.at(node, listed(inner))
         if inner is not None and ast.unparse(node.func) in LAZY:
@@ -58,7 +57,7 @@ class Written(ast.NodeTransformer):
         match node:
             case ast.Assign(
                 targets=[ast.Tuple(elts=names) | ast.List(elts=names)], value=ast.Call(args=[function, over]) as call
-            ) if self.is_call(call, "map") and is_fixed(function) and not has_star([*names, over]):
+            ) if self.is_call(call, "map") and is_fixed(function) and is_display(over) and not has_star([*names, over]):
                 items = [free_name("item", self.taken) for _ in names]
                 values = [self.visit(called(function, [ast.Name(i, ast.Load())])) for i in items]
                 held = ast.Tuple([ast.Name(i, ast.Store()) for i in items], ast.Store())
@@ -143,6 +142,11 @@ def is_plain(function: ast.expr, over: Sequence[ast.expr]) -> TypeGuard[ast.Lamb
     spec, names = function.args, {n.id for o in over for n in ast.walk(o) if isinstance(n, ast.Name)}
     is_by_place = not (spec.defaults or spec.vararg or spec.kwonlyargs or spec.kwarg or spec.posonlyargs)
     return is_by_place and len(spec.args) == len(over) and names.isdisjoint(a.arg for a in spec.args)
+
+
+def is_display(over: ast.expr) -> bool:
+    """Whether all items are there before the first one is asked for."""
+    return isinstance(over, ast.Tuple | ast.List) and not has_star(over.elts)
 
 
 def has_star(nodes: Sequence[ast.expr]) -> bool:

@@ -152,7 +152,6 @@ CASES: list[tuple[str, tuple[Any, ...]]] = [
     ("np.logspace(0.0, a[0], 5)", V), ("np.logspace(a[0], 1, 3, endpoint=False, base=2.0)", V),
     ("np.geomspace(a[0], 8.0, 4)", V), ("np.geomspace(-a[0], -3.0, num=3)", V), ("np.polyder(a)", V),
     ("np.polyint(a)", V), ("np.array_equal(a, a) * a", V), ("np.array_equal(a, b) * a", (VECTOR, SHORT)),
-    ("np.ascontiguousarray(a[::2])", V),
 ]  # fmt: skip
 # Integers and single precision give single precision here (see the conventions), where NumPy makes it double.
 OTHER_TYPES = {

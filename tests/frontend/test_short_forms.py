@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from loopdiff import UnsupportedLoopError, vectorize_grad
+from loopdiff import LoopdiffError, UnsupportedLoopError, vectorize_grad
 from loopdiff.source.functions import source_of
 from tests.gradients.interpreted import interpreting
 
@@ -41,7 +41,7 @@ def in_a_loop(x):
 
 
 def unpacked(x):
-    a, b, c = map(cube, x)
+    a, b, c = map(cube, (x[0], x[1], x[2]))
     p, q = map(float, (x[0], x[1]))
     return a * b + c + p * q
 
@@ -125,6 +125,33 @@ def test_names_that_hold_something_else_are_left_alone() -> None:
     assert ".S" in ast.unparse(source_of(f).node)
     assert "eigh(A).Q" in ast.unparse(source_of(lambda A: np.linalg.eigh(A).Q).node)
     assert ".S" in ast.unparse(source_of(lambda A: np.linalg.svd(A, compute_uv=False).S).node)
+
+
+def used_twice(x):
+    m = map(abs, (x[0], x[1]))
+    return sum(m) + 10.0 * sum(m)
+
+
+def with_a_start(x):
+    return sum(map(lambda r: 2.0 * r, np.outer(x, x)), x)
+
+
+def late(x):
+    c = 1.0
+    for k, v in enumerate(map(lambda v: v * c, [x[0], x[1]])):
+        c += v * k
+    return c
+
+
+def of_one_axis_only(x):
+    return np.linalg.vector_norm(np.outer(x, x), axis=(0, 1))
+
+
+@pytest.mark.parametrize("function", [used_twice, with_a_start, late, of_one_axis_only])
+def test_iterators_stay_iterators(function: Callable[..., Any]) -> None:
+    """They compute items when they are asked for, and give each once: refused where that may be seen."""
+    with pytest.raises(LoopdiffError), interpreting():
+        vectorize_grad(cache=False)(function)(x)
 
 
 def shadowed(x, map):

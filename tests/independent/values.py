@@ -94,7 +94,6 @@ np.logspace(0.0, s, num=3, base=2.0) | np.logspace(0, 1, 3, endpoint=False) | np
 np.geomspace(1, 8, 4) | np.geomspace(s, 2.0) | np.geomspace(-s, -3.0, 5) | np.geomspace(s, -1.0, 3)
 np.geomspace(1.0, s, num=1) | np.polyder(X) | np.polyder(X, 0) | np.polyder(X, 2) | np.polyint(X)
 np.array_equal(X, X) | np.array_equal(X, v) | np.array_equal(X, X[:1]) | np.array_equal(X, X + 1e-9)
-np.ascontiguousarray(X) | np.ascontiguousarray(X.T) | np.ascontiguousarray(X[::-1]) | np.ascontiguousarray(X[..., 1:])
 np.array(list(map(abs, v))) + X.sum() | X.sum().item() | X.max().item() * 2 | sum(map(np.sum, X))
 sum(map(np.max, X)) | max(map(np.min, X)) | X.item()
 np.pad(X, 2) | np.pad(X, (1, 2)) | np.pad(X, ((1, 0), (2, 3))) | np.pad(X, 1, "edge") | np.pad(X, 7, mode="wrap")

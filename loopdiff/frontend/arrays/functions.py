@@ -328,14 +328,6 @@ def as_given(state: State, call: Call) -> Quantity:
     return converted(state, call, kind)
 
 
-def contiguous(state: State, call: Call) -> Quantity:
-    """The array itself where its elements follow one another, else a copy."""
-    array = call.array
-    if not is_array(array):
-        return state.reject("LD110", "np.ascontiguousarray makes an array of a number", call.node, "use the number")
-    return array if isinstance(array, View) and is_contiguous(state, array) else copy(state, call)
-
-
 def copied(state: State, call: Call) -> Quantity:
     return astype(state, call) if "dtype" in call.given else copy(state, call)
 
@@ -421,7 +413,6 @@ FUNCTIONS: dict[Any, ArrayFunction] = {
     np.inner: ArrayFunction("inner", partial(product_of, inner), ("b",), needed=1),
     np.ndim: ArrayFunction("ndim", rank),
     np.asarray: ArrayFunction("asarray", as_given, ("dtype",)),
-    np.ascontiguousarray: ArrayFunction("ascontiguousarray", contiguous),
     np.array: ArrayFunction("array", copied, ("dtype",)),
     np.flip: ArrayFunction("flip", flip, ("axis",), first="m"),
     np.triu: ArrayFunction("triu", partial(triangle_of, True), ("k",), first="m"),

@@ -135,7 +135,7 @@ def item_of(state: State, value: Quantity, node: ast.Call) -> Quantity:
     """`v.item()`: a number of NumPy's as one of Python's, which does not widen what it meets."""
     if not isinstance(value, View | ArrayValue):
         kind, is_settled = kind_so_far(state, value), all(load.access.subscripts for load in loads(value))
-        if kind in (Kind.WEAK, Kind.F32, Kind.F64):
+        if kind in (Kind.F32, Kind.F64):  # one of Python's has no such method
             return ir.Cast(F64, value, loc=state.source.span(node))
         if kind in (Kind.BOOL, Kind.INT) and is_settled:
             return value if kind is Kind.BOOL else ir.Cast(INT, value, loc=state.source.span(node))

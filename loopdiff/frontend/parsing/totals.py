@@ -94,7 +94,8 @@ def written_out(
     given = bounds or ((rest or [ast.Constant(0)]) if name == "sum" else [])
     iterables = [p.iter for p in parts]
     if name == "sum":
-        before, inner, after = f"{total} = {first}", f"{total} += ITEM", f"return {total}"
+        added = f"{total} = {total} + ITEM" if rest else f"{total} += ITEM"  # nothing into `first`
+        before, inner, after = f"{total} = {first}", added, f"return {total}"
     elif name in ("any", "all"):
         test = "ITEM" if name == "any" else "not ITEM"
         before, inner, after = "", f"if {test}:\n    return {name == 'any'}", f"return {name == 'all'}"
