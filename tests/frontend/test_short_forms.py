@@ -147,11 +147,52 @@ def of_one_axis_only(x):
     return np.linalg.vector_norm(np.outer(x, x), axis=(0, 1))
 
 
-@pytest.mark.parametrize("function", [used_twice, with_a_start, late, of_one_axis_only])
+def generator_used_twice(x):
+    g = (v * x[0] for v in (x[0], x[1]))
+    return sum(g) + 10.0 * sum(g)
+
+
+def pairs_used_twice(x):
+    pairs = zip((x[0], x[1]), (x[1], x[2]))  # noqa: B905
+    return sum(a * b for a, b in pairs) + sum(a * b for a, b in pairs)
+
+
+def generator_given_away(x):
+    def twice(p):
+        return sum(p) + sum(p)
+
+    return twice(v * x[0] for v in (x[0], x[1]))
+
+
+def changed_on_the_way(x):
+    s, t = 2.0, 0.0
+    for v in (v * s for v in (x[0], x[1])):
+        s += 1.0
+        t += v
+    return t
+
+
+KEPT = [used_twice, with_a_start, late, of_one_axis_only, generator_used_twice, pairs_used_twice, generator_given_away,
+        changed_on_the_way]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", KEPT)
 def test_iterators_stay_iterators(function: Callable[..., Any]) -> None:
     """They compute items when they are asked for, and give each once: refused where that may be seen."""
     with pytest.raises(LoopdiffError), interpreting():
         vectorize_grad(cache=False)(function)(x)
+
+
+def sum_of_rows_from(A):
+    start = A[0] * 1.0
+    total = sum((2.0 * r for r in A), start)
+    return (total * start).sum()
+
+
+def test_sum_adds_nothing_to_its_start() -> None:
+    with interpreting():
+        f = vectorize_grad(cache=False)(sum_of_rows_from)
+        assert f(A.copy()) == sum_of_rows_from(A.copy())
 
 
 def shadowed(x, map):

@@ -11,6 +11,7 @@ from loopdiff.frontend.structures.bindings import assign_tree, store_at
 from loopdiff.frontend.structures.calls import callee_of, leading, operator_call, pending_call
 from loopdiff.frontend.structures.changes import PlaceChange, changed, part_to_store
 from loopdiff.frontend.structures.iterated import items_of, known_range
+from loopdiff.frontend.structures.iterators import refuse_iterators
 from loopdiff.frontend.structures.known import static, truth
 from loopdiff.frontend.structures.methods import has_own_method
 from loopdiff.frontend.structures.rewriting import (
@@ -55,6 +56,7 @@ def block(scope: Scope, nodes: Sequence[ast.stmt]) -> bool:
 
 def statement(scope: Scope, node: ast.stmt) -> bool:
     """Write `node`; whether what follows it is reached."""
+    refuse_iterators(scope, node)
     match node:
         case ast.Assign(targets=targets, value=value):
             assign(scope, targets, value, node)
