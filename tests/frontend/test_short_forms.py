@@ -172,8 +172,15 @@ def changed_on_the_way(x):
     return t
 
 
+def view_of_a_dictionary(x):
+    d = {"a": x[0], "b": x[1]}
+    v = d.values()
+    d["a"] = 3.0 * x[2]
+    return sum(v)
+
+
 KEPT = [used_twice, with_a_start, late, of_one_axis_only, generator_used_twice, pairs_used_twice, generator_given_away,
-        changed_on_the_way]  # fmt: skip
+        changed_on_the_way, view_of_a_dictionary]  # fmt: skip
 
 
 @pytest.mark.parametrize("function", KEPT)

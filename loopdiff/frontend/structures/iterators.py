@@ -9,10 +9,13 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from loopdiff.frontend.structures.rewriting import base_of
 from loopdiff.frontend.structures.scope import Scope
+from loopdiff.frontend.structures.trees import Branch
 
 ONCE = (zip, enumerate, reversed, map, filter, iter)
 TAKING = (sum, min, max, any, all, list, tuple, sorted, dict, set, math.prod, functools.reduce)
+VIEWS = ("keys", "values", "items")  # of a dictionary, which see what it becomes
 TAKING_METHODS = ("extend", "update", "join")
 
 
@@ -20,7 +23,7 @@ def refuse_iterators(scope: Scope, node: ast.stmt) -> None:
     """Reject iterators that a statement keeps, and those whose items a loop may change before it comes to them."""
     for found in loose_in(scope, node):
         hint = "write a list: `[v * s for v in x]`, or `list(...)` around it"
-        scope.reject(f"`{ast.unparse(found)}` gives its items once, when they are asked for", found, hint)
+        scope.reject(f"`{ast.unparse(found)}` gives its items when they are asked for", found, hint)
     if isinstance(node, ast.For):
         late = [n for n in ast.walk(node.iter) if isinstance(n, ast.GeneratorExp)]
         read = {n.id for g in late for n in ast.walk(g) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
@@ -36,6 +39,10 @@ def loose_in(scope: Scope, node: ast.stmt) -> Iterator[ast.expr]:
             yield from loose(scope, over, True)
         case ast.If(test=test) | ast.While(test=test):
             yield from loose(scope, test)
+        case ast.Assign(
+            targets=[ast.Name()], value=ast.Call(func=ast.Attribute(value=base, attr=attr), args=[]) as call
+        ) if attr in VIEWS and isinstance(tree := base_of(scope, base), Branch) and tree.kind == "dict":
+            yield call
         case ast.Assign(targets=targets, value=value):
             yield from loose(scope, value, all(isinstance(t, ast.Tuple | ast.List) for t in targets))
         case ast.AugAssign(value=value):
