@@ -12,27 +12,28 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, TypeGuard
 
 from loopdiff.source.records import free_name
+from loopdiff.source.scopes import words_in
 
 LAZY = ("sum", "min", "max", "any", "all", "math.prod")  # what takes the items one by one
 
 
-def with_comprehensions(function: ast.FunctionDef, outer: Mapping[str, Any]) -> ast.FunctionDef:
-    """`function` without calls of `map` and `filter`, and of `list` of these. `outer` are the values of names outside
-    of it."""
-    names = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)}
-    own = {n for n in ("map", "filter", "list", "zip") if outer.get(n) is getattr(builtins, n)}
-    stored = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
-    stored |= {a.arg for a in ast.walk(function) if isinstance(a, ast.arg)}
-    stored |= {n.name for n in ast.walk(function) if isinstance(n, ast.FunctionDef)}
-    own -= stored
+def with_comprehensions(
+    function: ast.FunctionDef, outer: Mapping[str, Any], bound: Collection[str]
+) -> ast.FunctionDef:  # fmt: skip
+    """`function` without calls of `map` and `filter`, and of `list` of these.
+
+    `outer` are the values of names around it, `bound` the names that it gives a value.
+    """
+    names, known = words_in(function), ("map", "filter", "list", "zip")
+    own = {n for n in known if n not in bound and outer.get(n) is getattr(builtins, n)}
     if names.isdisjoint(own & {"map", "filter"}):
         return function
-    found = Written(own, names | stored).visit(deepcopy(function))
+    found = Written(own, names).visit(deepcopy(function))
     assert isinstance(found, ast.FunctionDef)
     return ast.fix_missing_locations(found)
 
@@ -72,7 +73,7 @@ class Written(ast.NodeTransformer):
 
     def visit_For(self, node: ast.For) -> ast.For:
         found = self.written(node.iter, has_scope=False)
-        if found is not None and not found.generators[0].ifs and not node.type_comment:
+        if found is not None and not found.generators[0].ifs:
             (generator,) = found.generators
             first = self.at(node.iter, ast.Assign([node.target], found.elt))
             node.target, node.iter = generator.target, generator.iter

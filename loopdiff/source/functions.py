@@ -27,7 +27,7 @@ from loopdiff.errors import NOWHERE, Diagnostic, Home, Span, UnsupportedLoopErro
 from loopdiff.errors.codes import reject
 from loopdiff.source.bytecode import is_run
 from loopdiff.source.records import with_fields
-from loopdiff.source.scopes import outer_uses
+from loopdiff.source.scopes import bound_within, outer_uses, root_of
 
 MISSING: Final[Any] = object()
 INNER_FUNCTION = ("__func__", "py_func", "__wrapped__")
@@ -161,23 +161,9 @@ def in_long_form(function: ast.FunctionDef, namespace: ChainMap[str, Any]) -> as
     from loopdiff.source.comprehensions import with_comprehensions
     from loopdiff.source.named_results import with_places
 
-    own = names_of(function)
-    found = with_comprehensions(function, namespace)
-    return with_places(found, lambda called: MISSING if root_of(called) in own else outer_value(called, namespace))
-
-
-def names_of(function: ast.FunctionDef) -> frozenset[str]:
-    """Names that `function`, or one inside it, gives a value."""
-    nodes = list(ast.walk(function))
-    stored = (n.id for n in nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load))
-    return frozenset((*stored, *(n.arg for n in nodes if isinstance(n, ast.arg))))
-
-
-def root_of(node: ast.expr) -> str | None:
-    """The first name of a dotted one."""
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else None
+    bound = bound_within(function)
+    found = with_comprehensions(function, namespace, bound)
+    return with_places(found, lambda called: MISSING if root_of(called) in bound else outer_value(called, namespace))
 
 
 def other_text(function: FunctionType, file: str) -> Diagnostic:

@@ -95,6 +95,12 @@ def bound_by(node: ast.AST) -> tuple[str, ...]:
             return ()
 
 
+def bound_within(function: Function) -> frozenset[str]:
+    """The names that `function`, or anything inside it, gives a value, its parameters among them."""
+    nodes = ast.walk(function)
+    return frozenset(n for node in nodes for n in ((node.arg,) if isinstance(node, ast.arg) else bound_by(node)))
+
+
 def own_names(block: Block) -> frozenset[str]:
     """The names that are local to `block`. Those of a class are not seen by what is inside it."""
     return own_among(own_nodes(block), block)
