@@ -16,10 +16,10 @@ from loopdiff.canonical.batching import Batch, decides_sizes
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import all_statements, written_access
 from loopdiff.jax.calls import ForeignCall, LoopCode, Wiring
+from loopdiff.jax.extents import Shape
 from loopdiff.jax.ports import HandlerArgument, Port
 
 Marks = tuple[bool, ...]
-Shape = tuple[int, ...]
 
 
 def unmarked(values: Sequence[Any]) -> tuple[Marks, ...]:

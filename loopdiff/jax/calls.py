@@ -113,7 +113,8 @@ class Wiring:
     def result(self, port: Port, is_seen: bool = True) -> int:
         self.results.append(port)
         number = len(self.results) - 1
-        self.unseen |= set() if is_seen else {number}
+        if not is_seen:
+            self.unseen.add(number)
         return number
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 
-from loopdiff.jax.partitioning import EXPORTING
+from loopdiff.jax.partitioning import EXPORTING, during
 
 
 def targets(function: Callable[..., Any], *args: Any, **named: Any) -> tuple[str, ...]:
@@ -24,9 +24,6 @@ def targets(function: Callable[..., Any], *args: Any, **named: Any) -> tuple[str
         args: Its arguments, or `jax.ShapeDtypeStruct`s like them.
         named: Likewise, by name.
     """
-    token = EXPORTING.set(True)
-    try:
+    with during(EXPORTING):
         text = jax.jit(function).lower(*args, **named).as_text()
-    finally:
-        EXPORTING.reset(token)
     return tuple(sorted(set(re.findall(r"custom_call @(loopdiff_\w+)", text))))

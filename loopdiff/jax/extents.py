@@ -21,6 +21,11 @@ Undecided: Any = getattr(
 )
 
 
+def by_name(statics: Mapping[str, int], dims: Mapping[str, Shape]) -> dict[str, Any]:
+    """Static integers, and arrays of which only the shapes are known, as names in the text of an expression."""
+    return {**statics, **{n: SimpleNamespace(shape=shape) for n, shape in dims.items()}}
+
+
 def is_refuted(cond: ir.Expr, known: Mapping[str, Any]) -> bool:
     """Whether a condition does not hold; shapes that JAX leaves open may not say."""
     try:
@@ -33,7 +38,7 @@ def known_extent(expr: ir.Expr, statics: Mapping[str, int], dims: Mapping[str, S
     """The value of an integer expression as far as it follows from static integers and from shapes that are numbers."""
     nodes = list(subexprs(expr))
     names = {e.array if isinstance(e, ir.Dim) else e.name for e in nodes if isinstance(e, ir.Dim | ir.Param)}
-    known: dict[str, Any] = dict(statics) | {n: SimpleNamespace(shape=shape) for n, shape in dims.items()}
+    known = by_name(statics, dims)
     if not names <= known.keys() or not all(isinstance(e, ir.Const | ir.Dim | ir.Param | ir.Apply) for e in nodes):
         return None
     try:

@@ -7,7 +7,8 @@ whole on each device.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import count
@@ -31,15 +32,21 @@ SPLITTING = ContextVar("splitting", default=False)  # whether code is made that 
 EXPORTING = ContextVar("exporting", default=False)  # whether code is made to see what it calls when it is exported
 
 
+@contextmanager
+def during(flag: ContextVar[bool]) -> Iterator[None]:
+    token = flag.set(True)
+    try:
+        yield
+    finally:
+        flag.reset(token)
+
+
 def lowering(compute: Callable[..., Sequence[Any]]) -> Callable[..., Any]:
     """The rule that makes code of `compute`, whose calls XLA may partition."""
 
     def splitting(*given: Any, **params: Any) -> Sequence[Any]:
-        token = SPLITTING.set(True)
-        try:
+        with during(SPLITTING):
             return compute(*given, **params)
-        finally:
-            SPLITTING.reset(token)
 
     split, whole = (mlir.lower_fun(f, multiple_results=True) for f in (splitting, compute))
 

@@ -18,9 +18,8 @@ from loopdiff.jax.calls import (
     scalar_kind,
     scalar_port,
 )
+from loopdiff.jax.extents import Shape
 from loopdiff.jax.ports import Port
-
-Shape = tuple[int, ...]
 
 
 class ReversePlan:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import jax
@@ -16,7 +15,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import BOOL, INT
 from loopdiff.ir.walk import expressions, returned_arrays, subexprs
 from loopdiff.jax.calls import scalar_kind
-from loopdiff.jax.extents import Shape, is_refuted
+from loopdiff.jax.extents import Shape, by_name, is_refuted
 from loopdiff.memory.arena import EXTENT_NAMES, Sizes, UnknownNumber, aligned_block, sizes_function
 from loopdiff.specialize.specialization import Specialization
 
@@ -29,8 +28,7 @@ class StaticShapes:
 
     def check(self) -> None:
         """Evaluate the conditions on shapes and static integers now: ArgumentError with the argument's name."""
-        known: dict[str, Any] = dict(EXTENT_NAMES) | dict(self.statics)
-        known |= {n: SimpleNamespace(shape=shape) for n, shape in self.dims.items()}
+        known = {**EXTENT_NAMES, **by_name(self.statics, self.dims)}
         for stmt in self.ls.body:
             if not isinstance(stmt, ir.Require):
                 continue

@@ -19,13 +19,13 @@ from loopdiff.ir.types import ELEMENT_TYPES, ArrayType
 from loopdiff.ir.walk import written_arrays
 from loopdiff.jax import custom_vjp, primitives
 from loopdiff.jax.calls import setting
+from loopdiff.jax.extents import Shape
 from loopdiff.jax.program import JaxProgram
 from loopdiff.pipeline.stages import for_others
 
 if TYPE_CHECKING:
     from loopdiff.calls.structured import StructuredCalls
 
-Shape = tuple[int, ...]
 Via = Literal["primitives", "custom_vjp"]
 OutputShape = Callable[..., Any] | jax.ShapeDtypeStruct | Shape
 
