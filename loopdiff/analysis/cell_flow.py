@@ -66,7 +66,7 @@ class Flow:
         match stmt:
             case ir.Assign(target=target) | ir.Accumulate(target=target) if target.array in self.places:
                 place = self.places[target.array]
-                return Part(reads, (place,), (place,) if isinstance(stmt, ir.Assign) else ())
+                return Part(reads, place, (place,) if isinstance(stmt, ir.Assign) else ())
             case ir.Loop(body=body):
                 return Part(reads, blocks=(self.parts(body),), is_loop=True)
             case ir.If(then=then, orelse=orelse):
@@ -84,10 +84,8 @@ class Flow:
         for part in parts:
             if part.blocks:
                 comes = self.blocks(part, ends)
-            elif part.stores is None:
-                comes = USED
             else:
-                comes = ends[part.stores[0]]
+                comes = USED if part.target is None else ends[part.target]
             if part.is_exit:
                 take_in(ends, after_loop)
             for place in part.overwritten:
@@ -115,11 +113,11 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A statement: the places of the cells that it reads, of the one that it `stores` to and that is `overwritten`, or
-    that a call gives. Without `stores` it does something else. `blocks` are those inside."""
+    """A statement: the places of the cells that it reads, of its `target`, without which it does something else, and of
+    those that are `overwritten`. `blocks` are those inside."""
 
     reads: tuple[int, ...]
-    stores: tuple[int, ...] | None = None
+    target: int | None = None
     overwritten: tuple[int, ...] = ()
     blocks: tuple[list[Part], ...] = ()
     is_loop: bool = False

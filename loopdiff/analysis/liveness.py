@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from loopdiff.ir import nodes as ir
+from loopdiff.ir.build import may_divide_by_zero
 from loopdiff.ir.names import NameSupply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import lets_used, loads, operands, statements, stmt_exprs, subexprs
@@ -117,12 +118,8 @@ def divisions(expr: ir.Expr, guards: Guards = ()) -> Iterator[tuple[ir.Apply, Gu
         case _:
             for part in operands(expr):
                 yield from divisions(part, guards)
-            match expr:
-                case ir.Apply(op=Op.FLOORDIV | Op.MOD, args=(_, divisor)):
-                    if not (isinstance(divisor, ir.Const) and divisor.value):
-                        yield expr, guards
-                case _:
-                    pass
+            if may_divide_by_zero(expr):
+                yield expr, guards
 
 
 def drop_dead_lets(ls: ir.LoopSet, reads: NameSupply | None) -> ir.LoopSet:

@@ -19,7 +19,7 @@ from loopdiff.analysis.polyhedral.model import Model, build_model
 from loopdiff.analysis.privatization import find_privates, span
 from loopdiff.analysis.shared_reductions import lost_values, shared_sums
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import extents_of, integer, is_unit_step, is_zero, shifted, zeroed
+from loopdiff.ir.build import extents_of, is_unit_step, is_zero, zeroed
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import BOOL
 from loopdiff.ir.walk import (
@@ -27,14 +27,11 @@ from loopdiff.ir.walk import (
     all_statements,
     exits,
     loads,
-    map_blocks,
-    map_own_exprs,
     operands,
     result_arrays,
     statements,
     stmt_exprs,
     subexprs,
-    substitute,
     touched_arrays,
     without_children,
     written_arrays,
@@ -119,13 +116,10 @@ def links_of(ls: ir.LoopSet) -> Links:
                     links.expr(expr)
                 for access in stmt.results if isinstance(stmt, ir.Call) else ():
                     links.access(access)
-    for expr in (*(e for a in ls.arrays for e in a.extents or ()), *(scalar_results(ls))):
+    extents = [e for a in ls.arrays for e in a.extents or ()]
+    for expr in (*extents, *(r.value for r in ls.results if isinstance(r, ir.ScalarResult))):
         links.expr(expr)
     return links
-
-
-def scalar_results(ls: ir.LoopSet) -> list[ir.Expr]:
-    return [r.value for r in ls.results if isinstance(r, ir.ScalarResult)]
 
 
 @dataclass(slots=True)
@@ -326,48 +320,3 @@ def take_in(found: Partial, site: Site, is_apart: bool) -> bool:
         case _:
             return zeroed(stmt) is not None or (isinstance(stmt, ir.Allocate) and stmt.fill is None)
     return True
-
-
-# -- the program of a part -----------------------------------------------------------------------------------
-def program_of_part(ls: ir.LoopSet, axes: Sequence[SplitAxis]) -> ir.LoopSet:
-    """`ls` for a part of the elements along `axes`."""
-    whole: dict[ir.Expr, ir.Expr] = {ir.Dim(*node): integer(axis.extent) for axis in axes for node in axis.apart}
-    counted = {index: axis for axis in axes for index in axis.loops}
-    own = {node: ir.Dim(*axis.length) for axis in axes for node in axis.apart}
-
-    def fixed(expr: ir.Expr) -> ir.Expr:
-        return substitute(expr, whole)
-
-    def part(stmt: ir.Stmt) -> ir.Stmt:
-        if isinstance(stmt, ir.Loop) and stmt.index in counted:
-            found = over(stmt, counted[stmt.index])
-        else:
-            found = map_own_exprs(fixed, stmt)
-        if isinstance(found, ir.Call):
-            found = replace(found, results=tuple(map(placed, found.results)))
-        return map_blocks(lambda body: tuple(map(part, body)), found)
-
-    def placed(access: ir.Access) -> ir.Access:
-        return replace(access, subscripts=tuple(map(fixed, access.subscripts)))
-
-    def declared(decl: ir.ArrayDecl) -> ir.ArrayDecl:
-        if decl.extents is None:
-            return decl
-        each = (own.get((decl.name, k)) or fixed(e) for k, e in enumerate(decl.extents))
-        return replace(decl, extents=tuple(each))
-
-    results = tuple(
-        replace(r, value=fixed(r.value)) if isinstance(r, ir.ScalarResult) else r for r in ls.results
-    )  # fmt: skip
-    return replace(ls, arrays=tuple(map(declared, ls.arrays)), body=tuple(map(part, ls.body)), results=results)
-
-
-def over(loop: ir.Loop, axis: SplitAxis) -> ir.Loop:
-    """`loop` over the part of `axis` that there is, which is what it may say already."""
-    low, high = span(loop)
-    if low == integer(0) and isinstance(high, ir.Dim) and (high.array, high.axis) in axis.apart:
-        return loop
-    length = ir.Dim(*axis.length)
-    if loop.upper == high:
-        return replace(loop, lower=integer(0), upper=length)
-    return replace(loop, lower=shifted(length, -1), upper=integer(-1))

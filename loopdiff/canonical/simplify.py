@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from loopdiff.ir import nodes as ir
+from loopdiff.ir.build import may_divide_by_zero
 from loopdiff.ir.ops import COMPARISONS, INFO, ROUNDINGS, Op
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.scalar_eval import evaluate
@@ -169,9 +170,7 @@ def is_pure(exprs: tuple[ir.Expr, ...]) -> bool:
 
 def may_have_no_value(expr: ir.Apply) -> bool:
     """Whether an operation raises for some operands of its type."""
-    divisor = expr.args[-1]
-    is_division = expr.op in (Op.FLOORDIV, Op.MOD)
-    return expr.op in MAY_RAISE and not (is_division and isinstance(divisor, ir.Const) and divisor.value != 0)
+    return may_divide_by_zero(expr) if expr.op in (Op.FLOORDIV, Op.MOD) else expr.op in MAY_RAISE
 
 
 # -- constants -----------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import TypeGuard
 
 from loopdiff.errors import NOWHERE, Span
 from loopdiff.ir import nodes as ir
@@ -217,6 +218,15 @@ def over_elements(
 
 def is_zero(expr: ir.Expr | None) -> bool:
     return isinstance(expr, ir.Const) and expr.value == 0
+
+
+def may_divide_by_zero(expr: ir.Expr) -> TypeGuard[ir.Apply]:
+    """Whether `expr` is `//` or `%` by what may be zero."""
+    match expr:
+        case ir.Apply(op=Op.FLOORDIV | Op.MOD, args=(_, divisor)):
+            return not (isinstance(divisor, ir.Const) and divisor.value)
+        case _:
+            return False
 
 
 def zeroed(stmt: ir.Stmt) -> ir.Access | None:

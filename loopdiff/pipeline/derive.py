@@ -190,7 +190,7 @@ def derive_batch(ls: ir.LoopSet, batch: Batch, stages: Stages) -> ir.LoopSet:
 
 def derive_part(ls: ir.LoopSet, axes: Sequence[SplitAxis], stages: Stages) -> ir.LoopSet:
     """A function for a part of the elements along `axes`."""
-    from loopdiff.analysis.split_axes import program_of_part
+    from loopdiff.canonical.parts import program_of_part
 
     return stages.run("part", program_of_part, ls, axes)
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loopdiff.analysis.split_axes import SplitAxis, find_split_axes, program_of_part
+from loopdiff.analysis.split_axes import SplitAxis, find_split_axes
+from loopdiff.canonical.parts import program_of_part
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.interpret import run
 from loopdiff.ir.printer import print_expr
