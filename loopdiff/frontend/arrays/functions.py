@@ -402,16 +402,18 @@ METHODS = {
     "astype": ArrayFunction("astype", astype, ("dtype",), needed=1),
     "clip": ArrayFunction("clip", clipped, ("min", "max")),
 }
-MATMULS = (np.matmul, *(f for f in (getattr(np.linalg, "matmul", None),) if f is not None))  # the second since NumPy 2
 FUNCTIONS: dict[Any, ArrayFunction] = {
     **{getattr(np, k): f for k, f in BY_NAME.items()},
     np.amax: BY_NAME["max"], np.amin: BY_NAME["min"],
     np.count_nonzero: ArrayFunction("count_nonzero", partial(reduction, "count_nonzero"), ("axis",), ("keepdims",)),
-    **{f: ArrayFunction("matmul", partial(product_of, matmul), ("b",), needed=1) for f in MATMULS},
-    np.outer: ArrayFunction("outer", outer_product, ("b",), needed=1),
-    np.tensordot: ArrayFunction("tensordot", summed_over, ("b", "axes"), needed=1),
+    **{
+        m.matmul: ArrayFunction("matmul", partial(product_of, matmul), ("b",), needed=1)
+        for m in (np, np.linalg) if hasattr(m, "matmul")
+    },
     np.inner: ArrayFunction("inner", partial(product_of, inner), ("b",), needed=1),
+    np.outer: ArrayFunction("outer", outer_product, ("b",), needed=1),
     np.ndim: ArrayFunction("ndim", rank),
+    np.tensordot: ArrayFunction("tensordot", summed_over, ("b", "axes"), needed=1),
     np.asarray: ArrayFunction("asarray", as_given, ("dtype",)),
     np.array: ArrayFunction("array", copied, ("dtype",)),
     np.flip: ArrayFunction("flip", flip, ("axis",), first="m"),

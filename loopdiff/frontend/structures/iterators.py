@@ -50,9 +50,7 @@ def loose_in(scope: Scope, node: ast.stmt) -> Iterator[ast.expr]:
         case ast.FunctionDef():
             pass
         case _:
-            for part in ast.iter_child_nodes(node):
-                if isinstance(part, ast.expr):
-                    yield from loose(scope, part)
+            yield from loose(scope, node)
 
 
 def loose(scope: Scope, node: ast.AST, is_taken: bool = False) -> Iterator[ast.expr]:

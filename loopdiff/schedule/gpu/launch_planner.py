@@ -117,8 +117,10 @@ class Planner:
 
     def is_kernel(self, loop: ir.Loop, path: Path) -> bool:
         """Whether a loop is worth a launch, and its iterations are threads, which do something."""
+        if self.mapper.is_too_short(loop):
+            return False
         found = self.mapper.mapped(loop, path)
-        return not self.mapper.is_too_short(loop) and isinstance(found, Mapped) and bool(found.body)
+        return isinstance(found, Mapped) and bool(found.body)
 
     def holds_kernels(self, stmt: ir.Stmt, path: Path) -> bool:
         """Whether a loop inside is worth a kernel."""
