@@ -11,8 +11,9 @@ import builtins
 import math
 import operator
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from functools import lru_cache
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache, lru_cache
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -161,18 +162,37 @@ def in_plain_python(text: str, name: str) -> Callable[..., Any]:
 
 @lru_cache(8)
 def plan(ls: ir.LoopSet, style: Style, requests: Requests = specialization.NOTHING) -> LaunchPlan:
-    """The plan of a sweep, once for both orders of threads, and for machine code."""
+    """The plan of a sweep, once for all that is made of it."""
     return launch_plan_of(ls, style, requests)
 
 
-def emulating(*, is_backwards: bool) -> AbstractContextManager[None]:
+@dataclass
+class Order:
+    """In which order threads run, of functions that `emulating` has made and that are called from now on."""
+
+    is_backwards: bool = False
+
+    def both(self) -> Iterator[bool]:
+        """Once in order, and once backwards."""
+        for self.is_backwards in (False, True):
+            yield self.is_backwards
+
+
+@contextmanager
+def emulating() -> Iterator[Order]:
     """What a decorated function would compile in this context runs as kernels in plain Python, then and later."""
+    order = Order()
 
     def emulated(plan: LaunchPlan, style: Style) -> Callable[..., Any]:
-        text = emulated_text(plan, style, cache=False, is_backwards=is_backwards)
-        return in_plain_python(text, plan.ls.name)
+        @cache
+        def made(is_backwards: bool) -> Callable[..., Any]:
+            text = emulated_text(plan, style, cache=False, is_backwards=is_backwards)
+            return in_plain_python(text, plan.ls.name)
 
-    return running(emulated)
+        return lambda *args: made(order.is_backwards)(*args)
+
+    with running(emulated):
+        yield order
 
 
 @contextmanager

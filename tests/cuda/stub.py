@@ -209,8 +209,8 @@ STUB = Stub()  # one for all tests of a process: compiled code knows its functio
 @contextmanager
 def stub_driver() -> Iterator[Stub]:
     """A machine whose driver is the stub."""
-    if STUB.memory:
-        gc.collect()  # arrays that tests before have left to the collector
+    gc.collect()  # arrays that tests before have left to the collector
+    gc.freeze()  # the gigabytes of a worker are not looked at in each collection of a test
     STUB.forget_streams()
     made = driver.Driver(STUB)
     STUB.calls.clear()

@@ -1,6 +1,6 @@
 """Kernels of the corpus as machine code for an H200: they compile, and what they take stays within budgets.
 
-Those of the suite, each sixth program but for the longest, and the one that spills; `test_emulated` has all in
+Those of the suite, some others, and the one that spills; `test_emulated` has all in
 plain Python.
 """
 
@@ -17,10 +17,11 @@ from typing import Any
 import pytest
 
 from loopdiff.mapping.launches import LaunchPlan
-from tests.corpus import SUITE, Entry
+from tests.corpus import ENTRIES, SUITE, Entry
 from tests.cuda.kernels import WITHOUT_RULES, Made, common_kernel, compiled_kernels, plans_of
-from tests.gradients.harness import COMPILED
+from tests.gradients.harness import LONG
 from tests.gradients.test_battery import each
+from tests.lengths import every
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("numba_cuda") is None, reason="numba-cuda is not installed")
 MOST_REGISTERS = 255
@@ -28,9 +29,10 @@ MOST_REGISTERS = 255
 MOST_STACK = 40
 # One kernel that has gamma, digamma and all elementary functions at once.
 SPILLED = {"special_functions": 32}
+NAMES = {*SPILLED, *(e.name for e in (*SUITE, *every(24, ENTRIES)))} - LONG
 
 
-@pytest.mark.parametrize("entry", each(tuple(e for e in WITHOUT_RULES if e.name in (*COMPILED, *SPILLED))))
+@pytest.mark.parametrize("entry", each(tuple(e for e in WITHOUT_RULES if e.name in NAMES)))
 def test_kernels_compile_without_spills_or_atomics(entry: Entry) -> None:
     from loopdiff.backends.cuda.compiler import MOST_SPILLED, OF_TWO_BLOCKS, parameters_of
 

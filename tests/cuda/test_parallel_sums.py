@@ -85,7 +85,7 @@ def test_data_that_no_loop_asks_for_need_not_be_there() -> None:
     """Nor in the reverse sweep, where the loop over them may be the outer one."""
     f = vectorize_grad(as_far_as_data_say, wrt=("x", "w", "y"), target="cuda-emulated", cache=False)
     args = np.zeros(0), np.zeros(2), np.zeros(4), np.zeros(0, np.int64)
-    with emulating(is_backwards=False):
+    with emulating():
         _, pullback = f.under(replace(f.options, target="cpu")).vjp(*args)
         found = pullback(y=np.ones(4))
     np.testing.assert_array_equal(found.w, np.zeros(2))

@@ -28,7 +28,7 @@ def doubled(x):
 @pytest.mark.parametrize("name", [e.name for e in ENTRIES if e not in WITHOUT_RULES])
 def test_functions_with_rules(name: str) -> None:
     entry = next(e for e in ENTRIES if e.name == name)
-    with emulating(is_backwards=False), pytest.raises(BackendError) as caught:
+    with emulating(), pytest.raises(BackendError) as caught:
         harness.decorate(name).vjp(*entry.args(0).values())
     assert caught.value.codes == ("LD603",)
     if name == "ruled_numbers":

@@ -111,7 +111,7 @@ def test_requests_that_are_followed(
 @pytest.mark.parametrize(("function", "schedule"), [(f, s) for f, s, _, _ in GRANTED])
 def test_requests_change_no_result(function: Any, schedule: dict[str, str]) -> None:
     asked = {sweep: schedule for sweep in ("primal", "forward")}
-    with emulating(is_backwards=False):
+    with emulating():
         f, plain = vectorize_grad(schedule=asked, target="cuda-emulated")(function), vectorize_grad(function)
         found, expected = (g.vjp(*arguments(function)) for g in (f, plain))
         given = arguments(function)

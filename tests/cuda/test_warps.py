@@ -19,10 +19,11 @@ from tests.corpus import BY_NAME
 from tests.cuda import plain
 from tests.cuda.kernels import launches, plans_of
 from tests.cuda.lanes import run_plan
-from tests.cuda.test_emulated import run, run_in_order
+from tests.cuda.test_emulated import check_in_both_orders, run
 from tests.cuda.test_grid import check
 from tests.gradients import harness
 from tests.gradients.test_battery import assert_close
+from tests.lengths import in_turns
 
 SPREAD = (
     "rde_matmul_log1p", "conv2d_bias", "softmax", "gmm", "kmeans_cost", "syrk", "spmv_csr", "hash_grid", "nbody",
@@ -50,23 +51,11 @@ def fresh_plans() -> Iterator[None]:
     plain.plan.cache_clear()
 
 
-def check_in_both_orders(name: str) -> None:
-    entry = BY_NAME[name]
-    outputs, gradients, _ = run_in_order(entry, 0, is_backwards=False)
-    is_narrow = harness.is_narrow(entry)
-    assert_close(outputs, harness.run_python(entry, entry.args(0)), 1e-5 if is_narrow else 1e-11)
-    assert_close(gradients, harness.pull_back(entry, entry.args(0)), 1e-4 if is_narrow else 1e-10)
-    again = run_in_order(entry, 0, is_backwards=True)
-    for found, other in ((outputs, again[0]), (gradients, again[1])):
-        for key, value in found.items():
-            np.testing.assert_array_equal(value, other[key], err_msg=f"{key} depends on the order of threads")
-
-
 @pytest.mark.parametrize("name", SPREAD)
 def test_warps_on_rows_of_any_length(name: str, fresh_plans: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tuning, "WARP_ITERATIONS", 0)
     assert any(launch.warp_loops for plan in plans_of(name) for launch in launches(plan))
-    check_in_both_orders(name)
+    check_in_both_orders(BY_NAME[name])
 
 
 @pytest.mark.parametrize("are_long", [False, True])
@@ -82,17 +71,18 @@ def test_tiles_of_threads_and_warps(
     monkeypatch.setattr(kernels, "BLOCKS", {**kernels.BLOCKS, 2: (2, 2, 1), 3: (2, 2, 1)})
     monkeypatch.setattr(kernels, "WARPS", 2)
     assert any(launch.tile for plan in plans_of(name) for launch in launches(plan))
-    check_in_both_orders(name)
+    check_in_both_orders(BY_NAME[name])
 
 
-@pytest.mark.parametrize("are_long", [False, True])
-@pytest.mark.parametrize("name", IN_PARTS)
+@pytest.mark.parametrize(
+    ("name", "are_long"), [(name, long) for k, name in enumerate(IN_PARTS) for long in in_turns((False, True), k)]
+)
 def test_sums_in_parts(name: str, are_long: bool, fresh_plans: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """In parts of two terms, the last of one where they are odd, by threads and by warps."""
     monkeypatch.setattr(tuning, "PART_TERMS", 2)
     monkeypatch.setattr(tuning, "WARP_ITERATIONS", 0 if are_long else 1 << 60)
     assert any(isinstance(s, HostIf) and "parts" in s.reason for p in plans_of(name) for s in all_steps(p.steps))
-    check_in_both_orders(name)
+    check_in_both_orders(BY_NAME[name])
 
 
 # -- programs that a fresh pair of eyes has found ------------------------------------------------------------
@@ -241,7 +231,7 @@ def test_rows_in_blocks(name: str, fresh_plans: None, monkeypatch: pytest.Monkey
     monkeypatch.setattr(rows, "FOR_THREADS", Fitting(12, 2, 3))
     loops = [s for plan in plans_of(name) for s in all_steps(plan.steps) if isinstance(s, HostLoop)]
     assert any(s.loop.index.endswith("_block") for s in loops)
-    check_in_both_orders(name)
+    check_in_both_orders(BY_NAME[name])
 
 
 # -- lane by lane --------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from loopdiff.source.functions import source_of
 from tests.frontend.test_accepted import check_against_python, run_bound
 from tests.frontend.test_ordinary_code import CASES as ORDINARY
 from tests.gradients.interpreted import interpreting
+from tests.lengths import every, in_turns
 from tests.texts import registered
 
 RNG = np.random.default_rng(7)
@@ -180,13 +181,14 @@ def difference(f: Any, args: tuple[Any, ...], k: int, way: np.ndarray) -> float:
     return (f(*moved[0]) - f(*moved[1])) / 2e-6
 
 
-@pytest.mark.parametrize(("expression", "args"), CASES, ids=IDS)
-def test_values_and_types(expression: str, args: tuple[Any, ...]) -> None:
-    """Of double precision, of single precision, and of integers."""
+@pytest.mark.parametrize(("number", "case"), list(enumerate(CASES)), ids=IDS)
+def test_values_and_types(number: int, case: tuple[str, tuple[Any, ...]]) -> None:
+    """Of double precision, and of single precision or of integers."""
+    expression, args = case
     names = "ab"[: len(args)]
     text = f"def f({', '.join(names)}):\n    return 1 * ({expression})\n"
     plain = registered(text, f"<values of {expression} {[np.shape(v) for v in args]}>", np=np)
-    for kind, tolerance in ((np.float64, 1e-13), (np.float32, 1e-5), (np.int64, 1e-13)):
+    for kind, tolerance in ((np.float64, 1e-13), *in_turns(((np.float32, 1e-5), (np.int64, 1e-13)), number)):
         given = [(4 * v).astype(kind) for v in args]
         types = argument_types(dict(zip(names, given, strict=True)))
         (found,) = run_bound(bind(parse_function(source_of(plain), types), types), dict(zip(names, given, strict=True)))
@@ -196,7 +198,7 @@ def test_values_and_types(expression: str, args: tuple[Any, ...]) -> None:
         np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize(("expression", "args"), CASES[::6], ids=IDS[::6])
+@pytest.mark.parametrize(("expression", "args"), every(6, CASES), ids=every(6, IDS))
 def test_gradients(expression: str, args: tuple[Any, ...]) -> None:
     plain, given = weighted(expression, args)
     with interpreting():

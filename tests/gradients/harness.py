@@ -19,12 +19,12 @@ import scipy.special
 from loopdiff import vectorize_grad
 from tests.corpus import BY_NAME, ENTRIES, SUITE, Arguments, Entry, carried, cases, found, traps
 from tests.gradients.interpreted import interpreting
-from tests.lengths import IS_LONG
+from tests.lengths import IS_LONG, every
 
 Values = dict[str, Any]
 # All goes through one code generation: these stand for all, in both sweeps those that were wrong once or are delicate.
 LONG = frozenset(() if IS_LONG else ("leverage", "tracked", "written_out"))  # minutes in all that they go through
-COMPILED = frozenset(e.name for e in (*SUITE, *ENTRIES[:: 1 if IS_LONG else 6])) - LONG
+COMPILED = frozenset(e.name for e in (*SUITE, *every(6, ENTRIES))) - LONG
 COMPILED_SWEEPS = COMPILED.union(e.name for m in (carried, cases, found, traps) for e in m.ENTRIES)
 
 

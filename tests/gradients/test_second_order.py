@@ -28,6 +28,7 @@ from loopdiff.settings.options import TapePolicy
 from tests.corpus import BY_NAME, ENTRIES, Arguments, Entry, ruled
 from tests.gradients import harness
 from tests.gradients.interpreted import allocated, count, lowered, normal_form, sweeps_of
+from tests.lengths import every, in_turns
 
 
 def returns_one_number(entry: Entry) -> bool:
@@ -143,8 +144,15 @@ def test_forward_over_reverse(entry: Entry) -> None:
         np.testing.assert_allclose(hv[name], expected, rtol=tolerance, atol=tolerance * scale, err_msg=name)
 
 
-@pytest.mark.parametrize("tape", ["store", "recompute"])
-@pytest.mark.parametrize("entry", SCALAR[::3], ids=lambda e: e.name)
+TAPES: tuple[TapePolicy, ...] = ("store", "recompute")
+REVERSED = [
+    pytest.param(entry, tape, id=f"{entry.name}-{tape}")
+    for number, entry in enumerate(every(3, SCALAR))
+    for tape in in_turns(TAPES, number)
+]
+
+
+@pytest.mark.parametrize(("entry", "tape"), REVERSED)
 def test_reverse_over_reverse(entry: Entry, tape: TapePolicy) -> None:
     """The same products by reverse mode over the gradient, from sweeps under each tape policy."""
     ls, sweeps = joined(entry.name, tape)

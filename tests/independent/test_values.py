@@ -1,12 +1,14 @@
-"""Functions of NumPy with each of their options give NumPy's values, or are refused: a tenth of `values`."""
+"""Functions of NumPy with each of their options give NumPy's values, or are refused: a part of `values`."""
 
 from __future__ import annotations
 
 import pytest
 
+from tests.lengths import every
+
 from .values import differs, programs
 
-DRAWN = list(dict.fromkeys(programs()))[::10]
+DRAWN = every(20, list(dict.fromkeys(programs())))
 PARTS = 4  # tests
 
 

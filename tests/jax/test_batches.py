@@ -10,6 +10,7 @@ import pytest
 
 from loopdiff import vectorize_grad
 from tests.corpus import BY_NAME
+from tests.lengths import in_turns
 
 jax = pytest.importorskip("jax")
 
@@ -38,8 +39,10 @@ def examples(value: Any) -> Any:
     return jnp.stack([jnp.asarray(value) * k for k in (1.0, 1.0 + 1e-3, 1.0 - 2e-3)])
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("shared", ["none", "first", "all but the first"])
+SHARED = ("none", "first", "all but the first")
+
+
+@pytest.mark.parametrize(("name", "shared"), [(n, s) for k, n in enumerate(NAMES) for s in in_turns(SHARED, k)])
 def test_as_one_by_one(name: str, shared: str) -> None:
     """Values, gradients by what examples have and by what they share, and gradients of each example."""
     entry = BY_NAME[name]

@@ -46,6 +46,7 @@ from tests.gradients import harness
 from tests.gradients.interpreted import in_real_parts, lowered, sweeps_of
 from tests.gradients.test_battery import assert_close
 from tests.gradients.test_tape_plans import forward_and_reverse
+from tests.lengths import in_turns
 
 from .forms import counterparts, outcome_after, passed_on
 
@@ -98,12 +99,12 @@ def check(ls: ir.LoopSet, entry: Entry, target: str) -> None:
 
 
 def targets() -> list[Any]:
-    """Each entry for the CPU and for GPUs, and by turns for one of the others."""
-    others = ("cpu in order", "one pass")
+    """Each entry for the CPU, and by turns for one of the others."""
+    others = tuple(target for target in TARGETS if target != "cpu")
     return [
         pytest.param(entry, target, id=f"{entry.name}-{target}")
         for number, entry in enumerate(ENTRIES)
-        for target in ("cpu", "cuda", others[number % 2])
+        for target in ("cpu", *in_turns(others, number))
     ]
 
 
@@ -124,8 +125,14 @@ def surface_and_bound(name: str) -> tuple[ir.LoopSet, ir.LoopSet]:
     return surface, bind_types(surface, types, stages)
 
 
-@pytest.mark.parametrize("fastmath", [True, False])
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.name)
+@pytest.mark.parametrize(
+    ("entry", "fastmath"),
+    [
+        pytest.param(entry, fastmath, id=f"{entry.name}-{fastmath}")
+        for number, entry in enumerate(ENTRIES)
+        for fastmath in in_turns((True, False), number)
+    ],
+)
 def test_lowering_leaves_what_python_computes(entry: Entry, fastmath: bool) -> None:
     """From the bound program, as soon as its numbers are real, to the normal one, whose subscripts are not negative.
 
