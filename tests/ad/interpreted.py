@@ -51,9 +51,21 @@ def vjp(
     """Run forward and reverse; `seeds` for the floating results, `cotangents` for final values of written arrays."""
     ls = lower(fn, args)
     wrt = wrt or differentiable_arguments(ls)
+    return pull(ls, wrt, verified_sweeps(ls, wrt, policy), args, seeds=seeds, cotangents=cotangents)
+
+
+def verified_sweeps(ls: ir.LoopSet, wrt: tuple[str, ...], policy: str) -> Sweeps:
     sweeps = build_sweeps(ls, wrt, policy)  # type: ignore[arg-type]
     verify(sweeps.forward, "forward")
     verify(sweeps.reverse, "reverse")
+    return sweeps
+
+
+def pull(
+    ls: ir.LoopSet, wrt: tuple[str, ...], sweeps: Sweeps, args: Arguments, *, seeds: tuple[Any, ...] = (1.0,),
+    cotangents: Arguments | None = None,
+) -> Pullback:  # fmt: skip
+    """What `vjp` gives, of sweeps that are there."""
     state = allocated(sweeps, copied(args))
     results = run(sweeps.forward, state)
     before = copied(state)

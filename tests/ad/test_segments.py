@@ -12,8 +12,9 @@ from numpy.testing import assert_allclose
 from loopdiff import vectorize_grad
 from loopdiff.ad import reverse
 from loopdiff.ad.reverse import build_sweeps
+from loopdiff.analysis.activity import differentiable_arguments
 from loopdiff.settings.options import SEGMENT_LEVELS, PlanPolicy
-from tests.ad.interpreted import lower, vjp
+from tests.ad.interpreted import lower, pull, verified_sweeps, vjp
 from tests.gradients.interpreted import allocated
 
 TRIPS = (0, 1, 2, 3, 15, 16, 17, 40, 100)
@@ -167,15 +168,19 @@ def seeds_of(name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", cases(1))
-@pytest.mark.parametrize("trips", TRIPS)
-def test_segments_give_the_gradients_of_a_full_tape(name: str, trips: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    function, args = cases(trips)[name]
-    stored = vjp(function, args, policy="store", **seeds_of(name))
+@pytest.mark.parametrize("policy", SEGMENT_LEVELS)
+def test_segments_give_the_gradients_of_a_full_tape(
+    name: str, policy: PlanPolicy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ls = lower(*cases(1)[name])
+    wrt = differentiable_arguments(ls)
+    whole = verified_sweeps(ls, wrt, "store")
     monkeypatch.setattr(reverse, "lighter", lambda one, other, _=1.0: one if one.sweeps.has_segments else other)
-    every = list(SEGMENT_LEVELS)
-    for policy in every if trips in (17, 100) else every[TRIPS.index(trips) % 2 :: 2]:
-        again = vjp(function, args, policy=policy, **seeds_of(name))
-        assert again.sweeps.has_segments
+    in_segments = verified_sweeps(ls, wrt, policy)
+    assert in_segments.has_segments
+    for trips in TRIPS:
+        _, args = cases(trips)[name]
+        stored, again = (pull(ls, wrt, sweeps, args, **seeds_of(name)) for sweeps in (whole, in_segments))
         for argument, expected in stored.gradients.items():
             assert np.all(np.isfinite(expected))
             assert_allclose(again.gradients[argument], expected, rtol=1e-12, atol=1e-300)

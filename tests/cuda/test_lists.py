@@ -17,6 +17,7 @@ from loopdiff.pipeline.cuda import launch_plan_of
 from tests.cuda import plain
 from tests.cuda.plain import emulating
 from tests.gradients.interpreted import normal_form
+from tests.lengths import every
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("numba_cuda") is None, reason="numba-cuda is not installed")
 
@@ -359,13 +360,13 @@ def test_threads_side_by_side_list_a_row_if_they_do_the_same(
     assert (length < 350) == is_row
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        corners, some_rows, parts_of_rows, turned_rows,
-        side_by_side, twice_side_by_side, some_side_by_side, apart_side_by_side,
-    ],
+IN_ROWS = (
+    corners, some_rows, parts_of_rows, turned_rows,
+    side_by_side, twice_side_by_side, some_side_by_side, apart_side_by_side,
 )  # fmt: skip
+
+
+@pytest.mark.parametrize("function", every(2, IN_ROWS))
 def test_rows_of_updates(function: Any) -> None:
     """Whole rows are listed as one, others element by element."""
     from tests.cuda.stub import on_stub, stub_driver

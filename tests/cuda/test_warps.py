@@ -249,7 +249,7 @@ def test_lanes_meet_where_they_wait(name: str, fresh_plans: None, monkeypatch: p
     assert any(launch.warp_loops for plan in plans_of(name) for launch in launches(plan))
     entry = BY_NAME[name]
     with plain.running(lambda plan, style: lambda *args: run_plan(plan, args, 0)):
-        outputs, gradients, _ = run(entry, 0)
+        outputs, gradients, _ = run(harness.decorate(name), entry, 0)
     is_narrow = harness.is_narrow(entry)
     assert_close(outputs, harness.run_python(entry, entry.args(0)), 1e-5 if is_narrow else 1e-11)
     assert_close(gradients, harness.pull_back(entry, entry.args(0)), 1e-4 if is_narrow else 1e-10)

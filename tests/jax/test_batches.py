@@ -10,7 +10,7 @@ import pytest
 
 from loopdiff import vectorize_grad
 from tests.corpus import BY_NAME
-from tests.lengths import in_turns
+from tests.lengths import every, in_turns
 
 jax = pytest.importorskip("jax")
 
@@ -40,9 +40,10 @@ def examples(value: Any) -> Any:
 
 
 SHARED = ("none", "first", "all but the first")
+CASES = [(name, shared) for k, name in enumerate(every(2, NAMES)) for shared in in_turns(SHARED, k)]
 
 
-@pytest.mark.parametrize(("name", "shared"), [(n, s) for k, n in enumerate(NAMES) for s in in_turns(SHARED, k)])
+@pytest.mark.parametrize(("name", "shared"), CASES)
 def test_as_one_by_one(name: str, shared: str) -> None:
     """Values, gradients by what examples have and by what they share, and gradients of each example."""
     entry = BY_NAME[name]

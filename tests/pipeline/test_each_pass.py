@@ -1,7 +1,7 @@
 """Passes leave what the programs of the corpus compute, as the interpreter sees it, pass by pass.
 
 Those over the model of a function and over launch plans are not here: `tests/cuda/test_emulated.py` runs the kernels of
-both sweeps of every program after all of them, and `tests/cuda/test_warps.py` those of some as if arrays were large.
+both sweeps of many programs after all of them, and `tests/cuda/test_warps.py` those of some as if arrays were large.
 """
 
 from __future__ import annotations
