@@ -1,4 +1,5 @@
-"""`torch.func.vmap` of small loop nests, against PyTorch's own batches of the same and against calls one by one.
+"""`torch.func.vmap` of small loop nests and of their derivatives, against PyTorch's own batches of the same and against
+calls one by one.
 
     python examples/bench/torch_batches.py
 
@@ -14,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.func import grad, vmap
+from torch.func import grad, jvp, vmap
 
 from loopdiff import vectorize_grad
 from loopdiff.torch import wrap
@@ -66,6 +67,18 @@ def slopes_of(f: Callable[..., Any]) -> Callable[..., Any]:
     return grad(lambda *args: total_of(f(*args)), (0, 1))
 
 
+def tangent_of(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Tangents along the sines of both of the first arguments."""
+    return lambda a, b, *rest: jvp(lambda a, b: total_of(f(a, b, *rest)), (a, b), (torch.sin(a), torch.sin(b)))[1]
+
+
+def products_of(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Second derivatives along the same."""
+    return lambda a, b, *rest: jvp(
+        lambda a, b: slopes_of(lambda *args: total_of(f(*args)) ** 2)(a, b, *rest), (a, b), (torch.sin(a), torch.sin(b))
+    )[1]
+
+
 def one_by_one(f: Any, axes: Sequence[int | None]) -> Callable[..., Any]:
     """Calls of the elements, and their results as tensors."""
 
@@ -115,6 +128,8 @@ def main() -> None:
         batches = [vmap(f, axes) for f in (own, twin)] + [one_by_one(own, axes)]
         line(name, batches, args)
         line("its gradient", [slopes_of(f) for f in batches], args)
+        line("its tangent", [tangent_of(f) for f in batches], args)
+        line("its Hessian times a vector", [products_of(f) for f in batches[:2]], args)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import numpy as np
 from loopdiff.canonical.batching import Batch, decides_sizes
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.specialize.programs import batch_of
-from loopdiff.torch.program import PulledProgram, TensorProgram, kind_of_parameter
+from loopdiff.torch.program import DerivedProgram, PulledProgram, PushedProgram, TensorProgram, kind_of_parameter
 from loopdiff.torch.sweeps import Shape
 
 
@@ -85,49 +85,80 @@ class Elements:
 def outputs_together(program: TensorProgram, elements: Elements, values: Sequence[Any]) -> list[np.ndarray] | None:
     """What `program` gives for every element, with the axes that its outputs have; None where that takes calls one by
     one. `values` are those of its parameters."""
-    if isinstance(program, PulledProgram):
-        return gradients_together(program, elements, values)
-    if program.depth:
-        return None
-    mapped = frozenset(n for k, n in enumerate(program.params) if any(elements.masks[k]) or k in program.written)
-    whole = for_batch(program, mapped)
-    if whole is None:
-        return None
-    found = whole.compute(whole.values_of(in_batch(program, mapped, elements, values)))
-    return [elements.apart(found[k]) for k in program.shown]
-
-
-def in_batch(program: TensorProgram, mapped: frozenset[str], elements: Elements, values: Sequence[Any]) -> list[Any]:
-    """Values of the parameters of `program` as its program for a batch takes them."""
-    found = list(values[: len(program.params)])
-    for k, name in enumerate(program.params):
-        if name in mapped:
-            kind = kind_of_parameter(program.ls, name)
-            value = elements.in_one_axis(k, values[k])
-            found[k] = value.astype(kind.value, copy=False) if isinstance(kind, ScalarType) else value
-    return found
-
-
-def gradients_together(program: PulledProgram, elements: Elements, values: Sequence[Any]) -> list[np.ndarray] | None:
-    """The gradients of a program for a batch by its own sweeps."""
-    inner, count = program.inner, len(program.inner.params)
-    if inner.depth or not any(map(any, elements.masks[:count])):
+    if isinstance(program, PulledProgram) and not any(map(any, elements.masks[: len(program.inner.params)])):
         return None  # at one point the forward sweep runs once
-    summed = {n: summed_levels(elements.levels, elements.masks[inner.params.index(n)]) for n in program.by}
-    apart = {n for n, levels in summed.items() if len(levels) < len(elements.levels)}
-    mapped = frozenset(
-        n for k, n in enumerate(inner.params) if any(elements.masks[k]) or k in inner.written or n in apart
-    )
-    whole = for_batch(inner, mapped)
+    owners, by = owners_of(program), [program.gradient_of(k) for k in range(len(program.shown))]
+    place = {name: k for k, name in enumerate(program.params)}
+    if not all(name is None or name in place for name in by):
+        return None  # gradients by what nobody gives
+    summed = [[] if n is None else summed_levels(elements.levels, elements.masks[place[n]]) for n in by]
+    apart = {place[n] for n, found in zip(by, summed, strict=True) if n and len(found) < len(elements.levels)}
+    asked = {o for k, o in enumerate(owners) if o is not None and (any(elements.masks[k]) or k in apart)}
+    mapped = asked.union(written_at_first(program))
+    whole = derived_for_batch(program, frozenset(mapped)) if mapped else None
     if whole is None:
         return None
-    _, kept = whole.forward(whole.values_of(in_batch(inner, mapped, elements, values)))
-    cotangents = [elements.in_one_axis(k, v) for k, v in enumerate(values[count:], start=count)]
-    out: list[np.ndarray] = []
-    for name, found in zip(program.by, program.compute_at(kept, cotangents), strict=True):
-        gradient, axes = np.asarray(found), tuple(summed[name])
-        if name in mapped:
-            gradient = elements.apart(gradient)
-            gradient = gradient.sum(axis=axes, dtype=gradient.dtype) if axes else gradient
-        out.append(gradient)
-    return out
+    have_axis = [o is None or o in mapped for o in owners]
+    given = [in_batch(program, k, elements, v) if have_axis[k] else v for k, v in enumerate(values)]
+    found = map(np.asarray, whole.compute(whole.values_of(given)))
+    return [
+        array if name is not None and not have_axis[place[name]] else total(elements.apart(array), axes)
+        for name, array, axes in zip(by, found, summed, strict=True)
+    ]
+
+
+def total(array: np.ndarray, axes: Sequence[int]) -> np.ndarray:
+    """The sum over `axes`, in the precision that the array has."""
+    return array.sum(axis=tuple(axes), dtype=array.dtype) if axes else array
+
+
+def owners_of(program: TensorProgram) -> tuple[str | None, ...]:
+    """For each parameter the one of the function itself with which it has an axis for the batch, or has none: a
+    direction that along which it is, the cotangent of a gradient that by which it is. None for cotangents of what has
+    an axis in any case."""
+    match program:
+        case PulledProgram(inner=inner):
+            by = [inner.gradient_of(inner.floating[place]) for place in program.places]
+        case PushedProgram(inner=inner):
+            by = list(program.directed)
+        case _:
+            return program.params
+    known = owners_of(inner)
+    return (*known, *(None if n is None else known[inner.params.index(n)] for n in by))
+
+
+def written_at_first(program: TensorProgram) -> list[str]:
+    """The arguments that the function itself writes."""
+    while isinstance(program, DerivedProgram):
+        program = program.inner
+    return [program.params[k] for k in program.written]
+
+
+def derived_for_batch(program: TensorProgram, mapped: frozenset[str]) -> TensorProgram | None:
+    """`program`, derived from its function for a batch as it is from the function; None where there is none, or where
+    other parameters or results are left."""
+    match program:
+        case PulledProgram(inner=inner):
+            whole = derived_for_batch(inner, mapped)
+            found = None if whole is None else whole.pulled
+        case PushedProgram(inner=inner):
+            whole = derived_for_batch(inner, mapped)
+            found = None if whole is None else whole.pushed
+        case _:
+            return for_batch(program, mapped)
+    return found if found is not None and arrangement(found) == arrangement(program) else None
+
+
+def arrangement(program: PulledProgram | PushedProgram) -> object:
+    """What callers give and get beyond the parameters of what is derived, by places: names may differ."""
+    place = {name: k for k, name in enumerate(program.inner.params)}
+    if isinstance(program, PulledProgram):
+        return program.places, [place[n] for n in program.by]
+    return [place[n] for n in program.directed], [(kind, place.get(k, k)) for kind, k in program.routes]
+
+
+def in_batch(program: TensorProgram, position: int, elements: Elements, value: Any) -> np.ndarray:
+    """The value of a parameter as a program for a batch takes it."""
+    kind = kind_of_parameter(program.ls, program.params[position])
+    found = elements.in_one_axis(position, value)
+    return found.astype(kind.value, copy=False) if isinstance(kind, ScalarType) else found

@@ -10,10 +10,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from torch.func import grad, jvp, vmap  # noqa: E402
+from torch.func import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap  # noqa: E402
 
 from loopdiff import vectorize_grad  # noqa: E402
 from loopdiff.torch import functions, wrap  # noqa: E402
+from tests.corpus import BY_NAME  # noqa: E402
+from tests.lengths import every  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
 F64 = torch.float64
@@ -91,7 +93,40 @@ CASES: dict[str, tuple[Callable[[Any], Any], tuple[Any, ...]]] = {
         lambda k: lambda H, W: jvp(lambda a, b: grad(loss(inner(k)), (0, 1))(a, b, X), (H, W), (H3[0], W3[0])),
         (H, W),
     ),
+    "tangents": (lambda k: lambda H, W: jvp(lambda a, b: inner(k)(a, b, X), (H, W), (H3[0], W3[0])), (H, W)),
+    "tangents of examples": (
+        lambda k: vmap(lambda h, x: jvp(lambda a, b: k(a, b, x), (h, W), (h, W3[0])), in_dims=(0, 0)),
+        (H, X),
+    ),
+    "tangents along several directions": (
+        lambda k: vmap(lambda d: jvp(lambda a: k(H[0], a, X[0]), (W,), (d,)), in_dims=0),
+        (W3,),
+    ),
+    "tangents over levels": (
+        lambda k: lambda H, W: jvp(lambda a, b: outer(inner(k))(a, b, X), (H, W), (H.flip(0), W.flip(1))),
+        (H3, W3),
+    ),
+    "along several cotangents": (
+        lambda k: vmap(lambda c: jvp(lambda v: vjp(lambda h: k(h, W, X[0])[1], H[0])[1](v)[0], (X[1],), (c,))),
+        (X,),
+    ),
+    "Hessian of an example": (lambda k: hessian(lambda h: loss(k)(h, W, X[0])), (H[0],)),
+    "Hessians of examples": (lambda k: vmap(hessian(lambda h, x: loss(k)(h, W, x)), in_dims=(0, 0)), (H, X)),
+    "Hessian by what is shared": (lambda k: jacrev(jacrev(lambda w: loss(inner(k))(H, w, X))), (W,)),
+    "gradients of gradients of examples": (
+        lambda k: vmap(grad(squared(k, 1), (0, 1)), in_dims=(0, None, 0)),
+        (H, W, X),
+    ),
+    "gradients of all gradients of examples": (
+        lambda k: grad(lambda *a: sum((g**3).sum() for g in inner(grad(loss(k), (0, 1)))(*a)), (0, 1)),
+        (H, W, X),
+    ),
+    "third derivatives": (
+        lambda k: vmap(lambda h, x: jacfwd(jacrev(jacrev(lambda a: loss(k)(a, W, x))))(h), in_dims=(0, 0)),
+        (H, X),
+    ),
 }
+AT_ONE_POINT = {"Hessian of an example", "along several cotangents"}
 
 
 def close(found: Any, wanted: Any) -> None:
@@ -104,7 +139,7 @@ def test_batches_are_those_of_pytorch(name: str) -> None:
     close(transform(f)(*args), transform(twin)(*args))
 
 
-@pytest.mark.parametrize("name", ["values", "gradients of examples", "all gradients", "gradients between levels"])
+@pytest.mark.parametrize("name", [n for n in CASES if n not in AT_ONE_POINT])
 def test_elements_do_not_run_one_by_one(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(functions.ProgramCall, "each", None)
     transform, args = CASES[name]
@@ -123,6 +158,43 @@ def test_numbers_of_every_type_and_arrays_that_all_share() -> None:
         return lambda c, x: sum(v.sum() for v in vmap(h, (0, 0, 0, None, None))(k, is_on, c, x, y))
 
     close(grad(of_c(g), (0, 1))(c, x), grad(of_c(scaled_twin), (0, 1))(c, x))
+
+
+ENTRIES = (
+    "seidel_2d", "matmul_loss", "two_returned_arrays", "spmv_csr", "cholesky", "gathered_products", "softmax",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", every(3, ENTRIES))
+def test_derivatives_of_a_batch_are_those_of_its_elements(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tangents, gradients of gradients and tangents of gradients, where some arguments are shared."""
+    entry = BY_NAME[name]
+    f = wrap(vectorize_grad(wrt=entry.wrt)(entry.function))
+    args = {n: torch.from_numpy(v) if isinstance(v, np.ndarray) else v for n, v in entry.args().items()}
+    by = [n for n in entry.wrt if isinstance(args[n], torch.Tensor)]
+    axes = tuple(None if k == 1 else 0 for k in range(len(by)))
+    leaves = tuple(
+        args[n] if axis is None else torch.stack([args[n], 1.1 * args[n]]) for n, axis in zip(by, axes, strict=True)
+    )
+    count = tuple(range(len(by)))
+
+    def each(*leaves: Any) -> Any:
+        found = f(**{**args, **dict(zip(by, leaves, strict=True))})
+        return sum((t**2).sum() for t in (found if isinstance(found, tuple) else (found,)) if t.is_floating_point())
+
+    def steep(*leaves: Any) -> Any:
+        inside = vmap(grad(each, count), axes)(*leaves)
+        outside = grad(lambda *a: vmap(each, axes)(*a).sum(), count)(*leaves)
+        return sum((t**2).sum() for t in (*inside, *outside))
+
+    def results() -> list[Any]:
+        along = tuple(map(torch.cos, leaves))
+        of_each = vmap(lambda *a: jvp(grad(each, count), a, tuple(map(torch.cos, a))), axes)(*leaves)
+        return [jvp(vmap(each, axes), leaves, along), of_each, grad(steep, count)(*leaves), jvp(steep, leaves, along)]
+
+    together = results()
+    monkeypatch.setattr(functions, "outputs_together", lambda *_: None)
+    close(together, results())
 
 
 def test_what_decides_sizes_runs_one_by_one() -> None:
