@@ -87,7 +87,8 @@ ARRAYS: tuple[Construct, ...] = (
         "0.1",
         "Of vectors and matrices, `quantile` of up to three axes, linear; NaN is greatest. Values carry the "
         "derivative, places none. Equal numbers stay in their order. `bincount` needs a `minlength` above every "
-        "element, and the bins of `digitize` ascend (LD332).",
+        "element, and has the type of its weights also where there are none (in NumPy integers then); the bins of "
+        "`digitize` ascend (LD332).",
     ),
     Construct(
         "np.ptp, average, cov, corrcoef, nansum, nanmean, linalg.norm, vdot, cross, kron, polyval, vander, logaddexp, "

@@ -39,7 +39,7 @@ NO_ENERGY = {"LD402", "LD403", "LD404"}  # what a gradient says of a function th
 def raised_by_python(source: str, args: Args) -> Exception | None:
     """What the undecorated function raises, unless that is exempt; None if it raises nothing."""
     error = raised_at_all(source, args)
-    return None if error is None or is_exempt(error) else error
+    return None if error is None or is_exempt(error) or is_of_counted_nothing(error, source) else error
 
 
 def raised_at_all(source: str, args: Args) -> Exception | None:
@@ -57,6 +57,12 @@ def raised_at_all(source: str, args: Args) -> Exception | None:
 def is_exempt(error: Exception) -> bool:
     is_of_integers = isinstance(error, ZeroDivisionError) and str(error).startswith("integer ")
     return not is_of_integers and any(isinstance(error, k) and str(error).startswith(text) for k, text in EXEMPT)
+
+
+def is_of_counted_nothing(error: Exception, source: str) -> bool:
+    """Whether it may come from `np.bincount` of no elements, whose type is integers in NumPy whatever the weights are;
+    here it is theirs (see the language)."""
+    return isinstance(error, TypeError) and "Cannot cast ufunc" in str(error) and "bincount(" in source
 
 
 def raising_cases(program: Program) -> Raising:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from .edges import edge
-from .raising import raised_by_python, raising_cases, try_raising
+from .raising import raised_at_all, raised_by_python, raising_cases, try_raising
 
 GROUPS, EACH = 4, 4
 TAPES = ("auto", "store", "recompute")
@@ -36,3 +36,13 @@ def test_arithmetic_on_floating_numbers_is_exempt() -> None:
     for expression in ("1 // n", "1 % n", "[s][1]", "1 << (n - 1)", "t"):
         source = f"def f(s, n):\n    if n:\n        t = s\n    return {expression}\n"
         assert raised_by_python(source, {"s": 0.0, "n": 0}) is not None, expression
+
+
+def test_the_type_of_counted_nothing_is_exempt() -> None:
+    """NumPy's depends on the number of elements."""
+    text = "def f(x):\n    y = {}\n    y += np.exp(y)\n    return y\n"
+    given = {"x": np.zeros(0)}
+    counted = text.format("np.bincount(np.arange(len(x)), weights=x, minlength=2)")
+    assert isinstance(raised_at_all(counted, given), TypeError)
+    assert raised_by_python(counted, given) is None
+    assert raised_by_python(text.format("np.zeros(2, np.int64)"), given) is not None
