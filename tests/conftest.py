@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from itertools import count
 from typing import Any
 
 import pytest
@@ -22,6 +23,8 @@ sys.dont_write_bytecode = False
 
 # Numba makes objects by the million: looking for cycles every 700 of them is a tenth of the time of the suite.
 gc.set_threshold(100_000, 20, 100)
+FINISHED = count(1)
+KEPT_FOR_GOOD = 500  # tests, after which what is there is not looked at any more: caches, of gigabytes in the end
 
 COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
 settings.register_profile("fixed", derandomize=True, database=None, **COMMON)
@@ -40,6 +43,12 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["LOOPDIFF_CACHE_DIR"] = str(cache.mkdir("loopdiff"))
     if "LOOPDIFF_CONFIG_DIR" not in os.environ and cache is not None:
         os.environ["LOOPDIFF_CONFIG_DIR"] = str(cache.mkdir("loopdiff-key"))
+
+
+def pytest_runtest_logfinish() -> None:
+    if next(FINISHED) % KEPT_FOR_GOOD == 0:
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)

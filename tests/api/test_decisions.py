@@ -14,6 +14,7 @@ import pytest
 from loopdiff import vectorize_grad
 from loopdiff.backends.cpu.threads import pool
 from tests.api.thresholds import arguments, function_of, program
+from tests.lengths import in_turns
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "auto": {}, "store": {"tape": "store"}, "recompute": {"tape": "recompute"}, "threads": {"parallel": True},
@@ -126,8 +127,10 @@ def handed_on(x, d):
     return s * e
 
 
-@pytest.mark.parametrize("function", [in_steps, handed_on])
-@pytest.mark.parametrize("name", ["auto", "recompute", "cuda", "strict"])
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [(f, n) for k, n in enumerate(("auto", "recompute", "cuda", "strict")) for f in in_turns((in_steps, handed_on), k)],
+)
 def test_sums_in_several_steps(function: Callable[..., Any], name: str) -> None:
     """`0.1 + 0.2 - 0.3` is not zero, and `0.1 + (0.2 - 0.3)` is not `0.1 + 0.2 - 0.3`."""
     check(function, SETTINGS[name], (np.array([0.5, 0.25, -0.5, 1.0, 0.0, 0.5, 0.5, 0.75, 0.1]), np.zeros(9)))
