@@ -113,9 +113,11 @@ def total(array: np.ndarray, axes: Sequence[int]) -> np.ndarray:
 
 
 def owners_of(program: TensorProgram) -> tuple[str | None, ...]:
-    """For each parameter the one of the function itself with which it has an axis for the batch, or has none: a
-    direction that along which it is, the cotangent of a gradient that by which it is. None for cotangents of what has
-    an axis in any case."""
+    """For each parameter the one of the function itself that it goes with: it has an axis for the batch where that has.
+
+    A direction goes with what it is a direction of, the cotangent of a gradient with what the gradient is by. None for
+    other cotangents: they have the axis in any case.
+    """
     match program:
         case PulledProgram(inner=inner):
             by = [inner.gradient_of(inner.floating[place]) for place in program.places]
@@ -153,7 +155,7 @@ def arrangement(program: PulledProgram | PushedProgram) -> object:
     """What callers give and get beyond the parameters of what is derived, by places: names may differ."""
     place = {name: k for k, name in enumerate(program.inner.params)}
     if isinstance(program, PulledProgram):
-        return program.places, [place[n] for n in program.by]
+        return program.places, [place.get(n, n) for n in program.by]
     return [place[n] for n in program.directed], [(kind, place.get(k, k)) for kind, k in program.routes]
 
 
