@@ -10,6 +10,7 @@ import pytest
 
 from tests.corpus import ENTRIES, SUITE, Arguments, Entry, as_float32
 from tests.gradients import harness
+from tests.lengths import in_turns
 
 needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="jax is not installed")
 
@@ -19,6 +20,15 @@ def each(entries: tuple[Entry, ...]) -> list:
     return [pytest.param(e, id=e.name) for e in entries]
 
 
+def with_seeds(entries: tuple[Entry, ...]) -> list:
+    """Parameters with data of one of two seeds each, by turns."""
+    return [
+        pytest.param(entry, seed, id=f"{entry.name}-{seed}")
+        for number, entry in enumerate(entries)
+        for seed in in_turns((0, 1), number)
+    ]
+
+
 def assert_close(got: dict, expected: dict, rtol: float, scale: float = 1.0) -> None:
     """Every array of `expected`, with `rtol` relative to the array's largest entry (at least `scale`)."""
     for name, value in expected.items():
@@ -26,8 +36,7 @@ def assert_close(got: dict, expected: dict, rtol: float, scale: float = 1.0) -> 
         np.testing.assert_allclose(got[name], value, rtol=rtol, atol=rtol * size, err_msg=name)
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.parametrize("entry", each(ENTRIES))
+@pytest.mark.parametrize(("entry", "seed"), with_seeds(ENTRIES))
 @pytest.mark.parametrize("run", [harness.run_decorated, harness.run_forward_sweep], ids=["primal", "forward"])
 def test_values_equal_plain_python(run: Callable[[Entry, Arguments], harness.Values], entry: Entry, seed: int) -> None:
     args, reference = entry.args(seed), entry.args(seed)
@@ -40,8 +49,7 @@ def test_values_equal_plain_python(run: Callable[[Entry, Arguments], harness.Val
         np.testing.assert_array_equal(args[name], entry.args(seed)[name], err_msg=f"{name} was changed")
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.parametrize("entry", each(ENTRIES))
+@pytest.mark.parametrize(("entry", "seed"), with_seeds(ENTRIES))
 def test_reverse_is_the_transpose_of_the_tangent(entry: Entry, seed: int) -> None:
     along = harness.direction(entry, entry.args(seed), seed)
     tangents = harness.push_forward(entry, entry.args(seed), along)
@@ -69,8 +77,7 @@ def test_tangent_agrees_with_a_complex_step(entry: Entry) -> None:
 
 
 @needs_jax
-@pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.parametrize("entry", each(tuple(e for e in ENTRIES if e.is_twin)))
+@pytest.mark.parametrize(("entry", "seed"), with_seeds(tuple(e for e in ENTRIES if e.is_twin)))
 def test_gradient_agrees_with_jax(entry: Entry, seed: int) -> None:
     args = entry.args(seed)
     outputs = harness.outputs_of(entry, entry.function(*args.values()), args)
