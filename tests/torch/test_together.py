@@ -160,6 +160,46 @@ def test_numbers_of_every_type_and_arrays_that_all_share() -> None:
     close(grad(of_c(g), (0, 1))(c, x), grad(of_c(scaled_twin), (0, 1))(c, x))
 
 
+def test_derivatives_of_numbers_and_of_arrays_that_are_added_to() -> None:
+    k, c = torch.tensor([1, 2, 3], dtype=torch.int32), torch.tensor([0.5, 1.5, -1.0], dtype=F64)
+    is_on, x, y = torch.tensor([True, False, True]), torch.tensor([0.3, 0.8], dtype=F64), torch.rand(3, 2, dtype=F64)
+    axes = (0, 0, 0, None, 0)
+
+    def found(h: Any) -> list[Any]:
+        def all_of(c: Any, x: Any, y: Any) -> Any:
+            return vmap(h, axes)(k, is_on, c, x, y)
+
+        def energy(*args: Any) -> Any:
+            return sum((v**2).sum() for v in all_of(*args))
+
+        return [jvp(all_of, (c, x, y), (2 * c, 3 * x, y / 2)), hessian(energy, (0, 1, 2))(c, x, y)]
+
+    close(found(wrap(scaled)), found(scaled_twin))
+
+
+def test_derivatives_of_complex_elements() -> None:
+    @vectorize_grad
+    def turned(z, a):
+        out = np.zeros(z.shape[0], dtype=np.complex128)
+        for i in range(z.shape[0]):
+            out[i] = z[i] * z[i] * a + np.conj(z[i])
+        return out
+
+    z = torch.randn(3, 4, dtype=torch.complex128, generator=RNG)
+    a = torch.tensor(1.5, dtype=F64)
+
+    def found(h: Any) -> list[Any]:
+        def energy(z: Any, a: Any) -> Any:
+            return (h(z, a).abs() ** 2).sum()
+
+        def steepness(a: Any) -> Any:
+            return sum((g.abs() ** 2).sum() for g in vmap(grad(energy, (0, 1)), (0, None))(z, a))
+
+        return [vmap(lambda z: jvp(lambda a: h(z, a), (a,), (2 * a,)))(z), grad(steepness)(a)]
+
+    close(found(wrap(turned)), found(lambda z, a: z * z * a + z.conj()))
+
+
 ENTRIES = (
     "seidel_2d", "matmul_loss", "two_returned_arrays", "spmv_csr", "cholesky", "gathered_products", "softmax",
 )  # fmt: skip
