@@ -107,7 +107,8 @@ def line(name: str, calls: Sequence[Callable[..., Any]], args: Sequence[Any]) ->
         torch.testing.assert_close(found[0], other, rtol=1e-3, atol=1e-3)
     times = [[time_of(lambda call=call: call(*args)) for call in calls] for _ in range(ROUNDS)]
     medians = [statistics.median(each) * 1e3 for each in zip(*times, strict=True)]
-    print(f"| {name} | {' | '.join(f'{t:.3g}' for t in medians)} |", flush=True)
+    cells = [f"{t:.3g}" for t in medians] + [""] * (3 - len(medians))
+    print(f"| {name} | {' | '.join(cells)} |", flush=True)
 
 
 def main() -> None:

@@ -1,7 +1,6 @@
 """Kernels of the corpus as machine code for an H200: they compile, and what they take stays within budgets.
 
-Half of those of the suite, some others, and the one that spills; `test_emulated` has all in
-plain Python.
+Half of those of the suite, some others, and the one that spills; `test_emulated` has more in plain Python.
 """
 
 from __future__ import annotations
