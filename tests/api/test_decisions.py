@@ -14,7 +14,7 @@ import pytest
 from loopdiff import vectorize_grad
 from loopdiff.backends.cpu.threads import pool
 from tests.api.thresholds import arguments, function_of, program
-from tests.lengths import in_turns
+from tests.lengths import each_in_turns
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "auto": {}, "store": {"tape": "store"}, "recompute": {"tape": "recompute"}, "threads": {"parallel": True},
@@ -128,8 +128,7 @@ def handed_on(x, d):
 
 
 @pytest.mark.parametrize(
-    ("function", "name"),
-    [(f, n) for k, n in enumerate(("auto", "recompute", "cuda", "strict")) for f in in_turns((in_steps, handed_on), k)],
+    ("name", "function"), each_in_turns(("auto", "recompute", "cuda", "strict"), (in_steps, handed_on))
 )
 def test_sums_in_several_steps(function: Callable[..., Any], name: str) -> None:
     """`0.1 + 0.2 - 0.3` is not zero, and `0.1 + (0.2 - 0.3)` is not `0.1 + 0.2 - 0.3`."""

@@ -23,7 +23,7 @@ from tests.cuda.test_emulated import check_in_both_orders, run
 from tests.cuda.test_grid import check
 from tests.gradients import harness
 from tests.gradients.test_battery import assert_close
-from tests.lengths import in_turns
+from tests.lengths import each_in_turns
 
 SPREAD = (
     "rde_matmul_log1p", "conv2d_bias", "softmax", "gmm", "kmeans_cost", "syrk", "spmv_csr", "hash_grid", "nbody",
@@ -74,9 +74,7 @@ def test_tiles_of_threads_and_warps(
     check_in_both_orders(BY_NAME[name])
 
 
-@pytest.mark.parametrize(
-    ("name", "are_long"), [(name, long) for k, name in enumerate(IN_PARTS) for long in in_turns((False, True), k)]
-)
+@pytest.mark.parametrize(("name", "are_long"), each_in_turns(IN_PARTS, (False, True)))
 def test_sums_in_parts(name: str, are_long: bool, fresh_plans: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """In parts of two terms, the last of one where they are odd, by threads and by warps."""
     monkeypatch.setattr(tuning, "PART_TERMS", 2)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.corpus import ENTRIES, SUITE, Arguments, Entry, as_float32
 from tests.gradients import harness
-from tests.lengths import in_turns
+from tests.lengths import each_in_turns
 
 needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="jax is not installed")
 
@@ -22,11 +22,7 @@ def each(entries: tuple[Entry, ...]) -> list:
 
 def with_seeds(entries: tuple[Entry, ...]) -> list:
     """Parameters with data of one of two seeds each, by turns."""
-    return [
-        pytest.param(entry, seed, id=f"{entry.name}-{seed}")
-        for number, entry in enumerate(entries)
-        for seed in in_turns((0, 1), number)
-    ]
+    return [pytest.param(entry, seed, id=f"{entry.name}-{seed}") for entry, seed in each_in_turns(entries, (0, 1))]
 
 
 def assert_close(got: dict, expected: dict, rtol: float, scale: float = 1.0) -> None:

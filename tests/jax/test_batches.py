@@ -10,7 +10,7 @@ import pytest
 
 from loopdiff import vectorize_grad
 from tests.corpus import BY_NAME
-from tests.lengths import every, in_turns
+from tests.lengths import each_in_turns, every
 
 jax = pytest.importorskip("jax")
 
@@ -40,10 +40,9 @@ def examples(value: Any) -> Any:
 
 
 SHARED = ("none", "first", "all but the first")
-CASES = [(name, shared) for k, name in enumerate(every(2, NAMES)) for shared in in_turns(SHARED, k)]
 
 
-@pytest.mark.parametrize(("name", "shared"), CASES)
+@pytest.mark.parametrize(("name", "shared"), each_in_turns(every(2, NAMES), SHARED))
 def test_as_one_by_one(name: str, shared: str) -> None:
     """Values, gradients by what examples have and by what they share, and gradients of each example."""
     entry = BY_NAME[name]

@@ -46,7 +46,7 @@ from tests.gradients import harness
 from tests.gradients.interpreted import in_real_parts, lowered, sweeps_of
 from tests.gradients.test_battery import assert_close
 from tests.gradients.test_tape_plans import forward_and_reverse
-from tests.lengths import in_turns
+from tests.lengths import each_in_turns
 
 from .forms import counterparts, outcome_after, passed_on
 
@@ -101,11 +101,8 @@ def check(ls: ir.LoopSet, entry: Entry, target: str) -> None:
 def targets() -> list[Any]:
     """Each entry for the CPU, and by turns for one of the others."""
     others = tuple(target for target in TARGETS if target != "cpu")
-    return [
-        pytest.param(entry, target, id=f"{entry.name}-{target}")
-        for number, entry in enumerate(ENTRIES)
-        for target in ("cpu", *in_turns(others, number))
-    ]
+    found = [*((entry, "cpu") for entry in ENTRIES), *each_in_turns(ENTRIES, others)]
+    return [pytest.param(entry, target, id=f"{entry.name}-{target}") for entry, target in found]
 
 
 @pytest.mark.parametrize(("entry", "target"), targets())
@@ -126,12 +123,7 @@ def surface_and_bound(name: str) -> tuple[ir.LoopSet, ir.LoopSet]:
 
 
 @pytest.mark.parametrize(
-    ("entry", "fastmath"),
-    [
-        pytest.param(entry, fastmath, id=f"{entry.name}-{fastmath}")
-        for number, entry in enumerate(ENTRIES)
-        for fastmath in in_turns((True, False), number)
-    ],
+    ("entry", "fastmath"), each_in_turns(ENTRIES, (True, False)), ids=lambda p: getattr(p, "name", None)
 )
 def test_lowering_leaves_what_python_computes(entry: Entry, fastmath: bool) -> None:
     """From the bound program, as soon as its numbers are real, to the normal one, whose subscripts are not negative.
