@@ -94,7 +94,7 @@ class Arrays(Chooser):
                 return found
         if inner is None:
             found = self.gathered(scope, shape[0]) if len(shape) == 1 and self.chance(0.3) else None
-            return found or self.part(scope, shape)
+            return found or self.chosen(scope, shape)
         if kind == "unary":
             return self.pick(UNARY).format(inner, inner)
         other = self.operand(scope, shape, depth - 1)
@@ -103,10 +103,20 @@ class Arrays(Chooser):
         first, second = (inner, other) if self.chance(0.7) else (other, inner)
         return self.pick(BINARY).format(first, second)
 
+    def chosen(self, scope: NamesInScope, shape: Shape) -> str | None:
+        """A view of that shape, now and then one of two."""
+        view = self.part(scope, shape)
+        if view is None or self.is_tidy or not self.chance(0.1):
+            return view
+        return f"({view} if {self.condition(scope, 0)} else {self.pick(('0.7 * ', ''))}{self.part(scope, shape)})"
+
     def operand(self, scope: NamesInScope, shape: Shape, depth: int) -> str:
-        """An expression that broadcasts to that shape."""
+        """An expression that broadcasts to that shape; a call may change what stands before it."""
         found: str | None = None
-        match self.weighted(same=5, scalar=2, row=1.5 * (len(shape) == 2), column=1.5 * (len(shape) == 2)):
+        rows, calls = 1.5 * (len(shape) == 2), 0.7 * bool(scope.helpers)
+        match self.weighted(same=5, scalar=2, row=rows, column=rows, call=calls):
+            case "call":
+                found = self.call(scope, self.pick(scope.helpers), 0)
             case "same":
                 found = self.array(scope, self.shape(scope) if self.chance(0.01) else shape, depth)
             case "row":

@@ -57,6 +57,62 @@ def same_array_twice(x, y):
         x[i], y[i] = y[i] * bump(x, i), x[i]
 
 
+def halved(v):
+    v *= 0.5
+    return v[1]
+
+
+def lifted(v):
+    v[0] += 0.5
+    return 1
+
+
+def weighed(a, b, c):
+    return (a * b).sum() * c
+
+
+def one_of_two_before_a_call(x, y, n):
+    w, z = 1.5 * x, 2.0 * y
+    total = ((w if n > 1 else z) * halved(w)).sum() + ((w if n > 2 else 3.0 * z) * halved(z)).sum()
+    total += weighed(x, w if n < 2 else z, halved(z))
+    return total + np.dot(w if n > 1 else 0.5 * z, y * halved(w)) + (w * z).sum()
+
+
+def computed_before_a_call(x, y):
+    w, z = 1.5 * x, 2.0 * y
+    total = (2.0 * w)[lifted(w)] * (3.0 * z)[lifted(z) :].sum() + (0.5 * w).reshape(2, 2 * lifted(w))[0].sum()
+    total += np.dot(0.5 * w, z * halved(w)) + (0.4 * z).clip(-halved(z), 0.9).sum()
+    return total + np.outer(w * w, halved(w) * x).sum()
+
+
+def oracle_of_choices(xp, x, y, n):
+    w, z = 1.5 * x, 2.0 * y
+    half = 0.5 * w
+    first = ((half if n > 1 else z) * half[1]).sum()
+    second = ((half if n > 2 else 3.0 * z) * 0.5 * z[1]).sum()
+    third = (x * (half if n < 2 else 0.25 * z)).sum() * 0.25 * z[1]
+    last = (0.5 * half if n > 1 else 0.125 * z) @ (y * 0.5 * half[1])
+    return {"result": first + second + third + last + (0.5 * half * 0.25 * z).sum()}
+
+
+def oracle_of_computed(xp, x, y):
+    w, z = 1.5 * x, 2.0 * y
+    up = xp.concatenate([xp.ones(1), xp.zeros(len(x) - 1)])
+    raised, higher = w + 0.5 * up, z + 0.5 * up
+    total = 2.0 * w[1] * (3.0 * z)[1:].sum() + (0.5 * raised)[: len(x) // 2].sum()
+    w = raised + 0.5 * up
+    total = total + 0.5 * (w * higher * 0.5 * w[1]).sum()
+    half = 0.5 * w
+    total = total + xp.clip(0.4 * higher, -0.5 * higher[1], 0.9).sum()
+    return {"result": total + ((half * half)[:, None] * (0.5 * half[1] * x)[None, :]).sum()}
+
+
+def parts_before_a_call(x, y, n):
+    u, v = (1.0 + 0.5j) * x, (0.5 - 1.0j) * y
+    total = (u.real * halved(u).real).sum() + ((u if n > 1 else v).imag * halved(v).real).sum()
+    return total + (u.real.ravel() * halved(u).imag).sum() + np.abs(u * v).sum()
+
+
 def search_and_skip(x, y, t):
     k, v = first_above(x, t)
     s = v * v
@@ -155,5 +211,33 @@ ENTRIES: tuple[Entry, ...] = (
         oracle=oracle_of_forces,
         is_twin=True,
         constructs=("derivative of a function",),
+    ),
+    Entry(
+        name="one_of_two_before_a_call",
+        function=one_of_two_before_a_call,
+        make=lambda r: dict(x=r.uniform(0.1, 0.7, 5), y=r.uniform(0.1, 0.7, 5), n=2),
+        wrt=("x", "y"),
+        oracle=oracle_of_choices,
+        is_twin=True,
+        constructs=("function that changes its arrays",),
+        notes="one of two arrays was copied before a later operand changed it, where Python hands on the array itself",
+    ),
+    Entry(
+        name="computed_before_a_call",
+        function=computed_before_a_call,
+        make=lambda r: dict(x=r.uniform(0.1, 0.7, 4), y=r.uniform(0.1, 0.7, 4)),
+        wrt=("x", "y"),
+        oracle=oracle_of_computed,
+        is_twin=True,
+        constructs=("function that changes its arrays",),
+        notes="what is subscripted, or the first argument, was computed after a later one had changed its arrays",
+    ),
+    call(
+        "parts_before_a_call",
+        parts_before_a_call,
+        lambda r: dict(x=r.uniform(0.1, 0.7, 5), y=r.uniform(0.1, 0.7, 5), n=1),
+        ("x", "y"),
+        (),
+        ("function that changes its arrays",),
     ),
 )

@@ -26,6 +26,20 @@ def both(p, q):
     return q, 0.5 * p
 
 
+def shrunk(p):
+    p *= 0.8
+    return p[1]
+
+
+def place(p):
+    p[0] += 0.3
+    return 1
+
+
+def weighed(p, q, k):
+    return (p * q).sum() * k
+
+
 def latest(p, counts):
     r = p
     for i in range(len(counts)):
@@ -57,6 +71,12 @@ STATEMENTS = (
     "{p} = latest({q}, counts)",
     "t += {p}[{i}] * {q}[{j}]",
     "B = 0.5 * B * A",
+    "t += (({q} if {c} else {r}) * shrunk({q})).sum()",
+    "{p} = ({q} if {c} else 0.6 * {r}) * shrunk({r}) + {p}",
+    "{p} = {p} + np.dot(0.5 * {q}, {r} * shrunk({q})) * {r}",
+    "t += weighed({p}, {q} if {c} else {r}, shrunk({q})) * {p}[{i}]",
+    "t += (0.4 * {q})[place({q})] * ({q} if {c} else {r})[place({r}) :].sum()",
+    "{p} = np.maximum({q} if {c} else {r}, shrunk({r}) * {q})",
 )
 CONDITIONS = ("n > 1", "n == 2", "x[1] > 0.8137", "{p}[{i}] > 0.7713", "t > 0.6137")
 

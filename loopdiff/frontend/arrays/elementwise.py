@@ -12,7 +12,7 @@ from loopdiff.frontend.arrays.element_types import dtype_of
 from loopdiff.frontend.arrays.evaluated import require_elements
 from loopdiff.frontend.arrays.integers import distance
 from loopdiff.frontend.arrays.nests import copied_view
-from loopdiff.frontend.arrays.values import ArrayValue, Quantity, View, as_array, is_array
+from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, is_array, of_each
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
@@ -63,11 +63,19 @@ def complex_part(state: State, part: ir.Part, value: Quantity, node: ast.AST) ->
     A name for the real or the imaginary part of an array would stand for a view of it, which no copy may be told from.
     """
     span = state.source.span(node)
-    if isinstance(value, View) and part != "imag":
-        dtype = dtype_of(state, value.array)
-        if dtype is not None and not dtype.startswith("complex"):
-            return value
-    found = combined(state, lambda z: ir.PartOf(part, z, loc=span), [value], node)
-    if not isinstance(found, ArrayValue):
-        return found
-    return replace(found, is_choice=isinstance(value, View) and part != "conj")
+
+    def of(value: Quantity) -> Quantity:
+        return combined(state, lambda z: ir.PartOf(part, z, loc=span), [value], node)
+
+    def taken(array: Array) -> Array:
+        if isinstance(array, View) and part != "imag":
+            dtype = dtype_of(state, array.array)
+            if dtype is not None and not dtype.startswith("complex"):
+                return array
+        if isinstance(array, ArrayValue) and array.memory is not None and part != "imag":
+            return array  # a part of numbers already, which has the same memory as its own real part
+        found = as_array(of(array))
+        is_memory = isinstance(array, View) and part != "conj" and isinstance(found, ArrayValue)
+        return replace(found, memory=array) if is_memory else found
+
+    return of_each(value, taken) if isinstance(value, View | ArrayValue) else of(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -20,7 +20,7 @@ from loopdiff.frontend.arrays.integers import plus
 from loopdiff.frontend.arrays.nests import copied_view
 from loopdiff.frontend.arrays.reductions import reduced
 from loopdiff.frontend.arrays.shapes import array_extents, may_be_array, shaped
-from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, hole, is_array
+from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, hole, is_array, of_each
 from loopdiff.frontend.arrays.views import (
     Call,
     Nodes,
@@ -40,12 +40,14 @@ from loopdiff.frontend.arrays.views import (
     with_new_axes,
 )
 from loopdiff.frontend.functions import ScalarFunction, scalar_function
-from loopdiff.frontend.parsing.order import in_order
+from loopdiff.frontend.parsing.order import in_order, kept
 from loopdiff.frontend.parsing.outside import is_none, root_is_local
 from loopdiff.frontend.parsing.placing import with_place
 from loopdiff.frontend.parsing.state import State
+from loopdiff.frontend.parsing.ways.snapshots import Snapshot
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
+from loopdiff.ir.walk import loads, written_arrays
 from loopdiff.numpy_functions import ACCUMULATED, REDUCED
 from loopdiff.source.functions import MISSING
 
@@ -133,7 +135,21 @@ def handled(
         p not in given and not more for p in function.places[: function.needed]
     ):
         return state.reject("LD110", f"`{text}` is called with arguments it does not take here", node)
-    return function.handle(state, Call(array, given, more, node))
+    return on_held(state, array, [*given.values(), *more], lambda a: function.handle(state, Call(a, given, more, node)))
+
+
+def on_held(state: State, array: Quantity, later: Sequence[ast.expr], make: Callable[[Quantity], Quantity]) -> Quantity:
+    """What `make` makes of `array`, as it is before the arguments that come `later`, which `make` evaluates."""
+    may_change = not isinstance(array, View) and any(isinstance(n, ast.Call) for e in later for n in ast.walk(e))
+    if not may_change:
+        return make(array)
+    before, place = Snapshot.of(state), len(state.out)
+    found = make(array)
+    written = written_arrays(tuple(state.out[place:]))
+    if not any(load.access.array in written for load in loads(as_array(array).element)):
+        return found
+    before.restore(state)
+    return make(kept(state, array, written))
 
 
 # -- reductions and products ---------------------------------------------------------------------------------
@@ -260,10 +276,14 @@ def reshape(state: State, call: Call) -> Quantity:
     extents = shape_of(state, nodes, call.node)
     if extents is None:
         return ir.Const(0, loc=state.source.span(call.node))
-    if isinstance(array, View) and not is_contiguous(state, array):
-        hint = "copy it first: `x.copy().reshape(...)`"
-        return state.reject("LD122", f"`{ast.unparse(call.node)}` is not contiguous in memory", call.node, hint)
+    if not is_contiguous(state, array):
+        return refuse_strided(state, call.node)
     return reshaped(state, array, extents, call.node)
+
+
+def refuse_strided(state: State, node: ast.Call) -> Quantity:
+    hint = "copy it first: `x.copy().reshape(...)`"
+    return state.reject("LD122", f"`{ast.unparse(node)}` is not contiguous in memory", node, hint)
 
 
 def broadcast_to(state: State, call: Call) -> Quantity:
@@ -300,10 +320,17 @@ def shape_of(state: State, nodes: Sequence[ast.expr], at: ast.AST) -> list[ir.Ex
 
 
 def ravel(state: State, call: Call) -> Quantity:
+    """A view of contiguous arrays, a new array of others."""
     array = as_array(call.array)
-    if isinstance(array, View) and not is_contiguous(state, array):
-        return copied_view(state, flat(state, array, call.node), "flat", state.source.span(call.node))
-    return flat(state, array, call.node)
+    match array:
+        case View() if not is_contiguous(state, array):
+            return copied_view(state, flat(state, array, call.node), "flat", state.source.span(call.node))
+        case ArrayValue(memory=View()):
+            return flat(state, replace(array, memory=None), call.node)
+        case _ if not is_contiguous(state, array):
+            return refuse_strided(state, call.node)
+        case _:
+            return flat(state, array, call.node)
 
 
 def flatten(state: State, call: Call) -> Quantity:
@@ -323,9 +350,13 @@ def as_given(state: State, call: Call) -> Quantity:
         return call.array
     kind = element_type(state, call.given["dtype"])
     name = None if kind is None else kind.name  # None for that of an array, which may be unknown
-    if name is not None and isinstance(call.array, View) and dtype_of(state, call.array.array) == name:
-        return call.array
-    return converted(state, call, kind)
+
+    def given(array: Array) -> Array:
+        is_same = name is not None and isinstance(array, View) and dtype_of(state, array.array) == name
+        return array if is_same else as_array(converted(state, replace(call, array=array), kind))
+
+    array = call.array
+    return of_each(array, given) if isinstance(array, View | ArrayValue) else converted(state, call, kind)
 
 
 def copied(state: State, call: Call) -> Quantity:
@@ -379,7 +410,9 @@ def clip_call(state: State, node: ast.Call) -> Quantity:
     is_fit = is_fit and (len(given) == 3 or bool(own & {"min", "max"}))
     if not is_fit or not {"a"} <= given.keys() <= {"a", "min", "max"}:
         return state.reject("LD110", f"`{ast.unparse(node.func)}` takes an array, or a number, and two bounds", node)
-    return bounded(state, array_like(state, given["a"]), [given.get("min"), given.get("max")], node)
+    bounds = [given.get("min"), given.get("max")]
+    first = array_like(state, given["a"])
+    return on_held(state, first, [b for b in bounds if b is not None], lambda a: bounded(state, a, bounds, node))
 
 
 REDUCTIONS = ("sum", "prod", "mean", "max", "min", "any", "all", "argmax", "argmin")

@@ -172,7 +172,7 @@ def copied_view(state: State, value: Array, stem: str, span: Span) -> View:
     """`value` in a new local array."""
     view = new_array(state, stem, value.extents, span, is_truth_value(state, value.element))
     made_of(state, view.array, value.element)
-    if isinstance(value, ArrayValue) and value.is_choice:
+    if isinstance(value, ArrayValue) and value.memory is not None:
         event, site = state.whole.event(view.array), choice_site(value)
         state.whole.copies += [Copy(site, event, a) for a in sorted({e.access.array for e in loads(value.element)})]
 

@@ -19,7 +19,7 @@ from loopdiff.frontend.arrays.slicing import Slice
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, is_array
 from loopdiff.frontend.arrays.views import NewAxis, Rest, Subscript, basic
 from loopdiff.frontend.parsing.bindings import ArrayName, Cell, Given
-from loopdiff.frontend.parsing.order import frozen, in_order
+from loopdiff.frontend.parsing.order import frozen, held, in_order
 from loopdiff.frontend.parsing.outside import constant_element, root_is_local
 from loopdiff.frontend.parsing.placing import with_place
 from loopdiff.frontend.parsing.state import State
@@ -84,11 +84,13 @@ def subscripted(state: State, node: ast.Subscript, take: Take | None = None) -> 
     levels = [open_mesh(state, level) for level in levels]
     if isinstance(base, ast.Name):
         levels[0] = from_the_start(state, base, levels[0])
-    found = base_of(state, base, node)
+    found, place = base_of(state, base, node), len(state.out)
     flat = iter(in_order(state, [n for level in levels for n in level], parse_subscript))
     parsed = [[next(flat) for _ in level] for level in levels]
     if found is None or any(s is None for level in parsed for s in level):
         return None
+    if isinstance(found, ArrayValue):
+        found = held(state, found, place)
     return taken_from(state, found, parsed, node, take or part)
 
 
@@ -266,7 +268,7 @@ def parse_slice(
         if is_array(value):
             state.reject("LD120", "the bounds of a slice must be integers", node)
             return None
-        bounds.append(None if value is None else held(state, value))  # type: ignore[arg-type]
+        bounds.append(None if value is None else held_bound(state, value))  # type: ignore[arg-type]
     given = ir.Const(1) if step is None else state.quantity(step)
     stride = state.known(given) if isinstance(given, ir.Load) else given
     if isinstance(stride, ir.Param):
@@ -280,7 +282,7 @@ def parse_slice(
     return Slice(bounds[0], bounds[1], stride.value)
 
 
-def held(state: State, bound: ir.Expr) -> ir.Expr:
+def held_bound(state: State, bound: ir.Expr) -> ir.Expr:
     known = state.known(bound)
     return frozen(state, known, "bound") if any(e.access.subscripts for e in loads(known)) else known
 

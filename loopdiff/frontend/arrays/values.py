@@ -7,9 +7,10 @@ extents and the element `2.0 * x[#0 + 1]`, and no memory.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from loopdiff.errors import Span
 from loopdiff.frontend.arrays.integers import folded
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import operands, rebuild, subexprs
@@ -42,21 +43,50 @@ class View:
 class ArrayValue:
     """A computed array: `element` is a formula of the holes. A number is one without extents.
 
-    `is_choice`: it is one of two arrays, depending on a condition, so a name for it would stand for either; or a part
-    of complex numbers in an array.
+    `memory`: that of others, with which it changes and a name for it would stand for: of one of two arrays, or, for a
+    part of complex numbers, of these.
     """
 
     extents: tuple[ir.Expr, ...]
     element: ir.Expr
-    is_choice: bool = False
+    memory: Choice | View | None = None
 
     @property
     def rank(self) -> int:
         return len(self.extents)
 
 
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of two arrays, of which at least one is memory of others; `cond` does not change any more."""
+
+    cond: ir.Expr
+    then: View | ArrayValue
+    orelse: View | ArrayValue
+
+
 Array = View | ArrayValue
 Quantity = ir.Expr | View | ArrayValue
+
+
+def is_of_others(array: Array) -> bool:
+    """Whether `array` is memory that other names may stand for, too."""
+    return isinstance(array, View) or array.memory is not None
+
+
+def one_of_two(cond: ir.Expr, then: Array, orelse: Array, loc: Span) -> ArrayValue:
+    """`then if cond else orelse`, of the same extents."""
+    memory = Choice(cond, then, orelse) if is_of_others(then) or is_of_others(orelse) else None
+    return ArrayValue(then.extents, ir.Select(cond, then.element, orelse.element, loc=loc), memory)
+
+
+def of_each(value: Array, make: Callable[[Array], Array]) -> Array:
+    """`make` of `value`, or of both arrays that it is one of."""
+    match value:
+        case ArrayValue(memory=Choice(cond=cond, then=then, orelse=orelse)):
+            return one_of_two(cond, of_each(then, make), of_each(orelse, make), value.element.loc)
+        case _:
+            return make(value)
 
 
 def hole(axis: int) -> ir.Var:

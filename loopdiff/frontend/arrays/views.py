@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from loopdiff.errors import Span
@@ -23,7 +23,18 @@ from loopdiff.frontend.arrays.integers import (
 )
 from loopdiff.frontend.arrays.ranges import is_nonnegative_here, keep_range, tests_of_slices
 from loopdiff.frontend.arrays.slicing import Slice, slice_part
-from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, fill, has_holes, hole, is_hole
+from loopdiff.frontend.arrays.values import (
+    Array,
+    ArrayValue,
+    Choice,
+    Quantity,
+    View,
+    as_array,
+    fill,
+    has_holes,
+    hole,
+    is_hole,
+)
 from loopdiff.frontend.parsing.bindings import ArrayName
 from loopdiff.frontend.parsing.outside import is_none
 from loopdiff.frontend.parsing.state import State
@@ -53,7 +64,20 @@ def taken(array: Array, positions: Sequence[ir.Expr], extents: Sequence[ir.Expr]
         case View():
             return replace(array, subscripts=array.access(positions).subscripts, extents=tuple(extents))
         case _:
-            return ArrayValue(tuple(extents), fill(array.element, positions), array.is_choice)
+            memory = within(array.memory, lambda one: taken(one, positions, extents))
+            return ArrayValue(tuple(extents), fill(array.element, positions), memory)
+
+
+def within(memory: Choice | View | None, part: Callable[[Array], Array]) -> Choice | View | None:
+    """`part` of each array whose memory this is."""
+    match memory:
+        case Choice(cond=cond, then=then, orelse=orelse):
+            return Choice(cond, part(then), part(orelse))
+        case View():
+            found = part(memory)
+            return found if isinstance(found, View) else None
+        case None:
+            return None
 
 
 def basic(state: State, array: Array, subscripts: Sequence[Subscript], node: ast.AST) -> Quantity:
@@ -214,8 +238,18 @@ def scaled(value: ir.Expr, factor: ir.Expr) -> ir.Expr:
     return value if value == ZERO else times(value, factor)
 
 
-def is_contiguous(state: State, view: View) -> bool:
-    """Whether the elements of the view follow one another in memory, so that a reshape of it is a view too."""
+def is_contiguous(state: State, array: Array) -> bool:
+    """Whether the elements of all memory that `array` may be follow one another, so that a reshape of it is a view."""
+    match array:
+        case View():
+            return is_in_one_piece(state, array)
+        case ArrayValue(memory=Choice(then=then, orelse=orelse)):
+            return is_contiguous(state, then) and is_contiguous(state, orelse)
+        case ArrayValue(memory=memory):
+            return memory is None or is_in_one_piece(state, memory)  # pyright: ignore[reportArgumentType]
+
+
+def is_in_one_piece(state: State, view: View) -> bool:
     decl = state.arrays[view.array]
     kind = state.need_types().get(view.array) if decl.role == "argument" else None
     if isinstance(kind, ArrayType) and kind.layout != "C":

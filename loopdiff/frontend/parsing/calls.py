@@ -18,7 +18,7 @@ from loopdiff.frontend.arrays.evaluated import require_elements
 from loopdiff.frontend.arrays.functions import array_call, clip_call, method_call
 from loopdiff.frontend.arrays.shapes import extent_at, rank_of, shaped
 from loopdiff.frontend.arrays.subscripts import element_of
-from loopdiff.frontend.arrays.values import ArrayValue, Quantity, View, as_array, is_array
+from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, is_array, one_of_two
 from loopdiff.frontend.binding.types import Kind
 from loopdiff.frontend.functions import ScalarFunction, scalar_function
 from loopdiff.frontend.parsing.bindings import ArrayName, LocalFunction, Outside, Record, Value, Varying
@@ -149,13 +149,12 @@ def note_box(state: State, callee: object, value: Quantity) -> None:
         state.whole.boxed.add(value)  # type: ignore[arg-type]
 
 
-def one_of(state: State, value: Varying, span: Span) -> ArrayValue:
+def one_of(state: State, value: Varying, span: Span) -> Array:
     """The array that `value` is, element by element."""
     *others, last = (as_array(v) for b in value.options if (v := view_of(state, b, span)) is not None)
-    element = last.element
     for number, option in reversed(list(enumerate(others))):
-        element = ir.Select(is_up_to(value.which, number, span), option.element, element, loc=span)
-    return ArrayValue(last.extents, element, is_choice=True)
+        last = one_of_two(is_up_to(value.which, number, span), option, last, span)
+    return last
 
 
 def result_of_helper(state: State, value: Value | None, node: ast.Call) -> Quantity:

@@ -8,14 +8,14 @@ statements of an operand that Python may skip stand under the condition on which
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.broadcasting import require_equal, shape_text
 from loopdiff.frontend.arrays.element_types import TRUTH_OPS
 from loopdiff.frontend.arrays.nests import copied_view
-from loopdiff.frontend.arrays.values import ArrayValue, Quantity, View, as_array
+from loopdiff.frontend.arrays.values import Array, ArrayValue, Choice, Quantity, View, as_array, one_of_two
 from loopdiff.frontend.parsing.bindings import Value
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
@@ -47,16 +47,39 @@ def held(state: State, value: V, place: int) -> V:
     """
     if isinstance(value, tuple):
         return tuple(held(state, v, place) for v in value)  # pyright: ignore[reportReturnType]
-    if isinstance(value, ArrayValue) and changes(state.out[place:], value.element):
-        with state.block() as body:
-            view = copied_view(state, value, "held", value.element.loc)
-        state.out[place:place] = body
-        return view  # pyright: ignore[reportReturnType]
-    if not isinstance(value, ir.Expr) or not changes(state.out[place:], value):
+    if not isinstance(value, ArrayValue | ir.Expr):
         return value
-    cell = state.temporary("held", value.loc)
-    state.out.insert(place, ir.Assign(cell, value, loc=value.loc))
-    return ir.Load(cell, loc=value.loc)  # pyright: ignore[reportReturnType]
+    with state.block() as body:
+        found = kept(state, value, written_arrays(tuple(state.opened[-1][place:])))
+    state.out[place:place] = body
+    return found  # pyright: ignore[reportReturnType]
+
+
+def kept(state: State, value: Quantity, written: Collection[str]) -> Quantity:
+    """`value` as it is now, although the arrays `written` change later: what is computed from these, in new memory."""
+    match value:
+        case View() | ArrayValue(memory=View()):
+            return value
+        case _ if not any(load.access.array in written for load in loads(as_array(value).element)):
+            return value
+        case ArrayValue(memory=Choice(cond=cond, then=then, orelse=orelse)):
+            one, other = kept_where(state, cond, then, written), kept_where(state, otherwise(cond), orelse, written)
+            return one_of_two(cond, one, other, value.element.loc)
+        case ArrayValue():
+            return copied_view(state, value, "held", value.element.loc)
+        case _:
+            cell = state.temporary("held", value.loc)
+            state.out.append(ir.Assign(cell, value, loc=value.loc))
+            return ir.Load(cell, loc=value.loc)
+
+
+def kept_where(state: State, cond: ir.Expr, value: Array, written: Collection[str]) -> Array:
+    """The same of an array that is evaluated only where `cond` holds."""
+    with state.block() as body:
+        found = as_array(kept(state, value, written))
+    if body:
+        state.out.append(ir.If(cond, tuple(body), loc=cond.loc))
+    return found
 
 
 def frozen(state: State, expr: ir.Expr, stem: str) -> ir.Expr:
@@ -125,7 +148,11 @@ def lazily(
 
 
 def is_open(op: Op, so_far: ir.Expr) -> ir.Expr:
-    return so_far if op is Op.AND else ir.Apply(Op.NOT, (so_far,), loc=so_far.loc)
+    return so_far if op is Op.AND else otherwise(so_far)
+
+
+def otherwise(cond: ir.Expr) -> ir.Expr:
+    return ir.Apply(Op.NOT, (cond,), loc=cond.loc)
 
 
 def either(state: State, cond: ir.Expr, body: ast.expr, orelse: ast.expr, node: ast.expr) -> Quantity:
@@ -139,7 +166,7 @@ def either(state: State, cond: ir.Expr, body: ast.expr, orelse: ast.expr, node: 
         if then_body:
             state.out.append(ir.If(cond, then_body, loc=cond.loc))
         if other_body:
-            state.out.append(ir.If(ir.Apply(Op.NOT, (cond,), loc=cond.loc), other_body, loc=cond.loc))
+            state.out.append(ir.If(otherwise(cond), other_body, loc=cond.loc))
         return ir.Select(cond, then, other, loc=span)
     cell = state.temporary("value", span)
     then_body = (*then_body, ir.Assign(cell, then, loc=then.loc))
@@ -167,8 +194,7 @@ def one_of(
     if a.rank != b.rank:
         message = "the two arrays of a conditional expression must have one shape"
         return state.reject("LD108", message, node, "use an `if` statement for each of the shapes")
-    is_choice = any(isinstance(v, View) or (isinstance(v, ArrayValue) and v.is_choice) for v in (a, b))
-    return ArrayValue(a.extents, ir.Select(held_cond, a.element, b.element, loc=span), is_choice)
+    return one_of_two(held_cond, a, b, span)
 
 
 Test = Callable[[ast.cmpop, ir.Expr, ir.Expr], ir.Expr]

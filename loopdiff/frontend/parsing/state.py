@@ -247,7 +247,7 @@ class State:
     def owned(self, value: Value | None, node: ast.AST, is_written: bool = False) -> bool:
         """Whether `value` may be given a name; else a rejection: it is one of two arrays, and somebody would tell it
         from its copy, as also where it `is_written` through."""
-        if not isinstance(value, ArrayValue) or not value.is_choice:
+        if not isinstance(value, ArrayValue) or value.memory is None:
             return True
         is_part, is_shared = isinstance(value.element, ir.PartOf), choice_site(value) in self.whole.decisions.shared
         is_owned = not is_shared and (is_part or not is_written)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.effects import array_statement, stored_call
 from loopdiff.frontend.arrays.integers import ONE, minus, plus
-from loopdiff.frontend.arrays.values import ArrayValue, View
+from loopdiff.frontend.arrays.values import View
 from loopdiff.frontend.functions import scalar_function
 from loopdiff.frontend.parsing.assignments import assign, elements, matched, parse_assign, parse_augmented
 from loopdiff.frontend.parsing.bindings import ArrayName, Bindings, Value, Varying, without_dead
@@ -20,13 +20,13 @@ from loopdiff.frontend.parsing.iterations import LoopState
 from loopdiff.frontend.parsing.meanings import local_function
 from loopdiff.frontend.parsing.order import frozen
 from loopdiff.frontend.parsing.state import State
+from loopdiff.frontend.parsing.ways.choices import as_branches, chooses, with_named_choices
 from loopdiff.frontend.parsing.ways.flow import after_loop, constant_trips, meet, stable_condition, with_conditions
 from loopdiff.frontend.parsing.ways.joins import copy_all
 from loopdiff.frontend.parsing.ways.loops import parse_body, run_flags
 from loopdiff.frontend.parsing.ways.reach import arrays_of, others
 from loopdiff.frontend.parsing.ways.returns import parse_return
 from loopdiff.frontend.parsing.ways.varying import (
-    Snapshot,
     at_end,
     differing,
     for_each_choice,
@@ -53,7 +53,7 @@ def parse_block(state: State, body: list[ast.stmt]) -> None:
 
 def parse_stmt(state: State, node: ast.stmt) -> None:
     """One statement; if it uses names that may stand for several arrays, once for each of these."""
-    node, named = with_named_choices(state, node)
+    node, named = with_named_choices(state, node, parse_stmt)
     since, place = state.whole.clock, len(state.out)
     if isinstance(node, ast.Return):  # only its values are: it is one way out
         parse_one(state, node)
@@ -90,58 +90,6 @@ def parse_one(state: State, node: ast.stmt) -> None:
             parse_bare_expression(state, node, value)
         case _:
             parse_refused(state, node)
-
-
-def chooses(state: State, node: ast.IfExp) -> bool:
-    """Whether `node` is one of two arrays, so that a name for it is a name for either."""
-    if state.types is None:
-        return False
-    before = Snapshot.of(state)
-    found = state.quantity(node)
-    before.restore(state)
-    return isinstance(found, ArrayValue) and found.is_choice
-
-
-def with_named_choices(state: State, node: ast.stmt) -> tuple[ast.stmt, list[str]]:
-    """`node`, in which new names stand for those of its first operands that are one of two arrays and that somebody
-    could tell from a copy, and these names: they are bound before, in branches."""
-    sites = {(s.line, s.column) for s in state.whole.decisions.shared if s.name == "choice"}
-    if not sites or not isinstance(node, ast.Assign | ast.Return) or node.value is None:
-        return node, []
-    names: list[str] = []
-
-    def named(part: ast.expr) -> ast.expr:
-        span = state.source.span(part)
-        match part:
-            case ast.IfExp() if (span.line, span.column) in sites:
-                names.extend(state.fresh_names("chosen"))
-                target = ast.copy_location(ast.Name(names[-1], ast.Store()), part)
-                parse_stmt(state, as_branches(target, part))
-                return ast.copy_location(ast.Name(names[-1], ast.Load()), part)
-            case ast.Tuple(elts=parts, ctx=ctx):
-                return ast.copy_location(ast.Tuple(each_named(parts), ctx), part)
-            case ast.Call(func=func, args=parts, keywords=keywords):
-                return ast.copy_location(ast.Call(func, each_named(parts), keywords), part)
-            case _:
-                return part
-
-    def each_named(parts: list[ast.expr]) -> list[ast.expr]:
-        """Those before one with a call, which may change what follows."""
-        calls = [k for k, p in enumerate(parts) if any(isinstance(n, ast.Call) for n in ast.walk(p))]
-        count = calls[0] + 1 if calls else len(parts)
-        return [*map(named, parts[:count]), *parts[count:]]
-
-    value = named(node.value)
-    if not names:
-        return node, []
-    changed = ast.Return(value) if isinstance(node, ast.Return) else ast.Assign(node.targets, value)
-    return ast.copy_location(changed, node), names
-
-
-def as_branches(target: ast.Name, value: ast.IfExp) -> ast.If:
-    """`target = a if c else b` as an `if` statement."""
-    then, orelse = (ast.copy_location(ast.Assign([target], v), v) for v in (value.body, value.orelse))
-    return ast.copy_location(ast.If(value.test, [then], [orelse]), value)
 
 
 def parse_compound(state: State, node: ast.For | ast.While | ast.If) -> None:

@@ -28,7 +28,7 @@ from loopdiff.frontend.parsing.iterables import parse_iterable, trips_of
 from loopdiff.frontend.parsing.meanings import local_function
 from loopdiff.frontend.parsing.order import in_order
 from loopdiff.frontend.parsing.state import State
-from loopdiff.frontend.parsing.ways.varying import Snapshot
+from loopdiff.frontend.parsing.ways.snapshots import Snapshot
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import statements

@@ -28,12 +28,11 @@ from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.flow import meet
 from loopdiff.frontend.parsing.ways.joins import copy_to, is_own, make_memory, memory_like, view_of
 from loopdiff.frontend.parsing.ways.reach import arrays_of
+from loopdiff.frontend.parsing.ways.snapshots import Snapshot, keep_buffers
 from loopdiff.frontend.parsing.ways.varying import (
     MOST_COMBINATIONS,
-    Snapshot,
     at_end,
     differing,
-    keep_buffers,
     with_heads,
 )
 from loopdiff.ir import nodes as ir

@@ -9,9 +9,8 @@ copy is as good as the array, names get memory of their own instead (see `joins`
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.values import View
@@ -31,69 +30,15 @@ from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.flow import meet
 from loopdiff.frontend.parsing.ways.joins import Way, copy_all, join_ways
 from loopdiff.frontend.parsing.ways.reach import arrays_of
+from loopdiff.frontend.parsing.ways.snapshots import Snapshot
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads, map_expr
 
 MOST_COMBINATIONS = 8
-COPIED = (
-    "arrays", "diagnostics", "following", "fixed", "truths", "undecided", "ranges", "heads", "active", "births",
-    "altered", "copies", "around", "flags", "supposed", "kinds", "unknown",
-)  # fmt: skip
-COUNTED = ("rejected", "inlined", "site", "versions", "clock")
 Part = tuple[Binding | None, ...]
 
 
-# -- trying --------------------------------------------------------------------------------------------------
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """Everything that parsing changes, to try again from."""
-
-    out: list[ir.Stmt]
-    length: int
-    fields: dict[str, Any]
-    loops: list[tuple[int, int, int]]
-    whole: dict[str, Any]
-
-    @staticmethod
-    def of(state: State) -> Snapshot:
-        whole = state.whole
-        fields = {
-            "bindings": dict(state.bindings), "cells": dict(state.cells),
-            "iterated": list(state.iterated), "is_dead": state.is_dead, "returned": state.returned,
-        }  # fmt: skip
-        shared: dict[str, Any] = {name: getattr(whole, name) for name in (*COPIED, *COUNTED)}
-        shared |= {name: shared[name].copy() for name in COPIED}
-        shared |= {"names": set(whole.names.taken), "indices": set(whole.indices.taken)}
-        loops = [(len(loop.breaks), len(loop.ends), len(loop.ways)) for loop in state.loops]
-        return Snapshot(state.out, len(state.out), fields, loops, shared)
-
-    def restore(self, state: State) -> None:
-        state.out = self.out
-        del state.out[self.length :]
-        for name, value in self.fields.items():
-            setattr(state, name, value.copy() if isinstance(value, dict | list) else value)
-        del state.loops[len(self.loops) :]
-        for loop, (breaks, ends, ways) in zip(state.loops, self.loops, strict=True):
-            del loop.breaks[breaks:], loop.ends[ends:], loop.ways[ways:]
-        whole = state.whole
-        whole.names.taken = set(self.whole["names"])
-        whole.indices.taken = set(self.whole["indices"])
-        for name in COPIED:
-            setattr(whole, name, self.whole[name].copy())
-        for name in COUNTED:
-            setattr(whole, name, self.whole[name])
-        for heads in whole.heads:
-            keep_buffers(state, heads)
-
-
-def keep_buffers(state: State, heads: Heads) -> None:
-    """Declare again the arrays that iterations of a loop share; what they are made of is as forgotten as the rest."""
-    state.whole.arrays = heads.declared | state.whole.arrays
-    state.names.taken |= set(heads.declared)
-
-
-# -- statements ----------------------------------------------------------------------------------------------
 def for_each_choice(state: State, parse: Callable[[], None], span: Span) -> None:
     """Do `parse` for every array that a name it uses may stand for."""
     found = {b.which for b in state.bindings.values() if isinstance(b, Varying)} - state.whole.catching

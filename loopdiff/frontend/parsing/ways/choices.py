@@ -1,0 +1,93 @@
+"""Conditional expressions of arrays, which stand for either, as statements with branches."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from loopdiff.frontend.arrays.functions import METHODS
+from loopdiff.frontend.arrays.values import ArrayValue
+from loopdiff.frontend.functions import scalar_function
+from loopdiff.frontend.parsing.outside import root_is_local
+from loopdiff.frontend.parsing.state import State
+from loopdiff.frontend.parsing.ways.snapshots import Snapshot
+from loopdiff.source.functions import MISSING, python_function
+
+
+def chooses(state: State, node: ast.IfExp) -> bool:
+    """Whether `node` is one of two arrays, so that a name for it is a name for either."""
+    if state.types is None:
+        return False
+    before = Snapshot.of(state)
+    found = state.quantity(node)
+    before.restore(state)
+    return isinstance(found, ArrayValue) and found.memory is not None
+
+
+def with_named_choices(
+    state: State, node: ast.stmt, parse: Callable[[State, ast.stmt], None]
+) -> tuple[ast.stmt, list[str]]:
+    """`node`, in which new names stand for those of its first operands that are one of two arrays and that somebody
+    could tell from a copy, and these names: they are bound before, in branches that `parse` parses."""
+    sites = {(s.line, s.column) for s in state.whole.decisions.shared if s.name == "choice"}
+    match node:
+        case ast.AugAssign(target=ast.Name()) | ast.Assign() | ast.Return() | ast.Expr():
+            pass
+        case _:
+            return node, []
+    if not sites or node.value is None:
+        return node, []
+    names: list[str] = []
+
+    def named(part: ast.expr) -> ast.expr:
+        span = state.source.span(part)
+        match part:
+            case ast.IfExp() if (span.line, span.column) in sites:
+                names.extend(state.fresh_names("chosen"))
+                target = ast.copy_location(ast.Name(names[-1], ast.Store()), part)
+                parse(state, as_branches(target, part))
+                return ast.copy_location(ast.Name(names[-1], ast.Load()), part)
+            case ast.Tuple(elts=parts, ctx=ctx):
+                return ast.copy_location(ast.Tuple(each_named(parts), ctx), part)
+            case ast.Call(func=ast.Attribute(value=base, attr=attr, ctx=ctx) as func, args=parts, keywords=keywords):
+                base, *parts = each_named([base, *parts])
+                method = ast.copy_location(ast.Attribute(base, attr, ctx), func)
+                return ast.copy_location(ast.Call(method, parts, keywords), part)
+            case ast.Call(func=func, args=parts, keywords=keywords):
+                return ast.copy_location(ast.Call(func, each_named(parts), keywords), part)
+            case ast.BinOp(left=left, op=op, right=right):
+                left, right = each_named([left, right])
+                return ast.copy_location(ast.BinOp(left, op, right), part)
+            case _:
+                return part
+
+    def each_named(parts: list[ast.expr]) -> list[ast.expr]:
+        """Those before one that calls a function of Python, which may change what follows."""
+        calls = [k for k, p in enumerate(parts) if any(is_written_out_at(state, n) for n in ast.walk(p))]
+        count = calls[0] + 1 if calls else len(parts)
+        return [*map(named, parts[:count]), *parts[count:]]
+
+    value = named(node.value)
+    return (with_value(node, value), names) if names else (node, [])
+
+
+def is_written_out_at(state: State, node: ast.AST) -> bool:
+    """Whether `node` is a call that may be of a Python function; those of NumPy and methods of arrays are none."""
+    if not isinstance(node, ast.Call):
+        return False
+    if isinstance(node.func, ast.Attribute) and root_is_local(state, node.func):
+        return node.func.attr not in METHODS
+    value = state.outside(node.func)
+    return value is MISSING or (python_function(value) is not None and scalar_function(value) is None)
+
+
+def with_value(node: ast.Assign | ast.AugAssign | ast.Return | ast.Expr, value: ast.expr) -> ast.stmt:
+    """`node` of another value."""
+    fields = dict(ast.iter_fields(node))
+    return ast.copy_location(type(node)(**{**fields, "value": value}), node)
+
+
+def as_branches(target: ast.Name, value: ast.IfExp) -> ast.If:
+    """`target = a if c else b` as an `if` statement."""
+    then, orelse = (ast.copy_location(ast.Assign([target], v), v) for v in (value.body, value.orelse))
+    return ast.copy_location(ast.If(value.test, [then], [orelse]), value)
