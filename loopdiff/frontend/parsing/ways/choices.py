@@ -8,7 +8,7 @@ from collections.abc import Callable
 from loopdiff.frontend.arrays.functions import METHODS
 from loopdiff.frontend.arrays.values import ArrayValue
 from loopdiff.frontend.functions import scalar_function
-from loopdiff.frontend.parsing.outside import root_is_local
+from loopdiff.frontend.parsing.bindings import Outside
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.snapshots import Snapshot
 from loopdiff.source.functions import MISSING, python_function
@@ -75,8 +75,12 @@ def is_written_out_at(state: State, node: ast.AST) -> bool:
     """Whether `node` is a call that may be of a Python function; those of NumPy and methods of arrays are none."""
     if not isinstance(node, ast.Call):
         return False
-    if isinstance(node.func, ast.Attribute) and root_is_local(state, node.func):
-        return node.func.attr not in METHODS
+    root = node.func
+    while isinstance(root, ast.Attribute | ast.Subscript):
+        root = root.value
+    owner = state.owner(root.id) if isinstance(root, ast.Name) else state
+    if owner is not None and not (isinstance(root, ast.Name) and isinstance(owner.bindings.get(root.id), Outside)):
+        return not (isinstance(node.func, ast.Attribute) and node.func.attr in METHODS)
     value = state.outside(node.func)
     return value is MISSING or (python_function(value) is not None and scalar_function(value) is None)
 
