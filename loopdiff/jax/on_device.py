@@ -46,6 +46,7 @@ def device_handler(unit: Unit, options: Options, handler: Handler, statics: Mapp
     function = compile_function(whole, for_gpu, Requests(), Stages(whole.name), unit.reader)
     return replace(
         handler, function=function.dispatcher, arguments=tuple(arguments), returns=(), is_on_device=True,
+        complaint=f"{handler.complaint[:1900]}; or LD605: a kernel could not be launched",
         asks_stream=ASKS_STREAM, traits=COMMAND_BUFFER_COMPATIBLE if may_be_captured(function.source) else 0,
     )  # fmt: skip
 

@@ -48,6 +48,7 @@ class Stub:
     def __init__(self) -> None:
         self.kernels: dict[bytes, tuple[KernelText, Callable[..., Any]]] = {}
         self.handles: list[bytes] = []
+        self.loaded: set[int] = set()
         self.memory: dict[int, Any] = {}
         self.calls: list[str] = []
         self.streams: set[int] = set()
@@ -138,6 +139,10 @@ class Stub:
         place._obj.value = kernel.value
         return 0
 
+    def cuFuncLoad(self, function: Any) -> int:
+        self.loaded.add(function.value)
+        return 0
+
     def allocate(self, place: Any, size: int, stream: Any) -> int:
         block = (ctypes.c_char * size)()
         ctypes.memset(block, 0xFF, size)
@@ -166,6 +171,7 @@ class Stub:
         blocks, threads, (_, stream, packed, _) = rest[:3], rest[3:6], rest[6:]
         self.streams.add(stream or 0)
         try:
+            assert handle in self.loaded, "it would be loaded by the first launch, which may be captured"
             kernel, function = self.kernels[self.handles[handle - 1]]
             self.calls.append(kernel.name)
             assert threads == kernel.block

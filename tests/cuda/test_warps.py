@@ -20,13 +20,13 @@ from tests.cuda import plain
 from tests.cuda.kernels import launches, plans_of
 from tests.cuda.lanes import run_plan
 from tests.cuda.test_emulated import check_in_both_orders, run
-from tests.cuda.test_grid import check
+from tests.cuda.test_grid import check, plan_for
 from tests.gradients import harness
 from tests.gradients.test_battery import assert_close
 from tests.lengths import each_in_turns
 
 SPREAD = (
-    "rde_matmul_log1p", "conv2d_bias", "softmax", "gmm", "kmeans_cost", "syrk", "spmv_csr", "hash_grid", "nbody",
+    "rde_matmul_log1p", "conv2d_bias", "softmax", "attention", "gmm", "kmeans_cost", "syrk", "spmv_csr", "hash_grid", "nbody",
     "diagonal_access", "over_len", "triangular_bounds", "grouped_products", "local_arrays_like", "return_array",
     "rank_four", "any_strides", "normalized_rows", "reductions", "products", "contractions",
 )  # fmt: skip
@@ -151,6 +151,42 @@ def batches(A, B, C):
                 for k in range(b + 1):
                     s += A[b, m, k] * B[b, k, n]
                 C[b, m, n] = s
+
+
+def of_rows(x, k, y, z, w):
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            if k > 0:
+                y[i] += 2.0 * x[i, j]
+            z[i] = max(z[i], x[i, j])
+            w[i] = min(w[i], x[i, j] * x[i, j])
+
+
+@pytest.mark.parametrize(("k", "columns"), [(1, 70), (0, 70), (1, 0), (1, 1)])
+def test_rows_under_a_condition(k: int, columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is summed, greatest or least in an element is held by lanes, also where a condition may fail."""
+    monkeypatch.setattr(tuning, "WARP_ITERATIONS", 0)
+    x = np.random.default_rng(3).standard_normal((5, columns))
+    args = {"x": x, "k": k, "y": np.full(5, 0.5), "z": np.full(5, -0.2), "w": np.full(5, 0.1)}
+    plan = check(of_rows, args)
+    assert any(launch.warp_loops for launch in launches(plan))
+
+
+def many_rows(x, n, y):
+    for b in range(0, x.shape[0], 4096):
+        for i in range(b, min(b + 4096, x.shape[0])):
+            for j in range(64):
+                s = 0.0
+                for k in range(n):
+                    s += x[i, k] * x[j, k]
+                y[i, j] = s
+
+
+def test_blocks_of_rows_are_counted_as_threads() -> None:
+    """The host counts the threads of a block of rows as well."""
+    args = {"x": np.ones((2, 3)), "n": 3, "y": np.ones((2, 64))}
+    reasons = [s.reason for s in all_steps(plan_for(many_rows, args).steps) if isinstance(s, HostIf)]
+    assert any("where there are many threads" in reason for reason in reasons)
 
 
 @pytest.fixture

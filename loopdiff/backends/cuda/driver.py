@@ -151,7 +151,8 @@ class Driver:
         self.call("cuLibraryLoadData", ctypes.byref(library), code, None, None, 0, None, None, 0)
         self.call("cuLibraryGetKernel", ctypes.byref(kernel), library, entry.encode())
         self.call("cuKernelGetFunction", ctypes.byref(function), kernel)
-        slot.value = kernel.value or 0  # for the context of any device, as `function` is for this one, now loaded
+        self.call("cuFuncLoad", function)  # now: a stream that is captured into a graph loads nothing
+        slot.value = kernel.value or 0  # for the context of any device, as `function` is for this one
 
     # -- memory ----------------------------------------------------------------------------------------------
     def empty(self, shape: tuple[int, ...], dtype: Any, order: Literal["C", "F"] = "C") -> np.ndarray:

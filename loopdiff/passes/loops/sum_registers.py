@@ -1,4 +1,5 @@
-"""Scalar replacement of sums: an element that all iterations of a loop add to stays in a register.
+"""Scalar replacement of sums, and of what is greatest or least: an element that all iterations of a loop accumulate in
+stays in a register.
 
     for k in range(K):                          if 0 < K:
         C[m, n] += A[m, k] * B[k, n]                total = C[m, n]
@@ -7,7 +8,8 @@
                                                     C[m, n] = total
 
 What starts at zero right before the loop is not read. The additions are the same, in the same order. A compiler does
-that itself where it can prove that no two arrays overlap, which for arguments of a kernel it cannot.
+that itself where it can prove that no two arrays overlap, which for arguments of a kernel it cannot. Conditions that
+stand between the loop and what it accumulates, and are the same for all its iterations, join `0 < K`.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from loopdiff.canonical.invariant_motion import is_total
 from loopdiff.errors import Span
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import all_of, compare, is_clear
@@ -36,6 +39,8 @@ from loopdiff.ir.walk import (
     written_arrays,
 )
 from loopdiff.mapping.launches import Launch, LaunchPlan, map_launches
+
+OPS = ("add", "max", "min")
 
 
 def hold_sums(plan: LaunchPlan) -> LaunchPlan:
@@ -68,7 +73,7 @@ class SumHolder:
         for stmt in body:
             match stmt:
                 case ir.Loop():
-                    found = dict(sums_in(stmt, self.ls))
+                    found = dict(sums_in(stmt, self.ls, OPS, with_guards=True))
                     started = self.started(stmt, found, out)
                     if started is not None:
                         out[len(out) - len(found) :] = started
@@ -79,7 +84,7 @@ class SumHolder:
         return tuple(out)
 
     def started(
-        self, loop: ir.Loop, found: Mapping[ir.Access, tuple[ir.Loop, ...]], before: Sequence[ir.Stmt]
+        self, loop: ir.Loop, found: Mapping[ir.Access, tuple[ir.Loop | ir.If, ...]], before: Sequence[ir.Stmt]
     ) -> tuple[ir.Stmt, ...] | None:  # fmt: skip
         """The loop with all that it adds to in cells, if the statements right before it say where that starts."""
         last = before[len(before) - len(found) :]
@@ -90,16 +95,16 @@ class SumHolder:
         begin = (ir.Assign(kept[element], value, loc=loop.loc) for element, value in starts.items())
         return (*begin, new, *(ir.Assign(element, ir.Load(cell), loc=loop.loc) for element, cell in kept.items()))
 
-    def held(self, loop: ir.Loop, found: Mapping[ir.Access, tuple[ir.Loop, ...]]) -> ir.Stmt | None:
-        """The loop with the elements in cells that it only adds to; None if there are none."""
-        around = [p for loops in found.values() for p in loops]
+    def held(self, loop: ir.Loop, found: Mapping[ir.Access, tuple[ir.Loop | ir.If, ...]]) -> ir.Stmt | None:
+        """The loop with the elements in cells that it only accumulates in; None if there are none."""
+        around = [s for enclosing in found.values() for s in enclosing]
         runs = runs_all(loop, around) if found else None
         if runs is None:
             return None
         kept, new = self.in_cells(loop, found)
         before = [ir.Assign(cell, self.first(element), loc=loop.loc) for element, cell in kept.items()]
         after = [self.last(element, cell, loop.loc) for element, cell in kept.items()]
-        # Where `loop` has iterations and one inside has none, the rest of it runs all the same.
+        # Where `loop` has iterations and one inside has none, or a condition fails, the rest of it runs all the same.
         return ir.If(runs, (*before, new, *after), (self.again(loop),) if around else (), loc=loop.loc)
 
     def again(self, loop: ir.Loop) -> ir.Stmt:
@@ -125,16 +130,22 @@ class SumHolder:
 
     def last(self, element: ir.Access, cell: ir.Access, loc: Span) -> ir.Stmt:
         """The statement that brings a cell back."""
-        if element.array in self.lists:
+        if element.array in self.lists:  # which are for sums alone
             return ir.Accumulate("add", element, ir.Load(cell), loc=loc)
         return ir.Assign(element, ir.Load(cell), loc=loc)
 
 
 def sums_in(
-    loop: ir.Loop, ls: ir.LoopSet, *, with_choices: bool = False
-) -> Iterator[tuple[ir.Access, tuple[ir.Loop, ...]]]:
-    """Elements that every iteration adds to, and that nothing else in the loop touches, with the loops around;
-    `with_choices`: those as well that only some iterations add to."""
+    loop: ir.Loop,
+    ls: ir.LoopSet,
+    ops: Sequence[str] = ("add",),
+    *,
+    with_choices: bool = False,
+    with_guards: bool = False,
+) -> Iterator[tuple[ir.Access, tuple[ir.Loop | ir.If, ...]]]:
+    """Elements that every iteration accumulates in, by one of `ops`, and that nothing else in the loop touches, with
+    the loops around; `with_choices`: those as well that only some iterations add to; `with_guards`: those as well
+    under conditions that are the same for all iterations, with these."""
     inside = list(statements(loop.body))
     if may_stop(loop.body):
         return
@@ -142,15 +153,29 @@ def sums_in(
     written = written_arrays(loop.body)
     for site in inside:
         match site.stmt:
-            case ir.Accumulate(op="add", target=target) if is_float_array(ls, target.array):
+            case ir.Accumulate(op=op, target=target) if op in ops and is_float_array(ls, target.array):
                 others = (a for s in inside for a in accesses(s.stmt) if a.array == target.array)
-                is_alone = all(a == target for a in others) and not is_used(target, inside)
+                is_alone = all(a == target for a in others) and not is_used(target, op, inside)
                 parts = (e for s in target.subscripts for e in subexprs(s))
                 is_fixed = not any(is_changing(e, changing, written) for e in parts)
-                if is_alone and is_fixed and (with_choices or not site.is_conditional):
+                guards = [s for s in site.enclosing if isinstance(s, ir.If)]
+                if is_alone and is_fixed and (with_choices or not guards):
                     yield target, site.loops
+                elif is_alone and is_fixed and with_guards and all(is_guard(g, changing, written) for g in guards):
+                    yield target, tuple(s for s in site.enclosing if isinstance(s, ir.Loop | ir.If))
             case _:
                 pass
+
+
+def is_guard(stmt: ir.If, changing: frozenset[str], written: frozenset[str]) -> bool:
+    """Whether the condition is the same for all iterations, and may be asked before them: it fails nowhere."""
+    parts = list(subexprs(stmt.cond))
+    is_safe = all(is_total(e) if isinstance(e, ir.Apply) else not reads_element(e) for e in parts)
+    return is_safe and not stmt.orelse and not any(is_changing(e, changing, written) for e in parts)
+
+
+def reads_element(expr: ir.Expr) -> bool:
+    return isinstance(expr, ir.Load) and bool(expr.access.subscripts)
 
 
 def is_float_array(ls: ir.LoopSet, name: str) -> bool:
@@ -158,13 +183,13 @@ def is_float_array(ls: ir.LoopSet, name: str) -> bool:
     return kind is not None and kind.rank > 0 and kind.dtype in ("float64", "float32")
 
 
-def is_used(target: ir.Access, inside: Iterable[Site]) -> bool:
-    """Whether the element is read, or given a value, beside being added to."""
+def is_used(target: ir.Access, op: str, inside: Iterable[Site]) -> bool:
+    """Whether the element is read, given a value, or accumulated in by another operation than `op`."""
     for site in inside:
         match site.stmt:
             case ir.Assign(target=other) if other == target:
                 return True
-            case ir.Accumulate(op="max" | "min", target=other) if other == target:
+            case ir.Accumulate(op=another, target=other) if other == target and another != op:
                 return True
             case _:
                 pass
@@ -183,10 +208,12 @@ def is_changing(expr: ir.Expr, names: frozenset[str], written: frozenset[str]) -
             return False
 
 
-def runs_all(loop: ir.Loop, around: Sequence[ir.Loop]) -> ir.Expr | None:
-    """Whether the loop, and each of those `around` what it adds to, has an iteration; None if that changes inside."""
+def runs_all(loop: ir.Loop, around: Sequence[ir.Loop | ir.If]) -> ir.Expr | None:
+    """Whether the loop, and each of those `around` what it adds to, has an iteration, and conditions there hold; None
+    if that changes inside."""
     conditions: list[ir.Expr] = []
-    inner = list({p.index: p for p in (loop, *around)}.values())
+    guards = dict.fromkeys(s.cond for s in around if isinstance(s, ir.If))
+    inner = list({p.index: p for p in (loop, *around) if isinstance(p, ir.Loop)}.values())
     indices = {p.index for p in inner}
     lets = {s.stmt.name for s in statements(loop.body) if isinstance(s.stmt, ir.Let)}
     written = written_arrays(loop.body)
@@ -197,4 +224,4 @@ def runs_all(loop: ir.Loop, around: Sequence[ir.Loop]) -> ir.Expr | None:
         if any(is_changing(e, frozenset(indices | lets), written) for e in bounds):
             return None
         conditions.append(compare(Op.LT if part.step.value > 0 else Op.GT, part.lower, part.upper))
-    return all_of(conditions)
+    return all_of([*conditions, *guards])

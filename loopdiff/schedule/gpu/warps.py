@@ -41,7 +41,7 @@ from loopdiff.mapping.grids import Axis, Grid
 from loopdiff.mapping.launches import HostIf, Launch, LaunchPlan, Step, WarpLoop, map_launches
 from loopdiff.model import tuning
 from loopdiff.schedule.gpu.grid_mapper import GridMapper, is_short
-from loopdiff.schedule.gpu.host_values import is_extent, is_on_host, names_made
+from loopdiff.schedule.gpu.host_values import is_on_host, names_made
 from loopdiff.schedule.gpu.launch_planner import wishes_for
 from loopdiff.settings.requests import NOTHING, Requests
 
@@ -88,7 +88,7 @@ def warped(plan: LaunchPlan, launch: Launch, requests: Requests, may_reassociate
     axes = (a.loop.index for a in grid.axes)
     unknown = plan.on_device.union(launch.cells, names_made(launch.body), axes)
     lengths = [length_of(w.loop, grid.axes, unknown) for w in found]
-    least = least_iterations(grid)
+    least = least_iterations(grid, unknown)
     conditions = [compare(Op.GE, n, least) for n in dict.fromkeys(lengths) if n is not None]
     is_refused = any(requests.wish(w.loop.index, w.loop.loc.line) == "sequential" for w in found)
     if not found or None in lengths or is_refused:
@@ -101,10 +101,11 @@ def warped(plan: LaunchPlan, launch: Launch, requests: Requests, may_reassociate
     return HostIf(stmt, (replace(launch, warp_loops=found),), (launch,), reason)
 
 
-def least_iterations(grid: Grid) -> ir.Expr:
-    """How many iterations are worth the lanes of a warp: more, where there are enough threads without."""
+def least_iterations(grid: Grid, unknown: Names) -> ir.Expr:
+    """How many iterations are worth the lanes of a warp: more, where there are enough threads without, if the host
+    knows how many there are."""
     counts = [natural(trip_count(a.span)) for a in grid.axes]
-    if not all(map(is_extent, counts)):
+    if not all(is_on_host(c, unknown) for c in counts):
         return integer(tuning.WARP_ITERATIONS)
     are_enough = compare(Op.GE, reduce(mul, counts), integer(tuning.ENOUGH_THREADS))
     return ir.Select(are_enough, integer(tuning.LONG_ROWS), integer(tuning.WARP_ITERATIONS))
