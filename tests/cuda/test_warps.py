@@ -26,9 +26,9 @@ from tests.gradients.test_battery import assert_close
 from tests.lengths import each_in_turns
 
 SPREAD = (
-    "rde_matmul_log1p", "conv2d_bias", "softmax", "attention", "gmm", "kmeans_cost", "syrk", "spmv_csr", "hash_grid", "nbody",
-    "diagonal_access", "over_len", "triangular_bounds", "grouped_products", "local_arrays_like", "return_array",
-    "rank_four", "any_strides", "normalized_rows", "reductions", "products", "contractions",
+    "rde_matmul_log1p", "conv2d_bias", "softmax", "attention", "gmm", "kmeans_cost", "syrk", "spmv_csr", "hash_grid",
+    "nbody", "diagonal_access", "over_len", "triangular_bounds", "grouped_products", "local_arrays_like",
+    "return_array", "rank_four", "any_strides", "normalized_rows", "reductions", "products", "contractions",
 )  # fmt: skip
 
 

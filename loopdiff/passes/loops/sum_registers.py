@@ -8,8 +8,9 @@ stays in a register.
                                                     C[m, n] = total
 
 What starts at zero right before the loop is not read. The additions are the same, in the same order. A compiler does
-that itself where it can prove that no two arrays overlap, which for arguments of a kernel it cannot. Conditions that
-stand between the loop and what it accumulates, and are the same for all its iterations, join `0 < K`.
+that itself where it can prove that no two arrays overlap, which for arguments of a kernel it cannot. A condition that
+stands between the loop and what it accumulates, and is the same for all its iterations, is asked before the loop (loop
+unswitching: Allen and Kennedy, "Optimizing compilers for modern architectures", section 13.2).
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from loopdiff.ir.types import F64, ArrayType
 from loopdiff.ir.walk import (
     Site,
     accesses,
+    children,
     lets_in,
     loops_in,
     map_accesses,
@@ -73,9 +75,11 @@ class SumHolder:
         for stmt in body:
             match stmt:
                 case ir.Loop():
-                    found = dict(sums_in(stmt, self.ls, OPS, with_guards=True))
+                    found, guard = dict(sums_in(stmt, self.ls, OPS)), guard_of(stmt, self.ls)
                     started = self.started(stmt, found, out)
-                    if started is not None:
+                    if guard is not None:
+                        out.append(self.unswitched(stmt, guard))
+                    elif started is not None:
                         out[len(out) - len(found) :] = started
                     else:
                         out.append(self.held(stmt, found) or map_blocks(self.block, stmt))
@@ -84,7 +88,7 @@ class SumHolder:
         return tuple(out)
 
     def started(
-        self, loop: ir.Loop, found: Mapping[ir.Access, tuple[ir.Loop | ir.If, ...]], before: Sequence[ir.Stmt]
+        self, loop: ir.Loop, found: Mapping[ir.Access, tuple[ir.Loop, ...]], before: Sequence[ir.Stmt]
     ) -> tuple[ir.Stmt, ...] | None:  # fmt: skip
         """The loop with all that it adds to in cells, if the statements right before it say where that starts."""
         last = before[len(before) - len(found) :]
@@ -95,17 +99,22 @@ class SumHolder:
         begin = (ir.Assign(kept[element], value, loc=loop.loc) for element, value in starts.items())
         return (*begin, new, *(ir.Assign(element, ir.Load(cell), loc=loop.loc) for element, cell in kept.items()))
 
-    def held(self, loop: ir.Loop, found: Mapping[ir.Access, tuple[ir.Loop | ir.If, ...]]) -> ir.Stmt | None:
+    def held(self, loop: ir.Loop, found: Mapping[ir.Access, tuple[ir.Loop, ...]]) -> ir.Stmt | None:
         """The loop with the elements in cells that it only accumulates in; None if there are none."""
-        around = [s for enclosing in found.values() for s in enclosing]
+        around = [p for loops in found.values() for p in loops]
         runs = runs_all(loop, around) if found else None
         if runs is None:
             return None
         kept, new = self.in_cells(loop, found)
         before = [ir.Assign(cell, self.first(element), loc=loop.loc) for element, cell in kept.items()]
         after = [self.last(element, cell, loop.loc) for element, cell in kept.items()]
-        # Where `loop` has iterations and one inside has none, or a condition fails, the rest of it runs all the same.
+        # Where `loop` has iterations and one inside has none, the rest of it runs all the same.
         return ir.If(runs, (*before, new, *after), (self.again(loop),) if around else (), loc=loop.loc)
+
+    def unswitched(self, loop: ir.Loop, guard: ir.Expr) -> ir.Stmt:
+        """The loop where `guard` holds, and where it does not."""
+        other = self.block(decided((self.again(loop),), guard, holds=False))
+        return ir.If(guard, self.block(decided((loop,), guard, holds=True)), other, loc=loop.loc)
 
     def again(self, loop: ir.Loop) -> ir.Stmt:
         """`loop` a second time: indices tell loops apart."""
@@ -141,16 +150,48 @@ def sums_in(
     ops: Sequence[str] = ("add",),
     *,
     with_choices: bool = False,
-    with_guards: bool = False,
-) -> Iterator[tuple[ir.Access, tuple[ir.Loop | ir.If, ...]]]:
+) -> Iterator[tuple[ir.Access, tuple[ir.Loop, ...]]]:
     """Elements that every iteration accumulates in, by one of `ops`, and that nothing else in the loop touches, with
-    the loops around; `with_choices`: those as well that only some iterations add to; `with_guards`: those as well
-    under conditions that are the same for all iterations, with these."""
+    the loops around; `with_choices`: those as well that only some iterations add to."""
+    for target, site in accumulated_in(loop, ls, ops):
+        if with_choices or not site.is_conditional:
+            yield target, site.loops
+
+
+def guard_of(loop: ir.Loop, ls: ir.LoopSet) -> ir.Expr | None:
+    """The condition under which all iterations accumulate in an element, or none of them; None if there is none, or
+    more than one: each would double the loop."""
+    changing, written = changing_in(loop), written_arrays(loop.body)
+    found = [g for _, site in accumulated_in(loop, ls, OPS) for g in site.enclosing if isinstance(g, ir.If)]
+    conditions = dict.fromkeys(g.cond for g in found)
+    return next(iter(conditions)) if len(conditions) == 1 and is_guard(found[0], changing, written) else None
+
+
+def decided(body: tuple[ir.Stmt, ...], guard: ir.Expr, *, holds: bool) -> tuple[ir.Stmt, ...]:
+    """`body` where the condition holds, or does not: without loops in which nothing is left to do."""
+    out: list[ir.Stmt] = []
+    for stmt in body:
+        match stmt:
+            case ir.If(cond=cond, then=then, orelse=orelse) if cond == guard:
+                out += decided(then if holds else orelse, guard, holds=holds)
+            case ir.Loop() | ir.If():
+                inner = map_blocks(lambda b: decided(b, guard, holds=holds), stmt)
+                out += [inner] if children(inner) else []
+            case _:
+                out.append(stmt)
+    return tuple(out)
+
+
+def changing_in(loop: ir.Loop) -> frozenset[str]:
+    return lets_in(loop.body).union(p.index for p in loops_in((loop,)))
+
+
+def accumulated_in(loop: ir.Loop, ls: ir.LoopSet, ops: Sequence[str]) -> Iterator[tuple[ir.Access, Site]]:
+    """Elements in which iterations accumulate, and that nothing else in the loop touches, and where they do."""
     inside = list(statements(loop.body))
     if may_stop(loop.body):
         return
-    changing = lets_in(loop.body).union(p.index for p in loops_in((loop,)))
-    written = written_arrays(loop.body)
+    changing, written = changing_in(loop), written_arrays(loop.body)
     for site in inside:
         match site.stmt:
             case ir.Accumulate(op=op, target=target) if op in ops and is_float_array(ls, target.array):
@@ -158,11 +199,8 @@ def sums_in(
                 is_alone = all(a == target for a in others) and not is_used(target, op, inside)
                 parts = (e for s in target.subscripts for e in subexprs(s))
                 is_fixed = not any(is_changing(e, changing, written) for e in parts)
-                guards = [s for s in site.enclosing if isinstance(s, ir.If)]
-                if is_alone and is_fixed and (with_choices or not guards):
-                    yield target, site.loops
-                elif is_alone and is_fixed and with_guards and all(is_guard(g, changing, written) for g in guards):
-                    yield target, tuple(s for s in site.enclosing if isinstance(s, ir.Loop | ir.If))
+                if is_alone and is_fixed:
+                    yield target, site
             case _:
                 pass
 
@@ -171,7 +209,7 @@ def is_guard(stmt: ir.If, changing: frozenset[str], written: frozenset[str]) -> 
     """Whether the condition is the same for all iterations, and may be asked before them: it fails nowhere."""
     parts = list(subexprs(stmt.cond))
     is_safe = all(is_total(e) if isinstance(e, ir.Apply) else not reads_element(e) for e in parts)
-    return is_safe and not stmt.orelse and not any(is_changing(e, changing, written) for e in parts)
+    return is_safe and not any(is_changing(e, changing, written) for e in parts)
 
 
 def reads_element(expr: ir.Expr) -> bool:
@@ -208,12 +246,10 @@ def is_changing(expr: ir.Expr, names: frozenset[str], written: frozenset[str]) -
             return False
 
 
-def runs_all(loop: ir.Loop, around: Sequence[ir.Loop | ir.If]) -> ir.Expr | None:
-    """Whether the loop, and each of those `around` what it adds to, has an iteration, and conditions there hold; None
-    if that changes inside."""
+def runs_all(loop: ir.Loop, around: Sequence[ir.Loop]) -> ir.Expr | None:
+    """Whether the loop, and each of those `around` what it adds to, has an iteration; None if that changes inside."""
     conditions: list[ir.Expr] = []
-    guards = dict.fromkeys(s.cond for s in around if isinstance(s, ir.If))
-    inner = list({p.index: p for p in (loop, *around) if isinstance(p, ir.Loop)}.values())
+    inner = list({p.index: p for p in (loop, *around)}.values())
     indices = {p.index for p in inner}
     lets = {s.stmt.name for s in statements(loop.body) if isinstance(s.stmt, ir.Let)}
     written = written_arrays(loop.body)
@@ -224,4 +260,4 @@ def runs_all(loop: ir.Loop, around: Sequence[ir.Loop | ir.If]) -> ir.Expr | None
         if any(is_changing(e, frozenset(indices | lets), written) for e in bounds):
             return None
         conditions.append(compare(Op.LT if part.step.value > 0 else Op.GT, part.lower, part.upper))
-    return all_of([*conditions, *guards])
+    return all_of(conditions)
