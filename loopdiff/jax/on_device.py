@@ -6,7 +6,7 @@ host decides by them how much it launches, and static ones are part of the handl
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from loopdiff.ir.names import NameSupply
@@ -47,14 +47,15 @@ def device_handler(unit: Unit, options: Options, handler: Handler, statics: Mapp
     return replace(
         handler, function=function.dispatcher, arguments=tuple(arguments), returns=(), is_on_device=True,
         complaint=f"{handler.complaint[:1900]}; or LD605: a kernel could not be launched",
-        asks_stream=ASKS_STREAM, traits=COMMAND_BUFFER_COMPATIBLE if may_be_captured(function.source) else 0,
+        asks_stream=ASKS_STREAM, traits=COMMAND_BUFFER_COMPATIBLE if may_be_captured(function.source, arguments) else 0,
     )  # fmt: skip
 
 
-def may_be_captured(source: str) -> bool:
-    """Whether XLA may put what a function launches into a graph of its own: nobody waits, nor asks for memory, of which
-    there may be none in a graph that is part of another one."""
-    return not any(f"{name}(" in source for name in ("peek", "device_empty"))
+def may_be_captured(source: str, arguments: Sequence[HandlerArgument]) -> bool:
+    """Whether XLA may put what a function launches into a graph of its own: nobody waits, for numbers among its
+    arguments neither, nor asks for memory, of which there may be none in a graph that is part of another one."""
+    waits = any(a.operand is not None and a.port.kind == "scalar" for a in arguments)
+    return not waits and not any(f"{name}(" in source for name in ("peek", "device_empty"))
 
 
 def placed(argument: HandlerArgument, boxed: Mapping[str, str], statics: Mapping[str, int]) -> HandlerArgument:

@@ -217,3 +217,34 @@ def test_kernels_run_on_the_stream_that_xla_says(error: int) -> None:
         else:
             assert stub.streams == {0xABCD}
             np.testing.assert_array_equal(y, 2.0 * x)
+
+
+def test_what_waits_is_never_captured(stub: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """XLA makes graphs of what only launches; numbers that the device has are waited for, which a graph cannot."""
+    from loopdiff.jax import on_device
+    from loopdiff.jax.abi import COMMAND_BUFFER_COMPATIBLE
+
+    found: list[int] = []
+    before = on_device.device_handler
+
+    def noted(*args: Any) -> Any:
+        handler = before(*args)
+        found.append(handler.traits)
+        return handler
+
+    def waited(x: Any, k: Any) -> Any:
+        return wrapped(shifted)(x, k).sum()
+
+    monkeypatch.setattr(on_device, "device_handler", noted)
+    jax.jit(jax.grad(waited))(np.ones(8), 3.0)
+    is_waiting, found[:] = list(found), []
+    jax.jit(jax.grad(waited))(np.ones(8), np.full((), 3.0))
+    assert is_waiting and not any(is_waiting)
+    assert COMMAND_BUFFER_COMPATIBLE in found
+
+
+def shifted(x, k):
+    y = np.zeros(x.shape[0])
+    for i in range(x.shape[0]):
+        y[i] = k * x[i] * x[i]
+    return y
