@@ -41,7 +41,7 @@ from loopdiff.pipeline.passes import (
 from loopdiff.pipeline.stages import Stages
 from loopdiff.source.functions import source_of
 from loopdiff.specialize.interface import in_parts, interface_of
-from tests.corpus import BY_NAME, ENTRIES, Entry
+from tests.corpus import BY_NAME, ENTRIES, SUITE, Entry
 from tests.gradients import harness
 from tests.gradients.interpreted import in_real_parts, lowered, sweeps_of
 from tests.gradients.test_battery import assert_close
@@ -99,10 +99,11 @@ def check(ls: ir.LoopSet, entry: Entry, target: str) -> None:
 
 
 def targets() -> list[Any]:
-    """Each entry for the CPU, and by turns for one of the others."""
+    """Entries by turns for the CPU or one of the others, those of the suite for the CPU as well."""
     others = tuple(target for target in TARGETS if target != "cpu")
-    found = [*((entry, "cpu") for entry in ENTRIES), *each_in_turns(ENTRIES, others)]
-    return [pytest.param(entry, target, id=f"{entry.name}-{target}") for entry, target in found]
+    ways = ("cpu", *others)
+    found = dict.fromkeys([*((e.name, "cpu") for e in SUITE), *each_in_turns([e.name for e in ENTRIES], ways)])
+    return [pytest.param(BY_NAME[name], target, id=f"{name}-{target}") for name, target in found]
 
 
 @pytest.mark.parametrize(("entry", "target"), targets())
