@@ -296,8 +296,9 @@ ACCEPTED: tuple[Construct, ...] = (
         "a, b = map(abs, (s, x[0]))\nfor v in map(math.sin, x):\n    a += v\n"
         "y[0] = sum(map(lambda u, v: u * v, x, y)) + max(filter(lambda v: v < 9.0, x)) + x.mean().item() * a * b",
         "0.1",
-        "`map` and `filter` where all items are taken at once: in sum, max, min, any, all, `list(...)`, as what a loop "
-        "goes over, and unpacked from a display. They are the comprehensions that they are short for.",
+        "`map` and `filter` where all items are taken at once: in sum, max, min, any, all, `list(...)`, `[*...]`, as "
+        "what a loop goes over (`map` in `enumerate` and `zip` as well), and unpacked from a display. They are the "
+        "comprehensions that they are short for.",
     ),
     Construct("np.array of a comprehension", "y[:] = np.array([v * s for v in x])", "0.1", "Of numbers, without `if`."),
     Construct("np.ix_, and ends in lists", "x[np.array([0, -1])] = A[np.ix_(idx[:2], idx[1:3])][0]", "0.1"),

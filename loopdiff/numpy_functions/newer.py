@@ -43,14 +43,22 @@ def multi_dot(arrays):
     return out
 
 
-def cumulative_sum(x, axis=None):
+def cumulative_sum(x, axis=None, include_initial=False):
     assert axis is not None or x.ndim == 1, "np.cumulative_sum of several axes takes `axis`"
-    return cumsum(x, axis)
+    out = cumsum(x, axis)
+    if not include_initial:
+        return out
+    assert x.ndim == 1, "np.cumulative_sum of several axes takes no `include_initial` here"
+    return np.concatenate((np.zeros(1, out.dtype), out))
 
 
-def cumulative_prod(x, axis=None):
+def cumulative_prod(x, axis=None, include_initial=False):
     assert axis is not None or x.ndim == 1, "np.cumulative_prod of several axes takes `axis`"
-    return cumprod(x, axis)
+    out = cumprod(x, axis)
+    if not include_initial:
+        return out
+    assert x.ndim == 1, "np.cumulative_prod of several axes takes no `include_initial` here"
+    return np.concatenate((np.ones(1, out.dtype), out))
 
 
 def matrix_transpose(x):
@@ -93,14 +101,14 @@ def logspace(start, stop, num=50, endpoint=True, base=10.0):
     return base ** (np.linspace(start, stop, num) if endpoint else np.linspace(start, stop, num, endpoint=False))
 
 
-def geomspace(start, stop, num=50):
-    """Numbers each of which is the one before it times the same; both ends are what was given."""
+def geomspace(start, stop, num=50, endpoint=True):
+    """Numbers each of which is the one before it times the same; ends that are among them are what was given."""
     assert start * stop > 0.0, "np.geomspace takes two numbers of one sign, which are not zero"
     first = np.log10(abs(start))
-    out = np.where(start > 0.0, 1.0, -1.0) * 10.0 ** np.linspace(first, np.log10(abs(stop)), num)
+    out = np.where(start > 0.0, 1.0, -1.0) * logspace(first, np.log10(abs(stop)), num, endpoint)
     if num > 0:
         out[0] = start
-    if num > 1:
+    if endpoint and num > 1:
         out[num - 1] = stop
     return out
 

@@ -3,6 +3,9 @@
     sum(map(f, x))                      sum(f(item) for item in x)
     list(filter(f, x))           ->     [item for item in x if f(item)]
     for v in map(f, x): ...             for item in x: v = f(item); ...
+    for v in filter(f, x): ...          for item in x: if f(item): v = item; ...
+    for k, v in enumerate(map(f, x)):   for place, item in enumerate(x): k, v = place, f(item); ...
+    np.array([*map(f, x)])              np.array([f(item) for item in x])
     a, b = map(f, (s, t))               item, item_1 = (s, t); a, b = f(item), f(item_1)
 
 Elsewhere they stay what they are, iterators, which compute items when they are asked for and give each once.
@@ -29,7 +32,7 @@ def with_comprehensions(
 
     `outer` are the values of names around it, `bound` the names that it gives a value.
     """
-    names, known = words_in(function), ("map", "filter", "list", "zip")
+    names, known = words_in(function), ("map", "filter", "list", "zip", "enumerate")
     own = {n for n in known if n not in bound and outer.get(n) is getattr(builtins, n)}
     if names.isdisjoint(own & {"map", "filter"}):
         return function
@@ -71,21 +74,75 @@ class Written(ast.NodeTransformer):
                 self.generic_visit(node)
                 return node
 
+    def visit_List(self, node: ast.List) -> ast.expr:
+        match node.elts:
+            case [ast.Starred(value=over)] if (inner := self.written(over)) is not None:
+                return self.at(node, listed(inner))
+            case _:
+                self.generic_visit(node)
+                return node
+
     def visit_For(self, node: ast.For) -> ast.For:
-        found = self.written(node.iter, has_scope=False)
-        if found is not None and not found.generators[0].ifs:
-            (generator,) = found.generators
-            first = self.at(node.iter, ast.Assign([node.target], found.elt))
-            node.target, node.iter = generator.target, generator.iter
-            node.body = [first, *node.body]
+        while (inner := self.inside(node)) is not None:
+            node.target, node.iter, node.body = inner
         self.generic_visit(node)
         return node
 
-    def is_call(self, node: ast.expr, name: str) -> bool:
-        """Whether `node` is a call by position of Python's own function `name`."""
+    def inside(self, node: ast.For) -> tuple[ast.expr, ast.expr, list[ast.stmt]] | None:
+        """The target, what is gone through and the body of the loop without the outermost `filter`, or without the
+        calls of `map` whose items it takes; None where there are none."""
+        if (test := self.test_of(node.iter)) is not None:
+            over, item, is_kept = test
+            kept = ast.If(is_kept, [ast.Assign([node.target], item), *node.body], [])
+            return ast.Name(item.id, ast.Store()), over, [self.at(node.iter, kept)]
+        if not self.has_calls(node.iter):
+            return None
+        item, target, over = self.each(node.iter)
+        first = ast.Assign([node.target], item)
+        return self.at(node.iter, target), self.at(node.iter, over), [self.at(node.iter, first), *node.body]
+
+    def test_of(self, node: ast.expr) -> tuple[ast.expr, ast.Name, ast.expr] | None:
+        """What a call of `filter` goes over, an item of that, and whether it is kept; None for others."""
         match node:
-            case ast.Call(func=ast.Name(id=found), keywords=[]):
-                return found == name and name in self.own
+            case ast.Call(args=[function, over]) if self.is_call(node, "filter") and (
+                is_fixed(function) or is_nothing(function)
+            ):
+                item = ast.Name(free_name("item", self.taken), ast.Load())
+                return over, item, item if is_nothing(function) else called(function, [item])
+            case _:
+                return None
+
+    def has_calls(self, node: ast.expr) -> bool:
+        """Whether items of what a loop goes over are given by `map`, one for each of what that goes over."""
+        if not isinstance(node, ast.Call) or has_star(node.args) or not node.args:
+            return False
+        if self.is_call(node, "map"):
+            return len(node.args) > 1 and is_fixed(node.args[0]) and (len(node.args) == 2 or "zip" in self.own)
+        is_around = self.is_call(node, "zip") or self.is_call(node, "enumerate", allowed=("start",))
+        return is_around and any(map(self.has_calls, node.args))
+
+    def each(self, node: ast.expr) -> tuple[ast.expr, ast.expr, ast.expr]:
+        """An item of `node`, the target that holds what it is computed from, and what that goes over."""
+        if not self.has_calls(node) or not isinstance(node, ast.Call):
+            name = free_name("item", self.taken)
+            return ast.Name(name, ast.Load()), ast.Name(name, ast.Store()), node
+        if self.is_call(node, "enumerate", allowed=("start",)):
+            place, (item, target, over) = free_name("place", self.taken), self.each(node.args[0])
+            pair = ast.Tuple([ast.Name(place, ast.Load()), item], ast.Load())
+            targets = ast.Tuple([ast.Name(place, ast.Store()), target], ast.Store())
+            return pair, targets, ast.Call(node.func, [over, *node.args[1:]], node.keywords)
+        is_zip = self.is_call(node, "zip")
+        items, targets, overs = zip(*map(self.each, node.args if is_zip else node.args[1:]), strict=True)
+        item = ast.Tuple([*items], ast.Load()) if is_zip else called(node.args[0], items)
+        if len(overs) == 1 and not is_zip:
+            return item, targets[0], overs[0]
+        return item, ast.Tuple([*targets], ast.Store()), called(ast.Name("zip", ast.Load()), overs)
+
+    def is_call(self, node: ast.expr, name: str, allowed: Sequence[str] = ()) -> bool:
+        """Whether `node` is a call of Python's own function `name`, by position but for names that are `allowed`."""
+        match node:
+            case ast.Call(func=ast.Name(id=found), keywords=keywords):
+                return found == name and name in self.own and all(k.arg in allowed for k in keywords)
             case _:
                 return False
 
@@ -98,6 +155,9 @@ class Written(ast.NodeTransformer):
             case [function, *over] if self.is_call(node, "map") and over and is_fixed(function):
                 if len(over) > 1 and "zip" not in self.own:
                     return None
+                inner = self.written(over[0]) if len(over) == 1 else None
+                if inner is not None and inner.generators[0].ifs:
+                    return ast.GeneratorExp(self.visit(called(function, [inner.elt])), inner.generators)
                 values, targets, iterables = zip(*(self.items_over(o, has_scope) for o in over), strict=True)
                 names = [v.id for v in values if isinstance(v, ast.Name)]
                 element = called(function, values)
@@ -108,9 +168,19 @@ class Written(ast.NodeTransformer):
                 target = targets[0] if len(over) == 1 else ast.Tuple([*targets], ast.Store())
                 return generator(self.visit(element), target, whole)
             case [function, over] if self.is_call(node, "filter") and (is_fixed(function) or is_nothing(function)):
-                name = free_name("item", self.taken)
+                inner = self.written(over)
+                match inner:
+                    case None:
+                        name = free_name("item", self.taken)
+                    case ast.GeneratorExp(elt=ast.Name(id=name)):
+                        pass
+                    case _:  # an item would be computed twice: for the test, and to be given
+                        return None
                 item = ast.Name(name, ast.Load())
                 test = item if is_nothing(function) else self.visit(called(function, [item]))
+                if inner is not None:
+                    inner.generators[0].ifs.append(test)
+                    return inner
                 return generator(item, ast.Name(name, ast.Store()), self.visit(over), test)
             case _:
                 return None

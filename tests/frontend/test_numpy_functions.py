@@ -152,6 +152,8 @@ CASES: list[tuple[str, tuple[Any, ...]]] = [
     ("np.linalg.cross(a, b)", (SHORT, VECTOR[:3])), ("np.linalg.outer(a, b)", (SHORT, VECTOR)),
     ("np.logspace(0.0, a[0], 5)", V), ("np.logspace(a[0], 1, 3, endpoint=False, base=2.0)", V),
     ("np.geomspace(a[0], 8.0, 4)", V), ("np.geomspace(-a[0], -3.0, num=3)", V), ("np.polyder(a)", V),
+    ("np.geomspace(a[0], 8.0, 4, endpoint=False)", V), ("np.cumulative_sum(a, include_initial=True)", V),
+    ("np.cumulative_prod(a, include_initial=True)", V),
     ("np.polyint(a)", V), ("np.array_equal(a, a) * a", V), ("np.array_equal(a, b) * a", (VECTOR, SHORT)),
 ]  # fmt: skip
 # Integers and single precision give single precision here (see the conventions), where NumPy makes it double.
@@ -161,7 +163,7 @@ OTHER_TYPES = {
     "np.argsort(a, axis=0, kind='stable') * a", "np.histogram(a, b)[0] * a[1:]", "np.searchsorted(b, a, 'right') * a",
     "np.bincount(np.arange(6) % 4, minlength=6) * a", "np.histogram(a, 3, (0, 9))[0] * a[:3]",
     "np.nan_to_num(a, nan=1.0, posinf=2.0)", "np.mgrid[0:3, 0:6][1] * a", "np.geomspace(a[0], 8.0, 4)",
-    "np.geomspace(-a[0], -3.0, num=3)", "np.polyder(a)",
+    "np.geomspace(-a[0], -3.0, num=3)", "np.geomspace(a[0], 8.0, 4, endpoint=False)", "np.polyder(a)",
 }  # fmt: skip
 IDS = [f"{e} {np.shape(a[0])}" for e, a in CASES]
 

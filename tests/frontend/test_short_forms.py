@@ -31,6 +31,13 @@ def several(x):
     return sum(map(lambda u, v: u * v, x, x[::-1])) + sum(map(max, x, x[::-1])) + sum(map(cube, map(cube, x)))
 
 
+def late(x):
+    c = 1.0
+    for k, v in enumerate(map(lambda v: v * c, [x[0], x[1], x[2]])):
+        c += v * k
+    return c
+
+
 def in_a_loop(x):
     s = 2.0
     for v in map(math.sin, map(lambda s: s * s, x)):
@@ -38,6 +45,40 @@ def in_a_loop(x):
     for u, v in map(lambda a: (a, a * a), x):
         s += u * v
     return s + v
+
+
+def kept_in_a_loop(x):
+    s = v = 0.0
+    for v in filter(lambda u: u > 1.0, x):
+        if v > 9.0:
+            continue
+        s += v * v
+    for u in filter(None, map(lambda w: w - 0.5, filter(lambda u: u < 2.0, x))):
+        s += cube(u)
+    else:
+        s += x[0]
+    return s + v
+
+
+def numbered(x):
+    s = 0.0
+    for k, v in enumerate(map(cube, x)):
+        s += k * v
+    for k, (u, v) in enumerate(zip(map(abs, x), x[::-1]), start=1):  # noqa: B905
+        s += k * u * v
+    for k, v in enumerate(map(max, x, x[::-1]), 2):
+        s += v / k
+    return s
+
+
+def kept_and_mapped(x):
+    s = sum(map(cube, filter(lambda u: u > 1.0, x)))
+    return s + sum(filter(lambda u: u < 2.0, filter(lambda u: u > 1.0, x)))
+
+
+def starred(x):
+    y = np.array([*map(cube, x)])
+    return y.sum() * y[0] + sum([*map(abs, x)])
 
 
 def unpacked(x):
@@ -88,7 +129,10 @@ def factors(A):
     return (q.Q @ q.R)[0, 1] + s.sign * s.logabsdet + np.linalg.svd(A).S.sum() + np.linalg.slogdet(A)[1]
 
 
-OF_X = [mapped, several, in_a_loop, unpacked, listed, filtered, named_as_an_argument, own_name, closure, numbers]
+OF_X = [
+    mapped, several, in_a_loop, late, kept_in_a_loop, numbered, kept_and_mapped, starred, unpacked, listed, filtered,
+    named_as_an_argument, own_name, closure, numbers,
+]  # fmt: skip
 PROGRAMS = [(f, x) for f in OF_X] + [(f, A) for f in (rows, eigenvalues, factors)]
 
 
@@ -136,13 +180,6 @@ def with_a_start(x):
     return sum(map(lambda r: 2.0 * r, np.outer(x, x)), x)
 
 
-def late(x):
-    c = 1.0
-    for k, v in enumerate(map(lambda v: v * c, [x[0], x[1]])):
-        c += v * k
-    return c
-
-
 def of_one_axis_only(x):
     return np.linalg.vector_norm(np.outer(x, x), axis=(0, 1))
 
@@ -179,7 +216,7 @@ def view_of_a_dictionary(x):
     return sum(v)
 
 
-KEPT = [used_twice, with_a_start, late, of_one_axis_only, generator_used_twice, pairs_used_twice, generator_given_away,
+KEPT = [used_twice, with_a_start, of_one_axis_only, generator_used_twice, pairs_used_twice, generator_given_away,
         changed_on_the_way, view_of_a_dictionary]  # fmt: skip
 
 
