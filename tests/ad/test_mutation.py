@@ -26,6 +26,7 @@ from tests.corpus import BY_NAME, ENTRIES, Entry
 from tests.gradients import harness
 from tests.gradients.interpreted import lowered
 from tests.gradients.test_tape_plans import forward_and_reverse, tangents
+from tests.lengths import each_in_turns
 
 # Strong products occur in derived programs only: `tests/gradients/test_second_order.py` spoils their rule. So do strict
 # operations: `tests/ad/test_partials.py` has their values.
@@ -100,8 +101,7 @@ def spoilt(rule: Rule, position: int) -> Rule:
     return replace(rule, derive=derive)
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("op", RULES, ids=lambda op: op.name)
+@pytest.mark.parametrize(("op", "mode"), each_in_turns(RULES, (*MODES,)), ids=lambda p: getattr(p, "name", None))
 def test_a_row_that_is_gone_is_refused(op: Op, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(TABLE, op)
     assert any(is_refused(mode, entry) for entry in users(op))

@@ -366,7 +366,7 @@ IN_ROWS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("function", every(2, IN_ROWS))
+@pytest.mark.parametrize("function", every(3, IN_ROWS))
 def test_rows_of_updates(function: Any) -> None:
     """Whole rows are listed as one, others element by element."""
     from tests.cuda.stub import on_stub, stub_driver
@@ -432,7 +432,7 @@ def touched_before(index, v, levels, elements):
 
 
 @pytest.mark.usefixtures("small_pieces")
-@pytest.mark.parametrize("function", [from_zero, from_zero_downwards, from_the_second, touched_before])
+@pytest.mark.parametrize("function", every(2, (from_zero, from_zero_downwards, from_the_second, touched_before)))
 def test_zeros_of_pieces(function: Any) -> None:
     """What lists are added to starts at zero piece by piece, if they go through all of it and nothing was there."""
     from tests.cuda.stub import on_stub, stub_driver

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from tests.corpus import ENTRIES, SUITE, Arguments, Entry, as_float32
+from tests.corpus import BY_NAME, ENTRIES, SUITE, Entry, as_float32
 from tests.gradients import harness
 from tests.lengths import IS_LONG, each_in_turns
 
@@ -32,9 +31,14 @@ def assert_close(got: dict, expected: dict, rtol: float, scale: float = 1.0) -> 
         np.testing.assert_allclose(got[name], value, rtol=rtol, atol=rtol * size, err_msg=name)
 
 
-@pytest.mark.parametrize(("entry", "seed"), with_seeds(ENTRIES))
-@pytest.mark.parametrize("run", [harness.run_decorated, harness.run_forward_sweep], ids=["primal", "forward"])
-def test_values_equal_plain_python(run: Callable[[Entry, Arguments], harness.Values], entry: Entry, seed: int) -> None:
+RUNS = {"primal": harness.run_decorated, "forward": harness.run_forward_sweep}
+WAYS = [(kind, seed) for seed in (0, 1) for kind in RUNS]
+OF_SUITE = [(entry.name, (kind, 0)) for entry in SUITE for kind in RUNS]
+
+
+@pytest.mark.parametrize(("name", "way"), dict.fromkeys([*each_in_turns((*BY_NAME,), WAYS), *OF_SUITE]), ids=str)
+def test_values_equal_plain_python(name: str, way: tuple[str, int]) -> None:
+    entry, run, seed = BY_NAME[name], RUNS[way[0]], way[1]
     args, reference = entry.args(seed), entry.args(seed)
     expected = harness.run_python(entry, reference)
     found = run(entry, args)

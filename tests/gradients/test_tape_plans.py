@@ -82,7 +82,7 @@ def test_tape_plans_agree(number: int, entry: Entry) -> None:
     weight = harness.weights({k: np.asarray(v) for k, v in pushed.items()}, 0)
     has_float32 = harness.is_narrow(entry)
     first: harness.Values | None = None
-    for policy in ("auto", *in_turns(OTHERS, number)):
+    for policy in in_turns(("auto", *OTHERS), number):
         gradients = forward_and_reverse(entry, ls, sweeps_of(entry.name, policy), weight)
         scale = max(1.0, harness.magnitude(pushed, weight), harness.magnitude(gradients, along))
         gap = harness.inner(pushed, weight) - harness.inner(gradients, along)

@@ -7,6 +7,7 @@ from contextlib import nullcontext
 import pytest
 
 from tests.gradients.interpreted import interpreting
+from tests.lengths import in_turns
 
 from .bindings import programs
 from .check import Outcome, try_setting
@@ -34,10 +35,10 @@ def test_bound_arrays(number: int, program: Program) -> None:
         assert outcome.kind == "ok", f"{tape}: {outcome.message}\n{program.runnable()}"
 
 
-@pytest.mark.parametrize("program", found(), ids=lambda p: p.name)
-def test_found_programs(program: Program) -> None:
+@pytest.mark.parametrize(("number", "program"), list(enumerate(found())), ids=lambda p: getattr(p, "name", None))
+def test_found_programs(number: int, program: Program) -> None:
     wants = cases_of(program)
-    for tape in TAPES:
+    for tape in in_turns(TAPES, number):
         outcome = gradients(wants, tape)
         assert not outcome.failed, f"{tape}: {outcome.message}\n{program.runnable()}"
 

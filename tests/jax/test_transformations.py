@@ -207,7 +207,7 @@ CHECKS: dict[str, Check] = {
 }
 
 
-CASES = [*((n, "float64") for n in CHECKS), *((n, "float32") for n in every(6, (*CHECKS,)[2:]))]
+CASES = [*((n, "float64") for n in CHECKS), *((n, "float32") for n in every(12, (*CHECKS,)[2:]))]
 
 
 @pytest.mark.parametrize(("name", "dtype"), CASES)
