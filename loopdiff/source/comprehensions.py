@@ -17,10 +17,13 @@ import ast
 import builtins
 from collections.abc import Collection, Mapping, Sequence
 from copy import deepcopy
+from types import BuiltinFunctionType
 from typing import Any, TypeGuard
 
+import numpy as np
+
 from loopdiff.source.records import free_name
-from loopdiff.source.scopes import words_in
+from loopdiff.source.scopes import computes_defaults, words_in
 
 LAZY = ("sum", "min", "max", "any", "all", "math.prod")  # what takes the items one by one
 
@@ -36,16 +39,18 @@ def with_comprehensions(
     own = {n for n in known if n not in bound and outer.get(n) is getattr(builtins, n)}
     if names.isdisjoint(own & {"map", "filter"}):
         return function
-    found = Written(own, names).visit(deepcopy(function))
+    known_values = {n: outer.get(n, getattr(builtins, n, None)) for n in names.difference(bound)}
+    found = Written(own, names, known_values).visit(deepcopy(function))
     assert isinstance(found, ast.FunctionDef)
     return ast.fix_missing_locations(found)
 
 
 class Written(ast.NodeTransformer):
-    """Writes out calls of the functions `own` of Python, with names for items that are not `taken`."""
+    """Writes out calls of the functions `own` of Python, with names for items that are not `taken`; `outer` are the
+    values of names from outside."""
 
-    def __init__(self, own: set[str], taken: set[str]) -> None:
-        self.own, self.taken = own, taken
+    def __init__(self, own: set[str], taken: set[str], outer: Mapping[str, Any]) -> None:
+        self.own, self.taken, self.outer = own, taken, outer
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         inner = self.written(node.args[0]) if len(node.args) == 1 and not node.keywords else None
@@ -117,9 +122,31 @@ class Written(ast.NodeTransformer):
         if not isinstance(node, ast.Call) or has_star(node.args) or not node.args:
             return False
         if self.is_call(node, "map"):
-            return len(node.args) > 1 and is_fixed(node.args[0]) and (len(node.args) == 2 or "zip" in self.own)
+            is_plain = len(node.args) > 1 and is_fixed(node.args[0]) and (len(node.args) == 2 or "zip" in self.own)
+            return is_plain and self.are_in_order(node.args[1:])
         is_around = self.is_call(node, "zip") or self.is_call(node, "enumerate", allowed=("start",))
-        return is_around and any(map(self.has_calls, node.args))
+        return is_around and any(map(self.has_calls, node.args)) and self.are_in_order(node.args)
+
+    def are_in_order(self, overs: Sequence[ast.expr]) -> bool:
+        """Whether items may be read from all of `overs` before any is computed: none but the last computes one by a
+        function that could change what those behind it read."""
+        return all(map(self.is_quiet, overs[:-1]))
+
+    def is_quiet(self, over: ast.expr) -> bool:
+        """Whether all functions that `map` and `filter` call in `over` are Python's own, or NumPy's."""
+        calls = [n for n in ast.walk(over) if isinstance(n, ast.Call)]
+        given = [n.args[0] for n in calls if n.args and (self.is_call(n, "map") or self.is_call(n, "filter"))]
+        inside = [n.func for f in given for n in ast.walk(f) if isinstance(n, ast.Call)]
+        return all(map(self.is_known, [*inside, *(f for f in given if not isinstance(f, ast.Lambda | ast.Constant))]))
+
+    def is_known(self, function: ast.expr) -> bool:
+        match function:
+            case ast.Name(id=name):
+                return is_builtin(self.outer.get(name))
+            case ast.Attribute(value=ast.Name(id=module), attr=attr):
+                return is_builtin(getattr(self.outer.get(module), attr, None))
+            case _:
+                return False
 
     def each(self, node: ast.expr) -> tuple[ast.expr, ast.expr, ast.expr]:
         """An item of `node`, the target that holds what it is computed from, and what that goes over."""
@@ -153,7 +180,7 @@ class Written(ast.NodeTransformer):
             return None
         match node.args:
             case [function, *over] if self.is_call(node, "map") and over and is_fixed(function):
-                if len(over) > 1 and "zip" not in self.own:
+                if (len(over) > 1 and "zip" not in self.own) or not self.are_in_order(over):
                     return None
                 inner = self.written(over[0]) if len(over) == 1 else None
                 if inner is not None and inner.generators[0].ifs:
@@ -201,9 +228,14 @@ class Written(ast.NodeTransformer):
         return node
 
 
+def is_builtin(value: Any) -> bool:
+    """Whether `value` is a function that changes nothing: written in C, or of NumPy's that go element by element."""
+    return isinstance(value, BuiltinFunctionType | np.ufunc) or any(value is t for t in (float, int, bool, complex))
+
+
 def is_fixed(function: ast.expr) -> bool:
     """Whether it is the same function for each item, whenever it is looked at."""
-    return isinstance(function, ast.Name | ast.Attribute | ast.Lambda)
+    return isinstance(function, ast.Name | ast.Attribute | ast.Lambda) and not computes_defaults(function)
 
 
 def is_plain(function: ast.expr, over: Sequence[ast.expr]) -> TypeGuard[ast.Lambda]:

@@ -59,6 +59,14 @@ def given(arguments: ast.arguments) -> list[ast.AST]:
     return [*arguments.defaults, *(d for d in arguments.kw_defaults if d is not None)]
 
 
+def computes_defaults(function: ast.expr) -> bool:
+    """Whether `function` is a lambda with defaults that Python computes where it is made, once."""
+    if not isinstance(function, ast.Lambda):
+        return False
+    defaults = (*function.args.defaults, *function.args.kw_defaults)
+    return not all(d is None or isinstance(d, ast.Constant) for d in defaults)
+
+
 def parameters(arguments: ast.arguments) -> list[ast.arg]:
     stars = [a for a in (arguments.vararg, arguments.kwarg) if a is not None]
     return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *stars]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -76,6 +77,15 @@ def kept_and_mapped(x):
     return s + sum(filter(lambda u: u < 2.0, filter(lambda u: u > 1.0, x)))
 
 
+def changed_last(x):
+    w, t = x.copy(), 0.0
+    for a, b in zip(w, map(lambda u: u + halved(w), w)):  # noqa: B905
+        t += a * b
+    for a, b, c in zip(map(math.sin, w), map(lambda u, k=2.0: u * k + abs(u), w), w):  # noqa: B905
+        t += a * b * c
+    return t + w.sum()
+
+
 def starred(x):
     y = np.array([*map(cube, x)])
     return y.sum() * y[0] + sum([*map(abs, x)])
@@ -130,8 +140,8 @@ def factors(A):
 
 
 OF_X = [
-    mapped, several, in_a_loop, late, kept_in_a_loop, numbered, kept_and_mapped, starred, unpacked, listed, filtered,
-    named_as_an_argument, own_name, closure, numbers,
+    mapped, several, in_a_loop, late, kept_in_a_loop, numbered, kept_and_mapped, changed_last, starred, unpacked,
+    listed, filtered, named_as_an_argument, own_name, closure, numbers,
 ]  # fmt: skip
 PROGRAMS = [(f, x) for f in OF_X] + [(f, A) for f in (rows, eigenvalues, factors)]
 
@@ -180,6 +190,49 @@ def with_a_start(x):
     return sum(map(lambda r: 2.0 * r, np.outer(x, x)), x)
 
 
+def with_a_default(x):
+    t, k = 0.0, 1.0
+    for v in map(lambda u, j=k: u * j, x):
+        k += 1.0
+        t += v
+    return t
+
+
+def kept_with_a_default(x):
+    t, k = 0.0, 0.0
+    for v in filter(lambda u, j=k: u > j, x):
+        k += 1.0
+        t += v * k
+    return t
+
+
+def halved(v):
+    v *= 0.5
+    return v[1]
+
+
+def greatest_with_a_default(x):
+    w = x.copy()
+    return max(w, key=lambda v, s=halved(w): abs(v - s)) + w.sum()  # noqa: B008
+
+
+def folded_with_a_default(x):
+    w = x.copy()
+    return functools.reduce(lambda a, b, s=halved(w): a * s + b, [w[0], w[1], w[2]]) + w.sum()  # noqa: B008
+
+
+def read_behind_a_change(x):
+    w, t = x.copy(), 0.0
+    for a, b in zip(map(lambda u: u + halved(w), w), w):  # noqa: B905
+        t += a * b
+    return t + w.sum()
+
+
+def added_behind_a_change(x):
+    w = x.copy()
+    return sum(map(lambda a, b: a * b, map(lambda u: u + halved(w), w), w)) + w.sum()
+
+
 def of_one_axis_only(x):
     return np.linalg.vector_norm(np.outer(x, x), axis=(0, 1))
 
@@ -216,8 +269,9 @@ def view_of_a_dictionary(x):
     return sum(v)
 
 
-KEPT = [used_twice, with_a_start, of_one_axis_only, generator_used_twice, pairs_used_twice, generator_given_away,
-        changed_on_the_way, view_of_a_dictionary]  # fmt: skip
+KEPT = [used_twice, with_a_start, with_a_default, kept_with_a_default, greatest_with_a_default, folded_with_a_default,
+        read_behind_a_change, added_behind_a_change, of_one_axis_only, generator_used_twice, pairs_used_twice,
+        generator_given_away, changed_on_the_way, view_of_a_dictionary]  # fmt: skip
 
 
 @pytest.mark.parametrize("function", KEPT)

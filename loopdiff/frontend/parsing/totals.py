@@ -32,6 +32,7 @@ from loopdiff.frontend.parsing.ways.snapshots import Snapshot
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import statements
+from loopdiff.source.scopes import computes_defaults
 
 PURE = (range, len, enumerate, zip, reversed, int, abs, min, max)
 
@@ -50,7 +51,7 @@ def total_of(state: State, node: ast.Call, callee: object) -> Value | None:
     key = given.pop("key", None) if callee is max or callee is min else None
     rest = [*node.args[1:], *given.values()]
     takes = {"start"} if callee is sum and len(node.args) == 1 else set()
-    is_plain = node.args and not isinstance(node.args[0], ast.Starred)
+    is_plain = node.args and not isinstance(node.args[0], ast.Starred) and (key is None or not computes_defaults(key))
     if not is_plain or not {*given} <= takes or len(rest) > (callee is sum):
         return state.reject("LD110", f"`{name}` is called with arguments it does not take here", node)
     if key is not None:

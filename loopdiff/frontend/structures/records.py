@@ -33,7 +33,7 @@ from loopdiff.frontend.structures.scope import at as placed
 from loopdiff.frontend.structures.signs import is_plain_record, is_record_class
 from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, dictionary_of, in_row, is_sequence
 from loopdiff.source.functions import MISSING, python_function
-from loopdiff.source.scopes import parameters
+from loopdiff.source.scopes import computes_defaults, parameters
 
 CHANGING_METHODS = {
     "list": ("append", "extend", "insert", "pop", "clear", "reverse"),
@@ -157,7 +157,7 @@ def split_up(scope: Scope, node: ast.Call, function: Any) -> Tree | None:
 
 def reduced(scope: Scope, node: ast.Call) -> Tree | None:
     """`functools.reduce` over items that are known: calls of the function in each other."""
-    items = items_of(scope, node.args[1])
+    items = None if computes_defaults(node.args[0]) else items_of(scope, node.args[1])
     if items is None:
         return None
     given = (*(element(scope, a) for a in node.args[2:]), *items)
