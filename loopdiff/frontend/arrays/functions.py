@@ -40,6 +40,7 @@ from loopdiff.frontend.arrays.views import (
     with_new_axes,
 )
 from loopdiff.frontend.functions import ScalarFunction, scalar_function
+from loopdiff.frontend.parsing.bindings import Outside
 from loopdiff.frontend.parsing.order import in_order, kept
 from loopdiff.frontend.parsing.outside import is_none, root_is_local
 from loopdiff.frontend.parsing.placing import with_place
@@ -49,7 +50,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads, written_arrays
 from loopdiff.numpy_functions import ACCUMULATED, REDUCED
-from loopdiff.source.functions import MISSING
+from loopdiff.source.functions import MISSING, python_function
 
 Handler = Callable[[State, Call], Quantity]
 
@@ -140,8 +141,7 @@ def handled(
 
 def on_held(state: State, array: Quantity, later: Sequence[ast.expr], make: Callable[[Quantity], Quantity]) -> Quantity:
     """What `make` makes of `array`, as it is before the arguments that come `later`, which `make` evaluates."""
-    may_change = not isinstance(array, View) and any(isinstance(n, ast.Call) for e in later for n in ast.walk(e))
-    if not may_change:
+    if isinstance(array, View) or not any(is_written_out_at(state, n) for e in later for n in ast.walk(e)):
         return make(array)
     before, place = Snapshot.of(state), len(state.out)
     found = make(array)
@@ -150,6 +150,20 @@ def on_held(state: State, array: Quantity, later: Sequence[ast.expr], make: Call
         return found
     before.restore(state)
     return make(kept(state, array, written))
+
+
+def is_written_out_at(state: State, node: ast.AST) -> bool:
+    """Whether `node` is a call that may be of a Python function; those of NumPy and methods of arrays are none."""
+    if not isinstance(node, ast.Call):
+        return False
+    root = node.func
+    while isinstance(root, ast.Attribute | ast.Subscript):
+        root = root.value
+    owner = state.owner(root.id) if isinstance(root, ast.Name) else state
+    if owner is not None and not (isinstance(root, ast.Name) and isinstance(owner.bindings.get(root.id), Outside)):
+        return not (isinstance(node.func, ast.Attribute) and node.func.attr in METHODS)
+    value = state.outside(node.func)
+    return value is MISSING or (python_function(value) is not None and scalar_function(value) is None)
 
 
 # -- reductions and products ---------------------------------------------------------------------------------

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from typing import Any
 
-from loopdiff.frontend.arrays.functions import METHODS
+from loopdiff.frontend.arrays.functions import is_written_out_at
 from loopdiff.frontend.arrays.values import ArrayValue
-from loopdiff.frontend.functions import scalar_function
-from loopdiff.frontend.parsing.bindings import Outside
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.snapshots import Snapshot
-from loopdiff.source.functions import MISSING, python_function
 
 
 def chooses(state: State, node: ast.IfExp) -> bool:
@@ -71,24 +69,10 @@ def with_named_choices(
     return (with_value(node, value), names) if names else (node, [])
 
 
-def is_written_out_at(state: State, node: ast.AST) -> bool:
-    """Whether `node` is a call that may be of a Python function; those of NumPy and methods of arrays are none."""
-    if not isinstance(node, ast.Call):
-        return False
-    root = node.func
-    while isinstance(root, ast.Attribute | ast.Subscript):
-        root = root.value
-    owner = state.owner(root.id) if isinstance(root, ast.Name) else state
-    if owner is not None and not (isinstance(root, ast.Name) and isinstance(owner.bindings.get(root.id), Outside)):
-        return not (isinstance(node.func, ast.Attribute) and node.func.attr in METHODS)
-    value = state.outside(node.func)
-    return value is MISSING or (python_function(value) is not None and scalar_function(value) is None)
-
-
 def with_value(node: ast.Assign | ast.AugAssign | ast.Return | ast.Expr, value: ast.expr) -> ast.stmt:
     """`node` of another value."""
-    fields = dict(ast.iter_fields(node))
-    return ast.copy_location(type(node)(**{**fields, "value": value}), node)
+    fields: dict[str, Any] = {**dict(ast.iter_fields(node)), "value": value}
+    return ast.copy_location(type(node)(**fields), node)
 
 
 def as_branches(target: ast.Name, value: ast.IfExp) -> ast.If:
