@@ -96,9 +96,10 @@ class Written(ast.NodeTransformer):
     def inside(self, node: ast.For) -> tuple[ast.expr, ast.expr, list[ast.stmt]] | None:
         """The target, what is gone through and the body of the loop without the outermost `filter`, or without the
         calls of `map` whose items it takes; None where there are none."""
-        if (test := self.test_of(node.iter)) is not None:
-            over, item, is_kept = test
-            kept = ast.If(is_kept, [ast.Assign([node.target], item), *node.body], [])
+        if self.is_filter(node.iter):
+            function, over = node.iter.args
+            item = ast.Name(free_name("item", self.taken), ast.Load())
+            kept = ast.If(test_of(function, item), [ast.Assign([node.target], item), *node.body], [])
             return ast.Name(item.id, ast.Store()), over, [self.at(node.iter, kept)]
         if not self.has_calls(node.iter):
             return None
@@ -106,16 +107,12 @@ class Written(ast.NodeTransformer):
         first = ast.Assign([node.target], item)
         return self.at(node.iter, target), self.at(node.iter, over), [self.at(node.iter, first), *node.body]
 
-    def test_of(self, node: ast.expr) -> tuple[ast.expr, ast.Name, ast.expr] | None:
-        """What a call of `filter` goes over, an item of that, and whether it is kept; None for others."""
+    def is_filter(self, node: ast.expr) -> TypeGuard[ast.Call]:
         match node:
-            case ast.Call(args=[function, over]) if self.is_call(node, "filter") and (
-                is_fixed(function) or is_nothing(function)
-            ):
-                item = ast.Name(free_name("item", self.taken), ast.Load())
-                return over, item, item if is_nothing(function) else called(function, [item])
+            case ast.Call(args=[function, ast.expr() as over]) if self.is_call(node, "filter"):
+                return not has_star([over]) and (is_fixed(function) or is_nothing(function))
             case _:
-                return None
+                return False
 
     def has_calls(self, node: ast.expr) -> bool:
         """Whether items of what a loop goes over are given by `map`, one for each of what that goes over."""
@@ -173,52 +170,34 @@ class Written(ast.NodeTransformer):
             case _:
                 return False
 
-    def written(self, node: ast.expr, has_scope: bool = True) -> ast.GeneratorExp | None:
-        """What a call of `map` or `filter` is short for; None for others, and for functions that are computed.
-        `has_scope`: names of items are its own, so a lambda has them already."""
-        if not isinstance(node, ast.Call) or has_star(node.args):
+    def written(self, node: ast.expr) -> ast.GeneratorExp | None:
+        """What a call of `map` or `filter` is short for; None for others, and for functions that are computed."""
+        if self.is_filter(node):
+            return self.filtered(*node.args)
+        if not isinstance(node, ast.Call) or not self.is_call(node, "map") or not self.has_calls(node):
             return None
-        match node.args:
-            case [function, *over] if self.is_call(node, "map") and over and is_fixed(function):
-                if (len(over) > 1 and "zip" not in self.own) or not self.are_in_order(over):
-                    return None
-                inner = self.written(over[0]) if len(over) == 1 else None
-                if inner is not None and inner.generators[0].ifs:
-                    return ast.GeneratorExp(self.visit(called(function, [inner.elt])), inner.generators)
-                values, targets, iterables = zip(*(self.items_over(o, has_scope) for o in over), strict=True)
-                names = [v.id for v in values if isinstance(v, ast.Name)]
-                element = called(function, values)
-                if has_scope and len(names) == len(over) and is_plain(function, over):
-                    targets = [ast.Name(a.arg, ast.Store()) for a in function.args.args]
-                    element = function.body
-                whole = iterables[0] if len(over) == 1 else ast.Call(ast.Name("zip", ast.Load()), [*iterables], [])
-                target = targets[0] if len(over) == 1 else ast.Tuple([*targets], ast.Store())
-                return generator(self.visit(element), target, whole)
-            case [function, over] if self.is_call(node, "filter") and (is_fixed(function) or is_nothing(function)):
-                inner = self.written(over)
-                match inner:
-                    case None:
-                        name = free_name("item", self.taken)
-                    case ast.GeneratorExp(elt=ast.Name(id=name)):
-                        pass
-                    case _:  # an item would be computed twice: for the test, and to be given
-                        return None
-                item = ast.Name(name, ast.Load())
-                test = item if is_nothing(function) else self.visit(called(function, [item]))
-                if inner is not None:
-                    inner.generators[0].ifs.append(test)
-                    return inner
-                return generator(item, ast.Name(name, ast.Store()), self.visit(over), test)
+        function, *overs = node.args
+        inner = self.written(overs[0]) if len(overs) == 1 else None
+        if inner is not None and inner.generators[0].ifs:
+            return ast.GeneratorExp(self.visit(called(function, [inner.elt])), inner.generators)
+        item, target, over = self.each(node)
+        if is_plain(function, overs) and not any(map(self.has_calls, overs)):  # it has names for the items already
+            names = [ast.Name(a.arg, ast.Store()) for a in function.args.args]
+            item, target = function.body, names[0] if len(names) == 1 else ast.Tuple([*names], ast.Store())
+        return generator(self.visit(item), target, self.visit(over))
+
+    def filtered(self, function: ast.expr, over: ast.expr) -> ast.GeneratorExp | None:
+        """What `filter` of these is short for; None where items would be computed twice, to be asked for and given."""
+        match self.written(over):
+            case None:
+                item = ast.Name(free_name("item", self.taken), ast.Load())
+                test = self.visit(test_of(function, item))
+                return generator(item, ast.Name(item.id, ast.Store()), self.visit(over), test)
+            case ast.GeneratorExp(elt=ast.Name() as item) as inner:
+                inner.generators[0].ifs.append(self.visit(test_of(function, item)))
+                return inner
             case _:
                 return None
-
-    def items_over(self, over: ast.expr, has_scope: bool) -> tuple[ast.expr, ast.expr, ast.expr]:
-        """An item of `over`, the target that holds it or what it is computed from, and what that goes over."""
-        inner = self.written(over, has_scope)
-        if inner is None or inner.generators[0].ifs:
-            name = free_name("item", self.taken)
-            return ast.Name(name, ast.Load()), ast.Name(name, ast.Store()), self.visit(over)
-        return inner.elt, inner.generators[0].target, inner.generators[0].iter
 
     def at(self, place: ast.AST, node: Any) -> Any:
         """`node` at the place of what it stands for."""
@@ -254,6 +233,11 @@ def is_display(over: ast.expr) -> bool:
 
 def has_star(nodes: Sequence[ast.expr]) -> bool:
     return any(isinstance(n, ast.Starred) for n in nodes)
+
+
+def test_of(function: ast.expr, item: ast.expr) -> ast.expr:
+    """Whether `filter` keeps an item."""
+    return item if is_nothing(function) else called(function, [item])
 
 
 def is_nothing(function: ast.expr) -> bool:

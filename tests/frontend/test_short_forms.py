@@ -14,6 +14,7 @@ from numpy.testing import assert_allclose
 
 from loopdiff import LoopdiffError, UnsupportedLoopError, vectorize_grad
 from loopdiff.source.functions import source_of
+from tests.corpus.calls import halved
 from tests.gradients.interpreted import interpreting
 
 x = np.array([0.5, 1.5, 2.5])
@@ -204,11 +205,6 @@ def kept_with_a_default(x):
         k += 1.0
         t += v * k
     return t
-
-
-def halved(v):
-    v *= 0.5
-    return v[1]
 
 
 def greatest_with_a_default(x):

@@ -40,7 +40,6 @@ from loopdiff.frontend.arrays.views import (
     with_new_axes,
 )
 from loopdiff.frontend.functions import ScalarFunction, scalar_function
-from loopdiff.frontend.parsing.bindings import Outside
 from loopdiff.frontend.parsing.order import in_order, kept
 from loopdiff.frontend.parsing.outside import is_none, root_is_local
 from loopdiff.frontend.parsing.placing import with_place
@@ -156,11 +155,7 @@ def is_written_out_at(state: State, node: ast.AST) -> bool:
     """Whether `node` is a call that may be of a Python function; those of NumPy and methods of arrays are none."""
     if not isinstance(node, ast.Call):
         return False
-    root = node.func
-    while isinstance(root, ast.Attribute | ast.Subscript):
-        root = root.value
-    owner = state.owner(root.id) if isinstance(root, ast.Name) else state
-    if owner is not None and not (isinstance(root, ast.Name) and isinstance(owner.bindings.get(root.id), Outside)):
+    if root_is_local(state, node.func):
         return not (isinstance(node.func, ast.Attribute) and node.func.attr in METHODS)
     value = state.outside(node.func)
     return value is MISSING or (python_function(value) is not None and scalar_function(value) is None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from loopdiff.errors import Span
@@ -34,6 +34,7 @@ from loopdiff.frontend.arrays.values import (
     has_holes,
     hole,
     is_hole,
+    of_each,
 )
 from loopdiff.frontend.parsing.bindings import ArrayName
 from loopdiff.frontend.parsing.outside import is_none
@@ -60,24 +61,18 @@ Subscript = ir.Expr | Slice | View | ArrayValue | NewAxis | Rest
 
 def taken(array: Array, positions: Sequence[ir.Expr], extents: Sequence[ir.Expr]) -> Array:
     """The array of the `extents` whose element is that of `array` at `positions`."""
+
+    def part(view: View) -> View:
+        return replace(view, subscripts=view.access(positions).subscripts, extents=tuple(extents))
+
     match array:
         case View():
-            return replace(array, subscripts=array.access(positions).subscripts, extents=tuple(extents))
-        case _:
-            memory = within(array.memory, lambda one: taken(one, positions, extents))
-            return ArrayValue(tuple(extents), fill(array.element, positions), memory)
-
-
-def within(memory: Choice | View | None, part: Callable[[Array], Array]) -> Choice | View | None:
-    """`part` of each array whose memory this is."""
-    match memory:
-        case Choice(cond=cond, then=then, orelse=orelse):
-            return Choice(cond, part(then), part(orelse))
-        case View():
-            found = part(memory)
-            return found if isinstance(found, View) else None
-        case None:
-            return None
+            return part(array)
+        case ArrayValue(memory=Choice()):
+            return of_each(array, lambda one: taken(one, positions, extents))
+        case ArrayValue(memory=memory):
+            whose = part(memory) if isinstance(memory, View) else None
+            return ArrayValue(tuple(extents), fill(array.element, positions), whose)
 
 
 def basic(state: State, array: Array, subscripts: Sequence[Subscript], node: ast.AST) -> Quantity:
@@ -243,10 +238,12 @@ def is_contiguous(state: State, array: Array) -> bool:
     match array:
         case View():
             return is_in_one_piece(state, array)
+        case ArrayValue(memory=View() as view):
+            return is_in_one_piece(state, view)
         case ArrayValue(memory=Choice(then=then, orelse=orelse)):
             return is_contiguous(state, then) and is_contiguous(state, orelse)
-        case ArrayValue(memory=memory):
-            return memory is None or is_in_one_piece(state, memory)  # pyright: ignore[reportArgumentType]
+        case _:
+            return True
 
 
 def is_in_one_piece(state: State, view: View) -> bool:

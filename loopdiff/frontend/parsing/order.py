@@ -47,7 +47,7 @@ def held(state: State, value: V, place: int) -> V:
     """
     if isinstance(value, tuple):
         return tuple(held(state, v, place) for v in value)  # pyright: ignore[reportReturnType]
-    if not isinstance(value, ArrayValue | ir.Expr):
+    if not isinstance(value, ArrayValue | ir.Expr) or place == len(state.out):
         return value
     with state.block() as body:
         found = kept(state, value, written_arrays(tuple(state.opened[-1][place:])))

@@ -435,7 +435,8 @@ class State:
 
     def is_local(self, name: str) -> bool:
         """Whether `name` stands for something that the function computes."""
-        return self.owner(name) is not None and not isinstance(self.binding(name), Outside)
+        owner = self.owner(name)
+        return owner is not None and not isinstance(owner.bindings.get(name), Outside)
 
     def load(self, binding: Cell, span: Span) -> ir.Expr:
         return ir.Load(ir.Access(binding.cell, loc=span), loc=span)
