@@ -88,15 +88,15 @@ class Differentiable(InPrograms, Generic[P, R]):
 
     def recognise(self, args: Arguments) -> EntryPoints:
         """What is known about calls like this one, which is not like the one before."""
+        structured = self.structured_calls(args)
+        if structured is not None:
+            self.latest = structured
+            return structured
         if self.options.target == "cuda":
             from loopdiff.memory.foreign import is_foreign
 
             if any(map(is_foreign, args)):
                 return self.device_calls
-        structured = self.structured_calls(args)
-        if structured is not None:
-            self.latest = structured
-            return structured
         key = call_key(args)
         checked = self.known.get(key)
         if checked is None:
@@ -328,7 +328,10 @@ class Differentiable(InPrograms, Generic[P, R]):
         return self if options == self.options else self.under(options)
 
     def under(self, options: Options) -> Differentiable[P, R]:
-        """The same function under other options."""
+        """The same function under other options, as it was read when it was decorated."""
+        if isinstance(self.program, Program):
+            program = Program(self.program.source, options, self.program.sources)
+            return Differentiable(self.plain, program, self.requested, options)
         owner = getattr(self.plain, "__self__", None)
         if isinstance(owner, Differentiable) and self.plain == owner.value_and_grad:
             return differentiate_gradient(owner, self.requested, options, has_value=True)

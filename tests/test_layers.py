@@ -66,6 +66,7 @@ LATE = {
     "backends.load": "functions may come from disk, without what registers the operations of generated code",
     "calls.compiled": "the generated functions as Python calls them, what measures them, and explanations",
     "calls.runs": "arrays of GPUs, checksums on several threads, and how much memory is free",
+    "calls.structured": "arrays of GPUs",
     "calls.threads": "the pool of threads",
     "cache.keys": "arguments that are structures",
     "cuda": "the driver of GPUs",

@@ -322,8 +322,14 @@ def has_arrays(tree: Tree) -> bool:
 
 
 def kind_of_number(value: Any) -> str:
-    """NumPy's letter for the kind of a number, or of an array's elements, also of JAX's."""
-    return np.dtype(getattr(value, "dtype", type(value))).kind
+    """NumPy's letter for the kind of a number, or of an array's elements, whatever library it is of; O for the rest."""
+    dtype = getattr(value, "dtype", type(value))
+    if isinstance(dtype, np.dtype | type):
+        return np.dtype(dtype).kind
+    from loopdiff.memory.foreign import interface_of_array
+
+    interface = interface_of_array(value)
+    return "O" if interface is None else np.dtype(interface["typestr"]).kind
 
 
 def refuse_values(trees: Mapping[str, Tree], args: Arguments, as_arrays: Collection[str]) -> None:

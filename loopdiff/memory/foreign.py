@@ -112,10 +112,10 @@ def is_foreign(value: Any) -> bool:
     """Whether a value is an array of the device."""
     if isinstance(value, np.ndarray | np.generic | float | int | complex):
         return False
-    return isinstance(value, DeviceArray) or interface_of(value) is not None
+    return isinstance(value, DeviceArray) or interface_of_array(value) is not None
 
 
-def interface_of(value: Any) -> Mapping[str, Any] | None:
+def interface_of_array(value: Any) -> Mapping[str, Any] | None:
     """What an array says of itself."""
     return getattr(library_of(value).bare(value), INTERFACE, None)
 
@@ -125,7 +125,7 @@ def borrowed(value: Any) -> np.ndarray:
     if isinstance(value, DeviceArray):
         return value.held
     library_of(value).ready(value)
-    found = interface_of(value)
+    found = interface_of_array(value)
     assert found is not None
     dtype, shape = np.dtype(found["typestr"]), tuple(found["shape"])
     place, is_read_only = found["data"]
@@ -152,4 +152,4 @@ def stream_of(value: Any) -> Stream:
     current = library_of(value).stream
     if current is not None:
         return current(value)
-    return stream_numbered(int((interface_of(value) or {}).get("stream") or 0))
+    return stream_numbered(int((interface_of_array(value) or {}).get("stream") or 0))

@@ -19,10 +19,11 @@ STEPS = 3  # derivatives up to the fifth are exact
 HAS_LAPACK = find_spec("scipy") is not None
 
 
-# Numba compiles these, and loops much faster than slices.
+# Numba compiles these, and loops much faster than slices. LAPACK has the numbers in float64, as NumPy gives it those of
+# float32: signs of vectors are what roundings made of them.
 @nondifferentiable(outputs=("w", "v"))
 def find_eigenvectors(a, w, v):
-    found, vectors = np.linalg.eigh(a)
+    found, vectors = np.linalg.eigh(a.astype(np.float64))
     for i in range(w.shape[0]):
         w[i] = found[i]
         for j in range(w.shape[0]):
@@ -31,7 +32,7 @@ def find_eigenvectors(a, w, v):
 
 @nondifferentiable(outputs=("first", "s", "second"))
 def find_singular_vectors(a, first, s, second):
-    left, found, right = np.linalg.svd(a, False)
+    left, found, right = np.linalg.svd(a.astype(np.float64), False)
     if a.shape[0] < a.shape[1]:
         left, right = right.T.copy(), left.T.copy()
     for j in range(s.shape[0]):

@@ -1,4 +1,4 @@
-"""Stand-ins for other libraries that have arrays on the device, and streams of their own."""
+"""Functions for the GPU, arrays on it, and stand-ins for other libraries, with arrays and streams of their own."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+import loopdiff.cuda
+from loopdiff import vectorize_grad
 
 NUMBERS = count(0xABC0, 16)
 
@@ -118,3 +121,15 @@ def stand_in_jax(monkeypatch: pytest.MonkeyPatch) -> Any:
     module.Array, module.numpy = ArrayImpl, SimpleNamespace(array=array)
     monkeypatch.setitem(sys.modules, "jax", module)
     return module
+
+
+def sent(value: Any) -> Any:
+    return loopdiff.cuda.to_device(value) if isinstance(value, np.ndarray) else value
+
+
+def fetched(value: Any) -> Any:
+    return value.copy_to_host() if isinstance(value, loopdiff.cuda.DeviceArray) else value
+
+
+def gpu(function: Any, **options: Any) -> Any:
+    return vectorize_grad(target="cuda", cache=False, **options)(function)

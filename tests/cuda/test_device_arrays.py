@@ -23,31 +23,12 @@ from loopdiff.backends.cuda.streams import PER_THREAD
 from loopdiff.calls.on_device import borrowing
 from loopdiff.errors import ArgumentError, BackendError, LoopdiffWarning
 from tests.corpus import BY_NAME
-from tests.cuda.libraries import Theirs, stand_in_cupy, stand_in_jax, stand_in_torch
+from tests.cuda.libraries import Theirs, fetched, gpu, sent, stand_in_cupy, stand_in_jax, stand_in_torch
 from tests.gradients import harness
 from tests.gradients.test_battery import assert_close
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("numba_cuda") is None, reason="numba-cuda is not installed")
 DeviceArray = loopdiff.cuda.DeviceArray
-
-
-@pytest.fixture
-def stub() -> Iterator[Any]:
-    from tests.cuda.stub import gpu_machine
-
-    with gpu_machine() as found:
-        before = len(found.memory)
-        yield found
-        gc.collect()
-        assert len(found.memory) == before, "memory was not given back"
-
-
-def sent(value: Any) -> Any:
-    return loopdiff.cuda.to_device(value) if isinstance(value, np.ndarray) else value
-
-
-def fetched(value: Any) -> Any:
-    return value.copy_to_host() if isinstance(value, DeviceArray) else value
 
 
 def scaled(x, y, k):
@@ -64,15 +45,6 @@ def made(x):
     for i in range(x.shape[0]):
         y[i] = 2.0 * x[i]
     return y, x.shape[0]
-
-
-def gpu(function: Any, **options: Any) -> Any:
-    return vectorize_grad(target="cuda", cache=False, **options)(function)
-
-
-@pytest.fixture
-def x() -> np.ndarray:
-    return np.random.default_rng(0).standard_normal((5, 7))
 
 
 def test_nothing_is_copied_and_arrays_are_changed_in_place(x: np.ndarray, stub: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax
 import numpy as np
 import pytest
+import scipy.linalg
 
 from loopdiff import ArgumentError, UnsupportedLoopError, vectorize_grad
 from loopdiff.numpy_functions import spectra
@@ -24,6 +25,23 @@ def test_values_are_those_of_numpy() -> None:
         if a.shape[0] == a.shape[1]:
             check_values("np.linalg.eigh(a)", a)
             check_values("np.linalg.eigvalsh(a, 'U')", a)
+
+
+def test_vectors_of_float32_have_the_signs_of_numpy() -> None:
+    """NumPy computes them in float64, whose LAPACK often gives other signs than that of float32."""
+    vectors = vectorize_grad(plain_of("np.linalg.eigh(a)[1]"))
+    sides = vectorize_grad(plain_of("np.linalg.svd(a)"))
+    rng, differ = np.random.default_rng(3), 0
+    for _ in range(30):
+        a = rng.standard_normal((3, 3)).astype(np.float32)
+        s = a + a.T
+        np.testing.assert_allclose(vectors(s, WEIGHTS), np.linalg.eigh(s)[1], rtol=1e-6)
+        u, _, vh = sides(a, WEIGHTS)
+        expected = np.linalg.svd(a)
+        np.testing.assert_allclose(u, expected[0], rtol=1e-5)
+        np.testing.assert_allclose(vh, expected[2], rtol=1e-5)
+        differ += not np.allclose(scipy.linalg.eigh(s)[1], np.linalg.eigh(s)[1], rtol=1e-2)
+    assert differ, "these matrices could not tell"
 
 
 @pytest.mark.parametrize(

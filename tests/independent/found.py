@@ -24,6 +24,18 @@ def f(x, n):
 """,
         {"x": X, "n": 5},
     ),
+    "signs of eigenvectors of float32": (
+        """
+def f(x, st):
+    v = np.linalg.eigh(np.outer(x, x) + np.diag(st["d"]))[1] @ st["w"]
+    u, s, vh = np.linalg.svd(np.outer(x, st["w"]) + np.diag(st["d"]))
+    return np.dot(v, x[::-1]) + u[0] @ s + vh[1].sum()
+""",
+        {
+            "x": X.astype(np.float32),
+            "st": {"d": Y.astype(np.float32), "w": np.array([0.31, -0.62, 0.13, 0.94], np.float32)},
+        },
+    ),
     "like a local array, filled from integers": (
         """
 def f(x, v):
