@@ -187,9 +187,13 @@ class ForeignCall:
         ]
         with self.lock:
             target = self.target
-        aliases = dict(self.wiring.aliases)
-        like = structs_like(kinds, operands)
-        return tuple(jax.ffi.ffi_call(target, like, vmap_method="sequential", input_output_aliases=aliases)(*operands))
+        # XLA knows results without elements, and would not run what raises for such arrays.
+        has_effect = any(isinstance(extent, int) and extent == 0 for shape in shapes for extent in shape)
+        call = jax.ffi.ffi_call(
+            target, structs_like(kinds, operands), vmap_method="sequential",
+            input_output_aliases=dict(self.wiring.aliases), has_side_effect=has_effect,
+        )  # fmt: skip
+        return tuple(call(*operands))
 
     # -- on several devices ----------------------------------------------------------------------------------
     @cached_property

@@ -394,3 +394,22 @@ def test_array_of_the_function_larger_than_the_memory():
 
     with pytest.raises(Exception, match=r"`squares` stopped: .*LD610: there is not enough memory for `y`"):
         loopdiff.jax.wrap(squares)(np.array([0.5]), 10**16)
+
+
+@pytest.mark.parametrize(
+    ("transform", "lead"),
+    [(lambda f: f, ()), (jax.jit, ()), (jax.checkpoint, ()), (lambda f: jax.vmap(f, (None, 0)), (4,))],
+)
+def test_what_raises_is_run_where_nothing_has_elements(transform, lead):
+    """XLA leaves out calls whose results have none, and their errors."""
+
+    @vectorize_grad
+    def apart(x, A):
+        for i in range(x.shape[0]):
+            A = A - x[i] * A.T
+        return A * 2.0
+
+    f, x = transform(loopdiff.jax.wrap(apart)), jnp.ones(2)
+    assert f(x, jnp.ones((*lead, 0, 0))).shape == (*lead, 0, 0)
+    with pytest.raises(Exception, match=r"`apart\w*` stopped: LD320"):
+        jax.block_until_ready(f(x, jnp.ones((*lead, 0, 3))))
