@@ -92,6 +92,12 @@ ACCEPTED: tuple[Construct, ...] = (
         "0.1",
         "As `assert` of what leads there: ArgumentError, whose message has the name of the exception and its text.",
     ),
+    Construct(
+        "with np.errstate(...)",
+        'with np.errstate(divide="ignore", invalid="ignore"):\n    y[:] = np.where(x > 0.0, s / x, 0.0)',
+        "0.1",
+        "With `ignore` and `warn`: there are no warnings here. Others are refused (LD103).",
+    ),
     Construct("scalar locals", "t = 0.0\nfor i in range(n):\n    t += x[i]\ny[0] = t", "0.1"),
     Construct(
         "tuple assignment and swap",

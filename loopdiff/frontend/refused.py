@@ -56,7 +56,7 @@ REFUSED_ATTRIBUTES: dict[str, str] = {
     "flat": "write `A.ravel()`, and for what is stored `A[i, j]`",
 }
 REFUSED_STATEMENTS: dict[type[ast.stmt], tuple[str, str, str | None]] = {
-    ast.With: ("LD103", "`with` is not supported", "leave `np.errstate` out, and move files out of the function"),
+    ast.With: ("LD103", "`with` is not supported", "move it out of the function; `np.errstate` may `ignore` or `warn`"),
     ast.Try: ("LD103", "`try` is not supported", "check the condition with `if` instead"),
     ast.TryStar: ("LD103", "`try` is not supported", "check the condition with `if` instead"),
     ast.Raise: (

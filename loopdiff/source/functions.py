@@ -31,7 +31,7 @@ from loopdiff.source.scopes import bound_within, outer_uses, root_of
 
 MISSING: Final[Any] = object()
 INNER_FUNCTION = ("__func__", "py_func", "__wrapped__")
-SHORT_FORMS = re.compile(r"\b(map|filter|eigh|svd|qr|slogdet)\b")  # words without which a text has none
+SHORT_FORMS = re.compile(r"\b(map|filter|eigh|svd|qr|slogdet|errstate)\b")  # words without which a text has none
 LAMBDA = "<lambda>"
 ANONYMOUS = "<string>"
 NAME_OF_LAMBDAS = "anonymous"
@@ -159,11 +159,15 @@ def source_of(func: Callable[..., Any]) -> SourceFunction:
 def in_long_form(function: ast.FunctionDef, namespace: ChainMap[str, Any]) -> ast.FunctionDef:
     """`function` without spellings that stand for others."""
     from loopdiff.source.comprehensions import with_comprehensions
+    from loopdiff.source.error_states import without_error_states
     from loopdiff.source.named_results import with_places
 
     bound = bound_within(function)
-    found = with_comprehensions(function, namespace, bound)
-    return with_places(found, lambda called: MISSING if root_of(called) in bound else outer_value(called, namespace))
+
+    def value_of(called: ast.expr) -> Any:
+        return MISSING if root_of(called) in bound else outer_value(called, namespace)
+
+    return with_places(without_error_states(with_comprehensions(function, namespace, bound), value_of), value_of)
 
 
 def other_text(function: FunctionType, file: str) -> Diagnostic:

@@ -107,6 +107,24 @@ def assertions(x, y):
         y[i] = x[i] * x[i]
 
 
+# Ratios where there are any, as NumPy users write them: the divisions by zero are among those that are not taken.
+def ratios(x, y):
+    with np.errstate(divide="ignore", invalid="ignore"):
+        parts = np.where(y > 1.0, x / (y - 1.0), 0.0)
+    total = 0.0
+    for i in range(x.shape[0]):
+        with np.errstate(all="ignore"):
+            if y[i] <= 1.0:
+                continue
+        total += parts[i] ** 2
+    return total
+
+
+def ratios_oracle(xp, x, y):
+    safe = xp.where(y > 1.0, y - 1.0, 1.0)
+    return {"result": xp.sum(xp.where(y > 1.0, (x / safe) ** 2, 0.0))}
+
+
 def signed(r, n=9):
     return dict(x=r.uniform(-1.5, 1.5, n), y=r.uniform(0.5, 1.5, n))
 
@@ -176,6 +194,15 @@ ENTRIES = (
         wrt=("x",),
         constructs=("comparisons, chained and boolean",),
         notes="the second condition is out of range when the first is false",
+    ),
+    Entry(
+        name="ratios",
+        function=ratios,
+        make=lambda r, n=9: dict(x=r.random(n), y=np.where(r.random(n) < 0.5, r.uniform(1.5, 2.0, n), 1.0)),
+        wrt=("x", "y"),
+        oracle=ratios_oracle,
+        is_twin=True,
+        constructs=("with np.errstate(...)",),
     ),
     Entry(
         name="assertions",

@@ -405,6 +405,24 @@ def asserted(x):
     x[2] = 0.0
 
 
+@shows("with np.errstate(...)", vector(), vector())
+def without_warnings(x, y):
+    def ratio(v, w):
+        with numpy.errstate(all="ignore"):
+            return v / w
+
+    total = 0.0
+    with np.errstate(divide="ignore", invalid="warn"), numpy.errstate():
+        for i in range(x.shape[0]):
+            with np.errstate(over="ignore"):
+                if x[i] > 0.5:
+                    continue
+                y[i] = np.where(x[i] < 0.0, 1.0, np.exp(x[i]))
+            total += y[i]
+        z = np.where(y != 0.0, ratio(x, y), 0.0)
+    return total, z.sum()
+
+
 @shows("raise", vector(), 2)
 def raised(x, n):
     def root(v):

@@ -36,6 +36,25 @@ def f(q0, k, h, steps):
 """,
         {"q0": U, "k": 0.8, "h": 0.1, "steps": 2},
     ),
+    "ratios without warnings": (
+        """
+def share(v, w):
+    with np.errstate(invalid="ignore"):
+        return np.where(w > 0.0, v / (w + 2.5), 0.1 * v)
+
+
+def f(x, y):
+    total = 0.0
+    with np.errstate(divide="ignore", over="warn"):
+        z = np.log(np.abs(x) + 0.5) * share(x, y)
+        for i in range(len(x)):
+            if y[i] < 0.0:
+                continue
+            total += z[i] * x[i]
+    return total + (z * y).sum()
+""",
+        {"x": V, "y": W},
+    ),
     "leapfrog with two buffers": (
         """
 def f(u, c, steps):
