@@ -110,7 +110,7 @@ def assertions(x, y):
 # Ratios where there are any, as NumPy users write them: the divisions by zero are among those that are not taken.
 def ratios(x, y):
     with np.errstate(divide="ignore", invalid="ignore"):
-        parts = np.where(y > 1.0, x / (y - 1.0), 0.0)
+        parts = np.where(y > 1.0, x / (y - 0.5), 0.0)
     total = 0.0
     for i in range(x.shape[0]):
         with np.errstate(all="ignore"):
@@ -121,7 +121,7 @@ def ratios(x, y):
 
 
 def ratios_oracle(xp, x, y):
-    safe = xp.where(y > 1.0, y - 1.0, 1.0)
+    safe = xp.where(y > 1.0, y - 0.5, 1.0)
     return {"result": xp.sum(xp.where(y > 1.0, (x / safe) ** 2, 0.0))}
 
 
@@ -198,7 +198,7 @@ ENTRIES = (
     Entry(
         name="ratios",
         function=ratios,
-        make=lambda r, n=9: dict(x=r.random(n), y=np.where(r.random(n) < 0.5, r.uniform(1.5, 2.0, n), 1.0)),
+        make=lambda r, n=9: dict(x=r.random(n), y=np.where(r.random(n) < 0.5, r.uniform(1.5, 2.0, n), 0.5)),
         wrt=("x", "y"),
         oracle=ratios_oracle,
         is_twin=True,
