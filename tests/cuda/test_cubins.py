@@ -28,7 +28,7 @@ MOST_REGISTERS = 255
 MOST_STACK = 40
 # One kernel that has gamma, digamma and all elementary functions at once.
 SPILLED = {"special_functions": 32}
-NAMES = {*SPILLED, *(e.name for e in (*every(3, SUITE), *every(40, ENTRIES)))} - LONG
+NAMES = {*SPILLED, *(e.name for e in (*every(3, SUITE), *every(60, ENTRIES)))} - LONG
 
 
 @pytest.mark.parametrize("entry", each(tuple(e for e in WITHOUT_RULES if e.name in NAMES)))

@@ -20,7 +20,7 @@ from tests.gradients.test_battery import assert_close, each
 from tests.lengths import every
 
 Values = dict[str, Any]
-IN_SUITE, IN_TURNS = ({e.name for e in found} for found in (SUITE, every(4, WITHOUT_RULES)))
+IN_SUITE, IN_TURNS = ({e.name for e in found} for found in (SUITE, every(8, WITHOUT_RULES)))
 EMULATED = tuple(e for e in WITHOUT_RULES if e.name in (IN_SUITE | IN_TURNS) - harness.LONG)
 
 

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 import pytest
 
 from tests.gradients.interpreted import interpreting
-from tests.lengths import in_turns
+from tests.lengths import every, in_turns
 
 from .bindings import programs
 from .check import Outcome, try_setting
@@ -26,7 +26,14 @@ def gradients(wants: list[Expected], tape: str) -> Outcome:
         return try_setting(wants, tape, GRADIENT)
 
 
-@pytest.mark.parametrize(("number", "program"), list(enumerate(programs())), ids=lambda p: getattr(p, "name", None))
+PROGRAMS = list(enumerate(programs()))
+
+
+@pytest.mark.parametrize(
+    ("number", "program"),
+    [*PROGRAMS[:REPORTED], *every(2, PROGRAMS[REPORTED:])],
+    ids=lambda p: getattr(p, "name", None),
+)
 def test_bound_arrays(number: int, program: Program) -> None:
     """Those that were reported under every tape, the others each under one."""
     wants = cases_of(program)
