@@ -330,7 +330,7 @@ class Differentiable(InPrograms, Generic[P, R]):
     def under(self, options: Options) -> Differentiable[P, R]:
         """The same function under other options, as it was read when it was decorated."""
         if isinstance(self.program, Program):
-            program = Program(self.program.source, options, self.program.sources)
+            program = Program(self.program.source, options, self.program.sources.copied())
             return Differentiable(self.plain, program, self.requested, options)
         owner = getattr(self.plain, "__self__", None)
         if isinstance(owner, Differentiable) and self.plain == owner.value_and_grad:

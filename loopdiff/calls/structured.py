@@ -89,7 +89,7 @@ class StructuredCalls:
         self.taken = tuple(k for k, leaf in enumerate(found) if not is_known(leaf))
         self.records: dict[type[Any], Record] = {}
         self.readers = tuple(array.reader() for array in apart.hidden if isinstance(array, Outer))
-        self.ranks = [np.ndim(found[k]) for k in self.taken] if apart.uses_ranks else None
+        self.ranks = [known_rank(found[k]) for k in self.taken] if apart.uses_ranks else None
         self.outside = [(structure.reader(), *there) for structure, there in apart.outside.items()]
         self.places = tuple(places_of(apart, self.spec, found))
 
@@ -114,7 +114,7 @@ class StructuredCalls:
     def is_alike(self, found: Sequence[Any]) -> bool:
         """Whether structures from outside are as they were, and arrays have the axes that they had, if that matters."""
         uses_ranks = self.ranks is not None
-        if uses_ranks and [np.ndim(found[k]) for k in self.taken] != self.ranks:
+        if uses_ranks and [known_rank(found[k]) for k in self.taken] != self.ranks:
             return False
         return all(is_as_it_was(*outside, uses_ranks) for outside in self.outside)
 

@@ -37,6 +37,10 @@ class Sources:
     rules: Rules = field(default_factory=known_rules)
     attributes: dict[tuple[int, str], tuple[Any, Any]] = field(default_factory=dict)
 
+    def copied(self) -> Sources:
+        """The same for a function that is read under another lock."""
+        return Sources(dict(self.known), self.rules, dict(self.attributes))
+
     def rule_of(self, value: Any) -> Rule | None:
         """The rule of the function that `value` is, if it has one; those of this package are read after decoration."""
         is_own = str(getattr(value, "__module__", "")).startswith("loopdiff.numpy_functions.")

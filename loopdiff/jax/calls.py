@@ -18,7 +18,7 @@ from loopdiff.ir.walk import expressions, returned_arrays, statements, subexprs,
 from loopdiff.jax.extents import Shape, known_extent
 from loopdiff.jax.handlers import register, target_name
 from loopdiff.jax.manual import structs_like
-from loopdiff.jax.partitioning import SPLITTING, Layout, partitioned
+from loopdiff.jax.partitioning import ALONE, SPLITTING, Layout, partitioned
 from loopdiff.jax.ports import Handler, HandlerArgument, Port
 from loopdiff.pipeline.code import numba_type
 from loopdiff.pipeline.derive import arrange_primal_rows, derive_batch, derive_part, with_results_given
@@ -188,7 +188,8 @@ class ForeignCall:
         with self.lock:
             target = self.target
         # XLA knows results without elements, and would not run what raises for such arrays.
-        has_effect = any(isinstance(extent, int) and extent == 0 for shape in shapes for extent in shape)
+        seen = (shape for number, shape in enumerate(shapes) if number not in self.wiring.unseen)
+        has_effect = ALONE.get() and any(isinstance(extent, int) and extent == 0 for shape in seen for extent in shape)
         call = jax.ffi.ffi_call(
             target, structs_like(kinds, operands), vmap_method="sequential",
             input_output_aliases=dict(self.wiring.aliases), has_side_effect=has_effect,

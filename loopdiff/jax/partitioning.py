@@ -29,6 +29,7 @@ CAN_PARTITION = "need_replication_factors" in inspect.signature(custom_partition
 
 
 SPLITTING = ContextVar("splitting", default=False)  # whether code is made that calls may be split in
+ALONE = ContextVar("alone", default=False)  # whether code is made for one device, of calls that JAX has no part in
 EXPORTING = ContextVar("exporting", default=False)  # whether code is made to see what it calls when it is exported
 
 
@@ -48,10 +49,15 @@ def lowering(compute: Callable[..., Sequence[Any]]) -> Callable[..., Any]:
         with during(SPLITTING):
             return compute(*given, **params)
 
-    split, whole = (mlir.lower_fun(f, multiple_results=True) for f in (splitting, compute))
+    def alone(*given: Any, **params: Any) -> Sequence[Any]:
+        with during(ALONE):
+            return compute(*given, **params)
+
+    split, single, whole = (mlir.lower_fun(f, multiple_results=True) for f in (splitting, alone, compute))
 
     def rule(context: Any, *operands: Any, **params: Any) -> Any:
-        return (split if is_for_devices(context) else whole)(context, *operands, **params)
+        made = split if is_for_devices(context) else whole if device_count(context) > 1 else single
+        return made(context, *operands, **params)
 
     return rule
 
@@ -63,7 +69,11 @@ def is_for_devices(context: Any) -> bool:
         return False
     module = context.module_context
     is_kept = not (module.lowering_parameters.for_export or EXPORTING.get()) and tuple(module.platforms) == ("cpu",)
-    return is_kept and getattr(module.axis_context, "num_devices", 1) > 1
+    return is_kept and device_count(context) > 1
+
+
+def device_count(context: Any) -> int:
+    return getattr(context.module_context.axis_context, "num_devices", 1)
 
 
 def is_explicit() -> bool:

@@ -31,7 +31,7 @@ from loopdiff.source.scopes import bound_within, outer_uses, root_of
 
 MISSING: Final[Any] = object()
 INNER_FUNCTION = ("__func__", "py_func", "__wrapped__")
-SHORT_FORMS = re.compile(r"\b(map|filter|eigh|svd|qr|slogdet|errstate)\b")  # words without which a text has none
+SHORT_FORMS = re.compile(r"\b(map|filter|eigh|svd|qr|slogdet|with)\b")  # words without which a text has none
 LAMBDA = "<lambda>"
 ANONYMOUS = "<string>"
 NAME_OF_LAMBDAS = "anonymous"

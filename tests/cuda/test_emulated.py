@@ -1,4 +1,4 @@
-"""Kernels on the CPU: half of the corpus and all of the suite, block by block and thread by thread, in two orders."""
+"""Kernels on the CPU: a part of the corpus and all of the suite, block by block and thread by thread, in two orders."""
 
 from __future__ import annotations
 

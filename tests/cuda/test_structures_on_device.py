@@ -87,3 +87,17 @@ def test_names_mean_what_they_did_when_the_function_was_decorated(x: np.ndarray,
     factor = 3.0
     assert f(sent(x[0])) == pytest.approx(2.0 * x[0].sum(), rel=1e-13)
     assert f.on("cpu")(x[0]) == pytest.approx(2.0 * x[0].sum(), rel=1e-13)
+
+
+@pytest.mark.parametrize("send", [lambda value: value, sent, Theirs])
+def test_numbers_of_axes_are_those_of_each_call(send: Callable[[Any], Any], stub: Any) -> None:
+    @gpu
+    def by_rank(p):
+        if p["x"].ndim == 1:
+            return 2.0 * p["x"].sum()
+        return 3.0 * p["x"].sum()
+
+    x = np.arange(6.0)
+    assert by_rank({"x": send(x)}) == 30.0
+    assert by_rank({"x": send(x.reshape(2, 3))}) == 45.0
+    assert by_rank({"x": send(x)}) == 30.0

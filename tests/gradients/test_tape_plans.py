@@ -73,7 +73,7 @@ def tangents(entry: Entry, ls: ir.LoopSet, along: harness.Values) -> harness.Val
     return found | {k: args[f"{k}_tan"] for k in entry.outputs if harness.is_floating(args[k])}
 
 
-# The battery has the policy of every entry that is not asked for, on the same arguments.
+# The battery has all entries under `auto`. What two plans give is compared in a long run; here, each with the tangents.
 @pytest.mark.parametrize(
     ("number", "entry"), every(2, list(enumerate(ENTRIES))), ids=lambda p: getattr(p, "name", None)
 )

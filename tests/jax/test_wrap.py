@@ -413,3 +413,14 @@ def test_what_raises_is_run_where_nothing_has_elements(transform, lead):
     assert f(x, jnp.ones((*lead, 0, 0))).shape == (*lead, 0, 0)
     with pytest.raises(Exception, match=r"`apart\w*` stopped: LD320"):
         jax.block_until_ready(f(x, jnp.ones((*lead, 0, 3))))
+
+
+@pytest.mark.parametrize("via", ["primitives", "custom_vjp"])
+def test_gradients_of_checkpoints_of_what_has_no_elements(via):
+    @vectorize_grad
+    def tripled(x, A):
+        return 3.0 * A * x[0]
+
+    f = loopdiff.jax.wrap(tripled, via=via)
+    found = jax.grad(jax.checkpoint(lambda x: jnp.sum(f(x, jnp.ones((0, 3)))) + x[0]))(jnp.ones(2))
+    np.testing.assert_array_equal(found, [1.0, 0.0])
