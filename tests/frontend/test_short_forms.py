@@ -1,4 +1,4 @@
-"""Spellings that stand for others: `map` and `filter`, `item`, and names of what functions of `np.linalg` give."""
+"""Spellings that stand for others: `map`, `filter`, `item`, error states, names of results of `np.linalg`."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from loopdiff import LoopdiffError, UnsupportedLoopError, vectorize_grad
 from loopdiff.source.functions import source_of
 from tests.corpus.calls import halved
 from tests.gradients.interpreted import interpreting
+from tests.texts import registered
 
 x = np.array([0.5, 1.5, 2.5])
 A = np.outer(x, x) + np.diag([1.0, 2.0, 4.0])
@@ -302,3 +303,22 @@ def test_what_is_not_pythons_own(function: Callable[..., Any]) -> None:
     assert "map(" in ast.unparse(source_of(function).node)
     with pytest.raises(UnsupportedLoopError):
         vectorize_grad(cache=False)(computed)(x)
+
+
+def test_error_states_are_known_by_any_name() -> None:
+    text = 'def f(x):\n    with quiet(all="ignore"):\n        return (x * x).sum()\n'
+    f = registered(text, "<quiet>", quiet=np.errstate)
+    assert vectorize_grad(f)(x) == f(x)
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        'np.errstate(divide="raise")', 'np.errstate(all="call")', "np.errstate(all=mode)", "np.errstate(**mode)",
+        'np.errstate(all="ignore") as e', 'np.errstate(all="ignore"), open("a")', 'other.errstate(all="ignore")',
+    ],
+)  # fmt: skip
+def test_contexts_that_do_something_stay_and_are_refused(context: str) -> None:
+    text = f"def f(x, mode=1):\n    other = x\n    with {context}:\n        return (x * x).sum()\n"
+    with pytest.raises(UnsupportedLoopError, match="LD103"):
+        vectorize_grad(registered(text, f"<with {context}>", np=np))(x)
