@@ -29,7 +29,7 @@ CAN_PARTITION = "need_replication_factors" in inspect.signature(custom_partition
 
 
 SPLITTING = ContextVar("splitting", default=False)  # whether code is made that calls may be split in
-ALONE = ContextVar("alone", default=False)  # whether code is made for one device, of calls that JAX has no part in
+ALONE = ContextVar("alone", default=False)  # whether code is made for one device, where calls may have effects
 EXPORTING = ContextVar("exporting", default=False)  # whether code is made to see what it calls when it is exported
 
 
@@ -45,15 +45,16 @@ def during(flag: ContextVar[bool]) -> Iterator[None]:
 def lowering(compute: Callable[..., Sequence[Any]]) -> Callable[..., Any]:
     """The rule that makes code of `compute`, whose calls XLA may partition."""
 
-    def splitting(*given: Any, **params: Any) -> Sequence[Any]:
-        with during(SPLITTING):
-            return compute(*given, **params)
+    def under(flag: ContextVar[bool]) -> Callable[..., Sequence[Any]]:
+        def flagged(*given: Any, **params: Any) -> Sequence[Any]:
+            with during(flag):
+                return compute(*given, **params)
 
-    def alone(*given: Any, **params: Any) -> Sequence[Any]:
-        with during(ALONE):
-            return compute(*given, **params)
+        return flagged
 
-    split, single, whole = (mlir.lower_fun(f, multiple_results=True) for f in (splitting, alone, compute))
+    split, single, whole = (
+        mlir.lower_fun(f, multiple_results=True) for f in (under(SPLITTING), under(ALONE), compute)
+    )  # fmt: skip
 
     def rule(context: Any, *operands: Any, **params: Any) -> Any:
         made = split if is_for_devices(context) else whole if device_count(context) > 1 else single
