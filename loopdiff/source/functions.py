@@ -16,7 +16,7 @@ import re
 import sys
 import tokenize
 from collections import ChainMap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
@@ -147,9 +147,9 @@ def source_of(func: Callable[..., Any]) -> SourceFunction:
         node, text = None, ""
     if node is None:
         raise UnsupportedLoopError(other_text(function, file))
-    namespace = namespace_of(function)
+    namespace, written = namespace_of(function), node
     node = in_long_form(node, namespace) if SHORT_FORMS.search(text) else node
-    outer, owners = outer_values(node, namespace)
+    outer, owners = outer_values((written, node) if node is not written else (node,), namespace)
     name = NAME_OF_LAMBDAS if code.co_name == LAMBDA else function.__name__
     home = Home(file, code.co_firstlineno, node.name)
     signature = signature_of(function)
@@ -336,13 +336,16 @@ def namespace_of(function: FunctionType) -> ChainMap[str, Any]:
     return ChainMap({name: function} if is_own else {}, closure, function.__globals__, dict(vars(builtins)))
 
 
-def outer_values(function: ast.FunctionDef, namespace: ChainMap[str, Any]) -> tuple[dict[str, Any], frozenset[str]]:
-    """The values of all names and dotted names that come from outside `function`; and the names that only lead to
-    others: of `settings.SCALE`, where it has a value, that is `settings`. What is `global`, whatever a function around
-    calls so, is told apart."""
+def outer_values(
+    texts: Sequence[ast.FunctionDef], namespace: ChainMap[str, Any]
+) -> tuple[dict[str, Any], frozenset[str]]:
+    """The values of all names and dotted names that come from outside a function, in any of the `texts` of it: what it
+    is in its long form depends on names that stand in the short one only. And the names that only lead to others: of
+    `settings.SCALE`, where it has a value, that is `settings`. What is `global`, whatever a function around calls so,
+    is told apart."""
     found: dict[str, Any] = {}
     used: set[str] = set()
-    for node, is_global in outer_uses(function):
+    for node, is_global in (use for text in texts for use in outer_uses(text)):
         mark, known = ("global ", ChainMap(*namespace.maps[2:])) if is_global else ("", namespace)
         names = ((f"{mark}{ast.unparse(n)}", outer_value(n, known)) for n in dotted_names(node))
         values = {name: value for name, value in names if value is not MISSING}

@@ -11,8 +11,11 @@ from typing import Any
 from tests.texts import registered
 
 NAMES = ("K", "L", "M")
-VALUES = ("K", "L", "M", "C.K", "cfg.K", "around.K", "around.M", "default")
+VALUES = ("K", "L", "M", "C.K", "cfg.K", "around.K", "around.M", "default", "np")
 HEADER = """
+if VALUES["np"] > 0.0:
+    import numpy as np
+
 class C:
     K = VALUES["C.K"]
 
@@ -74,7 +77,7 @@ class Nesting:
         if self.is_wild and r.random() < 0.15:
             self.put(indent, f"global {r.choice(NAMES)}")
         for _ in range(r.randint(1, 4)):
-            kinds = ["add"] * 4 + ["assign", "for", "if"] + ["def"] * (2 if depth else 0)
+            kinds = ["add"] * 4 + ["assign", "for", "if", "short"] + ["def"] * (2 if depth else 0)
             kinds += ["class", "try"] if self.is_wild else []
             match r.choice(kinds):
                 case "add":
@@ -87,6 +90,9 @@ class Nesting:
                 case "if":
                     self.put(indent, f"if t > {self.number()}:")
                     self.put(indent + 1, f"{r.choice(('t', *NAMES))} = {self.expression(0)}")
+                case "short":  # the compiled program has other statements, without these names
+                    self.put(indent, r.choice(('with np.errstate(all="ignore"):', "for K in map(abs, (1.0, -0.5)):")))
+                    self.put(indent + 1, f"t += {self.expression(1)}")
                 case "class":
                     self.put(indent, "class D:")
                     self.put(indent + 1, f"{r.choice(NAMES)} = {self.expression(1)}")
@@ -155,9 +161,9 @@ def defined(text: str, values: dict[str, float], file: str) -> Callable[[float],
 
 
 def variants() -> dict[str, dict[str, float]]:
-    """Values of the names outside: some, and the same but for one each."""
+    """Values of the names outside: some, and the same but for one each. Without a positive one `np` has none."""
     base = {name: 1.0 + 0.125 * k for k, name in enumerate(VALUES)}
-    return {"": base} | {name: base | {name: 3.5 + k} for k, name in enumerate(VALUES)}
+    return {"": base} | {name: base | {name: -1.0 if name == "np" else 3.5 + k} for k, name in enumerate(VALUES)}
 
 
 def outcome(function: Callable[[float], float]) -> Any:

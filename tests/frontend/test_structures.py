@@ -222,6 +222,22 @@ def test_lists_that_others_have_do_not_grow() -> None:
         vectorize_grad(grown)(np.ones(2))
 
 
+def test_names_without_a_value_are_not_assigned_to_themselves() -> None:
+    scale = 2.0
+
+    def outer(x):
+        def inner(v):
+            scale = scale  # noqa: F823, F841
+            return v
+
+        return inner(x) * scale
+
+    with pytest.raises(UnboundLocalError):
+        outer(1.0)
+    with pytest.raises(UnsupportedLoopError, match="LD114: `scale` is read before it is assigned"):
+        vectorize_grad(outer)(1.0)
+
+
 def test_which_of_two_functions_is_called_with_a_structure_is_known() -> None:
     def either(x, p):
         if x[0] > 0.0:

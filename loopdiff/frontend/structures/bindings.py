@@ -142,8 +142,9 @@ def store_part(scope: Scope, target: ast.Subscript | ast.Attribute, tree: Tree, 
 
 def write(scope: Scope, pairs: Sequence[Pair], node: ast.stmt) -> None:
     """The assignments, all values before the first is stored; lambdas are on lines of their own, and left out if
-    nothing calls them."""
-    wanted = [(to, value) for to, value in pairs if not is_same(to, value)]
+    nothing calls them. What the program calls `x = x` stays: `x` may have no value."""
+    own = set(scope.variables.values())
+    wanted = [(to, value) for to, value in pairs if not (is_same(to, value) and ast.unparse(to) in own)]
     if len(wanted) > 1:
         lambdas = [pair for pair in wanted if isinstance(pair[1], ast.Lambda)]
         scope.out += [ast.copy_location(ast.Assign([to], value), node) for to, value in lambdas]
