@@ -118,8 +118,23 @@ def counting_nest(stmt: ir.Stmt, types: TypeEnv) -> Counting | None:
     is_cell = not counter.subscripts and types.arrays[counter.array].element == INT
     if not loops or not is_count or not is_cell or counter.array in written_arrays((*body,)):
         return None
-    inside = tuple(map_stmt_exprs(lambda e: substitute(e, lets), s) for s in body)
-    return Counting(tuple(loops), substitute(cond, lets), inside, ir.Load(counter, loc=counter.loc))
+    condition = substitute(cond, lets)
+    inside = with_lets_in_place((*body,), lets)
+    return None if inside is None else Counting(tuple(loops), condition, inside, ir.Load(counter, loc=counter.loc))
+
+
+def with_lets_in_place(body: Block, lets: dict[ir.Expr, ir.Expr]) -> Block | None:
+    """`body`, behind Lets that stand for `lets`, without any; None where what they read may have changed when they are
+    used."""
+    lets, made = dict(lets), list[ir.Stmt]()
+    for stmt in body:
+        if isinstance(stmt, ir.Let):
+            lets[ir.Var(stmt.name)] = substitute(stmt.value, lets)
+        else:
+            made.append(map_stmt_exprs(lambda e: substitute(e, lets), stmt))
+    is_one = len(made) == 1 and isinstance(made[0], ir.Assign | ir.Accumulate)
+    is_steady = is_one or not arrays_in(*lets.values()) & written_arrays((*made,))
+    return (*made,) if is_steady else None
 
 
 @dataclass(frozen=True, slots=True)

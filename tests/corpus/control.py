@@ -129,6 +129,40 @@ def signed(r, n=9):
     return dict(x=r.uniform(-1.5, 1.5, n), y=r.uniform(0.5, 1.5, n))
 
 
+def chosen_and_exchanged(x, y):
+    chosen = np.zeros(x.shape[0])
+    m = 0
+    for i in range(x.shape[0]):
+        if x[i] > 0.5:
+            chosen[m] = 2.0 * x[i]
+            m += 1
+    k = 0
+    for i in range(x.shape[0]):
+        before = y[i]
+        if x[i] > 0.5:
+            y[i] = chosen[k]
+            x[i] = before
+            k += 1
+
+
+def chosen_and_exchanged_oracle(xp, x, y):
+    return {"x": xp.where(x > 0.5, y, x), "y": xp.where(x > 0.5, 2.0 * x, y)}
+
+
+def chosen_under_names(x):
+    chosen = np.zeros(x.shape[0])
+    m = 0
+    for v in x:
+        if v > 0.5:
+            u = np.exp(v)
+            chosen[m] = u * u + u
+            m += 1
+    s = 0.0
+    for k in range(m):
+        s += chosen[k]
+    return s
+
+
 ENTRIES = (
     Entry(
         name="branch_escapes",
@@ -212,5 +246,24 @@ ENTRIES = (
         outputs=("y",),
         is_analytic=True,
         constructs=("assert", "raise"),
+    ),
+    Entry(
+        name="chosen_and_exchanged",
+        function=chosen_and_exchanged,
+        make=lambda r, n=9: dict(x=r.uniform(0.6, 1.5, n) * np.where(r.random(n) < 0.6, 1.0, 0.3), y=r.random(n)),
+        wrt=("x", "y"),
+        outputs=("x", "y"),
+        oracle=chosen_and_exchanged_oracle,
+        is_twin=True,
+        notes="what a name stood for was read again where the element had been overwritten",
+    ),
+    Entry(
+        name="chosen_under_names",
+        function=chosen_under_names,
+        make=lambda r, n=9: dict(x=r.uniform(0.6, 1.5, n) * np.where(r.random(n) < 0.6, 1.0, 0.3)),
+        wrt=("x",),
+        oracle=lambda xp, x: {"result": xp.sum(xp.where(x > 0.5, xp.exp(2.0 * x) + xp.exp(x), 0.0))},
+        is_twin=True,
+        notes="a name in the branch was not there where its value was read (an internal error)",
     ),
 )

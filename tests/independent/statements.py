@@ -6,6 +6,7 @@ import random
 from typing import Any
 
 from .calls import Calls
+from .counted import chosen
 from .draw import REAL, Kind, Scope, vector
 
 NAMES = {
@@ -74,6 +75,7 @@ class Statements(Calls):
             (1, self.select),
             (0.6, self.mask),
             (0.6, self.several),
+            (0.5, self.counted),
             (0.4, self.gather_add),
         ]
         if self.calls:
@@ -228,6 +230,15 @@ class Statements(Calls):
                 total = self.target(scope, REAL, 0.3)
                 scope.kinds[total] = REAL
                 return [f"mask = {condition}", f"{total} = ({name}[mask] * {other}[mask]).sum()"]
+
+    def counted(self, scope: Scope) -> Lines:
+        names = [name for name in scope.of(vector("n")) if name not in scope.fixed]
+        if not names:
+            return self.bind_array(scope)
+        self.fresh += 1
+        total = self.target(scope, REAL, 0.3)
+        scope.kinds[total] = REAL
+        return [f"{total} = 0.0", *chosen(self.rng, names, f"c{self.fresh}", total)]
 
     def gather_add(self, scope: Scope) -> Lines:
         names, indices = scope.of(vector("n")), scope.sort("indices")
