@@ -298,6 +298,17 @@ ACCEPTED: tuple[Construct, ...] = (
         "Over lists, dictionaries and `range` of numbers.",
     ),
     Construct(
+        "lists of any length",
+        "v = [u * s for u in x if u > 0.5]\nsteps = [x[0]]\nfor u in x[1:]:\n    steps.append(steps[-1] * u)\n"
+        "best = [0.0] * len(x)\nbest[1] = max(v[0], best[0]) if v else s\n"
+        "y[0] = sum(a * b for a, b in zip(steps, steps[1:])) + max(v) + np.mean(best) + len(v)",
+        "0.1",
+        "Of numbers, or of arrays of one shape; kept in an array. They grow in the function that makes them, by "
+        "`append`, `extend([...])` and `+= [...]`, in `for` loops whose ranges say how long they may become. What "
+        "reads them: subscripts, slices, loops and comprehensions, `len`, `sum`, `max`, `min`, `any`, `all`, functions "
+        "of NumPy, and `if v`. Also `list(x)`, `sorted(x)`, `x.tolist()`.",
+    ),
+    Construct(
         "map, filter, item",
         "a, b = map(abs, (s, x[0]))\nfor v in map(math.sin, x):\n    a += v\n"
         "y[0] = sum(map(lambda u, v: u * v, x, y)) + max(filter(lambda v: v < 9.0, x)) + x.mean().item() * a * b",

@@ -20,6 +20,9 @@ from loopdiff.frontend.parsing.bindings import ArrayName
 from loopdiff.frontend.parsing.boxes import shared_boxes
 from loopdiff.frontend.parsing.expressions import parse_quantity
 from loopdiff.frontend.parsing.inline import inline_call
+from loopdiff.frontend.parsing.lists.growing import refuse_unbounded
+from loopdiff.frontend.parsing.lists.kinds import refuse_weak_lists
+from loopdiff.frontend.parsing.lists.making import make_list
 from loopdiff.frontend.parsing.placing import placed_block, placed_declaration, with_place
 from loopdiff.frontend.parsing.sites import Decisions, ParseAgain
 from loopdiff.frontend.parsing.state import CallFrame, Returned, State, Whole
@@ -38,6 +41,7 @@ from loopdiff.ir.walk import map_body, read_arrays, statements, substitute, writ
 from loopdiff.source.functions import SourceFunction
 from loopdiff.source.scopes import parameters as arguments_of
 
+MOST_ROUNDS = 20  # in which it is found how lists grow
 NAMED = (
     inspect.Parameter.POSITIONAL_ONLY,
     inspect.Parameter.POSITIONAL_OR_KEYWORD,
@@ -63,13 +67,16 @@ def parse_function(source: SourceFunction, types: Mapping[str, ArgumentType] | N
 
 
 def parse_surface(source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentType] | None = None) -> Surface:
-    """`source` for arguments of `types`: as it was written, or else without the structures in it."""
+    """`source` for arguments of `types`: as it was written, or else without the structures in it.
+
+    Lists of known length are structures, before they are arrays.
+    """
     try:
-        return parse_as_written(source, sources, types)
-    except UnsupportedLoopError as error:
+        return parse_as_written(source, sources, types, takes_known=False)
+    except UnsupportedLoopError:
         apart = taken_apart(source, sources, ranks(types or {}))
         if not apart.is_changed or apart.hidden or apart.outside or not (apart.result is None or is_flat(apart.result)):
-            raise error from None
+            return parse_as_written(source, sources, types)
     lines = {(d.span.file, d.span.line) for d in apart.diagnostics}
     try:
         found = parse_as_written(apart.source, sources, types)
@@ -86,7 +93,9 @@ def ranks(types: Mapping[str, ArgumentType]) -> dict[str, Tree]:
     return {name: Leaf(ast.Constant(0), Rank(rank)) for name, rank in arrays.items()}
 
 
-def parse_as_written(source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentType] | None) -> Surface:
+def parse_as_written(
+    source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentType] | None, takes_known: bool = True
+) -> Surface:
     check_parameters(source)
     parameters = tuple(source.signature.parameters)
     found = replace(ArrayParameters(sources).survey(Known(source, source.node, {})), parameters=parameters)
@@ -94,10 +103,10 @@ def parse_as_written(source: SourceFunction, sources: Sources, types: Mapping[st
         arrays = {n for n in parameters if isinstance(t := types[n], ArrayType) and t.rank}
         found = replace(found, array_names=found.array_names | arrays)
         check_numbers(source, found.array_names, types)
-    state = parsed(source, found, sources, types, Decisions())
+    state = parsed(source, found, sources, types, Decisions(takes_known=takes_known))
     ls = finished(state)
     if not is_as_supposed(state.whole, ls):
-        state = parsed(source, found, sources, types, Decisions(supposes=False))
+        state = parsed(source, found, sources, types, Decisions(takes_known=takes_known, supposes=False))
         ls = finished(state)
     return Surface(ls, frozenset(state.whole.asked))
 
@@ -148,10 +157,11 @@ def parsed(
     decisions: Decisions,
 ) -> State:
     """The state at the end of the function, parsed until all that was assumed of its names on the way holds."""
+    rounds = 0
     while True:
         # Indices keep clear of arguments and arrays; they share their names with the cells of loop variables.
         names, indices = NameSupply(found.all_names), NameSupply({*found.parameters, *found.array_names})
-        whole = Whole(names, indices, sources, inline_call, parse_quantity, types, decisions=decisions)
+        whole = Whole(names, indices, sources, inline_call, parse_quantity, make_list, types, decisions=decisions)
         state = State(source, found, whole, (CallFrame(source.code, source.name),))
         whole.active.append(state)
         declare_parameters(state)
@@ -159,6 +169,12 @@ def parsed(
             parse_block(state, source.node.body)
         except ParseAgain:
             continue
+        if whole.grown != decisions.grown and rounds < MOST_ROUNDS:
+            decisions.grown, rounds = whole.grown, rounds + 1
+            continue
+        whole.unbounded += [place[0] for place, growth in whole.grown.items() if growth != decisions.grown.get(place)]
+        refuse_unbounded(state)
+        refuse_weak_lists(state, tuple(state.out))
         told_apart = broken(whole) - decisions.shared
         if not told_apart:
             check_end(state)

@@ -34,7 +34,7 @@ REFUSED_METHODS: dict[str, str] = {
     "divmod": "unpack it: `q, r = divmod(a, b)`",
     **dict.fromkeys(("list", "tuple"), "leave it out, and use the array, or unpack it: `a, b = x`"),
     "fsum": "write `np.sum(x)`, which rounds after each addition",
-    "sorted": "write `np.sort(x)`",
+    "sorted": "write `np.sort(x)`, or `x[np.argsort(key)]`",
     **dict.fromkeys(
         ("map", "filter"), "give it to `sum`, `max`, `list` or a `for` loop at once, with a function's name"
     ),

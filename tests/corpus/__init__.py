@@ -15,6 +15,7 @@ from tests.corpus import (
     functions,
     jumps,
     learning,
+    lists,
     loops,
     newer_numpy,
     nothing,
@@ -59,6 +60,7 @@ CONSTRUCTS: tuple[Entry, ...] = (
     *spellings.ENTRIES,
     *numpy_calls.ENTRIES,
     *structures.ENTRIES,
+    *lists.ENTRIES,
 )
 ENTRIES: tuple[Entry, ...] = (
     *SUITE,

@@ -105,7 +105,7 @@ def report_of_decorated(case: Case) -> str:
     raise AssertionError("not refused")
 
 
-REPORTERS = {"structures": report_of_decorated, "numpy": report_of_decorated}
+REPORTERS = dict.fromkeys(("structures", "numpy", "lists"), report_of_decorated)
 PAIRS = [
     (case, REPORTERS.get(path.stem, report_of)) for path in sorted(FOLDER.glob("*.txt")) for case in read_cases(path)
 ]

@@ -393,6 +393,26 @@ def comprehended(x, s):
     return sum(totals.values()) + max(p[0] for p in powers) * s, min(v for v in [s, x[1], x[2]])
 
 
+@shows("lists of any length", np.array([0.9, 0.4, 0.7, 1.3]), 0.8)
+def listed(x, s):
+    def scaled(v, by):
+        return [u * by for u in v]
+
+    chosen = [u for u in x if u > 0.5]
+    steps = [x[0] * s]
+    for u in x:
+        steps.append(steps[-1] * u)
+    best = [0] * len(x)
+    for i, u in enumerate(x):
+        best[i] += max(u, best[i - 1])
+    rows = []
+    for u in x:
+        rows += [x * u]
+    twice = scaled(chosen, 2.0)
+    pairs = sum(a * b for a, b in zip(steps[1:], steps[:-1]))
+    return pairs, np.array(rows), sum(twice) + len(chosen), np.mean(best) * best[-1], rows[1].sum() + max(steps)
+
+
 @shows("structures as arguments and results of functions", vector(), 0.7)
 def handed_on(x, s):
     def step(state, p, rate=0.1):

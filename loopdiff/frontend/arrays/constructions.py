@@ -27,6 +27,7 @@ from loopdiff.frontend.arrays.views import with_new_axes
 from loopdiff.frontend.binding.types import Kind
 from loopdiff.frontend.functions import scalar_function
 from loopdiff.frontend.parsing.folding import binary
+from loopdiff.frontend.parsing.lists.reading import array_in
 from loopdiff.frontend.parsing.order import in_order
 from loopdiff.frontend.parsing.outside import is_none
 from loopdiff.frontend.parsing.placing import with_place
@@ -239,6 +240,8 @@ def literal(state: State, node: ast.Call) -> Quantity:
 
 def array_like(state: State, node: ast.expr) -> Quantity:
     """The value of `node`, where a list or a tuple is an array of what is in it."""
+    if (found := array_in(state, node)) is not None:
+        return found
     if not isinstance(node, ast.List | ast.Tuple):
         return state.quantity(node)
     state.need_types()

@@ -18,7 +18,8 @@ from loopdiff.frontend.arrays.shapes import extent_at, may_be_array, shaped
 from loopdiff.frontend.arrays.slicing import Slice
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, is_array
 from loopdiff.frontend.arrays.views import NewAxis, Rest, Subscript, basic
-from loopdiff.frontend.parsing.bindings import ArrayName, Cell, Given
+from loopdiff.frontend.parsing.bindings import ArrayName, Cell, Given, ListName
+from loopdiff.frontend.parsing.lists.reading import elements_of, list_in
 from loopdiff.frontend.parsing.order import frozen, held, in_order
 from loopdiff.frontend.parsing.outside import constant_element, root_is_local
 from loopdiff.frontend.parsing.placing import with_place
@@ -89,6 +90,12 @@ def subscripted(state: State, node: ast.Subscript, take: Take | None = None) -> 
     parsed = [[next(flat) for _ in level] for level in levels]
     if found is None or any(s is None for level in parsed for s in level):
         return None
+    if isinstance(found, View) and found.array in state.whole.lists and list_in(state, base) is not None:
+        is_replaced = isinstance(node.ctx, ast.Store) and len(levels) == 1 and found.rank > 1
+        if is_replaced or len(parsed[0]) != 1 or not is_number(parsed[0][0]):
+            what = "an array of a list is replaced" if is_replaced else "a list has one subscript here, an integer"
+            state.reject("LD134", what, node, f"make an array of it: `np.array({ast.unparse(base)})`")
+            return None
     if isinstance(found, ArrayValue):
         found = held(state, found, place)
     return taken_from(state, found, parsed, node, take or part)
@@ -195,6 +202,8 @@ def base_of(state: State, base: ast.expr, node: ast.Subscript) -> str | Array | 
                 return array
             case View() as view:
                 return view
+            case ListName() as found:
+                return elements_of(state, found, state.source.span(base))
             case Cell() | Given():
                 if may_be_array(state, base):
                     state.need_types()
@@ -252,10 +261,8 @@ def parse_subscript(state: State, node: ast.expr) -> Any:
             return Rest()
         case ast.Name() | ast.Attribute() if state.outside(node) is None:
             return NewAxis()
-        case ast.List():
-            return array_like(state, node)
         case _:
-            return state.quantity(node)
+            return array_like(state, node)
 
 
 def parse_slice(

@@ -17,6 +17,7 @@ from loopdiff.frontend.arrays.values import ArrayValue, Quantity, View, as_array
 from loopdiff.frontend.arrays.views import bind_view, steady
 from loopdiff.frontend.parsing.bindings import (
     ArrayName,
+    ListName,
     LocalFunction,
     Outside,
     Record,
@@ -28,6 +29,8 @@ from loopdiff.frontend.parsing.bindings import (
 from loopdiff.frontend.parsing.calls import field_at, grid_call, one_of
 from loopdiff.frontend.parsing.expressions import binary_operation
 from loopdiff.frontend.parsing.folding import binary
+from loopdiff.frontend.parsing.lists.growing import grows, new_list, note_stored
+from loopdiff.frontend.parsing.lists.reading import elements_of
 from loopdiff.frontend.parsing.meanings import value_of
 from loopdiff.frontend.parsing.order import changes, frozen, held, in_order
 from loopdiff.frontend.parsing.state import State
@@ -45,6 +48,8 @@ def parse_assign(state: State, targets: list[ast.expr], value: ast.expr, span: S
     match targets:
         case [ast.Name(id=name)] if is_allocation(state, value) and isinstance(value, ast.Call):
             parse_allocation(state, name, value)
+        case [ast.Name(id=name) as target] if isinstance(value, ast.List) and grows(state, name):
+            assign_value(state, target, new_list(state, name, value), value, span)
         case [ast.Name() as target]:
             assign_value(state, target, value_of(state, value), value, span)
         case [ast.Tuple() | ast.List() as target]:
@@ -80,7 +85,7 @@ def assign_value(state: State, target: ast.Name, value: Value | None, node: ast.
                 count, hint = "a named tuple", RECORD_HINT
             state.reject("LD107", f"`{ast.unparse(node)}` returns {count}, assigned to one name", node, hint)
             state.forget(target)
-        case ArrayName() | Varying() | Outside() | LocalFunction():
+        case ArrayName() | ListName() | Varying() | Outside() | LocalFunction():
             state.bindings[target.id] = value
         case quantity if state.owned(quantity, node) and not state.is_rejected(node):
             assign_name(state, target, quantity, span)
@@ -125,7 +130,10 @@ def store_into(state: State, place: Target, value: Quantity, target: ast.expr, s
             message = f"an array is assigned to the element `{ast.unparse(target)}`"
             state.reject("LD121", message, target, "reduce it, or take one of its elements")
         case ir.Access():
-            state.out += stores(place, state.as_number(value, target), span)
+            number = state.as_number(value, target)
+            if place.array in state.whole.lists:
+                note_stored(state, place.array, number, target)
+            state.out += stores(place, number, span)
         case View():
             store_array(state, place, value, target)
         case ArrayValue():
@@ -215,6 +223,8 @@ def elements(
 ) -> Values | None:  # fmt: skip
     """The elements, or rows, of an array, which must be as many as `target` has names. They are read here: what
     `is_late`, and may have been written to before Python reads it, is rejected."""
+    if isinstance(value, ListName):
+        value = elements_of(state, value, state.source.span(node))
     if isinstance(value, tuple | Outside | LocalFunction | None) or not (
         is_array(value) or isinstance(value, ArrayName)
     ):
@@ -340,8 +350,10 @@ def assign_together(state: State, targets: list[ast.expr], values: list[Value], 
         settled.append(settled_value(state, target, value, written, has_calls, span))
         written |= written_by(state, target)
     for target, value in zip(targets, settled, strict=True):
-        if isinstance(target, ast.Name) and isinstance(value, ArrayName | Varying | Outside | LocalFunction):
+        if isinstance(target, ast.Name) and isinstance(value, ArrayName | ListName | Varying | Outside | LocalFunction):
             state.bindings[target.id] = value
+        elif isinstance(value, ListName):
+            state.reject("LD107", f"`{ast.unparse(target)}` gets a list", target, "use a name of its own for it")
         elif isinstance(value, Outside | LocalFunction):
             state.reject("LD107", f"`{ast.unparse(target)}` gets a function", target, "use a name of its own for it")
         elif isinstance(value, Varying):
@@ -379,7 +391,7 @@ def written_by(state: State, target: ast.expr) -> set[str]:
     binding = state.binding(name)
     if isinstance(target, ast.Name):
         return {state.cells[name]} if name in state.cells else set()
-    return {binding.array} if isinstance(binding, ArrayName | View) else set()
+    return {binding.array} if isinstance(binding, ArrayName | View | ListName) else set()
 
 
 # -- augmented assignments -----------------------------------------------------------------------------------
@@ -451,6 +463,9 @@ def augment_element(state: State, node: ast.AugAssign, access: ir.Access) -> Non
     """`x[i] += e`: the old element is read before `e` is evaluated, which may change it."""
     place = len(state.out)
     value, old = state.number(node.value), ir.Load(access, loc=access.loc)
+    if access.array in state.whole.lists:
+        is_float = isinstance(node.op, ast.Div | ast.Pow)
+        note_stored(state, access.array, ir.Apply(Op.ADD, (value, ir.Const(0.0))) if is_float else value, node)
     if changes(state.out[place:], old):
         before = held(state, old, place)
         access = ir.Access(access.array, tuple(held(state, s, place) for s in access.subscripts), loc=access.loc)

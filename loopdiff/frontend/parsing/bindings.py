@@ -27,6 +27,14 @@ class ArrayName:
 
 
 @dataclass(frozen=True, slots=True)
+class ListName:
+    """The name stands for a list: its elements are those of `array`, as many as the cell `count` says."""
+
+    array: str
+    count: str
+
+
+@dataclass(frozen=True, slots=True)
 class Given:
     """The name stands for `value`, which nothing changes."""
 
@@ -51,7 +59,7 @@ class LocalFunction:
     around: Any
 
 
-Meaning = Cell | ArrayName | View | Given | Outside | LocalFunction
+Meaning = Cell | ArrayName | View | ListName | Given | Outside | LocalFunction
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,15 +120,16 @@ def without_dead(bindings: Bindings, dead: frozenset[str]) -> Bindings:
 
 
 def is_of_array(binding: Binding) -> bool:
+    """Whether the name stands for an array, or for a list, which is kept in one."""
     match binding:
         case Unsure(meant=meant):
-            return isinstance(meant, ArrayName | View)
+            return isinstance(meant, ArrayName | View | ListName)
         case Varying(options=options):
             return all(isinstance(o, ArrayName | View) for o in options)
         case Mixed(kind=kind):
             return kind == "arrays"
         case _:
-            return isinstance(binding, ArrayName | View)
+            return isinstance(binding, ArrayName | View | ListName)
 
 
 class Record(tuple["Value", ...]):
@@ -141,5 +150,5 @@ class Record(tuple["Value", ...]):
         return self[field] if -len(self) <= field < len(self) else None
 
 
-Value = Quantity | ArrayName | Varying | Outside | LocalFunction | tuple["Value", ...]
+Value = Quantity | ArrayName | ListName | Varying | Outside | LocalFunction | tuple["Value", ...]
 Values = tuple[Value, ...]

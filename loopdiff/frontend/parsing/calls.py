@@ -21,13 +21,14 @@ from loopdiff.frontend.arrays.subscripts import element_of
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, is_array, one_of_two
 from loopdiff.frontend.binding.types import Kind
 from loopdiff.frontend.functions import ScalarFunction, scalar_function
-from loopdiff.frontend.parsing.bindings import ArrayName, LocalFunction, Outside, Record, Value, Varying
+from loopdiff.frontend.parsing.bindings import ArrayName, ListName, LocalFunction, Outside, Record, Value, Varying
 from loopdiff.frontend.parsing.derivatives import derivative_in
+from loopdiff.frontend.parsing.lists.reading import elements_in, elements_of, is_list
 from loopdiff.frontend.parsing.order import in_order
 from loopdiff.frontend.parsing.outside import reject_outside, root_is_local
 from loopdiff.frontend.parsing.placing import with_place
 from loopdiff.frontend.parsing.state import State
-from loopdiff.frontend.parsing.totals import gathered_items, gathers, goes_through, total_of
+from loopdiff.frontend.parsing.totals import OF_ROWS, Filling, gathered_items, gathers, goes_through, total_of
 from loopdiff.frontend.parsing.ways.joins import view_of
 from loopdiff.frontend.parsing.ways.varying import is_up_to
 from loopdiff.frontend.refused import REFUSED_METHODS, REFUSED_MODULES
@@ -48,6 +49,8 @@ def parse_call(state: State, node: ast.Call) -> Quantity:
         return unknown_call(state, node, text) if found is None else found
     if gathers(state, node, callee):
         return gathered_items(state, node, callee)
+    if is_of_numpy(callee) and any(gives_list(state, node, k) for k in range(len(node.args))):
+        return of_lists(state, node, callee)
     if callee is len:
         return length(state, node)
     if (found := stored_call(state, node)) is not None:
@@ -65,6 +68,51 @@ def parse_call(state: State, node: ast.Call) -> Quantity:
         return state.reject("LD110", message, node, REFUSED_METHODS["nonzero"])
     function = scalar_function(callee)
     return unknown_call(state, node, text) if function is None else scalar_call(state, node, callee, function)
+
+
+def is_of_numpy(callee: object) -> bool:
+    return isinstance(callee, np.ufunc) or str(getattr(callee, "__module__", "")).split(".")[0] == "numpy"
+
+
+def gives_list(state: State, node: ast.Call, place: int) -> bool:
+    """Whether the argument at `place` is a list: under a name, or a comprehension that can be made first."""
+    arg, before = node.args[place], node.args[:place]
+    is_first = all(isinstance(a, ast.Name | ast.Constant) for a in before)
+    return is_list(state, arg) or (isinstance(arg, ast.ListComp) and is_first)
+
+
+def of_lists(state: State, node: ast.Call, callee: object) -> Quantity:
+    """The value of `node`, which gives lists to a function of NumPy: arrays of what is in them."""
+    args, views = list(node.args), dict[str, View]()
+    for k, arg in enumerate(node.args):
+        if not gives_list(state, node, k):
+            continue
+        made = state.whole.make_list(state, arg) if isinstance(arg, ast.ListComp) else None
+        is_made = isinstance(made, ListName)
+        view = elements_of(state, made, state.source.span(arg)) if is_made else elements_in(state, arg)
+        if view is None:
+            return ir.Const(0, loc=state.source.span(node))
+        (own,) = state.fresh_names("items")
+        views[own] = state.bindings[own] = view
+        args[k] = array_named(own, arg)
+    first = next(iter(views.values()))
+    written = OF_ROWS.get(callee, {}).get(first.rank - 1) if len(args) == 1 else None
+    if written is None:
+        call: ast.expr = ast.Call(node.func, args, node.keywords)
+    else:
+        whole = Filling({"ROWS": args[0]}).expression(written)
+        call = ast.Call(node.func, [whole], node.keywords) if node.keywords else whole
+    value = state.quantity(ast.fix_missing_locations(ast.copy_location(call, node)))
+    for name in views:
+        del state.bindings[name]
+    return value
+
+
+def array_named(name: str, node: ast.expr) -> ast.expr:
+    """`np.array(name)` in the place of `node`."""
+    function = ast.copy_location(ast.Constant(cast(Any, np.array)), node)
+    inner = ast.copy_location(ast.Name(name, ast.Load()), node)
+    return ast.copy_location(ast.Call(function, [inner], []), node)
 
 
 def grid_call(state: State, node: ast.expr) -> ast.Call | None:
@@ -168,6 +216,10 @@ def result_of_helper(state: State, value: Value | None, node: ast.Call) -> Quant
             return state.all_of(array, span)
         case Varying():
             return one_of(state, value, span)
+        case ListName():
+            return state.reject(
+                "LD111", f"`{text}` returns a list, used here as a number", node, "give it a name first"
+            )
         case Outside() | LocalFunction():
             hint = "give the function a name first"
             return state.reject("LD111", f"`{text}` returns a function, used here as a number", node, hint)
@@ -244,6 +296,8 @@ def unpacked(node: ast.Call, takes_sequence: bool) -> list[ast.expr]:
 def length(state: State, node: ast.Call) -> ir.Expr:
     span = state.source.span(node)
     match node.args:
+        case [given] if (view := elements_in(state, given)) is not None:
+            return view.extents[0]
         case [ast.Attribute(value=base, attr="shape")] if (array := shaped(state, base)) is not None:
             return rank_of(array, span)
         case [argument] if root_is_local(state, argument):

@@ -16,9 +16,10 @@ from loopdiff.frontend.arrays.elementwise import combined, complex_part
 from loopdiff.frontend.arrays.shapes import may_be_array, shape_attribute
 from loopdiff.frontend.arrays.subscripts import is_element_of_call, subscript
 from loopdiff.frontend.arrays.values import Quantity, View, is_array
-from loopdiff.frontend.parsing.bindings import ArrayName, Cell, Given, LocalFunction, Outside
+from loopdiff.frontend.parsing.bindings import ArrayName, Cell, Given, ListName, LocalFunction, Outside
 from loopdiff.frontend.parsing.calls import element_of_call, field_of_call, grid_call, parse_call
 from loopdiff.frontend.parsing.folding import binary, decided
+from loopdiff.frontend.parsing.lists.reading import is_list, length_of, list_in
 from loopdiff.frontend.parsing.order import boolean, chain, either, in_order, lazily, truth_value
 from loopdiff.frontend.parsing.outside import is_none, outside_constant, outside_value, root_is_local
 from loopdiff.frontend.parsing.state import State
@@ -83,6 +84,9 @@ def name_value(state: State, node: ast.Name) -> Quantity:
             return view
         case LocalFunction():
             return state.reject("LD111", f"`{name}` is a function, used here as a number", node, "call it")
+        case ListName():
+            hint = f"make an array of it: `np.array({name})`"
+            return state.reject("LD111", f"`{name}` is a list, used here as a number or an array", node, hint)
         case Outside() | None:
             return ir.Const(0, loc=span)
 
@@ -120,14 +124,13 @@ def operation(state: State, node: ast.UnaryOp | ast.BinOp | ast.BoolOp | ast.Com
 def both(state: State, left: ast.expr, right: ast.expr) -> Sequence[Quantity]:
     """The values of two operands; a list beside an array is one."""
     nodes = (left, right)
-    lists = [k for k, n in enumerate(nodes) if isinstance(n, ast.List | ast.Tuple)]
+    lists = [k for k, n in enumerate(nodes) if isinstance(n, ast.List | ast.Tuple) or is_list(state, n)]
     if len(lists) != 1 or not may_be_array(state, nodes[1 - lists[0]]):
         return in_order(state, nodes, State.quantity)
     found = in_order(state, nodes, array_like)
     if not is_array(found[1 - lists[0]]):
         refused = nodes[lists[0]]
-        message, hint = REFUSED_EXPRESSIONS[type(refused)]
-        state.reject("LD111", message, refused, hint)
+        state.quantity(refused)  # which says what is wrong with it
     return found
 
 
@@ -218,6 +221,9 @@ def condition(state: State, node: ast.expr) -> ir.Expr:
                 if isinstance(value, ir.Const)
                 else ir.Apply(Op.NOT, (value,), loc=span)
             )
+        case ast.Name() if (given := list_in(state, node)) is not None:
+            span = state.source.span(node)
+            return ir.Apply(Op.GT, (length_of(state, given, span), ir.Const(0, loc=span)), loc=span)
         case _:
             found = state.number(node)
             if any(isinstance(e, ir.RankOf) for e in subexprs(found)):

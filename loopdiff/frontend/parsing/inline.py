@@ -26,6 +26,7 @@ from loopdiff.frontend.parsing.arguments import Callee, arguments_of
 from loopdiff.frontend.parsing.assignments import note_number
 from loopdiff.frontend.parsing.bindings import Given, LocalFunction, Outside, Value
 from loopdiff.frontend.parsing.derivatives import derivative_call, derivative_in
+from loopdiff.frontend.parsing.lists.reading import is_list
 from loopdiff.frontend.parsing.meanings import NUMBERS, local_function
 from loopdiff.frontend.parsing.outside import outside_constant, root_is_local
 from loopdiff.frontend.parsing.ruled import ruled_call
@@ -70,7 +71,7 @@ def called_value(state: State, node: ast.Call) -> Value | None:
         return callee
     name, signature = callee.source.name, callee.source.signature
     if takes_arrays(callee.source.function):
-        node = with_arrays(node, tuple(signature.parameters))
+        node = with_arrays(state, node, tuple(signature.parameters))
     given = arguments_of(state, name, signature, partial(default, state, callee), node)
     return None if given is None or state.is_rejected(node) else write_out(state, callee, given, node)
 
@@ -157,11 +158,12 @@ def of_method(state: State, node: ast.Call) -> ast.Call:
             return node
 
 
-def with_arrays(node: ast.Call, names: tuple[str, ...]) -> ast.Call:
+def with_arrays(state: State, node: ast.Call, names: tuple[str, ...]) -> ast.Call:
     """The call of a function of NumPy with `np.array` of the lists that it is given for arrays."""
 
     def made(value: ast.expr, name: str | None) -> ast.expr:
-        if not isinstance(value, ast.List | ast.Tuple) or name is None or name in ROWS:
+        is_one = isinstance(value, ast.List | ast.Tuple | ast.ListComp) or is_list(state, value)
+        if not is_one or name is None or name in ROWS:
             return value
         function = ast.copy_location(ast.Constant(cast(Any, np.array)), value)
         return ast.copy_location(ast.Call(function, [value], []), value)

@@ -16,7 +16,8 @@ from loopdiff.frontend.arrays.nests import copied_view, starts_of
 from loopdiff.frontend.arrays.shapes import may_be_array
 from loopdiff.frontend.arrays.values import ArrayValue, View, holes, is_array
 from loopdiff.frontend.arrays.views import steady
-from loopdiff.frontend.parsing.bindings import ArrayName, Value
+from loopdiff.frontend.parsing.bindings import ArrayName, ListName, Value
+from loopdiff.frontend.parsing.lists.reading import elements_in, elements_of, is_list
 from loopdiff.frontend.parsing.order import frozen, held, in_order
 from loopdiff.frontend.parsing.outside import array_of, root_is_local
 from loopdiff.frontend.parsing.placing import with_place
@@ -56,6 +57,11 @@ def value_with_place(value: Value, span: Span) -> Value:
 
 def parse_iterable(state: State, node: ast.expr) -> Iteration | None:
     """What `node` goes over; None after a rejection."""
+    if is_list(state, node):
+        return items_of(state, elements_in(state, node), node)
+    made = state.whole.make_list(state, node)
+    if made is None or isinstance(made, ListName):
+        return None if made is None else items_of(state, made, node)
     match node:
         case ast.Call() if not is_array_call(state, node):
             return iterable_call(state, node, state.outside(node.func))
@@ -178,6 +184,8 @@ def array_elements(state: State, node: ast.expr) -> Iteration | None:
 def items_of(state: State, value: Value | None, node: ast.expr) -> Iteration | None:
     """Elements or rows of the array `value`; None after a rejection."""
     span = state.source.span(node)
+    if isinstance(value, ListName):
+        value = elements_of(state, value, span)
     if isinstance(value, ArrayName):
         state.need_types()
         value = state.all_of(value.array, span)

@@ -2,12 +2,37 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from loopdiff.frontend.parsing.bindings import Bindings
+from loopdiff.frontend.parsing.sites import Place
 from loopdiff.ir import nodes as ir
+
+
+@dataclass(frozen=True, slots=True)
+class Trips:
+    """How often a loop runs: at most `limit` times, None if that is not known at entry, and just as often if it
+    `is_exact`. `number`: of the iteration, from zero."""
+
+    limit: ir.Expr | None = None
+    is_exact: bool = False
+    number: ir.Expr | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MadeList:
+    """A list in an array: the `place` and the display that made it, in which State (`owner`), in how many loops
+    (`depth`), and which these are. `grown_in` are the loops around the statements that it grew by so far."""
+
+    place: Place
+    display: ast.List
+    owner: Any
+    depth: int
+    around: tuple[int, ...]
+    grown_in: frozenset[int] = frozenset()
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ import numpy as np
 from loopdiff.frontend.arrays.nests import copied_view
 from loopdiff.frontend.arrays.values import ArrayValue, View
 from loopdiff.frontend.arrays.views import steady
-from loopdiff.frontend.parsing.bindings import ArrayName, LocalFunction, Outside, Unsure, Value
+from loopdiff.frontend.parsing.bindings import ArrayName, ListName, LocalFunction, Outside, Unsure, Value
 from loopdiff.frontend.parsing.order import frozen, in_order
 from loopdiff.frontend.parsing.outside import root_is_local
 from loopdiff.frontend.parsing.state import State
@@ -28,13 +28,18 @@ def value_of(state: State, node: ast.expr) -> Value | None:
     match node:
         case ast.Call():
             found = state.whole.call(state, node)
-            return state.quantity(node) if found is MISSING else found
+            made = state.whole.make_list(state, node) if found is MISSING else found
+            return state.quantity(node) if made is MISSING else made
+        case ast.ListComp() | ast.BinOp() | ast.Subscript() if (
+            made := state.whole.make_list(state, node)
+        ) is not MISSING:
+            return made
         case ast.Lambda():
             return local_function(state, as_definition(node))
         case ast.Name(id=name) if state.owner(name) is not None:
             binding = state.binding(name)
             meant = binding.meant if isinstance(binding, Unsure) else binding
-            if isinstance(meant, ArrayName | Outside | LocalFunction):
+            if isinstance(meant, ArrayName | ListName | Outside | LocalFunction):
                 state.settle(name, node)
                 return meant
         case ast.Name() | ast.Attribute() if not root_is_local(state, node):

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
+from loopdiff.errors import Span
 from loopdiff.frontend.arrays.values import ArrayValue
+from loopdiff.ir import nodes as ir
+
+Place = tuple[Span, ...]  # in the text, with the calls that led to it
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +25,11 @@ class JoinSite:
 def choice_site(value: ArrayValue) -> JoinSite:
     """The place of the conditional expression that `value` is."""
     return JoinSite((), "choice", value.element.loc.line, value.element.loc.column)
+
+
+def text_place(span: Span | None) -> Place:
+    """`span`, and the calls that it was written out for."""
+    return () if span is None else (span, *text_place(span.called_from))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +50,37 @@ class Copy:
     source: str
 
 
+@dataclass(frozen=True, slots=True)
+class Append:
+    """A statement that a list grows by: it runs at most `limit` times while one list is made, None if that is not known
+    at entry, and just as often if it `is_exact`."""
+
+    limit: ir.Expr | None
+    is_exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """A list that grows: how many elements it is made with, their shape, `()` for numbers, and where it grows; each
+    None while that is not known."""
+
+    first: int
+    row: tuple[ir.Expr, ...] | None = None
+    appends: Mapping[Place, Append] | None = None
+
+
 @dataclass(slots=True)
 class Decisions:
     """What is known of a function when it is parsed again: the sites where no copy can stand for an array, those of
-    calls whose returns give different arrays, and whether types of elements that were supposed turned out to be so."""
+    calls whose returns give different arrays, whether types of elements that were supposed turned out to be so, and how
+    the lists grow that are made in some places. `takes_known`: short lists of a length that is written out are taken,
+    too."""
 
     shared: frozenset[JoinSite] = frozenset()
     joined: frozenset[JoinSite] = frozenset()
     supposes: bool = True
+    takes_known: bool = True
+    grown: Mapping[Place, Growth] = field(default_factory=dict)
 
 
 class ParseAgain(Exception):

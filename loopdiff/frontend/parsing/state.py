@@ -21,6 +21,7 @@ from loopdiff.frontend.parsing.bindings import (
     Bindings,
     Cell,
     Given,
+    ListName,
     LocalFunction,
     Meaning,
     Mixed,
@@ -32,8 +33,8 @@ from loopdiff.frontend.parsing.bindings import (
     Varying,
     VaryingUsed,
 )
-from loopdiff.frontend.parsing.iterations import Heads, LoopState
-from loopdiff.frontend.parsing.sites import ArrayEvent, Copy, Decisions, JoinSite, choice_site
+from loopdiff.frontend.parsing.iterations import Heads, LoopState, MadeList, Trips
+from loopdiff.frontend.parsing.sites import ArrayEvent, Copy, Decisions, Growth, JoinSite, Place, choice_site
 from loopdiff.frontend.survey import Survey, becomes_part_of_itself
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import NameSupply
@@ -62,12 +63,16 @@ class Whole:
     """What the function and the helpers written out in it share.
 
     `call` writes a call out and gives its value: None after a rejection, MISSING if it calls no Python function.
-    `parse` gives the value of any expression. `inlined`: number of statements of helpers so far.
+    `parse` gives the value of any expression, `make_list` a list that it makes: None after a rejection, MISSING if it
+    makes none. `inlined`: number of statements of helpers so far.
 
     `types` are those of the arguments, None while they are unknown; `asked` are axes of which the parser asked whether
     they have one element. `fixed` are the values of cells that are assigned in one place and known at entry; `truths`
     local arrays of booleans, `fresh` those that have no name yet; `undecided` cells that may turn out to be arrays
     once types are known.
+
+    `trips` are those of the loops around. `lists` are arrays in which lists are kept, `grown` how they grow, by the
+    place where they are made; of those at `unbounded` nothing says how long they become.
 
     `active` are the states of the functions being parsed. `heads` are those of loops around whose iterations start
     with different arrays; `catching` cells for each of whose values a statement around can be written, `versions` how
@@ -88,12 +93,17 @@ class Whole:
     sources: Sources
     call: Callable[[State, ast.Call], Value | None]
     parse: Callable[[State, ast.expr], Quantity]
+    make_list: Callable[[State, ast.expr], Value | None]
     types: Mapping[str, ArgumentType] | None = None
     asked: set[tuple[str, int]] = field(default_factory=set)
     fixed: dict[str, ir.Expr] = field(default_factory=dict)
     truths: set[str] = field(default_factory=set)
     fresh: set[str] = field(default_factory=set)
     undecided: set[str] = field(default_factory=set)
+    trips: list[Trips] = field(default_factory=list)
+    lists: dict[str, MadeList] = field(default_factory=dict)
+    grown: dict[Place, Growth] = field(default_factory=dict)
+    unbounded: list[Span] = field(default_factory=list)
     active: list[State] = field(default_factory=list)
     heads: list[Heads] = field(default_factory=list)
     catching: frozenset[str] = frozenset()
@@ -392,7 +402,7 @@ class State:
         """What the local `name` stands for where `node` reads it; None after a rejection."""
         owner = self.owner(name) or self
         match owner.bindings.get(name):
-            case ArrayName() | View() | Cell() | Given() | Outside() | LocalFunction() as binding:
+            case ArrayName() | View() | ListName() | Cell() | Given() | Outside() | LocalFunction() as binding:
                 return binding
             case Unsure(meant=meant, span=span, ran=ran):
                 if ran is None:

@@ -9,14 +9,16 @@ from dataclasses import replace
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.effects import array_statement, stored_call
-from loopdiff.frontend.arrays.integers import ONE, minus, plus
+from loopdiff.frontend.arrays.integers import ONE, at_least_zero, minus, plus
+from loopdiff.frontend.arrays.nests import limit
 from loopdiff.frontend.arrays.values import View
 from loopdiff.frontend.functions import scalar_function
 from loopdiff.frontend.parsing.assignments import assign, elements, matched, parse_assign, parse_augmented
 from loopdiff.frontend.parsing.bindings import ArrayName, Bindings, Value, Varying, without_dead
 from loopdiff.frontend.parsing.expressions import chosen, condition
-from loopdiff.frontend.parsing.iterables import Iteration, parse_iterable
-from loopdiff.frontend.parsing.iterations import LoopState
+from loopdiff.frontend.parsing.iterables import Iteration, parse_iterable, trips_of
+from loopdiff.frontend.parsing.iterations import LoopState, Trips
+from loopdiff.frontend.parsing.lists.growing import append, appended
 from loopdiff.frontend.parsing.meanings import local_function
 from loopdiff.frontend.parsing.order import frozen
 from loopdiff.frontend.parsing.state import State
@@ -59,7 +61,7 @@ def parse_stmt(state: State, node: ast.stmt) -> None:
         parse_one(state, node)
     else:
         for_each_choice(state, lambda: parse_one(state, node), keyword_span(state, node))
-    if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Expr):
+    if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Expr) and appended(node)[0] is None:
         state.whole.note_altered(sorted(written_arrays(tuple(state.out[place:])) - set(state.cells)), since)
     for name in named:
         state.bindings.pop(name, None)
@@ -75,7 +77,8 @@ def parse_one(state: State, node: ast.stmt) -> None:
         case ast.AnnAssign(target=target, value=ast.expr() as value):
             parse_assign(state, [target], value, span)
         case ast.AugAssign():
-            parse_augmented(state, node)
+            if not append(state, node):
+                parse_augmented(state, node)
         case ast.For() | ast.While() | ast.If():
             parse_compound(state, node)
         case ast.Assert() | ast.Raise(exc=ast.expr(), cause=None | ast.Constant(value=None)):
@@ -149,8 +152,8 @@ def message_of(node: ast.expr) -> str | None:
             return None
 
 
-def parse_bare_expression(state: State, node: ast.stmt, value: ast.expr) -> None:
-    if isinstance(value, ast.Constant):
+def parse_bare_expression(state: State, node: ast.Expr, value: ast.expr) -> None:
+    if isinstance(value, ast.Constant) or append(state, node):
         return
     text = ast.unparse(value)
     if isinstance(value, ast.Call) and stored_call(state, value) is not None:
@@ -268,15 +271,16 @@ def parse_for(state: State, node: ast.For) -> None:
     around = list(state.iterated)
     state.iterated += sorted(arrays_in(state, placed.value(ir.Index(index))))
 
+    trips = trips_known(state, iteration, index)
+
     def parse() -> None:
         bind_targets(state, node.target, placed.value(ir.Index(index, loc=state.source.span(node.target))))
-        with known_range(state, node, placed):
+        with known_range(state, node, placed), counted(state, trips):
             parse_block(state, node.body)
 
     loop, before, body = parse_body(state, node, span, parse)
     iteration = with_settled_bounds(state, iteration, tuple(body))
-    trips = constant_trips(iteration)
-    done: Bindings | None = None if (trips or 0) > 0 else before
+    done: Bindings | None = None if (constant_trips(iteration) or 0) > 0 else before
     if loop.ends and done is None:
         done = dict(state.bindings)
     elif loop.ends:
@@ -322,6 +326,23 @@ def known_range(state: State, node: ast.For, iteration: Iteration) -> Iterator[N
     state.whole.ranges.pop(cell, None)
 
 
+def trips_known(state: State, iteration: Iteration, index: str) -> Trips:
+    """What is known at entry of how often a loop runs."""
+    trips = state.known(trips_of(iteration))
+    most = limit(state, trips)
+    is_unit = iteration.step == ONE and state.is_fixed(state.known(iteration.lower))
+    number = minus(ir.Index(index), state.known(iteration.lower)) if is_unit else None
+    return Trips(None if most is None else at_least_zero(most), state.is_fixed(trips), number)
+
+
+@contextmanager
+def counted(state: State, trips: Trips) -> Iterator[None]:
+    """Inside a loop that runs so often."""
+    state.whole.trips.append(trips)
+    yield
+    state.whole.trips.pop()
+
+
 def stays(state: State, *bounds: ir.Expr) -> bool:
     """Whether numbers are made of what is known at entry and of variables of loops around whose ranges are known."""
     leaves = (e for b in bounds for e in subexprs(b) if not isinstance(e, ir.Apply))
@@ -342,7 +363,8 @@ def parse_while(state: State, node: ast.While) -> None:
         if not is_endless:
             cond = loop_condition(state, node.test, span)
             state.out.append(ir.Exit(ir.Apply(Op.NOT, (cond,), loc=cond.loc), loc=span))
-        parse_block(state, node.body)
+        with counted(state, Trips()):
+            parse_block(state, node.body)
 
     loop, before, body = parse_body(state, node, span, parse)
     lower, upper, step = (ir.Const(value, loc=span) for value in (0, ENDLESS, 1))

@@ -25,6 +25,7 @@ from loopdiff.frontend.arrays.views import bind_view
 from loopdiff.frontend.parsing.bindings import ArrayName, Value
 from loopdiff.frontend.parsing.folding import binary
 from loopdiff.frontend.parsing.iterables import parse_iterable, trips_of
+from loopdiff.frontend.parsing.lists.reading import array_in, is_list
 from loopdiff.frontend.parsing.meanings import local_function
 from loopdiff.frontend.parsing.order import in_order
 from loopdiff.frontend.parsing.state import State
@@ -72,9 +73,9 @@ def total_of(state: State, node: ast.Call, callee: object) -> Value | None:
 
 def of_array(state: State, node: ast.Call, name: str, rest: list[ast.expr]) -> Value:
     """Elements are gone through, by `sum` rows too."""
-    if may_be_array(state, node.args[0]):
+    if may_be_array(state, node.args[0]) or is_list(state, node.args[0]):
         state.need_types()
-    array, *starts = in_order(state, [node.args[0], *rest], State.quantity)
+    array, *starts = in_order(state, [node.args[0], *rest], items_or_number)
     if not isinstance(array, View | ArrayValue) or (array.rank > 1 and name != "sum"):
         state.need_types()  # without them, what is not seen to be an array passes for a number
         what = "several axes" if is_array(array) else "a number"
@@ -83,6 +84,11 @@ def of_array(state: State, node: ast.Call, name: str, rest: list[ast.expr]) -> V
     found = reduced(state, name, array, (0,), False, node)
     span = state.source.span(node)
     return combined(state, lambda a, b: binary(Op.ADD, a, b, span), [found, *starts], node) if starts else found
+
+
+def items_or_number(state: State, node: ast.expr) -> Quantity:
+    """The value of `node`, of a list the array of its elements."""
+    return array_in(state, node) or state.quantity(node)
 
 
 # -- generator expressions -----------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from loopdiff.frontend.structures.rewriting import copied, later
 from loopdiff.frontend.structures.scope import (
     PLAIN,
     Apart,
+    Growing,
     Hidden,
     Local,
     Scope,
@@ -46,10 +47,18 @@ def taken_apart(
 ) -> Apart:
     """`source` for what is `given` for its parameters.
 
-    What was rejected (LD104, LD134) is a number in what comes of it.
+    What was rejected (LD104, LD134) is a number in what comes of it. Lists that grow in loops over what is not known
+    are left to the parser.
     """
-    scope = Scope(source, sources, names_of(source.node), WALK)
-    return apart(scope, source, given, inspect.Parameter.POSITIONAL_OR_KEYWORD, scope.hidden)
+    growing = Growing()
+    while True:
+        scope = Scope(source, sources, names_of(source.node), WALK, growing=growing)
+        found = apart(scope, source, given, inspect.Parameter.POSITIONAL_OR_KEYWORD, scope.hidden)
+        said = [d for part in (found, *scope.callees.values()) for d in part.diagnostics]
+        lists = {growing.said[d] for d in said if d in growing.said} - growing.plain
+        if not lists:
+            return found
+        growing.plain |= lists
 
 
 def names_of(node: ast.FunctionDef) -> NameSupply:
@@ -71,7 +80,15 @@ def of_callee(
     if is_kept and key in caller.callees:
         return caller.callees[key]
     called = replace(source, called_from=caller.source.span(node))
-    scope = Scope(called, caller.sources, names_of(source.node), WALK, caller.callees, (*caller.active, key))
+    scope = Scope(
+        called,
+        caller.sources,
+        names_of(source.node),
+        WALK,
+        caller.callees,
+        (*caller.active, key),
+        growing=caller.growing,
+    )
     found = apart(scope, called, given, inspect.Parameter.KEYWORD_ONLY, scope.hidden)
     if is_kept:
         caller.callees[key] = found
@@ -108,7 +125,7 @@ def inner_scope(around: Scope, source: SourceFunction) -> Scope:
     held = {n: h for n, known in around.held.items() if (h := around.bound.get(n, known)) is not None}
     return Scope(
         source, around.sources, around.names, WALK, around.callees, around.active, held,
-        outer=around.outer, hidden=around.hidden, outside=around.outside, around=around,
+        outer=around.outer, hidden=around.hidden, outside=around.outside, around=around, growing=around.growing,
     )  # fmt: skip
 
 

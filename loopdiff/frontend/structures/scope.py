@@ -159,6 +159,15 @@ class Walk:
 
 
 @dataclass(slots=True, eq=False)
+class Growing:
+    """Lists of one program that grow in loops over what is not known, by the name of the function and their own. Those
+    that are `plain` are left as they are; of others it is said, in `said`, that they cannot be told apart."""
+
+    plain: set[tuple[str, str]] = field(default_factory=set)
+    said: dict[Diagnostic, tuple[str, str]] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
 class Scope:
     """One function that is taken apart.
 
@@ -174,6 +183,7 @@ class Scope:
     `last` those that a `return` reads once, when nobody else can any more;
     `flags` say of names whether they hold None, `fills` are statements that matter if a flag is read;
     `generic` what is wrong with functions inside where they are given single values, by the name or the lambda.
+    `growing` are lists of the program whose length is not known.
     """
 
     source: SourceFunction
@@ -204,6 +214,7 @@ class Scope:
     flags: dict[str, str] = field(default_factory=dict)
     fills: dict[int, tuple[ast.stmt, str]] = field(default_factory=dict)
     generic: list[tuple[str | ast.Lambda, list[Diagnostic]]] = field(default_factory=list)
+    growing: Growing = field(default_factory=Growing)
 
     def reject(self, message: str, node: ast.AST, hint: str | None = None) -> Leaf:
         """Record a rejection (LD134); the leaf stands in for what was rejected."""
@@ -268,7 +279,10 @@ class Scope:
                 are_lists = all(isinstance(held, Branch) and held.kind == "list" for held in (first, second))
                 is_late = any(isinstance(held, Static) and held.value is None for held in (first, second))
                 hint = GROWING if are_lists else FROM_NONE if is_late else None
-                return self.reject(f"`{name}` holds {words}, depending on the way here", node, hint)
+                found = self.reject(f"`{name}` holds {words}, depending on the way here", node, hint)
+                if are_lists:
+                    self.growing.said[self.diagnostics[-1]] = (self.source.name, name)
+                return found
             case _:
                 return found
 

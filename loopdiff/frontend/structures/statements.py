@@ -113,6 +113,9 @@ def change(scope: Scope, found: PlaceChange, node: ast.stmt) -> None:
 # -- assignments -------------------------------------------------------------------------------------------
 def assign(scope: Scope, targets: Sequence[ast.expr], value: ast.expr, node: ast.stmt) -> None:
     match targets, value:
+        case [ast.Name(id=name)], ast.List(elts=elts) if (scope.source.name, name) in scope.growing.plain:
+            scope.out.append(copied(node, value=copied(value, elts=[expression(scope, e) for e in elts])))
+            scope.hold(name, PLAIN, node)
         case [ast.Tuple(elts=elts)], ast.Call() if (
             (target := callee_of(scope, value.func)) is not None
             and (pending := pending_call(scope, value, target, value)) is not None

@@ -8,7 +8,17 @@ from functools import reduce
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.values import View
-from loopdiff.frontend.parsing.bindings import ArrayName, Binding, Bindings, Cell, Mixed, Rejected, Unsure, Varying
+from loopdiff.frontend.parsing.bindings import (
+    ArrayName,
+    Binding,
+    Bindings,
+    Cell,
+    ListName,
+    Mixed,
+    Rejected,
+    Unsure,
+    Varying,
+)
 from loopdiff.frontend.parsing.iterables import Iteration
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
@@ -62,7 +72,7 @@ def after_loop(
     say."""
     result = dict(before)
     for name, binding in state.bindings.items():
-        if name not in before and isinstance(binding, Cell | ArrayName | View):
+        if name not in before and isinstance(binding, Cell | ArrayName | View | ListName):
             result[name] = Unsure(binding, span, flags.get(name, ran))
         elif name not in before and isinstance(binding, Unsure) and name in flags:
             result[name] = replace(binding, ran=flags[name])

@@ -18,6 +18,7 @@ from loopdiff.frontend.parsing.bindings import (
     Bindings,
     Cell,
     Given,
+    ListName,
     Mixed,
     Rejected,
     Unsure,
@@ -303,7 +304,7 @@ def run_flags(
     body sets. `is_needed`: also for those that have one whenever an iteration ran."""
     new = {n: b for n, b in state.bindings.items() if n not in before}
     found: dict[str, ir.Expr] = {}
-    sure = [n for n, b in new.items() if isinstance(b, Cell | ArrayName | View)]
+    sure = [n for n, b in new.items() if isinstance(b, Cell | ArrayName | View | ListName)]
     if sure and is_needed:
         flag = new_flag(state, span)
         first = next((k for k, s in enumerate(body) if isinstance(s, ir.Exit)), -1)

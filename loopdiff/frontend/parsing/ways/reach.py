@@ -5,14 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from loopdiff.frontend.arrays.values import View
-from loopdiff.frontend.parsing.bindings import ArrayName, Binding, Bindings, LocalFunction, Unsure, Value, Varying
+from loopdiff.frontend.parsing.bindings import (
+    ArrayName,
+    Binding,
+    Bindings,
+    ListName,
+    LocalFunction,
+    Unsure,
+    Value,
+    Varying,
+)
 from loopdiff.frontend.parsing.state import State
 
 
 def arrays_of(binding: Binding | Value | None) -> frozenset[str]:
     """Arrays that a name may stand for, or for a part of, or that the function holds for which it stands."""
     match binding:
-        case ArrayName(array=array) | View(array=array):
+        case ArrayName(array=array) | View(array=array) | ListName(array=array):
             return frozenset((array,))
         case Unsure(meant=meant):
             return arrays_of(meant)

@@ -11,7 +11,16 @@ from loopdiff.frontend.arrays.broadcasting import require_equal
 from loopdiff.frontend.arrays.nests import copied_view
 from loopdiff.frontend.arrays.values import ArrayValue, View
 from loopdiff.frontend.arrays.views import steady
-from loopdiff.frontend.parsing.bindings import ArrayName, Bindings, LocalFunction, Outside, Value, Values, Varying
+from loopdiff.frontend.parsing.bindings import (
+    ArrayName,
+    Bindings,
+    ListName,
+    LocalFunction,
+    Outside,
+    Value,
+    Values,
+    Varying,
+)
 from loopdiff.frontend.parsing.meanings import value_of
 from loopdiff.frontend.parsing.order import in_order
 from loopdiff.frontend.parsing.sites import JoinSite, ParseAgain
@@ -130,6 +139,9 @@ def checked_result(state: State, value: Value | None, node: ast.expr) -> Value:
         value = state.all_of(value.array, state.source.span(node))
     if isinstance(value, View | ArrayValue):
         value = whole_array(state, value, node)
+    if isinstance(value, ListName):
+        hint = f"return an array of it: `np.array({ast.unparse(node)})`"
+        return state.reject("LD118", f"`{ast.unparse(node)}` is a list, and cannot be returned", node, hint)
     if isinstance(value, Outside | LocalFunction):
         return state.reject("LD118", f"`{ast.unparse(node)}` is a function and cannot be returned", node, "call it")
     return ir.Const(0, loc=state.source.span(node)) if value is None else value

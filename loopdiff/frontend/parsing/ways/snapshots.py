@@ -11,7 +11,8 @@ from loopdiff.ir import nodes as ir
 
 COPIED = (
     "arrays", "diagnostics", "following", "fixed", "truths", "undecided", "ranges", "heads", "active", "births",
-    "altered", "copies", "around", "flags", "supposed", "kinds", "unknown",
+    "altered", "copies", "around", "flags", "supposed", "kinds", "unknown", "trips",
+    "lists", "grown", "unbounded",
 )  # fmt: skip
 COUNTED = ("rejected", "inlined", "site", "versions", "clock")
 

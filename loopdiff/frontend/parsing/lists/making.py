@@ -1,0 +1,108 @@
+"""What makes lists of a length that is not known before: comprehensions, `[v] * n`, `list(x)`, `sorted(x)`.
+
+They become functions inside the function that append in the loops which Python would run.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from loopdiff.frontend.arrays.values import is_array
+from loopdiff.frontend.parsing.bindings import ListName, Value
+from loopdiff.frontend.parsing.lists.reading import is_list, note_length
+from loopdiff.frontend.parsing.state import State
+from loopdiff.frontend.parsing.totals import Filling, called_inside, in_loops
+from loopdiff.frontend.parsing.ways.snapshots import Snapshot
+from loopdiff.source.functions import MISSING
+
+
+def make_list(state: State, node: ast.expr) -> Value | None:
+    """The list that `node` makes; None after a rejection, MISSING if it makes none."""
+    match node:
+        case ast.ListComp(elt=item, generators=parts) if not any(p.is_async for p in parts):
+            return gathered(state, item, parts, node)
+        case (
+            ast.BinOp(left=ast.List(elts=[item]), op=ast.Mult(), right=count)
+            | ast.BinOp(left=count, op=ast.Mult(), right=ast.List(elts=[item]))
+        ) if is_number(state, count):
+            return repeated(state, item, count, node)
+        case ast.Call(func=ast.Name() as func, args=[over], keywords=[]) if not isinstance(over, ast.Starred):
+            if state.outside(func) is list:
+                return elements(state, over, node)
+            if state.outside(func) is sorted:
+                return elements(state, of_numpy(np.sort, over), node)
+        case ast.Call(func=ast.Attribute(value=base, attr="tolist"), args=[], keywords=[]) if has_one_axis(state, base):
+            return elements(state, base, node)
+        case ast.Call(func=ast.Attribute(value=base, attr="copy"), args=[], keywords=[]) if is_list(state, base):
+            return elements(state, base, node)
+        case ast.Subscript(slice=ast.Slice()) if is_list(state, node):
+            return elements(state, node, node)
+        case _:
+            pass
+    return cast(Any, MISSING)
+
+
+def is_number(state: State, node: ast.expr) -> bool:
+    """Whether `node` is no array: a list beside one is another."""
+    is_one = isinstance(node, ast.List | ast.Tuple | ast.ListComp) or is_list(state, node)
+    return not is_one and not is_array(tried(state, node))
+
+
+def has_one_axis(state: State, node: ast.expr) -> bool:
+    value = None if is_list(state, node) else tried(state, node)
+    return is_array(value) and getattr(value, "rank", 0) == 1
+
+
+def tried(state: State, node: ast.expr) -> Any:
+    """The value of `node`, of which nothing is written."""
+    state.need_types()
+    before = Snapshot.of(state)
+    found = state.quantity(node)
+    before.restore(state)
+    return found
+
+
+def of_numpy(function: Any, *args: ast.expr) -> ast.Call:
+    return ast.copy_location(ast.Call(ast.copy_location(ast.Constant(function), args[0]), [*args], []), args[0])
+
+
+def elements(state: State, over: ast.expr, node: ast.expr) -> Value | None:
+    (each,) = state.fresh_names("each")
+    part = ast.comprehension(ast.Name(each, ast.Store()), over, [], 0)
+    return gathered(state, ast.Name(each, ast.Load()), [part], node)
+
+
+def gathered(state: State, item: ast.expr, parts: list[ast.comprehension], node: ast.expr) -> Value | None:
+    """`[item for ...]`."""
+    items, own = state.fresh_names("items", "list_of")
+    fill = Filling({"ITEM": item})
+    loops = in_loops(parts, [p.iter for p in parts], fill.statements(f"{items}.append(ITEM)"))
+    body = [*fill.statements(f"{items} = []"), *loops, *fill.statements(f"return {items}")]
+    return made_inside(state, own, (), body, [], node)
+
+
+def repeated(state: State, item: ast.expr, count: ast.expr, node: ast.expr) -> Value | None:
+    """`[item] * count`: one and the same, so often."""
+    items, one, own, upto = state.fresh_names("items", "one", "list_of", "upto")
+    first, second = (item, count) if isinstance(cast(ast.BinOp, node).left, ast.List) else (count, item)
+    names = (one, upto) if first is item else (upto, one)
+    text = f"{items} = []\nfor _ in COUNTED({upto}):\n    {items}.append({one})\nreturn {items}"
+    body = Filling({"COUNTED": ast.Constant(cast(Any, range))}).statements(text)
+    return made_inside(state, own, names, body, [first, second], node)
+
+
+def made_inside(
+    state: State, name: str, parameters: Sequence[str], body: list[ast.stmt], given: list[ast.expr], node: ast.expr
+) -> Value | None:
+    """The list that a function inside makes; None after a rejection."""
+    before = state.whole.rejected
+    found = called_inside(state, name, parameters, body, given, node)
+    if state.whole.rejected > before:
+        return None
+    if isinstance(found, ListName):
+        note_length(state, found)
+    return found
