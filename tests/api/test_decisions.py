@@ -11,15 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loopdiff import vectorize_grad
+from loopdiff import Differentiable, vectorize_grad
 from loopdiff.backends.cpu.threads import pool
 from tests.api.thresholds import arguments, function_of, program
-from tests.lengths import each_in_turns
+from tests.lengths import IS_LONG, each_in_turns
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "auto": {}, "store": {"tape": "store"}, "recompute": {"tape": "recompute"}, "threads": {"parallel": True},
     "cuda": {"target": "cuda-emulated"}, "strict": {"fastmath": False},
 }  # fmt: skip
+Ways = Callable[[Differentiable, tuple[Any, ...]], Iterator[tuple[Any, ...]]]
 
 
 @pytest.fixture(autouse=True)
@@ -30,9 +31,8 @@ def eager_threads() -> Iterator[None]:
     pool.word(pool.EAGER).value = 0
 
 
-def ways(function: Callable[..., Any], settings: dict[str, Any], args: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
-    """The value, and the arguments after it, by all ways of calling the differentiable `function`."""
-    f = vectorize_grad(wrt=("x",), **settings)(function)
+def ways(f: Differentiable, args: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    """The value, and the last argument after it, by all ways of calling the differentiable `f`."""
     calls: tuple[Callable[..., Any], ...] = (
         f,
         lambda *a: f.value_and_grad(*a)[0],
@@ -41,7 +41,23 @@ def ways(function: Callable[..., Any], settings: dict[str, Any], args: tuple[Any
     )
     for call in calls:
         mine = copied(args)
-        yield call(*mine), mine
+        yield call(*mine), mine[-1]
+
+
+def ways_of_jax(f: Differentiable, args: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    """The same through JAX, which gives the last argument after it as a second result; `x` is the first one."""
+    jax = pytest.importorskip("jax")
+    from loopdiff.jax import wrap
+
+    wrapped = wrap(f)
+    yield wrapped(*copied(args))
+    yield jax.value_and_grad(wrapped, has_aux=True)(*copied(args))[0]
+    yield jax.jvp(lambda x: wrapped(x, *copied(args[1:])), (args[0],), (np.ones_like(args[0]),))[0]
+
+
+def all_ways(f: Differentiable, args: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    yield from ways(f, args)
+    yield from ways_of_jax(f, args)
 
 
 def copied(args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -53,14 +69,15 @@ def check(
     settings: dict[str, Any],
     args: tuple[Any, ...],
     decided: np.ndarray | None = None,
+    by: Ways = ways,
 ) -> None:
     """The same decisions, noted in the last argument, and the same value but for the order of sums; to the bit where
     sums keep their order. `decided`: the decisions, if they are not those of Python."""
     mine = copied(args)
     with np.errstate(all="ignore"):
         value = function(*mine)
-    for found, after in ways(function, settings, args):
-        np.testing.assert_array_equal(after[-1], mine[-1] if decided is None else decided)
+    for found, after in by(vectorize_grad(wrt=("x",), **settings)(function), args):
+        np.testing.assert_array_equal(after, mine[-1] if decided is None else decided)
         np.testing.assert_allclose(found, value, rtol=1e-9, atol=1e-9)
         if settings == SETTINGS["strict"]:
             assert found == value
@@ -86,11 +103,12 @@ def test_the_middle_of_a_grid(settings: dict[str, Any]) -> None:
         check(sides, settings, (np.random.default_rng(n).random(n), n, np.zeros(n)))
 
 
-@pytest.mark.parametrize(("seed", "name"), list(enumerate(SETTINGS)), ids=str)
+@pytest.mark.parametrize(("seed", "name"), each_in_turns(range(12 if IS_LONG else 6), (*SETTINGS,)), ids=str)
 def test_random_programs(seed: int, name: str) -> None:
+    """A long run goes through JAX, too."""
     f = function_of(program(seed), f"thresholds {seed}")
     for n in (7, 11, 37):
-        check(f, SETTINGS[name], arguments(seed * 7 + n, n))
+        check(f, SETTINGS[name], arguments(seed * 7 + n, n), by=all_ways if IS_LONG else ways)
 
 
 def in_steps(x, d):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import re
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from loopdiff import LoopdiffError, vectorize_grad
+from loopdiff.fuzz.engines import eager_threads
 
 from . import oracle
 from .expected import Expected, Program, Unusable, cases_of, differ, expected, fresh, is_real, require_moderate
@@ -27,6 +29,11 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "emulated": {"target": "cuda-emulated"},
     "gpu": {"target": "cuda"},
 }
+
+
+def threads(setting: str) -> AbstractContextManager[None]:
+    """Where loops run on threads, they do so however short they are: all arrays here are small."""
+    return eager_threads(setting == "parallel")
 
 
 class Wrong(AssertionError):
@@ -202,7 +209,7 @@ def try_setting(wants: list[Expected], setting: str, parts: frozenset[str] = PAR
     """What is checked under one setting: `parts` under the plain ones, for all arguments with one compiled function."""
     case = 0
     try:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), threads(setting):
             match setting:
                 case "jax":
                     check_jax(wants[0])

@@ -14,7 +14,7 @@ import numpy as np
 from loopdiff import LoopdiffError, vectorize_grad
 
 from . import oracle
-from .check import DEFECTS, SETTINGS, Outcome
+from .check import DEFECTS, SETTINGS, Outcome, threads
 from .expected import Program, fresh, random_like
 from .oracle import Args
 from .structures import mapped
@@ -147,7 +147,7 @@ def try_raising(
 def tried(f: Any, ask: Callable[[Any, Args], Any], args: Args, setting: str) -> Outcome | None:
     """How a call with `args` fails; None if it does not."""
     try:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), threads(setting):
             ask(f, fresh(args))
     except Exception as error:
         return judged(error, setting, 0)

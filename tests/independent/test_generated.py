@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import nullcontext
 
 import pytest
 
+from loopdiff import set_num_threads
+from loopdiff.backends.cpu.threads import pool
 from tests.gradients.interpreted import interpreting
 from tests.lengths import IS_LONG
 
-from .expected import Unusable
+from .bindings import programs
+from .check import try_setting
+from .expected import Unusable, cases_of
 from .session import drawn, outcomes, plan
 
 GROUPS, EACH = 4, 6
@@ -32,3 +37,22 @@ def test_drawn_programs(group: int) -> None:
                     assert not outcome.failed, f"{outcome.setting}: {outcome.message}\n{program.runnable()}"
         except Unusable:
             continue
+
+
+@pytest.fixture
+def two_threads() -> Iterator[None]:
+    """Two of them, on one core too."""
+    wanted = pool.word(pool.WANTED).value
+    set_num_threads(2)
+    yield
+    set_num_threads(wanted)
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_threads_run_loops_of_few_iterations() -> None:
+    """Under the setting that is about them, and no other; the pool counts the loops that it has run."""
+    wants = cases_of(programs()[0])
+    for setting, is_run in (("parallel", True), ("auto", False)):
+        before = pool.word(pool.NUMBER).value
+        assert try_setting(wants, setting, frozenset({"grad"})).kind == "ok"
+        assert (pool.word(pool.NUMBER).value > before) == is_run
