@@ -21,6 +21,7 @@ from .containers import structured
 from .edges import edge, spoilt
 from .expected import Expected, Program, Unusable, cases_of, expected
 from .idioms import idioms
+from .lists import listed
 from .models import models
 from .raising import Raising, raised_at_all, raising_cases, try_raising
 from .renaming import renamed
@@ -83,7 +84,7 @@ def drawn_to_work(seed: int) -> Program:
     elif seed % 4 == 3:
         program = structured(seed)
     else:
-        bases = [*idioms(), *programs(), *models(), *models()]
+        bases = [*idioms(), *listed(), *listed(), *programs(), *models(), *models()]
         program = varied(bases[seed // 2 % len(bases)], seed)
     return with_other_arguments(random.Random(seed + 2), program)
 

@@ -14,6 +14,7 @@ from .check import Outcome, try_setting
 from .expected import Expected, Program, cases_of
 from .found import found
 from .idioms import idioms
+from .lists import listed
 
 TAPES = ("auto", "store", "recompute")
 REPORTED = 40  # programs, the first ones, were wrong or refused when they were written
@@ -68,7 +69,7 @@ def test_found_programs(number: int, program: Program) -> None:
         assert not outcome.failed, f"{tape}: {outcome.message}\n{program.runnable()}"
 
 
-@pytest.mark.parametrize("program", idioms(), ids=lambda program: program.name)
+@pytest.mark.parametrize("program", [*idioms(), *listed()], ids=lambda program: program.name)
 def test_programs_of_people_are_accepted(program: Program) -> None:
     with interpreting():
         outcome = try_setting(cases_of(program), "auto", frozenset({"value"}))

@@ -13,11 +13,14 @@ from .bindings import programs
 from .calls import CALLS
 from .expected import Expected, Program, Unusable, expected
 from .idioms import idioms
+from .lists import listed
 from .models import models
 from .structures import leaves, mapped
 
 
-@pytest.mark.parametrize("program", [*idioms(), *models(), *programs()[::8]], ids=lambda program: program.name)
+@pytest.mark.parametrize(
+    "program", [*idioms(), *listed(), *models(), *programs()[::8]], ids=lambda program: program.name
+)
 def test_modes_agree_with_each_other_and_with_differences(program: Program) -> None:
     want = expected(program.source, program.args)
     gradients = want.run.pull(want.seeds, want.weights)

@@ -29,7 +29,7 @@ from loopdiff.frontend.parsing.bindings import (
 from loopdiff.frontend.parsing.calls import field_at, grid_call, one_of
 from loopdiff.frontend.parsing.expressions import binary_operation
 from loopdiff.frontend.parsing.folding import binary
-from loopdiff.frontend.parsing.lists.growing import grows, new_list, note_stored
+from loopdiff.frontend.parsing.lists.growing import begins_list, new_list, note_stored
 from loopdiff.frontend.parsing.lists.reading import elements_of
 from loopdiff.frontend.parsing.meanings import value_of
 from loopdiff.frontend.parsing.order import changes, frozen, held, in_order
@@ -48,7 +48,7 @@ def parse_assign(state: State, targets: list[ast.expr], value: ast.expr, span: S
     match targets:
         case [ast.Name(id=name)] if is_allocation(state, value) and isinstance(value, ast.Call):
             parse_allocation(state, name, value)
-        case [ast.Name(id=name) as target] if isinstance(value, ast.List) and grows(state, name):
+        case [ast.Name(id=name) as target] if begins_list(state, name, value):
             assign_value(state, target, new_list(state, name, value), value, span)
         case [ast.Name() as target]:
             assign_value(state, target, value_of(state, value), value, span)
@@ -288,7 +288,7 @@ def value_for(state: State, node: ast.expr, target: ast.expr | None, is_late: bo
         return parse_values(state, node, target, is_late)
     if not isinstance(target, ast.Name):
         return state.quantity(node)
-    value = value_of(state, node)
+    value = new_list(state, target.id, node) if begins_list(state, target.id, node) else value_of(state, node)
     return value if state.owned(value, node) and not state.is_rejected(node) else None
 
 

@@ -113,9 +113,12 @@ def change(scope: Scope, found: PlaceChange, node: ast.stmt) -> None:
 # -- assignments -------------------------------------------------------------------------------------------
 def assign(scope: Scope, targets: Sequence[ast.expr], value: ast.expr, node: ast.stmt) -> None:
     match targets, value:
-        case [ast.Name(id=name)], ast.List(elts=elts) if (scope.source.name, name) in scope.growing.plain:
-            scope.out.append(copied(node, value=copied(value, elts=[expression(scope, e) for e in elts])))
+        case [ast.Name(id=name)], ast.List() if (scope.source.name, name) in scope.growing.plain:
+            scope.out.append(copied(node, value=rebuilt(scope, value)))
             scope.hold(name, PLAIN, node)
+        case [ast.Tuple(elts=elts)], ast.Tuple(elts=values) if (found := growing_apart(scope, elts, values)):
+            for one, rest in found:
+                assign(scope, [one], rest, copied(node, targets=[one], value=rest))
         case [ast.Tuple(elts=elts)], ast.Call() if (
             (target := callee_of(scope, value.func)) is not None
             and (pending := pending_call(scope, value, target, value)) is not None
@@ -130,6 +133,19 @@ def assign(scope: Scope, targets: Sequence[ast.expr], value: ast.expr, node: ast
                 scope.hold(name, PLAIN, node)
         case _:
             assign_tree(scope, targets, parts_of(scope, targets, value) or last_of(scope, value, node), node)
+
+
+def growing_apart(scope: Scope, targets: list[ast.expr], values: list[ast.expr]) -> list[tuple[ast.expr, ast.expr]]:
+    """`a, b = [], e` as two assignments, the lists that grow first; nothing if there are none that begin empty."""
+    if len(targets) != len(values):
+        return []
+    pairs = list(zip(targets, values, strict=True))
+    own = [(t, v) for t, v in pairs if isinstance(t, ast.Name) and (scope.source.name, t.id) in scope.growing.plain]
+    others = [pair for pair in pairs if pair not in own]
+    if not own or not all(isinstance(v, ast.List) and not v.elts for _, v in own):
+        return []
+    rest = [(ast.Tuple([t for t, _ in others], ast.Store()), ast.Tuple([v for _, v in others], ast.Load()))]
+    return [*own, *((ast.copy_location(t, targets[0]), ast.copy_location(v, values[0])) for t, v in rest if others)]
 
 
 def parts_of(scope: Scope, targets: Sequence[ast.expr], value: ast.expr) -> Tree | None:

@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
+from typing import TypeGuard
 
 from loopdiff.frontend.arrays.broadcasting import require_equal
 from loopdiff.frontend.arrays.element_types import is_truth_value
@@ -33,9 +34,10 @@ TRUTHS = "make an array first: `np.zeros(n, dtype=bool)`"
 OWN = "append `.copy()` of it"
 
 
-def grows(state: State, name: str) -> bool:
-    """Whether the function appends to what it calls `name`."""
-    return any(appended(n)[0] == name for n in own_nodes(state.source.node) if isinstance(n, ast.Expr | ast.AugAssign))
+def begins_list(state: State, name: str, node: ast.expr) -> TypeGuard[ast.List]:
+    """Whether `node` makes a list that the function appends to under the `name`."""
+    nodes = own_nodes(state.source.node) if isinstance(node, ast.List) else ()
+    return any(appended(n)[0] == name for n in nodes if isinstance(n, ast.Expr | ast.AugAssign))
 
 
 def appended(node: ast.stmt) -> tuple[str | None, list[ast.expr]]:
