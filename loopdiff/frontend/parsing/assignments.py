@@ -48,7 +48,7 @@ def parse_assign(state: State, targets: list[ast.expr], value: ast.expr, span: S
     match targets:
         case [ast.Name(id=name)] if is_allocation(state, value) and isinstance(value, ast.Call):
             parse_allocation(state, name, value)
-        case [ast.Name(id=name) as target] if begins_list(state, name, value):
+        case [ast.Name(id=name) as target] if begins_list(value, state, name):
             assign_value(state, target, new_list(state, name, value), value, span)
         case [ast.Name() as target]:
             assign_value(state, target, value_of(state, value), value, span)
@@ -288,7 +288,7 @@ def value_for(state: State, node: ast.expr, target: ast.expr | None, is_late: bo
         return parse_values(state, node, target, is_late)
     if not isinstance(target, ast.Name):
         return state.quantity(node)
-    value = new_list(state, target.id, node) if begins_list(state, target.id, node) else value_of(state, node)
+    value = new_list(state, target.id, node) if begins_list(node, state, target.id) else value_of(state, node)
     return value if state.owned(value, node) and not state.is_rejected(node) else None
 
 

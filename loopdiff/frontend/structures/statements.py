@@ -116,7 +116,7 @@ def assign(scope: Scope, targets: Sequence[ast.expr], value: ast.expr, node: ast
         case [ast.Name(id=name)], ast.List() if (scope.source.name, name) in scope.growing.plain:
             scope.out.append(copied(node, value=rebuilt(scope, value)))
             scope.hold(name, PLAIN, node)
-        case [ast.Tuple(elts=elts)], ast.Tuple(elts=values) if (found := growing_apart(scope, elts, values)):
+        case [ast.Tuple(elts=elts)], ast.Tuple(elts=values) if found := growing_apart(scope, elts, values):
             for one, rest in found:
                 assign(scope, [one], rest, copied(node, targets=[one], value=rest))
         case [ast.Tuple(elts=elts)], ast.Call() if (

@@ -34,7 +34,7 @@ TRUTHS = "make an array first: `np.zeros(n, dtype=bool)`"
 OWN = "append `.copy()` of it"
 
 
-def begins_list(state: State, name: str, node: ast.expr) -> TypeGuard[ast.List]:
+def begins_list(node: ast.expr, state: State, name: str) -> TypeGuard[ast.List]:
     """Whether `node` makes a list that the function appends to under the `name`."""
     nodes = own_nodes(state.source.node) if isinstance(node, ast.List) else ()
     return any(appended(n)[0] == name for n in nodes if isinstance(n, ast.Expr | ast.AugAssign))
