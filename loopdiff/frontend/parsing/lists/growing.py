@@ -167,10 +167,16 @@ def list_called(state: State, name: str) -> ListName | None:
     return meant if isinstance(meant, ListName) else None
 
 
+def has_returned(state: State, made: MadeList) -> bool:
+    """Whether the call that made the list, a comprehension perhaps, has returned."""
+    return not any(made.owner is active for active in state.whole.active)
+
+
 def may_grow(state: State, found: ListName, name: str, node: ast.AST) -> bool:
     """Whether the list may grow here; else a rejection."""
-    if state.whole.lists[found.array].owner is not state:
-        message = f"`{name}` grows here, and was made in another function, or by a comprehension"
+    made = state.whole.lists[found.array]
+    if made.owner is not state and not has_returned(state, made):
+        message = f"`{name}` grows here, and was made in another function"
         state.reject("LD134", message, node, FIXED)
         return False
     if any(found.array in s.iterated for s in state.whole.active):
@@ -282,6 +288,8 @@ def always_comes(function: ast.FunctionDef, display: ast.List, node: ast.stmt) -
     """Whether `node` runs once in each iteration of the loops around it, from where `display` stands on."""
     path = list(path_to(function, node))
     owner = list(path_to(function, display))[:-1]
+    if not owner:
+        return False
     while owner and not isinstance(owner[-1], ast.stmt):
         owner.pop()
     above = owner[:-1]

@@ -14,8 +14,7 @@ from loopdiff.frontend.arrays.integers import ONE, plus
 from loopdiff.frontend.arrays.values import ArrayValue, View
 from loopdiff.frontend.arrays.views import steady
 from loopdiff.frontend.parsing.bindings import ListName
-from loopdiff.frontend.parsing.iterations import MadeList
-from loopdiff.frontend.parsing.lists.growing import capacity, is_exact_growth, list_called
+from loopdiff.frontend.parsing.lists.growing import capacity, has_returned, is_exact_growth, list_called
 from loopdiff.frontend.parsing.sites import Growth
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
@@ -44,23 +43,19 @@ def length_of(state: State, found: ListName, span: Span) -> ir.Expr:
     often."""
     made = state.whole.lists[found.array]
     seen = state.whole.grown[made.place]
-    known = seen if is_finished(state, made) else state.whole.decisions.grown.get(made.place, Growth(0))
+    known = state.whole.decisions.grown.get(made.place) or (seen if has_returned(state, made) else Growth(0))
     has_grown = known.appends is not None and known.appends.keys() == (seen.appends or {}).keys()
     is_inside = set(state.whole.around) & (made.grown_in - set(made.around))
     room = capacity(known) if has_grown and is_exact_growth(known) else None
     return ir.Load(ir.Access(found.count, loc=span), loc=span) if room is None or is_inside else room
 
 
-def is_finished(state: State, made: MadeList) -> bool:
-    """Whether the call has returned that made the list, which does not grow any more then."""
-    return not any(made.owner is active for active in state.whole.active)
-
-
 def note_length(state: State, found: ListName) -> None:
-    """Remember how long the list, which does not grow any more, may be."""
-    growth = state.whole.grown[state.whole.lists[found.array].place]
+    """Remember how long the list that a call has made may be, as far as is known yet: it may still grow."""
+    place = state.whole.lists[found.array].place
+    growth = state.whole.grown[place]
     room = capacity(growth)
-    if room is not None and growth.appends is not None:
+    if room is not None and growth.appends is not None and place not in state.whole.decisions.grown:
         state.whole.ranges[found.count] = (ir.Const(growth.first), plus(room, ONE))
 
 
