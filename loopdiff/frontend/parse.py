@@ -21,7 +21,7 @@ from loopdiff.frontend.parsing.boxes import shared_boxes
 from loopdiff.frontend.parsing.expressions import parse_quantity
 from loopdiff.frontend.parsing.inline import inline_call
 from loopdiff.frontend.parsing.lists.growing import refuse_unbounded
-from loopdiff.frontend.parsing.lists.kinds import refuse_weak_lists
+from loopdiff.frontend.parsing.lists.kinds import refuse_mixed_lists
 from loopdiff.frontend.parsing.lists.making import make_list
 from loopdiff.frontend.parsing.placing import placed_block, placed_declaration, with_place
 from loopdiff.frontend.parsing.sites import Decisions, ParseAgain
@@ -174,7 +174,7 @@ def parsed(
             continue
         whole.unbounded += [place[0] for place, growth in whole.grown.items() if growth != decisions.grown.get(place)]
         refuse_unbounded(state)
-        refuse_weak_lists(state, tuple(state.out))
+        refuse_mixed_lists(state, tuple(state.out))
         told_apart = broken(whole) - decisions.shared
         if not told_apart:
             check_end(state)

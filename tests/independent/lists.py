@@ -173,6 +173,22 @@ def f(x, y):
 """,
         {"x": V, "y": W},
     ),
+    "parts of a list that changes": (
+        """
+def f(x, y):
+    v = [a * b for a, b in zip(x, y)]
+    s = 0.0
+    for a, b in zip(v, v[1:]):
+        v[-1] = v[-1] + a * b
+        s += a - b
+    for k, a in enumerate(v[:-1]):
+        v[k + 1] += 0.5 * a
+    for k in range(len(v) // 2):
+        v[k], v[len(v) - 1 - k] = v[len(v) - 1 - k], v[k]
+    return s + sum(v[::2]) * v[0] + max(v[1:])
+""",
+        {"x": V, "y": W},
+    ),
     "another name for a list": (
         """
 def double(v):

@@ -464,14 +464,24 @@ def augment_element(state: State, node: ast.AugAssign, access: ir.Access) -> Non
     place = len(state.out)
     value, old = state.number(node.value), ir.Load(access, loc=access.loc)
     if access.array in state.whole.lists:
-        is_float = isinstance(node.op, ast.Div | ast.Pow)
-        note_stored(state, access.array, ir.Apply(Op.ADD, (value, ir.Const(0.0))) if is_float else value, node)
+        note_stored(state, access.array, kind_after(node.op, value), node)
     if changes(state.out[place:], old):
         before = held(state, old, place)
         access = ir.Access(access.array, tuple(held(state, s, place) for s in access.subscripts), loc=access.loc)
         state.out.append(ir.Assign(access, result_of(state, node, before, value), loc=state.source.span(node)))
     else:
         accumulate(state, node, access, old, value)
+
+
+def kind_after(op: ast.operator, value: ir.Expr) -> ir.Expr:
+    """Something of the kind that an element of a list is of after `op` with `value`: it was one of the others."""
+    match op:
+        case ast.Div() | ast.Pow():
+            return ir.Apply(Op.ADD, (value, ir.Const(0.0)))
+        case ast.Add() | ast.Sub():
+            return value
+        case _:
+            return ir.Apply(Op.MUL, (value, ir.Const(1)))
 
 
 def accumulate(state: State, node: ast.AugAssign, access: ir.Access, old: ir.Expr, value: ir.Expr) -> None:

@@ -17,7 +17,7 @@ from loopdiff.frontend.arrays.shapes import may_be_array
 from loopdiff.frontend.arrays.values import ArrayValue, View, holes, is_array
 from loopdiff.frontend.arrays.views import steady
 from loopdiff.frontend.parsing.bindings import ArrayName, ListName, Value
-from loopdiff.frontend.parsing.lists.reading import elements_in, elements_of, is_list
+from loopdiff.frontend.parsing.lists.reading import elements_of, elements_over_loop, is_list
 from loopdiff.frontend.parsing.order import frozen, held, in_order
 from loopdiff.frontend.parsing.outside import array_of, root_is_local
 from loopdiff.frontend.parsing.placing import with_place
@@ -58,7 +58,7 @@ def value_with_place(value: Value, span: Span) -> Value:
 def parse_iterable(state: State, node: ast.expr) -> Iteration | None:
     """What `node` goes over; None after a rejection."""
     if is_list(state, node):
-        return items_of(state, elements_in(state, node), node)
+        return items_of(state, elements_over_loop(state, node), node)
     made = state.whole.make_list(state, node)
     if made is None or isinstance(made, ListName):
         return None if made is None else items_of(state, made, node)

@@ -252,7 +252,7 @@ def is_exact_growth(growth: Growth) -> bool:
 def put(state: State, view: View, place: ir.Expr, item: Array, node: ast.expr) -> None:
     """Store `item`, the value of `node`, at the `place` in a list, which is kept in `view`."""
     span = state.source.span(node)
-    made_of(state, view.array, item.element)
+    made_of(state, view.array, of_kind(state, item.element))
     for size, wanted in zip(item.extents, view.extents[1:], strict=True):
         require_equal(state, size, wanted, "elements of a list differ in shape", span)
     note_shared(state, view.array, item, node)
@@ -267,7 +267,16 @@ def note_stored(state: State, array: str, value: ir.Expr, node: ast.AST) -> None
     """An element of the list in `array` becomes `value`: it is of a kind that holds that, too."""
     if is_truth_value(state, value):
         state.reject("LD134", f"`{ast.unparse(node)}` is a truth value in a list", node, TRUTHS)
-    made_of(state, array, value)
+    made_of(state, array, of_kind(state, value))
+
+
+def of_kind(state: State, value: ir.Expr) -> ir.Expr:
+    """Something of the kind of `value`: of a number that a loop counts, a small one, which floats hold as well."""
+    match value:
+        case ir.Load(access=ir.Access(array=cell, subscripts=())) if cell in state.whole.ranges:
+            return ir.Const(1, loc=value.loc)
+        case _:
+            return value
 
 
 def note_shared(state: State, array: str, item: Array, node: ast.expr) -> None:

@@ -15,16 +15,27 @@ DOUBLES = (Kind.WEAK, Kind.WEAK_COMPLEX)
 SAME_TYPE = "make an array of the type that is meant: `np.zeros(n, dtype=np.float32)`, `np.array(v, dtype=x.dtype)`"
 
 
-def refuse_weak_lists(state: State, body: tuple[ir.Stmt, ...]) -> None:
+def refuse_mixed_lists(state: State, body: tuple[ir.Stmt, ...]) -> None:
     """Rejections (LD134) of lists of Python's floats where there is float32: elements of an array widen what they meet,
-    Python's floats do not."""
-    if not state.whole.lists or not has_narrow(state, body):
-        return
+    Python's floats do not; and of integers beside floats, in an array of these."""
+    is_narrow = bool(state.whole.lists) and has_narrow(state, body)
     for array, made in state.whole.lists.items():
         values = state.arrays[array].values if array in state.arrays else ()
-        if values and join_kinds(*(kind_so_far(state, v) for v in values)) in DOUBLES:
+        if not values:
+            continue
+        kinds, span = [kind_so_far(state, v) for v in values], made.owner.source.span(made.display)
+        if is_narrow and join_kinds(*kinds) in DOUBLES:
             message = "this list holds floats of Python, in a function that computes with float32"
-            state.reject("LD134", message, made.owner.source.span(made.display), SAME_TYPE)
+            state.reject("LD134", message, span, SAME_TYPE)
+        is_mixed = join_kinds(*kinds) not in (Kind.BOOL, Kind.INT)
+        if is_mixed and any(k is Kind.INT and not is_small(v) for k, v in zip(kinds, values, strict=True)):
+            message = "this list holds floats, and integers that may be too large for one"
+            state.reject("LD134", message, span, "write `float(...)` of the integers")
+
+
+def is_small(value: ir.Expr) -> bool:
+    """Whether `value` is an integer that a float holds."""
+    return isinstance(value, ir.Index | ir.Dim) or (isinstance(value, ir.Const) and abs(value.value) < 1 << 53)
 
 
 def has_narrow(state: State, body: tuple[ir.Stmt, ...]) -> bool:

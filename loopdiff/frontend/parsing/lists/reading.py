@@ -11,11 +11,12 @@ from dataclasses import replace
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.integers import ONE, plus
+from loopdiff.frontend.arrays.nests import copied_view
 from loopdiff.frontend.arrays.values import ArrayValue, View
 from loopdiff.frontend.arrays.views import steady
 from loopdiff.frontend.parsing.bindings import ListName
 from loopdiff.frontend.parsing.lists.growing import capacity, has_returned, is_exact_growth, list_called
-from loopdiff.frontend.parsing.sites import Growth
+from loopdiff.frontend.parsing.sites import Copy, Growth
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
 
@@ -79,6 +80,19 @@ def elements_in(state: State, node: ast.expr) -> View | None:
     value = state.quantity(ast.copy_location(part, node))
     del state.bindings[name]
     return steady(state, value) if isinstance(value, View) else None
+
+
+def elements_over_loop(state: State, node: ast.expr) -> View | None:
+    """The same for a loop, in which the list may change: a part of it is a list of its own."""
+    view = elements_in(state, node)
+    if view is None or not isinstance(node, ast.Subscript):
+        return view
+    span = state.source.span(node)
+    site = state.site("slice", span)
+    if site in state.whole.decisions.shared:
+        return copied_view(state, view, "slice", span)
+    state.whole.copies.append(Copy(site, state.whole.event(view.array), view.array))
+    return view
 
 
 def array_in(state: State, node: ast.expr) -> ArrayValue | None:
