@@ -31,6 +31,7 @@ from loopdiff.frontend.parsing.ways.joins import broken
 from loopdiff.frontend.parsing.ways.jumps import remove_jumps
 from loopdiff.frontend.parsing.ways.returns import check_end
 from loopdiff.frontend.structures.apart import is_flat, taken_apart
+from loopdiff.frontend.structures.scope import Apart
 from loopdiff.frontend.structures.trees import Leaf, Rank, Tree
 from loopdiff.frontend.survey import Survey
 from loopdiff.ir import nodes as ir
@@ -77,6 +78,17 @@ def parse_surface(source: SourceFunction, sources: Sources, types: Mapping[str, 
         apart = taken_apart(source, sources, ranks(types or {}))
         if not apart.is_changed or apart.hidden or apart.outside or not (apart.result is None or is_flat(apart.result)):
             return parse_as_written(source, sources, types)
+    try:
+        return parse_apart(apart, sources, types)
+    except UnsupportedLoopError as error:
+        try:
+            return parse_as_written(source, sources, types)
+        except UnsupportedLoopError:
+            raise error from None
+
+
+def parse_apart(apart: Apart, sources: Sources, types: Mapping[str, ArgumentType] | None) -> Surface:
+    """A function without its structures; what is wrong with these is said before what follows from it."""
     lines = {(d.span.file, d.span.line) for d in apart.diagnostics}
     try:
         found = parse_as_written(apart.source, sources, types)
@@ -172,7 +184,7 @@ def parsed(
         if whole.grown != decisions.grown and rounds < MOST_ROUNDS:
             decisions.grown, rounds = whole.grown, rounds + 1
             continue
-        whole.unbounded += [place[0] for place, growth in whole.grown.items() if growth != decisions.grown.get(place)]
+        whole.unbounded += [p[0][0] for p, growth in whole.grown.items() if growth != decisions.grown.get(p)]
         refuse_unbounded(state)
         refuse_mixed_lists(state, tuple(state.out))
         told_apart = broken(whole) - decisions.shared

@@ -8,7 +8,7 @@ REFUSED_EXPRESSIONS: dict[type[ast.expr], tuple[str, str | None]] = {
     ast.Lambda: ("a lambda is not a number", "write its body where it is used"),
     ast.ListComp: (
         "a comprehension builds a list",
-        "write `np.array` of it, or a loop that stores into an array",
+        "give it a name first, or make an array of it: `np.array([...])`",
     ),
     ast.SetComp: ("a comprehension builds a set", "write a `for` loop that stores into an array"),
     ast.DictComp: ("a comprehension builds a dictionary", "write a `for` loop that stores into an array"),
@@ -27,12 +27,13 @@ BY_TRANSFORM = "write the transform as loops, as in the gallery, or give it a ru
 # By the name of the function or method.
 REFUSED_METHODS: dict[str, str] = {
     "sum": "write `x.sum()`, or add the elements in a loop",
-    "append": "allocate the array with its final size and store by subscript",
+    "append": "append to a list that the function makes, or allocate an array and store by subscript",
     "print": "print what the function returns, outside of it",
     "item": "leave it out: an element `A[i]` is a number, and so is a sum",
-    "tolist": "leave it out: the elements of an array are numbers",
+    "tolist": "give what it makes a name first, or leave it out: the elements of an array are numbers",
     "divmod": "unpack it: `q, r = divmod(a, b)`",
-    **dict.fromkeys(("list", "tuple"), "leave it out, and use the array, or unpack it: `a, b = x`"),
+    **dict.fromkeys(("list", "tuple"), "give what it makes a name first, or use the array"),
+    "sort": "make another: `w = sorted(v)`, or `np.sort(v)`",
     "fsum": "write `np.sum(x)`, which rounds after each addition",
     "sorted": "write `np.sort(x)`, or `x[np.argsort(key)]`",
     **dict.fromkeys(

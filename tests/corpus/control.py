@@ -129,6 +129,22 @@ def signed(r, n=9):
     return dict(x=r.uniform(-1.5, 1.5, n), y=r.uniform(0.5, 1.5, n))
 
 
+def crossed_out(x, n):
+    kept = np.ones(n + 1)
+    t = 0.0
+    for i in range(2, n + 1):
+        if kept[i] > 0.0:
+            t += x[i - 1] ** 2
+            for j in range(2 * i, n + 1, i):
+                kept[j] = 0.0
+    return t + kept.sum()
+
+
+def crossed_out_oracle(xp, x, n):
+    primes = np.array([i for i in range(2, n + 1) if all(i % j for j in range(2, i))])
+    return {"result": xp.sum(x[primes - 1] ** 2) + len(primes) + 2.0}
+
+
 def chosen_and_exchanged(x, y):
     chosen = np.zeros(x.shape[0])
     m = 0
@@ -265,5 +281,14 @@ ENTRIES = (
         oracle=lambda xp, x: {"result": xp.sum(xp.where(x > 0.5, xp.exp(2.0 * x) + xp.exp(x), 0.0))},
         is_twin=True,
         notes="a name in the branch was not there where its value was read (an internal error)",
+    ),
+    Entry(
+        name="crossed_out",
+        function=crossed_out,
+        make=lambda r, n=12: dict(x=r.random(n), n=n),
+        wrt=("x",),
+        oracle=crossed_out_oracle,
+        is_twin=True,
+        notes="LLVM divides 128-bit integers by a function that compiled code did not find: it jumped nowhere",
     ),
 )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.values import ArrayValue
 from loopdiff.ir import nodes as ir
 
-Place = tuple[Span, ...]  # in the text, with the calls that led to it
+Place = tuple[tuple[Span, ...], int]  # in the text, with the calls that led to it; which of those that are there
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +27,16 @@ def choice_site(value: ArrayValue) -> JoinSite:
     return JoinSite((), "choice", value.element.loc.line, value.element.loc.column)
 
 
-def text_place(span: Span | None) -> Place:
+def calls_to(span: Span | None) -> tuple[Span, ...]:
     """`span`, and the calls that it was written out for."""
-    return () if span is None else (span, *text_place(span.called_from))
+    return () if span is None else (span, *calls_to(span.called_from))
+
+
+def next_place(span: Span, known: Iterable[Place]) -> Place:
+    """The place of what stands at `span`, where there are those that are `known`: a loop that is written out has all
+    that is in it several times."""
+    spans = calls_to(span)
+    return spans, sum(place == spans for place, _ in known)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,10 @@ variable has one type where it is read, and loops are ranges. What the walks do 
 own passes. Operators, functions and arrays are typed and lowered by Numba's code either way.
 """
 
+from loopdiff.backends.cpu import wide_division
+
 from .passes import Direct, compile_part
+
+wide_division.provide()
 
 __all__ = ["Direct", "compile_part"]

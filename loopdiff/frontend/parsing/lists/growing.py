@@ -15,14 +15,15 @@ from typing import TypeGuard
 
 from loopdiff.frontend.arrays.broadcasting import require_equal
 from loopdiff.frontend.arrays.element_types import is_truth_value
-from loopdiff.frontend.arrays.integers import ONE, ZERO, maximum, plus, times
+from loopdiff.frontend.arrays.integers import ONE, ZERO, plus, times
 from loopdiff.frontend.arrays.nests import made_of, nest, new_array
 from loopdiff.frontend.arrays.values import Array, ArrayValue, View, as_array, fill
 from loopdiff.frontend.parsing.bindings import ListName, Rejected
 from loopdiff.frontend.parsing.iterations import MadeList
 from loopdiff.frontend.parsing.order import in_order
-from loopdiff.frontend.parsing.sites import Append, Copy, Growth, ParseAgain, text_place
+from loopdiff.frontend.parsing.sites import Append, Copy, Growth, ParseAgain, next_place
 from loopdiff.frontend.parsing.state import State
+from loopdiff.frontend.parsing.ways.reach import arrays_of
 from loopdiff.frontend.refused import REFUSED_EXPRESSIONS
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import loads, subexprs, written_arrays
@@ -31,7 +32,7 @@ from loopdiff.source.scopes import own_nodes
 MOST_WRITTEN_OUT = 16
 FIXED = "make an array first, as `np.empty(n)`, and store into it; or choose elements of one by a mask"
 TRUTHS = "make an array first: `np.zeros(n, dtype=bool)`"
-OWN = "append `.copy()` of it"
+OWN = "append `.copy()` of it, if it is what is there now that is meant"
 
 
 def begins_list(node: ast.expr, state: State, name: str) -> TypeGuard[ast.List]:
@@ -63,14 +64,14 @@ def new_list(state: State, stem: str, node: ast.List) -> ListName | None:
     if state.whole.rejected > before:
         return None
     span = state.source.span(node)
-    place = text_place(span)
+    place = next_place(span, state.whole.grown)
     known = state.whole.decisions.grown.get(place, Growth(len(items)))
     first = tuple(map(state.known, items[0].extents)) if items else None
     row = known.row if known.row is not None else first
     room, whole = capacity(known), state.whole
     whole.grown[place] = known
     if not all(is_known_at_entry(state, e) for e in row or ()):
-        state.reject("LD134", f"{named(node)} has elements whose shape is not known at entry", node, FIXED)
+        state.reject("LD134", "this list has elements whose shape is not known at entry", node, FIXED)
         return None
     if room is None:  # as far as is known yet
         whole.unbounded.append(span)
@@ -216,19 +217,12 @@ def note_append(state: State, found: ListName, item: ast.expr, node: ast.stmt) -
     limits = [t.limit for t in trips if t.limit is not None and is_known_at_entry(state, t.limit)]
     most = reduce(times, limits, ONE) if len(limits) == len(trips) else None
     is_exact = all(t.is_exact for t in trips) and always_comes(state.source.node, made.display, node)
-    growth, place = whole.grown[made.place], text_place(state.source.span(item))
+    growth = whole.grown[made.place]
     appends = dict(growth.appends or {})
-    appends[place] = either(appends.get(place), Append(most, is_exact and most is not None))
+    place = next_place(state.source.span(item), appends)
+    appends[place] = Append(most, is_exact and most is not None and not whole.versions)
     whole.grown[made.place] = replace(growth, appends=appends)
     whole.lists[found.array] = replace(made, grown_in=made.grown_in | set(whole.around))
-
-
-def either(known: Append | None, new: Append) -> Append:
-    """What is known of a statement that is parsed for several arrays that a name may stand for: one of them runs."""
-    if known is None or known == new:
-        return new
-    most = None if known.limit is None or new.limit is None else maximum(known.limit, new.limit)
-    return Append(most, False)
 
 
 def position(state: State, found: ListName) -> ir.Expr | None:
@@ -283,6 +277,8 @@ def note_shared(state: State, array: str, item: Array, node: ast.expr) -> None:
     """An array in a list is the array, not a copy: that nobody may tell them apart is seen to when all is known."""
     if not item.rank or (isinstance(item, ArrayValue) and item.memory is None):
         return
+    if isinstance(item, View) and not is_held(state, item.array):
+        return
     span = state.source.span(node)
     site = state.site("append", span)
     if site in state.whole.decisions.shared:
@@ -290,6 +286,12 @@ def note_shared(state: State, array: str, item: Array, node: ast.expr) -> None:
         return
     event = state.whole.event(array)
     state.whole.copies += [Copy(site, event, a) for a in sorted({e.access.array for e in loads(item.element)})]
+
+
+def is_held(state: State, array: str) -> bool:
+    """Whether the caller has `array`, or a name stands for it."""
+    names = (b for s in state.whole.active for b in s.bindings.values())
+    return state.arrays[array].role == "argument" or any(array in arrays_of(b) for b in names)
 
 
 # -- how often -------------------------------------------------------------------------------------------------
