@@ -125,7 +125,8 @@ def f(M, x):
     scaled = []
     for k, row in enumerate(kept):
         scaled += [row * (k + 1.0)]
-    total = 0.0
+    later = kept[1:]
+    total = sum(a @ b for a, b in zip(kept, later))
     for row in scaled:
         total += row @ x
     return total + sum(r[0] for r in kept) + len(scaled)

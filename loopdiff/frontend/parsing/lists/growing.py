@@ -284,8 +284,8 @@ def note_shared(state: State, array: str, item: Array, node: ast.expr) -> None:
     if site in state.whole.decisions.shared:
         state.reject("LD116", f"`{ast.unparse(node)}`, in a list, is written to later", node, OWN)
         return
-    event = state.whole.event(array)
-    state.whole.copies += [Copy(site, event, a) for a in sorted({e.access.array for e in loads(item.element)})]
+    event, read = state.whole.event(array), {e.access.array for e in loads(item.element)}
+    state.whole.copies += [Copy(site, event, a) for a in sorted(read) if state.arrays[a].extents != ()]
 
 
 def is_held(state: State, array: str) -> bool:
