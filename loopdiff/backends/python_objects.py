@@ -11,9 +11,11 @@ import ctypes
 import sys
 from collections.abc import Iterator
 from functools import cache
+from typing import TypeVar
 
 import numpy as np
 
+T = TypeVar("T")
 WORD = 8
 KNOWN_INTERFACES = (0x01000009, 0x02000000)  # NPY_ABI_VERSION of NumPy 1 and 2
 WRITEABLE, ALIGNED = 0x400, 0x100  # flags of arrays
@@ -97,3 +99,10 @@ def is_read(array: np.ndarray) -> bool:
         return True
     geometry = [tuple(integers.from_address(place)) for place in (found.extents, found.strides)]
     return geometry == [array.shape, array.strides]
+
+
+def for_ever(memory: T) -> T:
+    """`memory` that compiled code knows by its address. It stays when the interpreter ends and frees what modules hold:
+    daemon threads are in the midst of their loops then, and go on until the process is gone."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(memory))
+    return memory

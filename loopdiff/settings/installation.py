@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import platform
 import sys
@@ -20,6 +21,7 @@ SETTINGS = (
     "CPU_NAME", "CPU_FEATURES", "ENABLE_AVX", "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK",
     "DEBUGINFO_DEFAULT", "DISABLE_INTEL_SVML",
 )  # fmt: skip
+LIBMVEC = "libmvec.so.1"
 # The last was added long after the first (glibc 2.22, 2.35): they tell versions of the library apart.
 PROBES = ("_ZGVbN2v_exp", "_ZGVnN2v_exp", "_ZGVbN2v_log1p", "_ZGVnN2v_log1p")
 
@@ -69,12 +71,14 @@ def library_of_c() -> str:
 def vector_library() -> str:
     """glibc's vector mathematics library as far as this machine has it, loaded; empty where there is none.
 
-    Compiled code that calls it ends the process where it is missing.
+    Compiled code that calls it ends the process where it is missing. LLVM closes what it has loaded when the process
+    ends, which takes the library away from daemon threads in the midst of their loops: ctypes closes nothing.
     """
     from llvmlite import binding
 
     try:
-        binding.load_library_permanently("libmvec.so.1")
-    except RuntimeError:
+        ctypes.CDLL(LIBMVEC)
+        binding.load_library_permanently(LIBMVEC)
+    except (OSError, RuntimeError):
         return ""
     return ",".join(f for f in PROBES if binding.address_of_symbol(f))

@@ -1,7 +1,7 @@
-"""Long calls that are interrupted, in a process of their own: `python interrupted.py [jax | compiling]`.
+"""Long calls that are interrupted, in a process of their own: `python interrupted.py [jax | compiling | daemon]`.
 
 Each must end with KeyboardInterrupt soon after the signal, hold no memory any more, leave Python's handlers as they
-were, and the next call must be right.
+were, and the next call must be right. A daemon thread goes on until the process has ended.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import signal
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from contextlib import contextmanager
 
@@ -18,6 +19,8 @@ import numpy as np
 from numba.core.runtime import rtsys
 
 from loopdiff import set_num_threads, vectorize_grad
+from loopdiff.backends.cpu import interrupts
+from loopdiff.backends.cpu.threads import pool
 
 WAIT, LATEST = 0.3, 2.0  # seconds: when the signal comes, and how late the call may end on a busy machine
 ENDLESS = 1 << 40
@@ -231,6 +234,22 @@ def compiling(seed: int, count: int) -> None:
     print(f"{ended} of {count} interrupted")
 
 
+def left_behind(is_parallel: bool) -> None:
+    """A daemon thread is in the midst of a loop when the interpreter ends, and says if memory that it uses is freed."""
+    f = vectorize_grad(parallel=is_parallel)(loop)
+    f(0.1, 9)
+
+    def go_on(*_: object) -> None:
+        f(0.1, ENDLESS)
+
+    def say(_: object, write: Callable[[int, bytes], int] = os.write) -> None:
+        write(2, b"freed\n")
+
+    watched = [weakref.ref(memory, say) for memory in (interrupts.MEMORY, pool.MEMORY)]
+    threading.Thread(target=go_on, args=watched, daemon=True).start()
+    time.sleep(WAIT)
+
+
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's jobs in the background ignore it
     set_num_threads(2)
@@ -239,6 +258,8 @@ if __name__ == "__main__":
             through_jax()
         case ["compiling", seed, count]:
             compiling(int(seed), int(count))
+        case ["daemon", where]:
+            left_behind(where == "threads")
         case _:
             kernels()
     print("done")

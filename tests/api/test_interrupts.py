@@ -63,6 +63,12 @@ def test_interrupted_imports(tmp_path: Path) -> None:
         assert "Traceback" not in run("compiling", str(seed), "1", LOOPDIFF_CACHE_DIR=str(tmp_path))
 
 
+@pytest.mark.parametrize("where", ["alone", "threads"])
+def test_daemon_threads_end_with_the_process(where: str) -> None:
+    """They are in their loops when what modules hold is freed, and when libraries are closed; nobody waits for them."""
+    assert "freed" not in run("daemon", where)
+
+
 def test_deferred() -> None:
     """The signal comes when all is done, once, and to the handler that was there."""
     done: list[str] = []

@@ -30,12 +30,14 @@ from numba.core.cgutils import alloca_once, alloca_once_value, for_range, get_or
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic
 
+from loopdiff.backends.python_objects import for_ever
+
 STATE, LOOK = "loopdiff_interrupts", "loopdiff_look"
 MOST_WORKERS = 128
 # Words of the state: the main thread, when it asks again, whether a handler raised something since somebody wanted to
 # know, whether workers are to end, and which threads these are.
 MAIN, NEXT, RAISED, STOP, WORKERS = range(5)
-MEMORY = (ctypes.c_int64 * (WORKERS + MOST_WORKERS))()
+MEMORY = for_ever((ctypes.c_int64 * (WORKERS + MOST_WORKERS))())
 BLOCK = 1 << 18  # nanoseconds of predicted work from one look to the next
 MOST = 40  # iterations of a block, as the exponent of two
 PATIENCE = 1000 * BLOCK  # the same in smaller units, for what is counted in short steps

@@ -20,6 +20,7 @@ from numba.core.typing.templates import signature
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array, populate_array
 
+from loopdiff.backends.python_objects import for_ever
 from loopdiff.errors import BackendError
 
 INT8, INT32, INT64 = llvm_ir.IntType(8), llvm_ir.IntType(32), llvm_ir.IntType(64)
@@ -32,7 +33,7 @@ class Slot:
     """A word of memory that compiled code knows by name."""
 
     def __init__(self, name: str) -> None:
-        self.word = ctypes.c_int64(0)
+        self.word = for_ever(ctypes.c_int64(0))
         llvm.add_symbol(PREFIX + name, ctypes.addressof(self.word))
 
     @property
@@ -62,7 +63,7 @@ def kernel_slot(digest: str) -> Slot:
 
 
 # -- whose calls they are ------------------------------------------------------------------------------------
-MUTEX = ctypes.create_string_buffer(64)  # who sets the stream: Python, or another library's thread
+MUTEX = for_ever(ctypes.create_string_buffer(64))  # who sets the stream: Python, or another library's thread
 
 
 def make_mutex() -> dict[str, Any]:
@@ -123,7 +124,7 @@ def set_stream(typingctx: Any, stream: Any) -> Any:
 MOST_HELD = 4096
 # How many arrays functions have made that are neither given back nor kept, and where they begin: none after a function
 # is done, and what has to be given back where one raises.
-HELD = (ctypes.c_int64 * (1 + MOST_HELD))()
+HELD = for_ever((ctypes.c_int64 * (1 + MOST_HELD))())
 llvm.add_symbol(PREFIX + "held", ctypes.addressof(HELD))
 
 

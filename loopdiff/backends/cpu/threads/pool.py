@@ -31,6 +31,7 @@ from numba.extending import intrinsic
 
 from loopdiff.backends.cpu.interrupts import are_stopped, be_worker, is_interrupted, make_look, stop_workers
 from loopdiff.backends.machine_code import kept_callback
+from loopdiff.backends.python_objects import for_ever
 from loopdiff.settings.options import thread_count
 
 RUN, STATE = "loopdiff_run_chunks", "loopdiff_pool"
@@ -303,8 +304,9 @@ def run_chunks(function: int, environment: int, count: int) -> int:
 
 
 def end_workers(state: int) -> None:
-    """End all threads of this process's pool."""
-    if load(state + PROCESS) != getpid():
+    """End all threads of this process's pool, unless they are at work for a daemon thread, whose loop nobody waits for:
+    then they end with the process. The pool is not given back, so no other loop gets it meanwhile."""
+    if load(state + PROCESS) != getpid() or swap(state + BUSY, 0, 1) == 0:
         return
     store(state + WANTED, 1)
     store(state + STOPPED, 1)
@@ -328,7 +330,7 @@ def the_worker(typingctx: Any) -> Any:
 
 
 # -- this process's pool -------------------------------------------------------------------------------------
-MEMORY = ctypes.create_string_buffer(SIZE + LINE)
+MEMORY = for_ever(ctypes.create_string_buffer(SIZE + LINE))
 BASE = -(-ctypes.addressof(MEMORY) // LINE) * LINE
 
 
