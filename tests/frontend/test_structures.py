@@ -211,12 +211,22 @@ def test_records_that_do_more_than_hold_are_refused() -> None:
         vectorize_grad(lambda p: p["a"])(Counter(a=1))
 
 
-def test_lists_that_others_have_do_not_grow() -> None:
+def test_lists_that_others_have_grow_for_all() -> None:
     def grown(x):
         terms = [x[0]]
         others = terms
         terms += [x[1]]
         return sum(others)
+
+    assert vectorize_grad(grown)(np.array([1.0, 2.0])) == 3.0
+
+
+def test_lists_of_structures_that_others_have_do_not_grow() -> None:
+    def grown(x):
+        terms = [(x[0], x)]
+        others = terms
+        terms += [(x[1], x)]
+        return sum(v for v, _ in others)
 
     with pytest.raises(UnsupportedLoopError, match="LD134: `terms` is changed where others may have it"):
         vectorize_grad(grown)(np.ones(2))

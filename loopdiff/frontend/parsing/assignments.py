@@ -29,7 +29,7 @@ from loopdiff.frontend.parsing.bindings import (
 from loopdiff.frontend.parsing.calls import field_at, grid_call, one_of
 from loopdiff.frontend.parsing.expressions import binary_operation
 from loopdiff.frontend.parsing.folding import binary
-from loopdiff.frontend.parsing.lists.growing import begins_list, new_list, note_stored
+from loopdiff.frontend.parsing.lists.growing import append, begins_list, kind_after, new_list, note_stored
 from loopdiff.frontend.parsing.lists.reading import elements_of
 from loopdiff.frontend.parsing.meanings import value_of
 from loopdiff.frontend.parsing.order import changes, frozen, held, in_order
@@ -396,8 +396,10 @@ def written_by(state: State, target: ast.expr) -> set[str]:
 
 # -- augmented assignments -----------------------------------------------------------------------------------
 def parse_augmented(state: State, node: ast.AugAssign) -> None:
-    """`x += e` and the other augmented assignments: arrays change in place."""
+    """`x += e` and the other augmented assignments: arrays change in place, and so do lists."""
     match node.target:
+        case ast.Name() if append(state, node):
+            pass
         case ast.Name(id=name) as target:
             old = state.quantity(ast.Name(name, ast.Load(), **positions(target)))
             if isinstance(state.bindings.get(name), Rejected):
@@ -471,17 +473,6 @@ def augment_element(state: State, node: ast.AugAssign, access: ir.Access) -> Non
         state.out.append(ir.Assign(access, result_of(state, node, before, value), loc=state.source.span(node)))
     else:
         accumulate(state, node, access, old, value)
-
-
-def kind_after(op: ast.operator, value: ir.Expr) -> ir.Expr:
-    """Something of the kind that an element of a list is of after `op` with `value`: it was one of the others."""
-    match op:
-        case ast.Div() | ast.Pow():
-            return ir.Apply(Op.ADD, (value, ir.Const(0.0)))
-        case ast.Add() | ast.Sub():
-            return value
-        case _:
-            return ir.Apply(Op.MUL, (value, ir.Const(1)))
 
 
 def accumulate(state: State, node: ast.AugAssign, access: ir.Access, old: ir.Expr, value: ir.Expr) -> None:

@@ -77,8 +77,7 @@ def parse_one(state: State, node: ast.stmt) -> None:
         case ast.AnnAssign(target=target, value=ast.expr() as value):
             parse_assign(state, [target], value, span)
         case ast.AugAssign():
-            if not append(state, node):
-                parse_augmented(state, node)
+            parse_augmented(state, node)
         case ast.For() | ast.While() | ast.If():
             parse_compound(state, node)
         case ast.Assert() | ast.Raise(exc=ast.expr(), cause=None | ast.Constant(value=None)):

@@ -26,6 +26,7 @@ from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.reach import arrays_of
 from loopdiff.frontend.refused import REFUSED_EXPRESSIONS
 from loopdiff.ir import nodes as ir
+from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads, subexprs, written_arrays
 from loopdiff.source.scopes import own_nodes
 
@@ -271,6 +272,17 @@ def of_kind(state: State, value: ir.Expr) -> ir.Expr:
             return ir.Const(1, loc=value.loc)
         case _:
             return value
+
+
+def kind_after(op: ast.operator, value: ir.Expr) -> ir.Expr:
+    """Something of the kind that an element of a list is of after `op` with `value`: it was one of the others."""
+    match op:
+        case ast.Div() | ast.Pow():
+            return ir.Apply(Op.ADD, (value, ir.Const(0.0)))
+        case ast.Add() | ast.Sub():
+            return value
+        case _:
+            return ir.Apply(Op.MUL, (value, ir.Const(1)))
 
 
 def note_shared(state: State, array: str, item: Array, node: ast.expr) -> None:
