@@ -237,7 +237,7 @@ def test_names_without_a_value_are_not_assigned_to_themselves() -> None:
 
     def outer(x):
         def inner(v):
-            scale = scale  # noqa: F823, F841
+            scale = scale  # noqa: F823, F841 # pyright: ignore[reportUnboundVariable]
             return v
 
         return inner(x) * scale
