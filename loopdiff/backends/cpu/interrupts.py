@@ -255,13 +255,20 @@ def make_look() -> None:
         if KEPT:
             return
         module = llvm_ir.Module(LOOK)
-        module.triple = llvm.get_process_triple()
         write_look(module)
-        machine = llvm.Target.from_default_triple().create_target_machine(opt=1, jit=True, codemodel="jitdefault")
-        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(str(module)), machine)
-        engine.finalize_object()
+        engine = compiled_text(str(module))
         llvm.add_symbol(LOOK, engine.get_function_address(LOOK))
         KEPT.append(engine)
+
+
+def compiled_text(text: str) -> Any:
+    """What LLVM makes of a text of its own for this process: it lives as long as what is returned."""
+    module = llvm.parse_assembly(text)
+    module.triple = llvm.get_process_triple()
+    machine = llvm.Target.from_default_triple().create_target_machine(opt=1, jit=True, codemodel="jitdefault")
+    engine = llvm.create_mcjit_compiler(module, machine)
+    engine.finalize_object()
+    return engine
 
 
 begin()

@@ -10,12 +10,18 @@ import sys
 
 import llvmlite.binding as llvm
 
-NAMES = ("__udivti3", "__umodti3", "__divti3", "__modti3")
+from loopdiff.backends.cpu.interrupts import compiled_text
+
+# Of each function, which of the two divisions it is, and which of the quotient and the rest it gives.
+FUNCTIONS = {
+    "__udivti3": ("divided", 0), "__umodti3": ("divided", 1), "__divti3": ("signed", 0), "__modti3": ("signed", 1),
+}  # fmt: skip
+NAMES = tuple(FUNCTIONS)
 LIBRARIES = {"linux": ("libgcc_s.so.1",), "darwin": (None,)}
 KEPT: list[object] = []  # what the functions live in
 
 # Long division, bit by bit; of numbers with signs, of their absolute values.
-TEXT = """
+DIVISIONS = """
 define private { i128, i128 } @divided(i128 %a, i128 %b) {
 entry:
   br label %step
@@ -44,17 +50,7 @@ end:
   %both = insertvalue { i128, i128 } %first, i128 %left, 1
   ret { i128, i128 } %both
 }
-define i128 @__udivti3(i128 %a, i128 %b) {
-  %both = call { i128, i128 } @divided(i128 %a, i128 %b)
-  %found = extractvalue { i128, i128 } %both, 0
-  ret i128 %found
-}
-define i128 @__umodti3(i128 %a, i128 %b) {
-  %both = call { i128, i128 } @divided(i128 %a, i128 %b)
-  %found = extractvalue { i128, i128 } %both, 1
-  ret i128 %found
-}
-define i128 @__divti3(i128 %a, i128 %b) {
+define private { i128, i128 } @signed(i128 %a, i128 %b) {
   %s = ashr i128 %a, 127
   %t = ashr i128 %b, 127
   %u = xor i128 %a, %s
@@ -62,25 +58,24 @@ define i128 @__divti3(i128 %a, i128 %b) {
   %c = sub i128 %u, %s
   %d = sub i128 %v, %t
   %both = call { i128, i128 } @divided(i128 %c, i128 %d)
-  %found = extractvalue { i128, i128 } %both, 0
+  %quotient = extractvalue { i128, i128 } %both, 0
   %sign = xor i128 %s, %t
-  %w = xor i128 %found, %sign
-  %signed = sub i128 %w, %sign
-  ret i128 %signed
+  %w = xor i128 %quotient, %sign
+  %first = sub i128 %w, %sign
+  %rest = extractvalue { i128, i128 } %both, 1
+  %x = xor i128 %rest, %s
+  %second = sub i128 %x, %s
+  %one = insertvalue { i128, i128 } undef, i128 %first, 0
+  %two = insertvalue { i128, i128 } %one, i128 %second, 1
+  ret { i128, i128 } %two
 }
-define i128 @__modti3(i128 %a, i128 %b) {
-  %s = ashr i128 %a, 127
-  %t = ashr i128 %b, 127
-  %u = xor i128 %a, %s
-  %v = xor i128 %b, %t
-  %c = sub i128 %u, %s
-  %d = sub i128 %v, %t
-  %both = call { i128, i128 } @divided(i128 %c, i128 %d)
-  %found = extractvalue { i128, i128 } %both, 1
-  %w = xor i128 %found, %s
-  %signed = sub i128 %w, %s
-  ret i128 %signed
-}
+"""
+FUNCTION = """
+define i128 @{name}(i128 %a, i128 %b) {{
+  %both = call {{ i128, i128 }} @{division}(i128 %a, i128 %b)
+  %found = extractvalue {{ i128, i128 }} %both, {part}
+  ret i128 %found
+}}
 """
 
 
@@ -107,10 +102,7 @@ def of_library() -> dict[str, int]:
 
 def of_text() -> dict[str, int]:
     """The addresses of functions that are compiled here."""
-    module = llvm.parse_assembly(TEXT)
-    module.triple = llvm.get_process_triple()
-    machine = llvm.Target.from_default_triple().create_target_machine(opt=1, jit=True, codemodel="jitdefault")
-    engine = llvm.create_mcjit_compiler(module, machine)
-    engine.finalize_object()
+    parts = (FUNCTION.format(name=n, division=d, part=p) for n, (d, p) in FUNCTIONS.items())
+    engine = compiled_text(DIVISIONS + "".join(parts))
     KEPT.append(engine)
     return {name: engine.get_function_address(name) for name in NAMES}

@@ -49,7 +49,7 @@ def parse_call(state: State, node: ast.Call) -> Quantity:
         return unknown_call(state, node, text) if found is None else found
     if gathers(state, node, callee):
         return gathered_items(state, node, callee)
-    if is_of_numpy(callee) and any(gives_list(state, node, k) for k in range(len(node.args))):
+    if is_numpys(callee) and any(gives_list(state, node, k) for k in range(len(node.args))):
         return of_lists(state, node, callee)
     if callee is len:
         return length(state, node)
@@ -70,7 +70,7 @@ def parse_call(state: State, node: ast.Call) -> Quantity:
     return unknown_call(state, node, text) if function is None else scalar_call(state, node, callee, function)
 
 
-def is_of_numpy(callee: object) -> bool:
+def is_numpys(callee: object) -> bool:
     return isinstance(callee, np.ufunc) or str(getattr(callee, "__module__", "")).split(".")[0] == "numpy"
 
 

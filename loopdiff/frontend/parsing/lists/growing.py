@@ -18,7 +18,7 @@ from loopdiff.frontend.arrays.element_types import is_truth_value
 from loopdiff.frontend.arrays.integers import ONE, ZERO, plus, times
 from loopdiff.frontend.arrays.nests import made_of, nest, new_array
 from loopdiff.frontend.arrays.values import Array, ArrayValue, View, as_array, fill
-from loopdiff.frontend.parsing.bindings import ListName, Rejected
+from loopdiff.frontend.parsing.bindings import ListName, Rejected, Unsure
 from loopdiff.frontend.parsing.iterations import MadeList
 from loopdiff.frontend.parsing.order import in_order
 from loopdiff.frontend.parsing.sites import Append, Copy, Growth, ParseAgain, next_place
@@ -98,7 +98,7 @@ def is_short(room: ir.Expr) -> bool:
     return isinstance(room, ir.Const) and room.value <= MOST_WRITTEN_OUT
 
 
-def named(node: ast.expr) -> str:
+def named(node: ast.AST) -> str:
     return f"`{ast.unparse(node)}`"
 
 
@@ -165,7 +165,7 @@ def grow(state: State, found: ListName, name: str, items: list[ast.expr], node: 
 def list_called(state: State, name: str) -> ListName | None:
     """The list that the local `name` stands for, if it has a value; None if it stands for something else."""
     binding = state.binding(name)
-    meant = getattr(binding, "meant", binding)
+    meant = binding.meant if isinstance(binding, Unsure) else binding
     return meant if isinstance(meant, ListName) else None
 
 
@@ -261,7 +261,7 @@ def put(state: State, view: View, place: ir.Expr, item: Array, node: ast.expr) -
 def note_stored(state: State, array: str, value: ir.Expr, node: ast.AST) -> None:
     """An element of the list in `array` becomes `value`: it is of a kind that holds that, too."""
     if is_truth_value(state, value):
-        state.reject("LD134", f"`{ast.unparse(node)}` is a truth value in a list", node, TRUTHS)
+        state.reject("LD134", f"{named(node)} is a truth value in a list", node, TRUTHS)
     made_of(state, array, of_kind(state, value))
 
 
@@ -294,7 +294,7 @@ def note_shared(state: State, array: str, item: Array, node: ast.expr) -> None:
     span = state.source.span(node)
     site = state.site("append", span)
     if site in state.whole.decisions.shared:
-        state.reject("LD116", f"`{ast.unparse(node)}`, in a list, is written to later", node, OWN)
+        state.reject("LD116", f"{named(node)}, in a list, is written to later", node, OWN)
         return
     event, read = state.whole.event(array), {e.access.array for e in loads(item.element)}
     state.whole.copies += [Copy(site, event, a) for a in sorted(read) if state.arrays[a].extents != ()]

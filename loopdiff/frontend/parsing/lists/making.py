@@ -11,12 +11,12 @@ from typing import Any, cast
 
 import numpy as np
 
-from loopdiff.frontend.arrays.values import is_array
+from loopdiff.frontend.arrays.values import ArrayValue, View, is_array
 from loopdiff.frontend.parsing.bindings import ListName, Value
 from loopdiff.frontend.parsing.lists.reading import is_list, note_length
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.totals import Filling, called_inside, in_loops
-from loopdiff.frontend.parsing.ways.snapshots import Snapshot
+from loopdiff.frontend.parsing.ways.snapshots import tried
 from loopdiff.source.functions import MISSING
 
 
@@ -48,22 +48,18 @@ def make_list(state: State, node: ast.expr) -> Value | None:
 
 def is_number(state: State, node: ast.expr) -> bool:
     """Whether `node` is no array: a list beside one is another."""
-    is_one = isinstance(node, ast.List | ast.Tuple | ast.ListComp) or is_list(state, node)
-    return not is_one and not is_array(tried(state, node))
+    if isinstance(node, ast.List | ast.Tuple | ast.ListComp) or is_list(state, node):
+        return False
+    state.need_types()
+    return not is_array(tried(state, node))
 
 
 def has_one_axis(state: State, node: ast.expr) -> bool:
-    value = None if is_list(state, node) else tried(state, node)
-    return is_array(value) and getattr(value, "rank", 0) == 1
-
-
-def tried(state: State, node: ast.expr) -> Any:
-    """The value of `node`, of which nothing is written."""
+    if is_list(state, node):
+        return False
     state.need_types()
-    before = Snapshot.of(state)
-    found = state.quantity(node)
-    before.restore(state)
-    return found
+    value = tried(state, node)
+    return isinstance(value, View | ArrayValue) and value.rank == 1
 
 
 def of_numpy(function: Any, *args: ast.expr) -> ast.Call:

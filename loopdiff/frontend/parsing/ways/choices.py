@@ -9,16 +9,14 @@ from typing import Any
 from loopdiff.frontend.arrays.functions import is_written_out_at
 from loopdiff.frontend.arrays.values import ArrayValue
 from loopdiff.frontend.parsing.state import State
-from loopdiff.frontend.parsing.ways.snapshots import Snapshot
+from loopdiff.frontend.parsing.ways.snapshots import tried
 
 
 def chooses(state: State, node: ast.IfExp) -> bool:
     """Whether `node` is one of two arrays, so that a name for it is a name for either."""
     if state.types is None:
         return False
-    before = Snapshot.of(state)
-    found = state.quantity(node)
-    before.restore(state)
+    found = tried(state, node)
     return isinstance(found, ArrayValue) and found.memory is not None
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass
 from typing import Any
 
+from loopdiff.frontend.arrays.values import Quantity
 from loopdiff.frontend.parsing.iterations import Heads
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
@@ -57,6 +59,14 @@ class Snapshot:
             setattr(whole, name, self.whole[name])
         for heads in whole.heads:
             keep_buffers(state, heads)
+
+
+def tried(state: State, node: ast.expr) -> Quantity:
+    """The value of `node`, of which nothing is written."""
+    before = Snapshot.of(state)
+    found = state.quantity(node)
+    before.restore(state)
+    return found
 
 
 def keep_buffers(state: State, heads: Heads) -> None:
