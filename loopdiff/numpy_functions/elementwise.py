@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from loopdiff.numpy_functions.branching import holds_integers
+
 
 def logaddexp(x1, x2):
     """log(exp(x1) + exp(x2)), which need not fit into a number."""
@@ -30,6 +32,8 @@ def heaviside(x1, x2):
 def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     """`x` with `nan` for what is not a number, and the largest numbers, or others, for infinities."""
     assert copy == True, "np.nan_to_num makes a copy here"  # noqa: E712
+    if holds_integers(x):
+        return +x
     finite = np.where(np.isfinite(x), x, 0.0)
     largest = np.where(np.isfinite(0.0 * finite + 1e300), 1.7976931348623157e308, 3.4028234663852886e38)
     above = largest if posinf is None else posinf

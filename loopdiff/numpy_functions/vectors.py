@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from loopdiff.numpy_functions.branching import is_discrete
+
 
 def norm(x, ord=None, axis=None, keepdims=False):
     """The root of the sum of squares; of vectors also the sum of magnitudes (1), the greatest and the least
@@ -24,9 +26,9 @@ def norm(x, ord=None, axis=None, keepdims=False):
             return as_matrix(np.linalg.svd(x, compute_uv=False)[0 if ord == 2 else -1], keepdims)
         is_turned = False if axis is None else axis[0] % 2 == 1
         return norm_of_matrix(np.abs(x.T) if is_turned else np.abs(x), ord, keepdims)
-    if ord == 2:
+    if ord == 2 and is_discrete(ord):
         return root_of_squares(x, axis, keepdims)
-    if ord == 1:
+    if ord == 1 and is_discrete(ord):
         return (1.0 * np.abs(x)).sum(axis=axis, keepdims=keepdims)
     if ord == np.inf:
         return (1.0 * np.abs(x)).max(axis=axis, keepdims=keepdims)

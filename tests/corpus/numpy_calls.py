@@ -120,6 +120,17 @@ def smoothed_oracle(xp, A, x, y, w):
 
 
 # The sum of squares that a polynomial leaves, and the leverage of points on it (Hoaglin and Welsch 1978).
+def sizes_by_order(x, p, n):
+    return np.linalg.norm(x, p) * np.linalg.norm(x, n) + np.linalg.vector_norm(x, ord=p + 1.0) + np.linalg.norm(x, 2.0)
+
+
+def sizes_by_order_oracle(xp, x, p, n):
+    def size(q):
+        return xp.sum(xp.abs(x) ** q) ** (1.0 / q)
+
+    return {"result": size(p) * size(n) + size(p + 1.0) + size(2.0)}
+
+
 def leverage(A, y):
     q, r = np.linalg.qr(A)
     x, left, rank, _ = np.linalg.lstsq(A, y, rcond=None)
@@ -256,5 +267,14 @@ ENTRIES = (
             "np.split, array_split, delete, insert, block, triu_indices, diag_indices, hanning",
             "math.factorial, comb, gcd, prod",
         ),
+    ),
+    Entry(
+        name="sizes_by_order",
+        function=sizes_by_order,
+        make=lambda r: dict(x=r.uniform(0.3, 2.0, 5), p=1.0, n=2),
+        wrt=("x", "p"),
+        oracle=sizes_by_order_oracle,
+        is_twin=True,
+        notes="the derivative by an order that a branch asks for was that of the branch: zero",
     ),
 )

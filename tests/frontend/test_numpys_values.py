@@ -70,6 +70,8 @@ PROGRAMS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     (crossed, CROSSED),
     (finite, (INFINITE,)),
     (finite, (INFINITE.astype(np.float32),)),
+    (finite, (np.array([3, -4]),)),
+    (finite, (np.array([True, False]),)),
     (into_integers, (np.array([2, 2, 2, 2]), X)),
 ]
 

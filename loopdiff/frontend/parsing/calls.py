@@ -36,6 +36,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import F64, INT
 from loopdiff.ir.walk import loads
 from loopdiff.numpy_functions import GRIDS
+from loopdiff.numpy_functions.branching import Question
 from loopdiff.source.functions import LIBRARIES, MISSING
 
 
@@ -51,8 +52,8 @@ def parse_call(state: State, node: ast.Call) -> Quantity:
         return gathered_items(state, node, callee)
     if is_numpys(callee) and any(gives_list(state, node, k) for k in range(len(node.args))):
         return of_lists(state, node, callee)
-    if callee is len:
-        return length(state, node)
+    if callee is len or isinstance(callee, Question):
+        return length(state, node) if callee is len else answer(state, node, callee)
     if (found := stored_call(state, node)) is not None:
         return found
     if callee is np.clip:
@@ -68,6 +69,15 @@ def parse_call(state: State, node: ast.Call) -> Quantity:
         return state.reject("LD110", message, node, REFUSED_METHODS["nonzero"])
     function = scalar_function(callee)
     return unknown_call(state, node, text) if function is None else scalar_call(state, node, callee, function)
+
+
+def answer(state: State, node: ast.Call, question: Question) -> ir.Expr:
+    """What is so of the number, or of the elements of the array, that `node` asks about."""
+    element = state.known(as_array(state.quantity(node.args[0])).element)
+    is_so = kind_so_far(state, element) in (Kind.INT, Kind.BOOL) or (
+        question.takes_literals and isinstance(element, ir.Const)
+    )
+    return ir.Const(is_so, loc=state.source.span(node))
 
 
 def is_numpys(callee: object) -> bool:

@@ -31,7 +31,7 @@ from loopdiff.frontend.parsing.ways.joins import copy_to, is_own, make_memory, m
 from loopdiff.frontend.parsing.ways.reach import arrays_of
 from loopdiff.frontend.parsing.ways.snapshots import Snapshot, keep_buffers
 from loopdiff.frontend.parsing.ways.varying import (
-    MOST_COMBINATIONS,
+    are_too_many,
     at_end,
     differing,
     with_heads,
@@ -254,7 +254,7 @@ def parse_heads(
             return found, body
         start.restore(state)
         keep_buffers(state, heads)
-        if is_lost or len(heads.parts) > MOST_COMBINATIONS:
+        if is_lost or are_too_many(heads.parts):
             return None
 
 

@@ -33,9 +33,10 @@ from loopdiff.frontend.parsing.ways.reach import arrays_of
 from loopdiff.frontend.parsing.ways.snapshots import Snapshot
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
-from loopdiff.ir.walk import loads, map_expr
+from loopdiff.ir.walk import loads, map_expr, subexprs
 
 MOST_COMBINATIONS = 8
+LONGEST_FORMULA = 200  # operations in where a view begins, and how long it is: of slices of slices, four deep
 Part = tuple[Binding | None, ...]
 
 
@@ -180,12 +181,22 @@ def join_options(state: State, ways: Sequence[Way], earlier: frozenset[str] | No
         which = state.temporary("which", span)
         for bindings, out in coming:
             out += numbering(bindings, names, which.array, parts, span)
-    if len(parts) > MOST_COMBINATIONS:
+    if are_too_many(parts):
         names = ()
     rest = [None if b is None else {n: m for n, m in b.items() if n not in names} for b, _ in ways]
     meet(state, rest, span)
     for position, name in enumerate(names):
         state.bindings[name] = Varying(which.array, tuple(p[position] for p in parts))  # type: ignore[arg-type]
+
+
+def are_too_many(parts: Sequence[Part]) -> bool:
+    """Whether there are more combinations than statements are written for; parts of parts of arrays, taken again in
+    each iteration, would make ever new ones, whose formulas are several times longer each time."""
+    if len(parts) > MOST_COMBINATIONS:
+        return True
+    views = [b for part in parts for b in part if isinstance(b, View)]
+    formulas = (e for view in views for e in (*view.subscripts, *view.extents))
+    return any(sum(1 for _ in subexprs(e)) > LONGEST_FORMULA for e in formulas)
 
 
 def differing(ways: Sequence[Bindings]) -> tuple[str, ...]:
