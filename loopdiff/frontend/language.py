@@ -309,6 +309,16 @@ ACCEPTED: tuple[Construct, ...] = (
         "of NumPy, and `if v`. Also `list(x)`, `sorted(x)`, `x.tolist()`.",
     ),
     Construct(
+        "lists of lists, and of tuples",
+        "dp = [[0.0] * n for _ in range(len(x))]\nfor i in range(1, len(x)):\n    for j in range(1, n):\n"
+        "        dp[i][j] = max(dp[i - 1][j], dp[i][j - 1]) + s * x[i]\ndp[0] = [u * u for u in x[:n]]\n"
+        "pairs = [(a, b) for a, b in zip(x, y) if a > 0.5]\n"
+        "y[0] = dp[-1][-1] + sum(a * b for a, b in pairs) + sum(max(row) for row in dp) + len(dp[0])",
+        "0.1",
+        "Of as many numbers, or arrays of one shape, each; any number of lists deep. `dp[i]` is a list. Numbers that "
+        "are integers in one place and floats in another are floats, which no subscript is.",
+    ),
+    Construct(
         "map, filter, item",
         "a, b = map(abs, (s, x[0]))\nfor v in map(math.sin, x):\n    a += v\n"
         "y[0] = sum(map(lambda u, v: u * v, x, y)) + max(filter(lambda v: v < 9.0, x)) + x.mean().item() * a * b",

@@ -21,7 +21,8 @@ from loopdiff.frontend.parsing.boxes import shared_boxes
 from loopdiff.frontend.parsing.expressions import parse_quantity
 from loopdiff.frontend.parsing.inline import inline_call
 from loopdiff.frontend.parsing.lists.growing import refuse_unbounded
-from loopdiff.frontend.parsing.lists.kinds import refuse_mixed_lists
+from loopdiff.frontend.parsing.lists.integers import refuse_large_integers
+from loopdiff.frontend.parsing.lists.kinds import refuse_wide_lists
 from loopdiff.frontend.parsing.lists.making import make_list
 from loopdiff.frontend.parsing.placing import placed_block, placed_declaration, with_place
 from loopdiff.frontend.parsing.sites import Decisions, ParseAgain
@@ -117,9 +118,13 @@ def parse_as_written(
         check_numbers(source, found.array_names, types)
     state = parsed(source, found, sources, types, Decisions(takes_known=takes_known))
     ls = finished(state)
-    if not is_as_supposed(state.whole, ls):
+    bound = bound_with_lists(state.whole, ls)
+    if bound is not None and not is_as_supposed(state.whole, bound):
         state = parsed(source, found, sources, types, Decisions(takes_known=takes_known, supposes=False))
         ls = finished(state)
+        bound = bound_with_lists(state.whole, ls)
+    if bound is not None and state.whole.lists:
+        refuse_large_integers(ls, bound, state.whole.lists)
     return Surface(ls, frozenset(state.whole.asked))
 
 
@@ -149,14 +154,20 @@ def indices_apart(ls: ir.LoopSet) -> ir.LoopSet:
     return replace(ls, arrays=arrays, body=placed_block(tuple(renamed(s, new) for s in ls.body))) if new else ls
 
 
-def is_as_supposed(whole: Whole, ls: ir.LoopSet) -> bool:
-    """Whether arrays have the types of elements that they were taken to have; what bind refuses counts as such."""
-    if not whole.supposed or whole.types is None:
-        return True
+def bound_with_lists(whole: Whole, ls: ir.LoopSet) -> ir.LoopSet | None:
+    """`ls` with the types of all elements, where something depends on them; None where nothing does, and where bind
+    refuses it, which is said later."""
+    if whole.types is None or not (whole.supposed or whole.lists):
+        return None
     try:
-        arrays = {a.name: a.type for a in bind(ls, whole.types).arrays}
+        return bind(ls, whole.types)
     except UnsupportedLoopError:
-        return True
+        return None
+
+
+def is_as_supposed(whole: Whole, bound: ir.LoopSet) -> bool:
+    """Whether arrays have the types of elements that they were taken to have."""
+    arrays = {a.name: a.type for a in bound.arrays}
     found = ((arrays[name], dtype) for name, dtype in whole.supposed.items() if name in arrays)
     return all(kind is not None and kind.dtype == dtype for kind, dtype in found)
 
@@ -186,7 +197,7 @@ def parsed(
             continue
         whole.unbounded += [p[0][0] for p, growth in whole.grown.items() if growth != decisions.grown.get(p)]
         refuse_unbounded(state)
-        refuse_mixed_lists(state, tuple(state.out))
+        refuse_wide_lists(state, tuple(state.out))
         told_apart = broken(whole) - decisions.shared
         if not told_apart:
             check_end(state)

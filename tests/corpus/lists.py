@@ -66,6 +66,46 @@ def among_pairs_oracle(xp, x, r):
     return {"result": xp.sum(xp.where(near, d * d, 0.0)) + count * xp.mean(1.0 / d)}
 
 
+def edit_distance(x, y, gap):
+    best = [[0.0] * (len(y) + 1) for _ in range(len(x) + 1)]
+    for i in range(1, len(x) + 1):
+        best[i][0] = best[i - 1][0] + gap
+    for j in range(1, len(y) + 1):
+        best[0][j] = best[0][j - 1] + gap
+    for i in range(1, len(x) + 1):
+        for j in range(1, len(y) + 1):
+            matched = best[i - 1][j - 1] + (x[i - 1] - y[j - 1]) ** 2
+            best[i][j] = min(matched, best[i - 1][j] + gap, best[i][j - 1] + gap)
+    return best[-1][-1]
+
+
+def edit_distance_oracle(xp, x, y, gap):
+    rows = [[gap * j for j in range(len(y) + 1)]]
+    for i in range(len(x)):
+        rows.append([gap * (i + 1)])
+        for j in range(len(y)):
+            matched = rows[i][j] + (x[i] - y[j]) ** 2
+            rows[-1].append(xp.minimum(xp.minimum(matched, rows[i][j + 1] + gap), rows[-1][j] + gap))
+    return {"result": rows[-1][-1]}
+
+
+def along_a_path(x, y):
+    points = [(a, b, a * b) for a, b in zip(x, y) if a > 0.0]
+    turned = [[b, -a] for a, b, _ in points]
+    turned[0] = [2.0 * c for c in turned[0]]
+    length = 0.0
+    for (a, b, _), (c, d, _) in zip(points[1:], points[:-1]):
+        length += (c - a) ** 2 + (d - b) ** 2
+    return length + sum(p[2] for p in points) * turned[0][1] + len(points) * max(turned[-1])
+
+
+def along_a_path_oracle(xp, x, y):
+    chosen = np.flatnonzero(np.array([float(v) > 0.0 for v in x]))
+    a, b = xp.stack([x[i] for i in chosen]), xp.stack([y[i] for i in chosen])
+    length = xp.sum((a[1:] - a[:-1]) ** 2 + (b[1:] - b[:-1]) ** 2)
+    return {"result": length - 2.0 * a[0] * xp.sum(a * b) + len(chosen) * xp.maximum(b[-1], -a[-1])}
+
+
 ENTRIES = (
     Entry(
         name="grown",
@@ -93,5 +133,22 @@ ENTRIES = (
         oracle=among_pairs_oracle,
         is_twin=True,
         constructs=("lists of any length",),
+    ),
+    Entry(
+        name="edit_distance",
+        function=edit_distance,
+        make=lambda r, n=5, m=4: dict(x=r.normal(size=n), y=r.normal(size=m), gap=0.6),
+        wrt=("x", "y", "gap"),
+        oracle=edit_distance_oracle,
+        is_twin=True,
+        constructs=("lists of lists, and of tuples",),
+    ),
+    Entry(
+        name="along_a_path",
+        function=along_a_path,
+        make=lambda r: dict(x=np.array([0.5, -0.3, 1.2, 0.7, -1.0, 0.9]), y=r.normal(size=6)),
+        wrt=("x", "y"),
+        oracle=along_a_path_oracle,
+        constructs=("lists of lists, and of tuples",),
     ),
 )

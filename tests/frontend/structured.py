@@ -413,6 +413,37 @@ def listed(x, s):
     return pairs, np.array(rows), sum(twice) + len(chosen), np.mean(best) * best[-1], rows[1].sum() + max(steps)
 
 
+@shows("lists of lists, and of tuples", np.array([0.9, 0.4, 0.7, 1.3]), 3, 0.8)
+def listed_in_lists(x, n, s):
+    def product(A, B):
+        C = [[0] * len(B[0]) for _ in A]
+        for i, row in enumerate(A):
+            for j in range(len(B[0])):
+                for k, a in enumerate(row):
+                    C[i][j] += a * B[k][j]
+        return C
+
+    dp = [[s * j for j in range(n)]]
+    for i, u in enumerate(x):
+        row = [u]
+        for j in range(1, n):
+            row.append(min(dp[-1][j - 1], dp[i][j], row[j - 1]) + u * s)
+        dp.append(row)
+    C = product(dp, [[a + j for j in range(2)] for a in x[:n]])
+    C[0] = [3.0 * a for a in C[1]]
+    pairs, points = [(i, a) for i, a in enumerate(x) if a > 0.5], []
+    for b, a in zip(x[1:], x[:-1]):
+        points.append([a, b, [a * b, 1.0][0]])
+    paths = sum((a - c) * d for (c, d, _), (a, _, _) in zip(points[1:], points[:-1]))
+    return (
+        np.array(C),
+        sum(k * a for k, a in pairs),
+        paths + max(points[1]),
+        sum(sum(r) for r in dp) + len(C[0]),
+        dp[-1][1],
+    )
+
+
 @shows("structures as arguments and results of functions", vector(), 0.7)
 def handed_on(x, s):
     def step(state, p, rate=0.1):

@@ -209,6 +209,101 @@ def f(x, y):
     ),
 }
 
+TABLES: dict[str, tuple[str, dict[str, Any]]] = {
+    "a table of best scores": (
+        """
+def f(x, y, gap):
+    n, m = len(x), len(y)
+    table = [[0.0] * (m + 1) for _ in range(n + 1)]
+    for i in range(1, n + 1):
+        table[i][0] = -gap * i
+    for i in range(1, n + 1):
+        for j in range(1, m + 1):
+            hit = table[i - 1][j - 1] + x[i - 1] * y[j - 1]
+            table[i][j] = max(hit, table[i - 1][j] - gap, table[i][j - 1] - gap)
+    best = max(max(row) for row in table)
+    return table[-1][-1] + best + sum(table[n // 2])
+""",
+        {"x": V, "y": W, "gap": 0.4},
+    ),
+    "rows that follow from the last": (
+        """
+def f(x, n):
+    rows = [[x[0], x[1], 1.0]]
+    for k in range(n):
+        a, b, c = rows[-1]
+        rows.append([b, 0.5 * (a + c), a * b])
+        if k > 0:
+            rows[k - 1][0] += x[0] * k
+    last = rows[-1]
+    last[1] = last[1] * 2.0
+    return sum(sum(r) for r in rows) + last[0] * rows[-1][1]
+""",
+        {"x": V, "n": 3},
+    ),
+    "products of matrices that are lists": (
+        """
+def product(A, B):
+    C = [[0] * len(B[0]) for _ in range(len(A))]
+    for i in range(len(A)):
+        for j in range(len(B[0])):
+            for k in range(len(B)):
+                C[i][j] += A[i][k] * B[k][j]
+    return C
+
+
+def f(M, x):
+    A = [[M[i, j] for j in range(M.shape[1])] for i in range(M.shape[0])]
+    turned = [[row[j] for row in A] for j in range(len(A[0]))]
+    P = product(A, turned)
+    P[0] = [p * x[0] for p in P[0]]
+    return sum(P[i][i] for i in range(len(P))) + np.array(P).sum() + P[0][-1] * len(turned)
+""",
+        {"M": B, "x": V},
+    ),
+    "pairs that are chosen": (
+        """
+def f(x, y):
+    pairs = [(a, b) for a, b in zip(x, y) if a * b < 0.3]
+    marked = []
+    for i in range(len(x)):
+        if y[i] > 0.0:
+            marked.append((i, x[i]))
+    total = 0.0
+    for (a, b), (c, d) in zip(pairs, pairs[1:]):
+        total += (a - c) * (b - d)
+    for k, (i, v) in enumerate(marked):
+        total += v * (i + k)
+    if pairs:
+        total += pairs[0][1] * pairs[-1][0]
+    return total + len(pairs) + 0.1 * x.sum()
+""",
+        {"x": V, "y": W},
+    ),
+    "a grid that is made anew": (
+        """
+def smooth(grid, n):
+    new = [[0.0 for _ in range(n)] for _ in range(n)]
+    for i in range(n):
+        for j in range(n):
+            new[i][j] = 0.5 * grid[i][j]
+            if 0 < i and j + 1 < n:
+                new[i][j] += 0.25 * (grid[i - 1][j] + grid[i][j + 1])
+    return new
+
+
+def f(x, n):
+    grid = [[x[i % len(x)] * (j + 1) for j in range(n)] for i in range(n)]
+    once = smooth(grid, n)
+    twice = smooth(once, n)
+    copies = [row[:] for row in twice]
+    copies[0][0] = 3.0
+    return sum(map(sum, twice)) + copies[0][0] * twice[0][0] + grid[1][0]
+""",
+        {"x": V, "n": 3},
+    ),
+}
+
 
 def listed() -> list[Program]:
-    return [Program(text.strip("\n") + "\n", args, name) for name, (text, args) in TEXTS.items()]
+    return [Program(text.strip("\n") + "\n", args, name) for name, (text, args) in {**TEXTS, **TABLES}.items()]

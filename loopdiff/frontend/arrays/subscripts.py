@@ -18,8 +18,8 @@ from loopdiff.frontend.arrays.shapes import extent_at, may_be_array, shaped
 from loopdiff.frontend.arrays.slicing import Slice
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, is_array
 from loopdiff.frontend.arrays.views import NewAxis, Rest, Subscript, basic
-from loopdiff.frontend.parsing.bindings import ArrayName, Cell, Given, ListName
-from loopdiff.frontend.parsing.lists.reading import elements_of, list_in
+from loopdiff.frontend.parsing.bindings import ArrayName, Cell, Given, ListName, ListRow
+from loopdiff.frontend.parsing.lists.reading import Kinds, elements_of, kinds_in
 from loopdiff.frontend.parsing.order import frozen, held, in_order
 from loopdiff.frontend.parsing.outside import constant_element, root_is_local
 from loopdiff.frontend.parsing.placing import with_place
@@ -90,15 +90,26 @@ def subscripted(state: State, node: ast.Subscript, take: Take | None = None) -> 
     parsed = [[next(flat) for _ in level] for level in levels]
     if found is None or any(s is None for level in parsed for s in level):
         return None
-    if isinstance(found, View) and found.array in state.whole.lists and list_in(state, base) is not None:
-        is_replaced = isinstance(node.ctx, ast.Store) and len(levels) == 1 and found.rank > 1
-        if is_replaced or len(parsed[0]) != 1 or not is_number(parsed[0][0]):
-            what = "an array of a list is replaced" if is_replaced else "a list has one subscript here, an integer"
-            state.reject("LD134", what, node, f"make an array of it: `np.array({ast.unparse(base)})`")
-            return None
+    kinds = kinds_in(state, base)
+    if kinds and isinstance(found, View) and (what := misuse_of_list(found, kinds, parsed, node)) is not None:
+        state.reject("LD134", what, node, f"make an array of it: `np.array({ast.unparse(base)})`")
+        return None
     if isinstance(found, ArrayValue):
         found = held(state, found, place)
     return taken_from(state, found, parsed, node, take or part)
+
+
+def misuse_of_list(found: View, kinds: Kinds, levels: Sequence[Sequence[Any]], node: ast.Subscript) -> str | None:
+    """What is wrong with taking, or replacing, this part of a list of these `kinds`, kept in `found`; None if that may
+    be."""
+    is_stored, depth = isinstance(node.ctx, ast.Store), len(levels)
+    if any(len(level) != 1 or not is_number(level[0]) for level in levels[: len(kinds)]):
+        return "a list has one subscript here, an integer"
+    if is_stored and depth <= len(kinds) and kinds[depth - 1] is tuple:
+        return "an element of a tuple is replaced"
+    if depth < len(kinds):
+        return "a list in a list is replaced" if is_stored else "this is a list, used here as a number or an array"
+    return "an array of a list is replaced" if is_stored and depth == len(kinds) < found.rank else None
 
 
 def subscript_levels(node: ast.Subscript) -> tuple[ast.expr, list[list[ast.expr]]]:
@@ -202,7 +213,7 @@ def base_of(state: State, base: ast.expr, node: ast.Subscript) -> str | Array | 
                 return array
             case View() as view:
                 return view
-            case ListName() as found:
+            case ListName() | ListRow() as found:
                 return elements_of(state, found, state.source.span(base))
             case Cell() | Given():
                 if may_be_array(state, base):

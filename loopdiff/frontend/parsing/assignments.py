@@ -16,8 +16,10 @@ from loopdiff.frontend.arrays.subscripts import target_of
 from loopdiff.frontend.arrays.values import ArrayValue, Quantity, View, as_array, is_array
 from loopdiff.frontend.arrays.views import bind_view, steady
 from loopdiff.frontend.parsing.bindings import (
+    AnyList,
     ArrayName,
     ListName,
+    ListRow,
     LocalFunction,
     Outside,
     Record,
@@ -29,8 +31,10 @@ from loopdiff.frontend.parsing.bindings import (
 from loopdiff.frontend.parsing.calls import field_at, grid_call, one_of
 from loopdiff.frontend.parsing.expressions import binary_operation
 from loopdiff.frontend.parsing.folding import binary
-from loopdiff.frontend.parsing.lists.growing import append, begins_list, kind_after, new_list, note_stored
+from loopdiff.frontend.parsing.lists.growing import append, begins_list, new_list
+from loopdiff.frontend.parsing.lists.items import kind_after, note_stored
 from loopdiff.frontend.parsing.lists.reading import elements_of
+from loopdiff.frontend.parsing.lists.replacing import replace_item
 from loopdiff.frontend.parsing.meanings import value_of
 from loopdiff.frontend.parsing.order import changes, frozen, held, in_order
 from loopdiff.frontend.parsing.state import State
@@ -59,7 +63,8 @@ def parse_assign(state: State, targets: list[ast.expr], value: ast.expr, span: S
             else:
                 assign_together(state, *matched(state, target, parsed), span)
         case [ast.Subscript() as target]:
-            assign(state, target, array_like(state, value), span)
+            if not replace_item(state, target, value):
+                assign(state, target, array_like(state, value), span)
         case [target]:
             assign(state, target, state.quantity(value), span)
         case _:
@@ -85,6 +90,8 @@ def assign_value(state: State, target: ast.Name, value: Value | None, node: ast.
                 count, hint = "a named tuple", RECORD_HINT
             state.reject("LD107", f"`{ast.unparse(node)}` returns {count}, assigned to one name", node, hint)
             state.forget(target)
+        case ListRow(view=view):
+            state.bindings[target.id] = ListRow(steady(state, view))
         case ArrayName() | ListName() | Varying() | Outside() | LocalFunction():
             state.bindings[target.id] = value
         case quantity if state.owned(quantity, node) and not state.is_rejected(node):
@@ -223,7 +230,7 @@ def elements(
 ) -> Values | None:  # fmt: skip
     """The elements, or rows, of an array, which must be as many as `target` has names. They are read here: what
     `is_late`, and may have been written to before Python reads it, is rejected."""
-    if isinstance(value, ListName):
+    if isinstance(value, AnyList):
         value = elements_of(state, value, state.source.span(node))
     if isinstance(value, tuple | Outside | LocalFunction | None) or not (
         is_array(value) or isinstance(value, ArrayName)
@@ -314,7 +321,7 @@ def matched(
     for k, (one, given) in enumerate(zip(target.elts, values, strict=True)):
         value: Value = given
         after_stores = is_late or any(map(stores_elements, target.elts[:k]))
-        if isinstance(one, ast.Tuple | ast.List) and isinstance(given, View | ArrayValue | ArrayName):
+        if isinstance(one, ast.Tuple | ast.List) and isinstance(given, View | ArrayValue | ArrayName | AnyList):
             found = elements(state, given, one, one, after_stores)
             if found is None:
                 state.forget(one)
@@ -350,9 +357,9 @@ def assign_together(state: State, targets: list[ast.expr], values: list[Value], 
         settled.append(settled_value(state, target, value, written, has_calls, span))
         written |= written_by(state, target)
     for target, value in zip(targets, settled, strict=True):
-        if isinstance(target, ast.Name) and isinstance(value, ArrayName | ListName | Varying | Outside | LocalFunction):
+        if isinstance(target, ast.Name) and isinstance(value, ArrayName | AnyList | Varying | Outside | LocalFunction):
             state.bindings[target.id] = value
-        elif isinstance(value, ListName):
+        elif isinstance(value, AnyList):
             state.reject("LD107", f"`{ast.unparse(target)}` gets a list", target, "use a name of its own for it")
         elif isinstance(value, Outside | LocalFunction):
             state.reject("LD107", f"`{ast.unparse(target)}` gets a function", target, "use a name of its own for it")
@@ -373,6 +380,8 @@ def settled_value(
             return copied_view(state, value, stem(target), span)
         case View():
             return steady(state, value)
+        case ListRow(view=view):
+            return ListRow(steady(state, view))
         case _ if isinstance(value, ir.Expr) and any(has_calls or e.access.array in written for e in loads(value)):
             return frozen(state, value, f"{stem(target)}_new")
         case _:
@@ -391,7 +400,7 @@ def written_by(state: State, target: ast.expr) -> set[str]:
     binding = state.binding(name)
     if isinstance(target, ast.Name):
         return {state.cells[name]} if name in state.cells else set()
-    return {binding.array} if isinstance(binding, ArrayName | View | ListName) else set()
+    return {binding.array} if isinstance(binding, ArrayName | View | AnyList) else set()
 
 
 # -- augmented assignments -----------------------------------------------------------------------------------

@@ -35,6 +35,20 @@ class ListName:
 
 
 @dataclass(frozen=True, slots=True)
+class ListRow:
+    """The name stands for a list in a list: its elements are those of `view`, of the array that the list is kept in."""
+
+    view: View
+
+    @property
+    def array(self) -> str:
+        return self.view.array
+
+
+AnyList = ListName | ListRow
+
+
+@dataclass(frozen=True, slots=True)
 class Given:
     """The name stands for `value`, which nothing changes."""
 
@@ -59,7 +73,7 @@ class LocalFunction:
     around: Any
 
 
-Meaning = Cell | ArrayName | View | ListName | Given | Outside | LocalFunction
+Meaning = Cell | ArrayName | View | ListName | ListRow | Given | Outside | LocalFunction
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,13 +137,13 @@ def is_of_array(binding: Binding) -> bool:
     """Whether the name stands for an array, or for a list, which is kept in one."""
     match binding:
         case Unsure(meant=meant):
-            return isinstance(meant, ArrayName | View | ListName)
+            return isinstance(meant, ArrayName | View | AnyList)
         case Varying(options=options):
             return all(isinstance(o, ArrayName | View) for o in options)
         case Mixed(kind=kind):
             return kind == "arrays"
         case _:
-            return isinstance(binding, ArrayName | View | ListName)
+            return isinstance(binding, ArrayName | View | AnyList)
 
 
 class Record(tuple["Value", ...]):
@@ -150,5 +164,5 @@ class Record(tuple["Value", ...]):
         return self[field] if -len(self) <= field < len(self) else None
 
 
-Value = Quantity | ArrayName | ListName | Varying | Outside | LocalFunction | tuple["Value", ...]
+Value = Quantity | ArrayName | ListName | ListRow | Varying | Outside | LocalFunction | tuple["Value", ...]
 Values = tuple[Value, ...]

@@ -21,7 +21,16 @@ from loopdiff.frontend.arrays.subscripts import element_of
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, is_array, one_of_two
 from loopdiff.frontend.binding.types import Kind
 from loopdiff.frontend.functions import ScalarFunction, scalar_function
-from loopdiff.frontend.parsing.bindings import ArrayName, ListName, LocalFunction, Outside, Record, Value, Varying
+from loopdiff.frontend.parsing.bindings import (
+    ArrayName,
+    ListName,
+    ListRow,
+    LocalFunction,
+    Outside,
+    Record,
+    Value,
+    Varying,
+)
 from loopdiff.frontend.parsing.derivatives import derivative_in
 from loopdiff.frontend.parsing.lists.reading import elements_in, elements_of, is_list
 from loopdiff.frontend.parsing.order import in_order
@@ -226,7 +235,7 @@ def result_of_helper(state: State, value: Value | None, node: ast.Call) -> Quant
             return state.all_of(array, span)
         case Varying():
             return one_of(state, value, span)
-        case ListName():
+        case ListName() | ListRow():
             return state.reject(
                 "LD111", f"`{text}` returns a list, used here as a number", node, "give it a name first"
             )

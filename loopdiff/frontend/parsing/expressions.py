@@ -16,10 +16,10 @@ from loopdiff.frontend.arrays.elementwise import combined, complex_part
 from loopdiff.frontend.arrays.shapes import may_be_array, shape_attribute
 from loopdiff.frontend.arrays.subscripts import is_element_of_call, subscript
 from loopdiff.frontend.arrays.values import Quantity, View, is_array
-from loopdiff.frontend.parsing.bindings import ArrayName, Cell, Given, ListName, LocalFunction, Outside
+from loopdiff.frontend.parsing.bindings import ArrayName, Cell, Given, ListName, ListRow, LocalFunction, Outside
 from loopdiff.frontend.parsing.calls import element_of_call, field_of_call, grid_call, parse_call
 from loopdiff.frontend.parsing.folding import binary, decided
-from loopdiff.frontend.parsing.lists.reading import is_list, length_of, list_in
+from loopdiff.frontend.parsing.lists.reading import elements_of, is_list, list_in
 from loopdiff.frontend.parsing.order import boolean, chain, either, in_order, lazily, truth_value
 from loopdiff.frontend.parsing.outside import is_none, outside_constant, outside_value, root_is_local
 from loopdiff.frontend.parsing.state import State
@@ -84,7 +84,7 @@ def name_value(state: State, node: ast.Name) -> Quantity:
             return view
         case LocalFunction():
             return state.reject("LD111", f"`{name}` is a function, used here as a number", node, "call it")
-        case ListName():
+        case ListName() | ListRow():
             hint = f"make an array of it: `np.array({name})`"
             return state.reject("LD111", f"`{name}` is a list, used here as a number or an array", node, hint)
         case Outside() | None:
@@ -223,7 +223,7 @@ def condition(state: State, node: ast.expr) -> ir.Expr:
             )
         case ast.Name() if (given := list_in(state, node)) is not None:
             span = state.source.span(node)
-            return ir.Apply(Op.GT, (length_of(state, given, span), ir.Const(0, loc=span)), loc=span)
+            return ir.Apply(Op.GT, (elements_of(state, given, span).extents[0], ir.Const(0, loc=span)), loc=span)
         case _:
             found = state.number(node)
             if any(isinstance(e, ir.RankOf) for e in subexprs(found)):

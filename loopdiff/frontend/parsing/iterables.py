@@ -16,8 +16,8 @@ from loopdiff.frontend.arrays.nests import copied_view, starts_of
 from loopdiff.frontend.arrays.shapes import may_be_array
 from loopdiff.frontend.arrays.values import ArrayValue, View, holes, is_array
 from loopdiff.frontend.arrays.views import steady
-from loopdiff.frontend.parsing.bindings import ArrayName, ListName, Value
-from loopdiff.frontend.parsing.lists.reading import elements_of, elements_over_loop, is_list
+from loopdiff.frontend.parsing.bindings import AnyList, ArrayName, ListName, ListRow, Value
+from loopdiff.frontend.parsing.lists.reading import Kinds, elements_of, elements_over_loop, kinds_in, kinds_of
 from loopdiff.frontend.parsing.order import frozen, held, in_order
 from loopdiff.frontend.parsing.outside import array_of, root_is_local
 from loopdiff.frontend.parsing.placing import with_place
@@ -57,8 +57,8 @@ def value_with_place(value: Value, span: Span) -> Value:
 
 def parse_iterable(state: State, node: ast.expr) -> Iteration | None:
     """What `node` goes over; None after a rejection."""
-    if is_list(state, node):
-        return items_of(state, elements_over_loop(state, node), node)
+    if kinds := kinds_in(state, node):
+        return items_of(state, elements_over_loop(state, node), node, kinds)
     made = state.whole.make_list(state, node)
     if made is None or isinstance(made, ListName):
         return None if made is None else items_of(state, made, node)
@@ -181,11 +181,12 @@ def array_elements(state: State, node: ast.expr) -> Iteration | None:
     return items_of(state, value, node) if len(state.diagnostics) == before else None
 
 
-def items_of(state: State, value: Value | None, node: ast.expr) -> Iteration | None:
-    """Elements or rows of the array `value`; None after a rejection."""
+def items_of(state: State, value: Value | None, node: ast.expr, kinds: Kinds = ()) -> Iteration | None:
+    """Elements or rows of the array `value`, or of the list of these `kinds` that it is kept in; None after a
+    rejection."""
     span = state.source.span(node)
-    if isinstance(value, ListName):
-        value = elements_of(state, value, span)
+    if isinstance(value, AnyList):
+        kinds, value = kinds_of(state, value), elements_of(state, value, span)
     if isinstance(value, ArrayName):
         state.need_types()
         value = state.all_of(value.array, span)
@@ -202,7 +203,9 @@ def items_of(state: State, value: Value | None, node: ast.expr) -> Iteration | N
     def item(index: ir.Expr) -> Value:
         access = replace(view.access((minus(index, start), *rest)), loc=span)
         row = replace(view, subscripts=access.subscripts, extents=view.extents[1:])
-        return row if rest else ir.Load(access, loc=span)
+        if not rest:
+            return ir.Load(access, loc=span)
+        return ListRow(row) if len(kinds) > 1 else row
 
     return Iteration(start, plus(start, count_of(view.extents[0])), ONE, item)
 

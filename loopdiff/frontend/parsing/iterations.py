@@ -25,7 +25,8 @@ class Trips:
 @dataclass(frozen=True, slots=True, eq=False)
 class MadeList:
     """A list in an array: the `place` and the display that made it, in which State (`owner`), in how many loops
-    (`depth`), and which these are. `grown_in` are the loops around the statements that it grew by so far."""
+    (`depth`), and which these are. `grown_in` are the loops around the statements that it grew by so far. `kinds`:
+    which lists its elements are, the outermost first."""
 
     place: Place
     display: ast.List
@@ -33,6 +34,7 @@ class MadeList:
     depth: int
     around: tuple[int, ...]
     grown_in: frozenset[int] = frozenset()
+    kinds: tuple[type, ...] = ()
 
 
 @dataclass(slots=True)

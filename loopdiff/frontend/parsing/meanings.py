@@ -12,7 +12,8 @@ import numpy as np
 from loopdiff.frontend.arrays.nests import copied_view
 from loopdiff.frontend.arrays.values import ArrayValue, View
 from loopdiff.frontend.arrays.views import steady
-from loopdiff.frontend.parsing.bindings import ArrayName, ListName, LocalFunction, Outside, Unsure, Value
+from loopdiff.frontend.parsing.bindings import AnyList, ArrayName, LocalFunction, Outside, Unsure, Value
+from loopdiff.frontend.parsing.lists.reading import is_row, row_in
 from loopdiff.frontend.parsing.order import frozen, in_order
 from loopdiff.frontend.parsing.outside import root_is_local
 from loopdiff.frontend.parsing.state import State
@@ -30,6 +31,8 @@ def value_of(state: State, node: ast.expr) -> Value | None:
             found = state.whole.call(state, node)
             made = state.whole.make_list(state, node) if found is MISSING else found
             return state.quantity(node) if made is MISSING else made
+        case ast.Subscript() if is_row(state, node):
+            return row_in(state, node)
         case ast.ListComp() | ast.BinOp() | ast.Subscript() if (
             made := state.whole.make_list(state, node)
         ) is not MISSING:
@@ -39,7 +42,7 @@ def value_of(state: State, node: ast.expr) -> Value | None:
         case ast.Name(id=name) if state.owner(name) is not None:
             binding = state.binding(name)
             meant = binding.meant if isinstance(binding, Unsure) else binding
-            if isinstance(meant, ArrayName | ListName | Outside | LocalFunction):
+            if isinstance(meant, ArrayName | AnyList | Outside | LocalFunction):
                 state.settle(name, node)
                 return meant
         case ast.Name() | ast.Attribute() if not root_is_local(state, node):

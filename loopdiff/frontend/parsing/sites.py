@@ -50,11 +50,12 @@ class ArrayEvent:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """An array gets a copy of `source`, which has other names."""
+    """An array gets a copy of `source`, which has other names. `of_list`: a list gets one that may still grow."""
 
     site: JoinSite
     event: ArrayEvent
     source: str
+    of_list: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +70,12 @@ class Append:
 @dataclass(frozen=True, slots=True)
 class Growth:
     """A list that grows: how many elements it is made with, their shape, `()` for numbers, and where it grows; each
-    None while that is not known."""
+    None while that is not known. `kinds`: which lists elements are, the outermost first."""
 
     first: int
     row: tuple[ir.Expr, ...] | None = None
     appends: Mapping[Place, Append] | None = None
+    kinds: tuple[type, ...] = ()
 
 
 @dataclass(slots=True)

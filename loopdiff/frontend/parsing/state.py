@@ -22,6 +22,7 @@ from loopdiff.frontend.parsing.bindings import (
     Cell,
     Given,
     ListName,
+    ListRow,
     LocalFunction,
     Meaning,
     Mixed,
@@ -72,7 +73,8 @@ class Whole:
     once types are known.
 
     `trips` are those of the loops around. `lists` are arrays in which lists are kept, `grown` how they grow, by the
-    place where they are made; of those at `unbounded` nothing says how long they become.
+    place where they are made; of those at `unbounded` nothing says how long they become. `holding`: in how many
+    items of lists is what is parsed.
 
     `active` are the states of the functions being parsed. `heads` are those of loops around whose iterations start
     with different arrays; `catching` cells for each of whose values a statement around can be written, `versions` how
@@ -84,8 +86,8 @@ class Whole:
     `rejected` is how many there were. Of calls that are `unknown`, something in what they call was rejected.
 
     For `joins`: where arrays are made (`births`) and `altered` by statements of the program, and `copies` of arrays
-    that have other names; `supposed` types of elements; `around` are the loops around what is parsed, `clock` numbers
-    them all. `kinds` are those of cells that calls of derivatives give values.
+    that have other names; lists are `lengthened`; `supposed` types of elements; `around` are the loops around what is
+    parsed, `clock` numbers them all. `kinds` are those of cells that calls of derivatives give values.
     """
 
     names: NameSupply
@@ -104,6 +106,7 @@ class Whole:
     lists: dict[str, MadeList] = field(default_factory=dict)
     grown: dict[Place, Growth] = field(default_factory=dict)
     unbounded: list[Span] = field(default_factory=list)
+    holding: int = 0
     active: list[State] = field(default_factory=list)
     heads: list[Heads] = field(default_factory=list)
     catching: frozenset[str] = frozenset()
@@ -123,6 +126,7 @@ class Whole:
     flags: set[str] = field(default_factory=set)
     births: dict[str, ArrayEvent] = field(default_factory=dict)
     altered: list[ArrayEvent] = field(default_factory=list)
+    lengthened: list[ArrayEvent] = field(default_factory=list)
     copies: list[Copy] = field(default_factory=list)
     supposed: dict[str, str] = field(default_factory=dict)
     kinds: dict[str, Kind] = field(default_factory=dict)
@@ -402,8 +406,10 @@ class State:
         """What the local `name` stands for where `node` reads it; None after a rejection."""
         owner = self.owner(name) or self
         match owner.bindings.get(name):
-            case ArrayName() | View() | ListName() | Cell() | Given() | Outside() | LocalFunction() as binding:
-                return binding
+            case (
+                Cell() | ArrayName() | View() | ListName() | ListRow() | Given() | Outside() | LocalFunction() as known
+            ):
+                return known
             case Unsure(meant=meant, span=span, ran=ran):
                 if ran is None:
                     self.reject_unsure(name, node, span)

@@ -13,8 +13,15 @@ from loopdiff.frontend.arrays.integers import ONE, at_least_zero, minus, plus
 from loopdiff.frontend.arrays.nests import limit
 from loopdiff.frontend.arrays.values import View
 from loopdiff.frontend.functions import scalar_function
-from loopdiff.frontend.parsing.assignments import assign, elements, matched, parse_assign, parse_augmented
-from loopdiff.frontend.parsing.bindings import ArrayName, Bindings, Value, Varying, without_dead
+from loopdiff.frontend.parsing.assignments import (
+    assign,
+    assign_value,
+    elements,
+    matched,
+    parse_assign,
+    parse_augmented,
+)
+from loopdiff.frontend.parsing.bindings import ArrayName, Bindings, ListRow, Value, Varying, without_dead
 from loopdiff.frontend.parsing.expressions import chosen, condition
 from loopdiff.frontend.parsing.iterables import Iteration, parse_iterable, trips_of
 from loopdiff.frontend.parsing.iterations import LoopState, Trips
@@ -296,7 +303,7 @@ def arrays_in(state: State, value: Value) -> set[str]:
     match value:
         case tuple():
             return {a for v in value for a in arrays_in(state, v)}
-        case View(array=array):
+        case View(array=array) | ListRow(view=View(array=array)):
             return {array}
         case _ if isinstance(value, ir.Expr):
             return {e.access.array for e in loads(value) if state.arrays[e.access.array].extents != ()}
@@ -436,7 +443,10 @@ def index_stem(target: ast.expr, iteration: Iteration) -> str:
 def bind_targets(state: State, target: ast.expr, value: Value) -> None:
     """Statements that give the loop variables their values at the start of each iteration."""
     span = state.source.span(target)
-    if isinstance(target, ast.Tuple | ast.List) and isinstance(value, View):
+    if isinstance(value, ListRow) and isinstance(target, ast.Name):
+        assign_value(state, target, value, target, span)
+        return
+    if isinstance(target, ast.Tuple | ast.List) and isinstance(value, View | ListRow):
         found = elements(state, value, target, target)
         if found is None:
             state.forget(target)

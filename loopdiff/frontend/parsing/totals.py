@@ -25,7 +25,7 @@ from loopdiff.frontend.arrays.views import bind_view
 from loopdiff.frontend.parsing.bindings import ArrayName, Value
 from loopdiff.frontend.parsing.folding import binary
 from loopdiff.frontend.parsing.iterables import parse_iterable, trips_of
-from loopdiff.frontend.parsing.lists.reading import array_in, is_list
+from loopdiff.frontend.parsing.lists.reading import array_in, is_list, kinds_in
 from loopdiff.frontend.parsing.meanings import local_function
 from loopdiff.frontend.parsing.order import in_order
 from loopdiff.frontend.parsing.state import State
@@ -87,7 +87,10 @@ def of_array(state: State, node: ast.Call, name: str, rest: list[ast.expr]) -> V
 
 
 def items_or_number(state: State, node: ast.expr) -> Quantity:
-    """The value of `node`, of a list the array of its elements."""
+    """The value of `node`, of a list of numbers or arrays the array of its elements."""
+    if len(kinds_in(state, node)) > 1:
+        message = f"the elements of `{ast.unparse(node)}` are lists, which are not added up or compared here"
+        return state.reject("LD134", message, node, f"make an array of it: `np.array({ast.unparse(node)})`")
     return array_in(state, node) or state.quantity(node)
 
 

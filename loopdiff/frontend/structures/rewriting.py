@@ -24,6 +24,7 @@ from loopdiff.frontend.structures.trees import (
 from loopdiff.source.functions import MISSING, as_definition
 from loopdiff.source.scopes import parameters
 
+COPY = "put copies in it: `row[:]`"
 Display = ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp
 
 
@@ -63,7 +64,14 @@ def rebuilt(scope: Scope, node: Any) -> Any:
             inner: Names = {**later(scope.held), **{a.arg: PLAIN for a in parameters(args)}}
             return copied(node, body=where_held(scope, inner, lambda: expression(scope, body)))
         case ast.ListComp() | ast.GeneratorExp() | ast.SetComp() | ast.DictComp():
+            refuse_shared(scope, [node.elt] if isinstance(node, ast.ListComp) else [])
             return plain_comprehension(scope, node)
+        case (
+            ast.Call(func=ast.Attribute(attr="append" | "extend" | "insert"), args=items)
+            | ast.AugAssign(value=ast.List(elts=items))
+        ):
+            refuse_shared(scope, items)
+            return copied(node, **{name: rebuilt_part(scope, part) for name, part in ast.iter_fields(node)})
         case ast.IfExp() | ast.BoolOp():
             with scope.in_place():
                 return by_turns(scope, node)
@@ -74,6 +82,32 @@ def rebuilt(scope: Scope, node: Any) -> Any:
             return copied(node, **{name: rebuilt_part(scope, part) for name, part in ast.iter_fields(node)})
         case _:
             return node
+
+
+def refuse_shared(scope: Scope, items: Sequence[ast.expr]) -> None:
+    """Rejections of `items` of a list of unknown length that are, or hold, lists which others have, too: written out,
+    they would be lists of their own."""
+    for item in items:
+        match item:
+            case ast.List(elts=elts) | ast.Tuple(elts=elts):
+                refuse_shared(scope, elts)
+            case ast.IfExp(body=body, orelse=orelse):
+                refuse_shared(scope, [body, orelse])
+            case (
+                ast.Starred(value=row)
+                | ast.Subscript(value=row, slice=ast.Slice())
+                | ast.Call(func=ast.Name(id="list"), args=[row])
+                | ast.Call(func=ast.Attribute(value=row, attr="copy"), args=[])
+            ):  # a list of its own, of the same elements
+                tree = base_of(scope, row)
+                if isinstance(tree, Branch) and any(map(holds_structures, tree.items)):
+                    scope.reject(f"the lists in `{ast.unparse(row)}` would be in another list, too", item, COPY)
+            case ast.Name() | ast.Attribute() | ast.Subscript() | ast.Call():
+                if (found := base_of(scope, item)) is not None and holds_structures(found):
+                    text = ast.unparse(item)
+                    scope.reject(f"`{text}` is a list that would be in another one, too", item, COPY)
+            case _:
+                pass
 
 
 def by_turns(scope: Scope, node: ast.IfExp | ast.BoolOp) -> ast.expr:

@@ -11,31 +11,33 @@ from loopdiff.ir.types import C64, F32, ArrayType, ScalarType
 from loopdiff.ir.walk import nodes_in, subexprs
 
 NARROW = (F32, C64)
+NONE: frozenset[str] = frozenset()
 DOUBLES = (Kind.WEAK, Kind.WEAK_COMPLEX)
 SAME_TYPE = "make an array of the type that is meant: `np.zeros(n, dtype=np.float32)`, `np.array(v, dtype=x.dtype)`"
 
 
-def refuse_mixed_lists(state: State, body: tuple[ir.Stmt, ...]) -> None:
+def refuse_wide_lists(state: State, body: tuple[ir.Stmt, ...]) -> None:
     """Rejections (LD134) of lists of Python's floats where there is float32: elements of an array widen what they meet,
-    Python's floats do not; and of integers beside floats, in an array of these."""
+    Python's floats do not."""
     is_narrow = bool(state.whole.lists) and has_narrow(state, body)
     for array, made in state.whole.lists.items():
         values = state.arrays[array].values if array in state.arrays else ()
         if not values:
             continue
-        kinds, span = [kind_so_far(state, v) for v in values], made.owner.source.span(made.display)
+        kinds, span = [kind_in_list(state, v) for v in values], made.owner.source.span(made.display)
         if is_narrow and join_kinds(*kinds) in DOUBLES:
             message = "this list holds floats of Python, in a function that computes with float32"
             state.reject("LD134", message, span, SAME_TYPE)
-        is_mixed = join_kinds(*kinds) not in (Kind.BOOL, Kind.INT)
-        if is_mixed and any(k is Kind.INT and not is_small(v) for k, v in zip(kinds, values, strict=True)):
-            message = "this list holds floats, and integers that may be too large for one"
-            state.reject("LD134", message, span, "write `float(...)` of the integers")
 
 
-def is_small(value: ir.Expr) -> bool:
-    """Whether `value` is an integer that a float holds."""
-    return isinstance(value, ir.Index | ir.Dim) or (isinstance(value, ir.Const) and abs(value.value) < 1 << 53)
+def kind_in_list(state: State, value: ir.Expr, met: frozenset[str] = NONE) -> Kind:
+    """The kind of `value`, which for an element of a list is that of all that is put into it."""
+    match value:
+        case ir.Load(access=ir.Access(array=array)) if array in state.whole.lists and state.arrays[array].values:
+            inner = (v for v in state.arrays[array].values if array not in met)
+            return join_kinds(Kind.BOOL, *(kind_in_list(state, v, met | {array}) for v in inner))
+        case _:
+            return kind_so_far(state, value)
 
 
 def has_narrow(state: State, body: tuple[ir.Stmt, ...]) -> bool:

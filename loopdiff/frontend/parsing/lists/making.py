@@ -13,7 +13,8 @@ import numpy as np
 
 from loopdiff.frontend.arrays.values import ArrayValue, View, is_array
 from loopdiff.frontend.parsing.bindings import ListName, Value
-from loopdiff.frontend.parsing.lists.reading import is_list, note_length
+from loopdiff.frontend.parsing.lists.lengths import note_length
+from loopdiff.frontend.parsing.lists.reading import elements_in, is_list, kinds_in
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.totals import Filling, called_inside, in_loops
 from loopdiff.frontend.parsing.ways.snapshots import tried
@@ -33,7 +34,7 @@ def make_list(state: State, node: ast.expr) -> Value | None:
         case ast.Call(func=ast.Name() as func, args=[over], keywords=[]) if not isinstance(over, ast.Starred):
             if state.outside(func) is list:
                 return elements(state, over, node)
-            if state.outside(func) is sorted:
+            if state.outside(func) is sorted and may_be_sorted(state, over):
                 return elements(state, of_numpy(np.sort, over), node)
         case ast.Call(func=ast.Attribute(value=base, attr="tolist"), args=[], keywords=[]) if has_one_axis(state, base):
             return elements(state, base, node)
@@ -44,6 +45,13 @@ def make_list(state: State, node: ast.expr) -> Value | None:
         case _:
             pass
     return cast(Any, MISSING)
+
+
+def may_be_sorted(state: State, node: ast.expr) -> bool:
+    """Whether `node` is no list of lists or of arrays, which Python sorts as wholes, or not at all."""
+    kinds = kinds_in(state, node)
+    view = elements_in(state, node) if len(kinds) == 1 else None
+    return len(kinds) < 2 and (view is None or view.rank == 1)
 
 
 def is_number(state: State, node: ast.expr) -> bool:

@@ -9,11 +9,11 @@ from functools import reduce
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.values import View
 from loopdiff.frontend.parsing.bindings import (
+    AnyList,
     ArrayName,
     Binding,
     Bindings,
     Cell,
-    ListName,
     Mixed,
     Rejected,
     Unsure,
@@ -72,7 +72,7 @@ def after_loop(
     say."""
     result = dict(before)
     for name, binding in state.bindings.items():
-        if name not in before and isinstance(binding, Cell | ArrayName | View | ListName):
+        if name not in before and isinstance(binding, Cell | ArrayName | View | AnyList):
             result[name] = Unsure(binding, span, flags.get(name, ran))
         elif name not in before and isinstance(binding, Unsure) and name in flags:
             result[name] = replace(binding, ran=flags[name])

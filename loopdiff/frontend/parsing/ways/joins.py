@@ -158,9 +158,15 @@ def broken(whole: Whole) -> frozenset[JoinSite]:
     return frozenset(
         copy.site
         for copy in whole.copies
-        for event in whole.altered
-        if event.array in (copy.source, copy.event.array) and is_later(whole, event, copy.event)
+        if any(is_later(whole, event, copy.event) for event in changes_of(whole, copy))
     )
+
+
+def changes_of(whole: Whole, copy: Copy) -> Iterator[ArrayEvent]:
+    """Where what is copied, or the copy, is altered; a list that is copied may become longer, too."""
+    yield from (e for e in whole.altered if e.array in (copy.source, copy.event.array))
+    if copy.of_list:
+        yield from (e for e in whole.lengthened if e.array == copy.source)
 
 
 def is_later(whole: Whole, altered: ArrayEvent, copied: ArrayEvent) -> bool:

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, replace
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.values import View
 from loopdiff.frontend.parsing.bindings import (
+    AnyList,
     ArrayName,
     Binding,
     Bindings,
     Cell,
     Given,
-    ListName,
     Mixed,
     Rejected,
     Unsure,
@@ -304,7 +304,7 @@ def run_flags(
     body sets. `is_needed`: also for those that have one whenever an iteration ran."""
     new = {n: b for n, b in state.bindings.items() if n not in before}
     found: dict[str, ir.Expr] = {}
-    sure = [n for n, b in new.items() if isinstance(b, Cell | ArrayName | View | ListName)]
+    sure = [n for n, b in new.items() if isinstance(b, Cell | ArrayName | View | AnyList)]
     if sure and is_needed:
         flag = new_flag(state, span)
         first = next((k for k, s in enumerate(body) if isinstance(s, ir.Exit)), -1)

@@ -10,6 +10,7 @@ from loopdiff.frontend.parsing.bindings import (
     Binding,
     Bindings,
     ListName,
+    ListRow,
     LocalFunction,
     Unsure,
     Value,
@@ -22,6 +23,8 @@ def arrays_of(binding: Binding | Value | None) -> frozenset[str]:
     """Arrays that a name may stand for, or for a part of, or that the function holds for which it stands."""
     match binding:
         case ArrayName(array=array) | View(array=array) | ListName(array=array):
+            return frozenset((array,))
+        case ListRow(view=View(array=array)):
             return frozenset((array,))
         case Unsure(meant=meant):
             return arrays_of(meant)

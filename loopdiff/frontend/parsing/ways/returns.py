@@ -12,9 +12,9 @@ from loopdiff.frontend.arrays.nests import copied_view
 from loopdiff.frontend.arrays.values import ArrayValue, View
 from loopdiff.frontend.arrays.views import steady
 from loopdiff.frontend.parsing.bindings import (
+    AnyList,
     ArrayName,
     Bindings,
-    ListName,
     LocalFunction,
     Outside,
     Value,
@@ -139,7 +139,7 @@ def checked_result(state: State, value: Value | None, node: ast.expr) -> Value:
         value = state.all_of(value.array, state.source.span(node))
     if isinstance(value, View | ArrayValue):
         value = whole_array(state, value, node)
-    if isinstance(value, ListName):
+    if isinstance(value, AnyList):
         hint = f"return an array of it: `np.array({ast.unparse(node)})`"
         return state.reject("LD118", f"`{ast.unparse(node)}` is a list, and cannot be returned", node, hint)
     if isinstance(value, Outside | LocalFunction):

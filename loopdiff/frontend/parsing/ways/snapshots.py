@@ -13,10 +13,10 @@ from loopdiff.ir import nodes as ir
 
 COPIED = (
     "arrays", "diagnostics", "following", "fixed", "truths", "undecided", "ranges", "heads", "active", "births",
-    "altered", "copies", "around", "flags", "supposed", "kinds", "unknown", "trips",
+    "altered", "lengthened", "copies", "around", "flags", "supposed", "kinds", "unknown", "trips",
     "lists", "grown", "unbounded",
 )  # fmt: skip
-COUNTED = ("rejected", "inlined", "site", "versions", "clock")
+COUNTED = ("rejected", "inlined", "site", "versions", "clock", "holding")
 
 
 @dataclass(frozen=True, slots=True)

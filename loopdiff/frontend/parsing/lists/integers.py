@@ -1,0 +1,167 @@
+"""Integers in lists that also hold floats. Python keeps them exactly; in the array that the list is kept in they are
+floats, which hold integers below 2**53. Lists that may come to hold larger ones are refused.
+
+Elements that are integers may be added to by small numbers as often as a program can (2**53 times 2**0 takes weeks);
+what multiplies them, or adds them to one another, would be too large after some fifty steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from loopdiff.errors import raise_if
+from loopdiff.errors.codes import reject
+from loopdiff.frontend.parsing.iterations import MadeList
+from loopdiff.ir import nodes as ir
+from loopdiff.ir.ops import BITWISE, Op
+from loopdiff.ir.types import BOOL, ArrayType, ScalarType
+from loopdiff.ir.walk import all_statements
+
+HINT = "write `float(...)` of the integers, or `0.0` for `0`"
+SMALL_LITERAL = 1 << 50
+SUMS = (Op.ADD, Op.SUB)
+CHOICES = (Op.MIN, Op.MAX)
+KEEPING = (Op.NEG, Op.ABS, Op.STOP, Op.SIGN)
+QUOTIENTS = (Op.FLOORDIV, Op.MOD)
+PRODUCTS = (Op.MUL, Op.POW)
+
+
+class Size(IntEnum):
+    """What a number is in Python: a `FLOAT`; or maybe an integer, which is `ZERO`, a `SMALL` one, an element of a list
+    of small ones that others may be added to, or one that may be `LARGE`."""
+
+    FLOAT = 0
+    ZERO = 1
+    SMALL = 2
+    ELEMENT = 3
+    LARGE = 4
+
+
+def refuse_large_integers(ls: ir.LoopSet, bound: ir.LoopSet, lists: Mapping[str, MadeList]) -> None:
+    """Raise UnsupportedLoopError (LD134) if integers that may be too large for a float are in one of the `lists` of
+    `ls`, a surface LoopSet, which holds floats: `bound` is the LoopSet with its types."""
+    sizes = Sizes(ls, frozenset(lists), element_types(bound))
+    sizes.find()
+    large = (a for a in sorted(lists) if sizes.is_mixed(a) and any(s is Size.LARGE for s in sizes.stored(a)))
+    displays = ((lists[a].owner.source, lists[a].display) for a in large)
+    message = "this list holds floats, and integers that may be too large for one"
+    raise_if([reject("LD134", message, source.span(display), HINT) for source, display in displays])
+
+
+def element_types(ls: ir.LoopSet) -> dict[str, ScalarType | None]:
+    types = {a.name: a.type.element if isinstance(a.type, ArrayType) else None for a in ls.arrays}
+    return types | {s.name: s.type for s in ls.scalars}
+
+
+@dataclass(slots=True)
+class Sizes:
+    """The sizes of numbers in `ls`; `known` are those of what cells and elements of lists hold where they hold no
+    floats, as far as they have been found."""
+
+    ls: ir.LoopSet
+    lists: frozenset[str]
+    types: Mapping[str, ScalarType | None]
+    known: dict[str, Size] = field(default_factory=dict)
+    stores: dict[str, list[tuple[ir.Expr, bool]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        cells = {a.name for a in self.ls.arrays if a.extents == () and a.role == "local"}
+        for stmt in all_statements(self.ls.body):
+            match stmt:
+                case ir.Let(name=name, value=value):
+                    self.stores.setdefault(name, []).append((value, False))
+                case (
+                    ir.Assign(target=ir.Access(array=name), value=value)
+                    | ir.Accumulate(target=ir.Access(array=name), value=value)
+                ) if name in cells or name in self.lists:
+                    self.stores.setdefault(name, []).append((value, isinstance(stmt, ir.Accumulate)))
+                case _:
+                    pass
+
+    def find(self) -> None:
+        before: dict[str, Size] | None = None
+        while self.known != before:
+            before = dict(self.known)
+            for name in self.stores:
+                size = max((before.get(name, Size.FLOAT), *self.made(name)))
+                if size is not Size.FLOAT:
+                    self.known[name] = size
+
+    def made(self, name: str) -> list[Size]:
+        """What `name` holds by what is stored in it; what is assigned in several places may be counted up."""
+        stores = self.stores[name]
+        sizes = [self.of(v) for v, _ in stores]
+        is_one = len(stores) == 1 and name not in self.lists and not stores[0][1]
+        return sizes if is_one else list(map(as_element, sizes))
+
+    def is_of_floats(self, name: str) -> bool:
+        kind = self.types.get(name)
+        return kind is not None and is_inexact(kind)
+
+    def is_mixed(self, array: str) -> bool:
+        """Whether the list holds integers, of loops perhaps, or elements of such lists, in an array of floats."""
+        return self.is_of_floats(array) and self.known.get(array, Size.FLOAT) is not Size.FLOAT
+
+    def stored(self, array: str) -> Iterator[Size]:
+        """The sizes of what an element of `array` becomes."""
+        for value, is_added in self.stores.get(array, ()):
+            size = self.of(value)
+            yield Size.LARGE if is_added and size is Size.ELEMENT else size
+
+    def of(self, expr: ir.Expr) -> Size:
+        match expr:
+            case ir.Const(value=value):
+                return of_literal(value)
+            case ir.Index() | ir.Dim() | ir.SizeOf() | ir.RankOf():
+                return Size.SMALL
+            case ir.Param(name=name) | ir.Var(name=name) | ir.Load(access=ir.Access(array=name)):
+                return self.known.get(name, Size.FLOAT) if name in self.stores else self.of_given(name)
+            case ir.Cast(dtype=dtype, value=value):
+                size = self.of(value)
+                return Size.FLOAT if is_inexact(dtype) else Size.LARGE if size is Size.FLOAT else size
+            case ir.Select(then=then, orelse=orelse):
+                return max(self.of(then), self.of(orelse))
+            case ir.Apply(op=op, args=args):
+                return combined(op, [self.of(a) for a in args])
+            case ir.PartOf() | ir.Pair():
+                return Size.FLOAT
+
+    def of_given(self, name: str) -> Size:
+        """What an argument or an array holds: any numbers of its type."""
+        kind = self.types.get(name)
+        return Size.FLOAT if kind is None or is_inexact(kind) else Size.SMALL if kind is BOOL else Size.LARGE
+
+
+def is_inexact(kind: ScalarType) -> bool:
+    return kind.is_float or kind.is_complex
+
+
+def as_element(size: Size) -> Size:
+    """The size of an element of a list that others of this size are put into."""
+    return Size.ELEMENT if size is Size.SMALL else size
+
+
+def of_literal(value: float) -> Size:
+    if not isinstance(value, int):
+        return Size.FLOAT
+    return Size.ZERO if value == 0 else Size.SMALL if abs(value) < SMALL_LITERAL else Size.LARGE
+
+
+def combined(op: Op, sizes: list[Size]) -> Size:
+    """The size of what `op` makes of numbers of these."""
+    most = max(sizes, default=Size.FLOAT)
+    if op in CHOICES or op in KEEPING:
+        return most
+    if op in BITWISE:
+        return Size.LARGE
+    if op not in (*SUMS, *QUOTIENTS, *PRODUCTS) or min(sizes) is Size.FLOAT:
+        return Size.FLOAT
+    if op in SUMS:
+        return Size.LARGE if sizes.count(Size.ELEMENT) > 1 else most
+    if op in QUOTIENTS:
+        return most
+    if op is Op.MUL and Size.ZERO in sizes:
+        return Size.ZERO
+    return Size.SMALL if op is Op.POW and sizes[0] is Size.ZERO else Size.LARGE

@@ -1,0 +1,72 @@
+"""How long lists are, and how long they may become."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from loopdiff.errors import Span
+from loopdiff.frontend.arrays.integers import ONE, plus
+from loopdiff.frontend.parsing.bindings import AnyList, ListName, Unsure
+from loopdiff.frontend.parsing.iterations import MadeList
+from loopdiff.frontend.parsing.sites import Growth
+from loopdiff.frontend.parsing.state import State
+from loopdiff.ir import nodes as ir
+from loopdiff.ir.walk import subexprs
+
+
+def any_list_called(state: State, name: str) -> AnyList | None:
+    """The list, or the list in a list, that the local `name` stands for, if it has a value; None for anything else."""
+    binding = state.binding(name)
+    meant = binding.meant if isinstance(binding, Unsure) else binding
+    return meant if isinstance(meant, AnyList) else None
+
+
+def list_called(state: State, name: str) -> ListName | None:
+    """The list that the local `name` stands for, which is in no other; None if it stands for something else."""
+    found = any_list_called(state, name)
+    return found if isinstance(found, ListName) else None
+
+
+def has_returned(state: State, made: MadeList) -> bool:
+    """Whether the call that made the list, a comprehension perhaps, has returned."""
+    return not any(made.owner is active for active in state.whole.active)
+
+
+def capacity(growth: Growth) -> ir.Expr | None:
+    """How many elements a list has at most; None if nothing says that."""
+    if growth.appends is None:
+        return ir.Const(growth.first + 1)
+    limits = [a.limit for a in growth.appends.values()]
+    known = [m for m in limits if m is not None]
+    return reduce(plus, known, ir.Const(growth.first)) if len(known) == len(limits) else None
+
+
+def is_exact_growth(growth: Growth) -> bool:
+    return growth.appends is not None and all(a.is_exact for a in growth.appends.values())
+
+
+def is_known_at_entry(state: State, expr: ir.Expr) -> bool:
+    """Whether `expr` is one of arguments alone, so that it means the same when the function is parsed again."""
+    arrays = {e.array for e in subexprs(expr) if isinstance(e, ir.Dim)}
+    return state.is_fixed(expr) and all(state.arrays[a].role == "argument" for a in arrays)
+
+
+def length_of(state: State, found: ListName, span: Span) -> ir.Expr:
+    """How many elements the list has here: a formula of arguments where it does not grow any more, and always grows so
+    often."""
+    made = state.whole.lists[found.array]
+    seen = state.whole.grown[made.place]
+    known = state.whole.decisions.grown.get(made.place) or (seen if has_returned(state, made) else Growth(0))
+    has_grown = known.appends is not None and known.appends.keys() == (seen.appends or {}).keys()
+    is_inside = set(state.whole.around) & (made.grown_in - set(made.around))
+    room = capacity(known) if has_grown and is_exact_growth(known) else None
+    return ir.Load(ir.Access(found.count, loc=span), loc=span) if room is None or is_inside else room
+
+
+def note_length(state: State, found: ListName) -> None:
+    """Remember how long the list that a call has made may be, as far as is known yet: it may still grow."""
+    place = state.whole.lists[found.array].place
+    growth = state.whole.grown[place]
+    room = capacity(growth)
+    if room is not None and growth.appends is not None and place not in state.whole.decisions.grown:
+        state.whole.ranges[found.count] = (ir.Const(growth.first), plus(room, ONE))
