@@ -147,9 +147,12 @@ class Packed:
 
 
 def packed_arrays(found: Counting) -> list[Packed]:
-    """What a nest packs."""
+    """What a nest packs, in arrays that nothing else in it writes."""
     made = (packed_at(s, found.counter) for s in found.body)
-    return [m for m in made if m is not None and not is_read(found.counter.access.array, m.value)]
+    times = Counter(a.array for a in stores_in(found.body))
+    return [
+        m for m in made if m is not None and times[m.array] == 1 and not is_read(found.counter.access.array, m.value)
+    ]
 
 
 def packed_at(stmt: ir.Stmt, place: ir.Expr) -> Packed | None:
@@ -287,7 +290,8 @@ class Here:
             case ir.Apply(op=Op.MIN, args=(a, b)):
                 for count, most in ((a, b), (b, a)):
                     found = self.counter(count)
-                    if found is not None and self.has_room(found.nest, most):
+                    is_certain = found is not None and all(map(is_size, (p.upper for p in found.nest.loops)))
+                    if found is not None and is_certain and self.has_room(found.nest, most):
                         return count
                 return expr
             case _:
@@ -388,6 +392,8 @@ class Here:
         decl = self.walk.ls.array(made.array)
         if made.array not in self.walk.chosen or decl.extents is None or arrays_in(made.value) & written:
             return
+        if decl.type is None or not decl.type.keeps_values:
+            return
         first, *rest = decl.extents
         uppers = [p.upper for p in made.loops]
         reads = sum(e.access.array == made.array for e in loads_in(self.walk.ls.body))
@@ -405,6 +411,11 @@ def is_in_place(nest: Counting, body: Block, read: Sequence[ir.Access], shared: 
     target = written_access(body[0]) if len(body) == 1 else None
     is_own = target is not None and indices <= {*target.subscripts}
     return is_own and all(a == target for a in read if a.array in shared)
+
+
+def is_size(expr: ir.Expr) -> bool:
+    """Whether `expr` is never below zero, as the argument of a `range` may be."""
+    return isinstance(expr, ir.Dim) or (isinstance(expr, ir.Const) and expr.value >= 0)
 
 
 def stores_in(body: Block) -> list[ir.Access]:

@@ -64,6 +64,11 @@ class ArrayType:
     def element(self) -> ScalarType:
         return ELEMENT_TYPES[self.dtype]
 
+    @property
+    def keeps_values(self) -> bool:
+        """Whether what is read is what was stored: narrow integers wrap where they are stored."""
+        return self.dtype == self.element.value
+
     def __str__(self) -> str:
         axes = [":"] * (self.rank - self.is_pair) + ["2"] * self.is_pair
         return f"{self.dtype}[{', '.join(axes)}]{'' if self.layout == 'C' else ' ' + self.layout}"

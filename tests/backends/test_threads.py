@@ -235,6 +235,22 @@ def test_checksums_are_the_same_on_several_threads(kind: type) -> None:
         assert checksum(array, mixer(True)) == checksum(array)
 
 
+def counts(k, n):
+    h = np.zeros(n, dtype=np.int16)
+    for i in range(len(k)):
+        h[k[i]] += 100
+    total = 0.0
+    for i in range(n):
+        total += 0.5 * h[i]
+    return total
+
+
+def test_small_integers_are_counted_apart() -> None:
+    k = np.arange(1000) * 7 % 4
+    pool.word(pool.EAGER).value = 1
+    assert vectorize_grad(parallel=True)(counts)(k, 4) == counts(k, 4)
+
+
 @pytest.mark.parametrize("size", [0, 1000, 2_000_003])
 def test_arrays_are_filled_up_to_their_ends(size: int) -> None:
     @numba.njit(nogil=True)

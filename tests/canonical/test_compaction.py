@@ -116,9 +116,63 @@ def packed_again(x, y, m):
     y[0] = packed[0]
 
 
+def changed_behind(x, y, m):
+    packed = np.zeros(x.shape[0])
+    n = 0
+    for i in range(x.shape[0]):
+        if m[i]:
+            packed[n] = x[i]
+            packed[n] += y[i] * y[i]
+            n += 1
+    for k in range(n):
+        y[0] += packed[k] * packed[k]
+
+
+def chosen_again(x, y, m):
+    packed = np.zeros((x.shape[0], 2))
+    n = 0
+    for i in range(x.shape[0]):
+        if m[i]:
+            for j in range(2):
+                packed[n, j] = x[i]
+            if x[i] > 0.5:
+                packed[n, 1] = 0.5
+            n += 1
+    for k in range(n):
+        y[0] += packed[k, 0] * packed[k, 1]
+
+
+def earlier_changed(x, y, m):
+    packed = np.zeros(x.shape[0])
+    n = 0
+    for i in range(x.shape[0]):
+        if m[i]:
+            packed[n] = x[i]
+            if n > 0:
+                packed[n - 1] = packed[n - 1] + x[i]
+            n += 1
+    for k in range(n):
+        y[0] += packed[k] * packed[k]
+
+
+def small_integers(x, y, m):
+    negative = np.zeros(x.shape[0], dtype=np.int8)
+    packed = np.zeros(x.shape[0], dtype=np.uint8)
+    n = 0
+    for i in range(x.shape[0]):
+        negative[i] = -i
+    for i in range(x.shape[0]):
+        if m[i]:
+            packed[n] = negative[i]
+            n += 1
+    for k in range(n):
+        y[0] += packed[k]
+
+
 UNPACKED = (mean, error_of_chosen, power, two_in_one_out, added, by_a_loop, in_a_loop)
 PACKED = (
     other_mask, other_elements, mask_of_what_is_written, turned_round, functions_of_chosen, packed_again,
+    changed_behind, chosen_again, earlier_changed, small_integers,
 )  # fmt: skip
 
 

@@ -249,6 +249,63 @@ def name_from_a_loop_that_never_runs(x, n):
     return np.dot(x, w)
 
 
+def packed_and_changed(x, m):
+    packed = np.zeros(len(x))
+    n = 0
+    for i in range(len(x)):
+        if m[i]:
+            packed[n] = x[i]
+            packed[n] += x[i] * x[i]
+            if n > 0:
+                packed[n - 1] = packed[n - 1] + x[i]
+            n += 1
+    s = 0.0
+    for k in range(n):
+        s += packed[k] ** 3
+    return s
+
+
+def packed_and_changed_oracle(xp, x, m):
+    v = x[np.flatnonzero(m)]
+    return {"result": xp.sum((v + v * v + xp.append(v[1:], 0.0)) ** 3)}
+
+
+def fewer_than_none(x, y, n):
+    packed = np.zeros(len(y))
+    m = 0
+    for i in range(len(y)):
+        if y[i] > 0.0:
+            packed[m] = y[i]
+            m += 1
+    s = 0.0
+    for k in range(m):
+        s += packed[k] ** 3
+    found = 0
+    for i in range(n):
+        if x[i] > 0.0:
+            found += 1
+    return s + x[0] * x[0] * min(found, n)
+
+
+def rows_of_small_integers(x, q):
+    c = np.empty(len(x), dtype=np.uint8)
+    s = 0.0
+    for i in range(len(x)):
+        c[i] = q[i]
+        s += c[i] * np.sin(x[i]) ** 3 * np.exp(x[i])
+    return s
+
+
+def small_counts(x, k):
+    h = np.zeros(4, dtype=np.int32)
+    for i in range(len(k)):
+        h[k[i]] += 1
+    s = 0.0
+    for i in range(len(x)):
+        s += h[k[i]] * x[i] ** 2
+    return s
+
+
 ENTRIES = (
     Entry(
         name="largest_of_gathered",
@@ -463,5 +520,41 @@ ENTRIES = (
         oracle=lambda xp, x, y: {"result": xp.sum(xp.repeat(x, 2)[:5]), "y": xp.repeat(x, 2)[:5][::-1]},
         is_twin=True,
         notes="two nests were one kernel though the second reads what later iterations of the first write",
+    ),
+    Entry(
+        name="packed_and_changed",
+        function=packed_and_changed,
+        make=lambda r: dict(x=r.random(9), m=np.array([1, 0, 1, 1, 0, 0, 1, 0, 1], dtype=bool)),
+        wrt=("x",),
+        oracle=packed_and_changed_oracle,
+        is_twin=True,
+        notes="what a loop packs was read where it comes from though the same iteration, or the next one, changes it",
+    ),
+    Entry(
+        name="fewer_than_none",
+        function=fewer_than_none,
+        make=lambda r: dict(x=r.random(4) + 0.1, y=r.random(5) + 0.1, n=-2),
+        wrt=("x", "y"),
+        oracle=lambda xp, x, y, n: {"result": xp.sum(y**3) - 2.0 * x[0] ** 2},
+        is_twin=True,
+        notes="a count was taken for no more than the end of a range, which may be below zero",
+    ),
+    Entry(
+        name="rows_of_small_integers",
+        function=rows_of_small_integers,
+        make=lambda r: dict(x=r.random(6), q=np.array([1, -56, 5, -128, 127, -3], dtype=np.int8)),
+        wrt=("x",),
+        oracle=lambda xp, x, q: {"result": xp.sum((q.astype(int) % 256) * xp.sin(x) ** 3 * xp.exp(x))},
+        is_twin=True,
+        notes="an array of small integers became a variable in the loop of both sweeps, which did not wrap",
+    ),
+    Entry(
+        name="small_counts",
+        function=small_counts,
+        make=lambda r: dict(x=r.random(30), k=r.integers(0, 4, 30)),
+        wrt=("x",),
+        oracle=lambda xp, x, k: {"result": xp.sum(xp.asarray(np.bincount(k, minlength=4)[k]) * x**2)},
+        is_twin=True,
+        notes="what threads counted apart was of other integers than the array, which Numba refused",
     ),
 )

@@ -87,7 +87,7 @@ class ChunkWriter:
         parts = {name: fresh(f"{name}_parts") for name, _ in sharing.sums}
         for name, held in parts.items():
             shape = count if name in self.emitter.cells else f"({count} - 1,) + {self.in_order(name)}.shape"
-            writer.line(f"{held} = np.empty({shape}, np.{self.kind(name).value})")
+            writer.line(f"{held} = np.empty({shape}, np.{self.emitter.types.arrays[name].dtype})")
         if sharing.late:
             self.write_late(lower, upper, count, size)
             return

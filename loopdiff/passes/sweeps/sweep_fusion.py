@@ -274,7 +274,7 @@ def contracted(ls: ir.LoopSet, place: int) -> tuple[ir.LoopSet, int] | None:
     smaller = {
         a.name
         for a in ls.arrays
-        if is_carrier(ls, a) and inside.get(a.name, False) and a.name not in elsewhere | filled
+        if is_carrier(ls, a) and inside.get(a.name, False) and a.name not in elsewhere | filled and may_shrink(a)
     }
     if not smaller:
         return None
@@ -290,6 +290,11 @@ def contracted(ls: ir.LoopSet, place: int) -> tuple[ir.LoopSet, int] | None:
     body = (*before, with_starts(map_accesses(shorter, loop), cells), *after)
     arrays = tuple(without_axis(a) if a.name in smaller else a for a in ls.arrays)
     return replace(ls, body=body, arrays=arrays), len(before)
+
+
+def may_shrink(decl: ir.ArrayDecl) -> bool:
+    """Whether a part of the array along its first axis holds what the array does: a variable would not wrap."""
+    return decl.type is not None and (decl.type.rank > 1 or decl.type.keeps_values)
 
 
 def with_starts(loop: ir.Stmt, cells: Mapping[str, ScalarType]) -> ir.Loop:

@@ -391,3 +391,10 @@ def test_large_gradients_of_one_pass_come_from_memory_that_is_used_again() -> No
     assert kept.ctypes.data != address
     del first
     assert f.grad(x, w).x.ctypes.data == address
+
+
+def test_small_integers_wrap_where_they_are_stored() -> None:
+    """A variable would not: of them an array stays."""
+    entry = BY_NAME["rows_of_small_integers"]
+    value, _ = vectorize_grad(entry.function).value_and_grad(*entry.args(0).values())
+    np.testing.assert_allclose(value, entry.function(*entry.args(0).values()), rtol=1e-12)
