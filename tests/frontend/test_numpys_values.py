@@ -60,6 +60,21 @@ def into_integers(I, x):
     np.subtract.at(I, np.array([3, 3, 3]), x[2:])
 
 
+def copies_of_small_integers(b):
+    c, d, e = b.copy(), b[::-1].copy(), b[[1, 0, 2]]
+    c += b
+    d += b
+    e += b
+    f, g = np.array(b), np.sort(b)
+    f *= 3
+    g += g
+    z = b
+    for _ in range(3):
+        z = z.copy()
+        z += b
+    return c, d, e, f, g, z
+
+
 RNG = np.random.default_rng(0)
 CROSSED = RNG.normal(size=(4, 4, 3)), RNG.normal(size=(4, 3)), RNG.normal(size=3)
 PROGRAMS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
@@ -72,6 +87,7 @@ PROGRAMS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     (finite, (INFINITE.astype(np.float32),)),
     (finite, (np.array([3, -4]),)),
     (finite, (np.array([True, False]),)),
+    *((copies_of_small_integers, (np.array([100, 120, 90], kind),)) for kind in (np.int8, np.uint8, np.int64)),
     (into_integers, (np.array([2, 2, 2, 2]), X)),
 ]
 

@@ -14,7 +14,7 @@ from functools import reduce
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.accumulations import store
 from loopdiff.frontend.arrays.broadcasting import aligned, is_unit, require_fit
-from loopdiff.frontend.arrays.element_types import is_truth_value
+from loopdiff.frontend.arrays.element_types import dtype_of, is_truth_value
 from loopdiff.frontend.arrays.evaluated import require_elements
 from loopdiff.frontend.arrays.integers import (
     ZERO,
@@ -40,6 +40,7 @@ from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import loads, map_body, map_expr, map_stmt_exprs, read_arrays, written_arrays
 
 STEMS = "ijklmn"
+SMALL_INTEGERS = ("int8", "int16", "int32", "uint8", "uint16", "uint32")
 EXACT = "float64"
 Make = Callable[[tuple[ir.Expr, ...]], Sequence[ir.Stmt]]
 
@@ -171,6 +172,7 @@ def is_unwritten(read: Sequence[ir.Expr], target: View) -> bool:
 def copied_view(state: State, value: Array, stem: str, span: Span) -> View:
     """`value` in a new local array."""
     view = new_array(state, stem, value.extents, span, is_truth_value(state, value.element))
+    keep_type(state, view.array, value.element)
     made_of(state, view.array, value.element)
     if isinstance(value, ArrayValue) and value.memory is not None:
         event, site = state.whole.event(view.array), choice_site(value)
@@ -181,6 +183,19 @@ def copied_view(state: State, value: Array, stem: str, span: Span) -> View:
 
     state.out += nest(state, view.extents, make, span)
     return view
+
+
+def keep_type(state: State, array: str, element: ir.Expr) -> None:
+    """The new `array`, whose elements are read as `element`, is of small integers if what is read is: it wraps as that.
+    Where it is made in several versions of a statement, if it is so in all."""
+    decl, dtype = state.arrays[array], None
+    if isinstance(element, ir.Load) and element.access.subscripts:
+        dtype = dtype_of(state, element.access.array)
+    kind = ArrayType(dtype, len(decl.extents or ())) if dtype in SMALL_INTEGERS else None
+    if decl.type is None and not decl.values:
+        state.arrays[array] = replace(decl, type=kind)
+    elif decl.type != kind:
+        state.arrays[array] = replace(decl, type=None)
 
 
 def new_array(state: State, stem: str, extents: Sequence[ir.Expr], span: Span, is_truth: bool = False) -> View:
