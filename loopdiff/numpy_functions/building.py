@@ -50,7 +50,7 @@ def roll(a, shift, axis=None):
     if axis is None:
         return rolled(a.ravel(), shift).reshape(a.shape)
     if isinstance(axis, tuple):
-        out = a + 0
+        out = a.copy()
         for k in range(len(axis)):
             out = rolled_along(out, shift[k] if isinstance(shift, tuple) else shift, axis[k])
         return out
@@ -219,7 +219,7 @@ def take(a, indices, axis=None):
         return a.ravel()[indices]
     parts = np.moveaxis(a, axis, 0)[indices]
     if np.ndim(indices) == 0:
-        return parts
+        return parts if np.ndim(a) == 1 else parts.copy()
     assert np.ndim(indices) == 1, "np.take takes a number or a vector of indices along an axis"
     return np.moveaxis(parts, 0, axis)
 

@@ -21,6 +21,7 @@ def solve(a, b):
         for i in range(a.shape[0]):
             out[i] = solved(a[i], b[i])
         return out
+    assert b.ndim < 3, "np.linalg.solve of one matrix takes a vector or a matrix on the right"
     return solved(a, b)
 
 

@@ -102,6 +102,8 @@ def up_to_each(a, axis, is_product):
 def convolve(a, v, mode="full"):
     assert a.ndim + v.ndim == 2, "np.convolve takes two vectors"
     assert min(a.shape[0], v.shape[0]) > 0, "np.convolve of an array without elements"
+    is_known = mode == "full" or mode == "valid" or mode == "same"
+    assert is_known, "Use one of 'valid', 'same', or 'full' for convolve/correlate mode"
     n, m = a.shape[0], v.shape[0]
     whole = np.concatenate((a, v))[1:]  # of the type of both
     whole[:] = 0
@@ -118,7 +120,11 @@ def convolve(a, v, mode="full"):
 
 def correlate(a, v, mode="valid"):
     """Products of one vector with another that is moved along it."""
-    return convolve(a, np.conj(v[::-1]), mode)
+    if mode != "same":
+        return convolve(a, np.conj(v[::-1]), mode)
+    n, m = a.shape[0], v.shape[0]  # NumPy moves the shorter one along the other, and turns round what it finds
+    first = (m - 1) // 2 if n >= m else n // 2
+    return convolve(a, np.conj(v[::-1]), "full")[first : first + max(n, m)]
 
 
 def gradient(f, spacing=1.0, other=None, *, axis=None):

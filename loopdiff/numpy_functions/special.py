@@ -29,12 +29,12 @@ def softplus(x):
 
 def xlogy(x, y):
     """x log(y), which is zero, with its derivative, where `x` is and the logarithm has no value."""
-    return np.where((x == 0.0) & (y <= 0.0), 0.0, x * np.log(y))
+    return np.where((x == 0.0) & ((y <= 0.0) | (y == np.inf)), 0.0, x * np.log(y))
 
 
 def xlog1py(x, y):
     """x log(1 + y), which is zero, with its derivative, where `x` is and the logarithm has no value."""
-    return np.where((x == 0.0) & (y <= -1.0), 0.0, x * np.log1p(y))
+    return np.where((x == 0.0) & ((y <= -1.0) | (y == np.inf)), 0.0, x * np.log1p(y))
 
 
 def entr(x):

@@ -20,12 +20,12 @@ def average(a, axis=None, weights=None, *, keepdims=False):
         assert weights.size == a.size, "Shape of weights must be that of the array"
         assert weights.shape[0] == a.shape[0], "Shape of weights must be that of the array"
         total = weights.sum(axis=axis, keepdims=keepdims)
-        return (a * weights).sum(axis=axis, keepdims=keepdims) / total
+        return (1.0 * a * weights).sum(axis=axis, keepdims=keepdims) / total
     assert axis is not None, "Axis must be specified when shapes of a and weights differ."
     assert weights.ndim == 1, "`weights` of np.average are those of one axis, or of all elements"
     lines = np.moveaxis(a, axis, -1)
     assert weights.shape[0] == lines.shape[-1], "Shape of weights must be consistent with shape of a along the axis"
-    means = (lines * weights).sum(axis=-1, keepdims=True) / weights.sum()
+    means = (1.0 * lines * weights).sum(axis=-1, keepdims=True) / weights.sum()
     return np.moveaxis(means, -1, axis) if keepdims else means[..., 0]
 
 
@@ -95,4 +95,4 @@ def variables(m, y, rowvar):
 def products_of(rows, count):
     assert rows.shape[0] != 1, "the covariance of one variable is a number"
     far = rows - rows.mean(axis=1, keepdims=True)
-    return far @ np.conj(far).T / count
+    return far @ np.conj(far).T / max(count, 0)

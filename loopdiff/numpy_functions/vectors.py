@@ -18,6 +18,7 @@ def norm(x, ord=None, axis=None, keepdims=False):
         if ord == "nuc":
             return as_matrix(np.linalg.svd(x, compute_uv=False).sum(), keepdims)
         assert ord == "fro", "Invalid norm order for matrices."
+        assert axis is None or isinstance(axis, tuple), "Invalid norm order 'fro' for vectors"
         return root_of_squares(x, axis, keepdims)
     if isinstance(axis, tuple) or (axis is None and x.ndim > 1):
         assert axis is None or len(axis) == 2, "np.linalg.norm of more than two axes has no `ord`"
@@ -36,7 +37,7 @@ def norm(x, ord=None, axis=None, keepdims=False):
         return (1.0 * np.abs(x)).min(axis=axis, keepdims=keepdims)
     if ord == 0:
         return np.where(x != 0, 1.0, 0 * np.abs(x)).sum(axis=axis, keepdims=keepdims)
-    return ((np.abs(x) ** ord).sum(axis=axis, keepdims=keepdims)) ** (1.0 / ord)
+    return (((1.0 * np.abs(x)) ** ord).sum(axis=axis, keepdims=keepdims)) ** (1.0 / ord)
 
 
 def norm_of_matrix(sizes, ord, keepdims):
@@ -61,8 +62,9 @@ def root_of_squares(x, axis, keepdims):
 
 
 def squares(x):
-    """Squares of magnitudes; of `np.abs`, which has a kink at zero, they would have no second derivative there."""
-    return np.real(x * np.conj(x))
+    """Squares of magnitudes, in floats; of `np.abs`, which has a kink at zero, they would have no second derivative
+    there."""
+    return np.real(1.0 * x * np.conj(x))
 
 
 def vdot(a, b):
@@ -102,7 +104,8 @@ def polyval(p, x):
 def vander(x, N=None, increasing=False):
     """A row of powers for each element."""
     n = x.shape[0] if N is None else N
-    out = np.ones((x.shape[0], n), dtype=x.dtype)
+    one = 1 * x[:0]  # of integers that hold the powers of narrower ones
+    out = np.ones((x.shape[0], n), dtype=one.dtype)
     for k in range(1, n):
         if increasing:
             out[:, k] = out[:, k - 1] * x

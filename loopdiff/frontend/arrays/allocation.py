@@ -11,7 +11,7 @@ import numpy as np
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.integers import ZERO, at_least_zero, maximum, minimum, minus, plus
-from loopdiff.frontend.arrays.nests import limit, made_of, nest
+from loopdiff.frontend.arrays.nests import limit, made_of, nest, note_order
 from loopdiff.frontend.arrays.ranges import is_nonnegative_here
 from loopdiff.frontend.arrays.shapes import array_extents, shaped
 from loopdiff.frontend.arrays.values import View
@@ -91,6 +91,10 @@ def allocated(state: State, stem: str, node: ast.Call) -> View:
     sizes = [state.known(e) for e in decl.extents or ()]
     made = with_room(state, decl, sizes)
     array, left = declare(state, made, stem, fill, span)
+    if allocation is not None and allocation.like is not None and state.types is not None:
+        like = shaped(state, allocation.like)
+        if like is not None:
+            note_order(state, array, state.all_of(like, span) if isinstance(like, str) else like)
     if fill is not None and decl.type is None and (decl.dtype_like or decl.like) is None:
         made_of(state, array, fill)
     whole = state.all_of(array, span)

@@ -21,7 +21,7 @@ from loopdiff.frontend.arrays.element_types import is_truth_value, kind_so_far, 
 from loopdiff.frontend.arrays.elementwise import held_once
 from loopdiff.frontend.arrays.evaluated import require_elements
 from loopdiff.frontend.arrays.integers import ONE, ZERO, at_least_zero, maximum, minus, plus, times
-from loopdiff.frontend.arrays.nests import made_of, nest, new_array
+from loopdiff.frontend.arrays.nests import made_of, nest, new_array, note_order
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, fill, hole
 from loopdiff.frontend.arrays.views import with_new_axes
 from loopdiff.frontend.binding.types import Kind
@@ -136,7 +136,8 @@ def triangle(state: State, array: Array, diagonal: ir.Expr, is_upper: bool, node
     row, column = hole(array.rank - 2), hole(array.rank - 1)
     place = ir.Apply(Op.SUB, (column, row))
     is_kept = ir.Apply(Op.GE if is_upper else Op.LE, (place, diagonal))
-    return ArrayValue(array.extents, ir.Select(is_kept, array.element, ir.Const(0), loc=state.source.span(node)))
+    zero = ir.Const(False) if is_truth_value(state, array.element) else ir.Const(0)
+    return ArrayValue(array.extents, ir.Select(is_kept, array.element, zero, loc=state.source.span(node)))
 
 
 # -- several arrays as one ---------------------------------------------------------------------------------------
@@ -283,6 +284,8 @@ def room_for(
                 require_equal(state, size, wanted, message, span)
     view = new_array(state, "joined", extents, span, all(is_truth_value(state, p.element) for p in parts))
     made_of(state, view.array, *(p.element for p in parts))
+    if all(p.rank == view.rank for p in parts):  # of arrays in lists, rows follow one another
+        note_order(state, view.array, *parts)
     return view
 
 

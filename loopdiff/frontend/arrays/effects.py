@@ -19,8 +19,10 @@ from loopdiff.frontend.arrays.values import ArrayValue, Quantity, View, as_array
 from loopdiff.frontend.parsing.order import in_order
 from loopdiff.frontend.parsing.outside import is_none, root_is_local
 from loopdiff.frontend.parsing.state import State
+from loopdiff.frontend.parsing.ways.snapshots import tried
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
+from loopdiff.ir.walk import loads
 from loopdiff.numpy_functions.building import apply_at
 from loopdiff.source.functions import MISSING
 
@@ -59,7 +61,7 @@ def array_statement(state: State, node: ast.Call) -> bool:
             return True
         case ast.Attribute(value=owner, attr="at") if method_of_ufunc(state, node.func) and len(node.args) == 3:
             called = ast.copy_location(ast.Constant(cast(Any, apply_at)), node)
-            made = ast.Call(called, [owner, *node.args], node.keywords)
+            made = ast.Call(called, [owner, *apart_from_first(state, node.args)], node.keywords)
             return state.whole.call(state, ast.copy_location(made, node)) is not MISSING
         case ast.Attribute(value=base, attr="fill") if root_is_local(state, base) and may_be_array(state, base):
             state.need_types()
@@ -70,6 +72,19 @@ def array_statement(state: State, node: ast.Call) -> bool:
             return True
         case _:
             return False
+
+
+def apart_from_first(state: State, nodes: list[ast.expr]) -> list[ast.expr]:
+    """Arguments of which the first is written, with copies of others that are made of the same array."""
+    state.need_types()
+    target, *others = (tried(state, n) for n in nodes)
+    array = target.array if isinstance(target, View) else None
+    found = [nodes[0]]
+    for value, node in zip(others, nodes[1:], strict=True):
+        is_same = is_array(value) and any(e.access.array == array for e in loads(as_array(value).element))
+        copy = ast.copy_location(ast.Constant(cast(Any, np.copy)), node)
+        found.append(ast.copy_location(ast.Call(copy, [node], []), node) if is_same else node)
+    return found
 
 
 def add_at(state: State, node: ast.Call, is_negative: bool) -> None:

@@ -17,9 +17,9 @@ from loopdiff.frontend.arrays.contractions import LETTERS, dot, einsum, inner, m
 from loopdiff.frontend.arrays.element_types import dtype_of
 from loopdiff.frontend.arrays.elementwise import combined
 from loopdiff.frontend.arrays.integers import plus
-from loopdiff.frontend.arrays.nests import copied_view
+from loopdiff.frontend.arrays.nests import copied_view, orders_of
 from loopdiff.frontend.arrays.reductions import reduced
-from loopdiff.frontend.arrays.shapes import array_extents, may_be_array, shaped
+from loopdiff.frontend.arrays.shapes import flat, flatten, may_be_array, ravel, reshape, shape_of
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, hole, is_array, of_each
 from loopdiff.frontend.arrays.views import (
     Call,
@@ -29,10 +29,8 @@ from loopdiff.frontend.arrays.views import (
     diagonal_at,
     expand_dims,
     flip,
-    is_contiguous,
     moveaxis,
     read_only,
-    reshaped,
     squeeze,
     swapaxes,
     taken,
@@ -166,8 +164,11 @@ def reduction(kind: str, state: State, call: Call) -> Quantity:
     array = as_array(call.array)
     axes = axes_of(state, call.given.get("axis"), array, call.node)
     keeps = state.number(call.given.get("keepdims", ast.Constant(False)))
-    if axes is None or not isinstance(keeps, ir.Const):
+    if axes is None:
         return ir.Const(0, loc=state.source.span(call.node))
+    if not isinstance(keeps, ir.Const):
+        hint = "write `keepdims=True`, or leave it out"
+        return state.reject("LD110", "`keepdims` must be True or False, written out", call.node, hint)
     if kind.startswith("arg") and isinstance(call.given.get("axis"), ast.Tuple | ast.List):
         return state.reject("LD110", f"`{ast.unparse(call.node)}` needs one axis, or none", call.node)
     less = state.number(call.given["ddof"]) if "ddof" in call.given else ir.Const(0)
@@ -217,10 +218,6 @@ def pairwise(state: State, function: ScalarFunction, node: ast.Call) -> Quantity
     rows = with_new_axes(left, range(left.rank, left.rank + right.rank))
     span = state.source.span(node)
     return combined(state, lambda *v: with_place(function.build(*v), span), [rows, right], node)
-
-
-def flat(state: State, array: Array, node: ast.AST) -> Array:
-    return array if array.rank == 1 else reshaped(state, array, [None], node)
 
 
 def trace(state: State, call: Call) -> Quantity:
@@ -277,24 +274,6 @@ def triangle_of(is_upper: bool, state: State, call: Call) -> Quantity:
     return triangle(state, as_array(call.array), diagonal, is_upper, call.node)
 
 
-def reshape(state: State, call: Call) -> Quantity:
-    """A view of contiguous arrays, a new array of computed ones."""
-    array = as_array(call.array)
-    given = call.given.get("shape")
-    nodes = call.more or ([] if given is None else [given])
-    extents = shape_of(state, nodes, call.node)
-    if extents is None:
-        return ir.Const(0, loc=state.source.span(call.node))
-    if not is_contiguous(state, array):
-        return refuse_strided(state, call.node)
-    return reshaped(state, array, extents, call.node)
-
-
-def refuse_strided(state: State, node: ast.Call) -> Quantity:
-    hint = "copy it first: `x.copy().reshape(...)`"
-    return state.reject("LD122", f"`{ast.unparse(node)}` is not contiguous in memory", node, hint)
-
-
 def broadcast_to(state: State, call: Call) -> Quantity:
     """A view that repeats elements, to which NumPy forbids to write."""
     array, span = as_array(call.array), state.source.span(call.node)
@@ -309,52 +288,39 @@ def broadcast_to(state: State, call: Call) -> Quantity:
     return read_only(taken(array, positions_in(state, array, extents), extents))
 
 
-def shape_of(state: State, nodes: Sequence[ast.expr], at: ast.AST) -> list[ir.Expr | None] | None:
-    """A shape written as numbers, a tuple of them or `A.shape`; None in it for -1. None after a rejection."""
-    match nodes:
-        case [ast.Tuple(elts=elts) | ast.List(elts=elts)]:
-            return shape_of(state, elts, at)
-        case [ast.Attribute(value=base, attr="shape")] if (array := shaped(state, base)) is not None:
-            return list(array_extents(state, array, state.source.span(at)))
-        case _:
-            pass
-    found: list[ir.Expr | None] = []
-    for node in nodes:
-        value = state.known(state.number(node))
-        found.append(None if isinstance(value, ir.Const) and value.value == -1 else value)
-    if found.count(None) > 1 or not found:
-        state.reject("LD110", "a shape has one extent for each axis, and -1 at most once", at)
-        return None
-    return found
-
-
-def ravel(state: State, call: Call) -> Quantity:
-    """A view of contiguous arrays, a new array of others."""
-    array = as_array(call.array)
-    match array:
-        case View() if not is_contiguous(state, array):
-            return copied_view(state, flat(state, array, call.node), "flat", state.source.span(call.node))
-        case ArrayValue(memory=View()):
-            return flat(state, replace(array, memory=None), call.node)
-        case _ if not is_contiguous(state, array):
-            return refuse_strided(state, call.node)
-        case _:
-            return flat(state, array, call.node)
-
-
-def flatten(state: State, call: Call) -> Quantity:
-    return copied_view(state, flat(state, as_array(call.array), call.node), "flat", state.source.span(call.node))
-
-
 # -- elements ------------------------------------------------------------------------------------------------
 def copy(state: State, call: Call) -> Quantity:
     """A computed value: what takes it gives it memory of its own."""
     array = as_array(call.array)
+    if not array.rank:
+        return without_axes(state, array.element, call.node)
     return ArrayValue(array.extents, array.element)
+
+
+def copy_in_order(state: State, call: Call) -> Quantity:
+    """`x.copy()`, row by row whatever the order of `x` in memory is; `np.copy(x)` keeps it."""
+    found = copy(state, call)
+    if not isinstance(found, ArrayValue) or True not in orders_of(state, found.element, found.rank):
+        return found
+    view = copied_view(state, found, "copy", state.source.span(call.node))
+    state.whole.turned.discard(view.array)
+    return view
+
+
+def without_axes(state: State, number: ir.Expr, node: ast.AST) -> ir.Expr:
+    """A number that is an array without axes in NumPy, which names that are assigned one another share (`boxes`)."""
+    cell = state.temporary("box", state.source.span(node))
+    state.out.append(ir.Assign(cell, number, loc=state.source.span(node)))
+    found = ir.Load(cell, loc=state.source.span(node))
+    state.whole.boxed.add(found)
+    return found
 
 
 def as_given(state: State, call: Call) -> Quantity:
     """The array itself, if it is of the type that is asked for."""
+    if not is_array(call.array):
+        number = converted(state, call, element_type(state, call.given["dtype"])) if call.given else call.array
+        return without_axes(state, as_array(number).element, call.node)
     if "dtype" not in call.given:
         return call.array
     kind = element_type(state, call.given["dtype"])
@@ -440,6 +406,7 @@ BY_NAME = {
 }
 METHODS = {
     **BY_NAME,
+    "copy": ArrayFunction("copy", copy_in_order),
     "flatten": ArrayFunction("flatten", flatten),
     "astype": ArrayFunction("astype", astype, ("dtype",), needed=1),
     "clip": ArrayFunction("clip", clipped, ("min", "max")),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.accumulations import store
@@ -48,14 +48,17 @@ class Masked:
 
 
 # -- index arrays --------------------------------------------------------------------------------------------
-def gathered(state: State, array: Array, subscripts: Sequence[Subscript], node: ast.AST) -> ArrayValue:
-    """`array` at index arrays, which are broadcast against each other, integers and slices."""
+def gathered(
+    state: State, array: Array, subscripts: Sequence[Subscript], node: ast.AST, is_parted: bool = False
+) -> ArrayValue:  # fmt: skip
+    """`array` at index arrays, which are broadcast against each other, integers and slices. `is_parted`: something is
+    between these arrays that stands for no axis, as slices that do, so that theirs come first."""
     span = state.source.span(node)
     source = gather_source(state, array, subscripts, span)
     places = [k for k, s in enumerate(subscripts) if not isinstance(s, Slice | NewAxis)]
     indices = [as_array(subscripts[k]) for k in places]  # type: ignore[arg-type]
     common, elements = broadcast(state, indices, span)
-    together = places == list(range(places[0], places[-1] + 1))
+    together = not is_parted and places == list(range(places[0], places[-1] + 1))
     first = sum(isinstance(s, Slice | NewAxis) for s in subscripts[: places[0]]) if together else 0
     extents: list[ir.Expr] = []
     positions: list[ir.Expr] = []
@@ -115,6 +118,8 @@ def scattered(state: State, target: ArrayValue, value: Quantity, node: ast.AST, 
     span = state.source.span(node)
     require_elements(state, value, node)
     assert isinstance(target.element, ir.Load)
+    target = with_own_indices(state, target, span)
+    assert isinstance(target.element, ir.Load)
     access = target.element.access
     source = without_leading_units(as_array(value), target.rank)
     if source is None:
@@ -135,6 +140,18 @@ def scattered(state: State, target: ArrayValue, value: Quantity, node: ast.AST, 
         return [ir.Assign(place.access, number, loc=span)]
 
     state.out += nest(state, target.extents, make, span)
+
+
+def with_own_indices(state: State, target: ArrayValue, span: Span) -> ArrayValue:
+    """`target`, elements at index arrays, with copies of those that are what is written: NumPy reads them before."""
+    assert isinstance(target.element, ir.Load)
+    access = target.element.access
+    subscripts: list[ir.Expr] = []
+    for subscript in access.subscripts:
+        if any(load.access.array == access.array for load in loads(subscript)):
+            subscript = copied_view(state, ArrayValue(target.extents, subscript), "places", span).element
+        subscripts.append(subscript)
+    return replace(target, element=replace(target.element, access=replace(access, subscripts=tuple(subscripts))))
 
 
 # -- masks ---------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ that it has already written, the right side goes through an array of its own.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
 
@@ -174,6 +174,7 @@ def copied_view(state: State, value: Array, stem: str, span: Span) -> View:
     view = new_array(state, stem, value.extents, span, is_truth_value(state, value.element))
     keep_type(state, view.array, value.element)
     made_of(state, view.array, value.element)
+    note_order(state, view.array, value)
     if isinstance(value, ArrayValue) and value.memory is not None:
         event, site = state.whole.event(view.array), choice_site(value)
         state.whole.copies += [Copy(site, event, a) for a in sorted({e.access.array for e in loads(value.element)})]
@@ -210,6 +211,37 @@ def new_array(state: State, stem: str, extents: Sequence[ir.Expr], span: Span, i
     if all(m is None or distance(s, m) == 0 for s, m in zip(sizes, limits, strict=True)):
         return whole
     return View(array, whole.subscripts, tuple(sizes))
+
+
+# -- order ---------------------------------------------------------------------------------------------------
+def note_order(state: State, array: str, *made_from: Array) -> None:
+    """Remember whether NumPy's memory of the new `array` has the elements in another order than row by row: it keeps
+    that of what it computes from, so that `2.0 * A.T` is laid out as `A.T` is."""
+    orders = [o for value in made_from if value.rank > 1 for o in orders_of(state, value.element, value.rank)]
+    if True in orders and False not in orders:
+        state.whole.turned.add(array)
+
+
+def orders_of(state: State, element: ir.Expr, rank: int) -> Iterator[bool]:
+    """For each array that `element` reads along several axes whether it may have them in another order; those that have
+    all of them in that of the subscripts decide."""
+    for load in loads(element):
+        nested = [has_holes(s) and any(has_holes(e) for e in loads(s)) for s in load.access.subscripts]
+        if any(nested) and any(has_holes(s) and not n for s, n in zip(load.access.subscripts, nested, strict=True)):
+            yield True  # elements at index arrays and slices: NumPy puts the axes of the former first
+            continue
+        found = [int(e.name[1:]) for s in load.access.subscripts for e in linear(s)[0] if is_hole(e)]  # type: ignore[union-attr]
+        if len(found) > 1:
+            is_turned = found != sorted(found) or is_turned_memory(state, load.access.array)
+            if is_turned or len(found) == rank:
+                yield is_turned
+
+
+def is_turned_memory(state: State, array: str) -> bool:
+    """Whether the rows of `array` may not follow one another in NumPy's memory."""
+    decl = state.arrays[array]
+    kind = (state.types or {}).get(array) if decl.role == "argument" else None
+    return array in state.whole.turned or (isinstance(kind, ArrayType) and kind.layout != "C" and kind.rank > 1)
 
 
 def made_of(state: State, array: str, *values: ir.Expr) -> None:

@@ -10,11 +10,13 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 
 from loopdiff.errors import Span
+from loopdiff.frontend.arrays.element_types import kind_of
 from loopdiff.frontend.arrays.elementwise import combined, is_costly
-from loopdiff.frontend.arrays.integers import is_nonnegative, minus, plus
-from loopdiff.frontend.arrays.nests import copied_view, made_of, nest, new_array
-from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, fill
+from loopdiff.frontend.arrays.integers import at_least_zero, is_nonnegative, minus, plus
+from loopdiff.frontend.arrays.nests import copied_view, made_of, nest, new_array, note_order
+from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, fill, hole
 from loopdiff.frontend.arrays.views import product, with_new_axes
+from loopdiff.frontend.binding.types import Kind
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
@@ -38,8 +40,11 @@ def reduced(
         return combined(state, lambda v: ir.Apply(Op.SQRT, (v,), loc=span), [found], node)
     if kind == "var":
         total = reduced(state, "sum", squares(state, array, axes, node), axes, keepdims, node)
-        return divided_by(total, minus(product([array.extents[k] for k in axes]), ir.Const(less)), span)
+        count = product([array.extents[k] for k in axes])
+        return divided_by(total, at_least_zero(minus(count, ir.Const(less))) if less else count, span)
     if kind == "mean":
+        if kind_of(state, (array.element,), Kind.BOOL) is Kind.INT:  # NumPy adds floats, which do not wrap
+            array = ArrayValue(array.extents, ir.Apply(Op.MUL, (ir.Const(1.0, loc=span), array.element), loc=span))
         total = reduced(state, "sum", array, axes, keepdims, node)
         return divided_by(total, product([array.extents[k] for k in axes]), span)
     if kind == "count_nonzero":
@@ -155,6 +160,11 @@ class Reduction:
             return ir.Load(cell, loc=self.span)
         view = new_array(self.state, stem, self.extents, self.span, is_truth)
         self.state.whole.fresh.add(view.array)
+        if self.array.rank > len(self.axes) + 1:
+            places = dict(zip(self.axes, [ir.Const(0)] * len(self.axes), strict=True))
+            places |= {axis: hole(k) for k, axis in enumerate(self.kept)}
+            part = fill(self.array.element, [places[k] for k in range(self.array.rank)])
+            note_order(self.state, view.array, ArrayValue(self.extents, part))
         work = nest(self.state, self.extents, lambda kept: make(view.access(kept), kept), self.span)
         made_of(self.state, view.array, *stored_values(work, view.array))
         self.state.out += work

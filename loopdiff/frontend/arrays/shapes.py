@@ -1,18 +1,32 @@
-"""Questions about shapes: `.shape`, `.ndim`, `.size` and `len` of anything that is an array."""
+"""Questions about shapes: `.shape`, `.ndim`, `.size` and `len` of anything that is an array; and other shapes of one.
+
+A reshape is a view of an array in one piece, in which rows follow one another in memory, and a copy of others. NumPy
+decides by the order that elements have in its memory. That is known here for arguments, and for most of what is made;
+where it is not, or not before the call, what is given is whatever is simpler, as long as nobody can tell a view from a
+copy.
+"""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
+from dataclasses import replace
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.integers import ONE, times
-from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View
-from loopdiff.frontend.arrays.views import transposed
+from loopdiff.frontend.arrays.nests import copied_view
+from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, has_holes, is_hole
+from loopdiff.frontend.arrays.views import Call, is_contiguous, product, reshaped, transposed
 from loopdiff.frontend.parsing.bindings import Cell, Given, LocalFunction, Outside, Rejected
 from loopdiff.frontend.parsing.outside import array_of, root_is_local
+from loopdiff.frontend.parsing.sites import Copy
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.refused import REFUSED_ATTRIBUTES
 from loopdiff.ir import nodes as ir
+from loopdiff.ir.affine import linear
+from loopdiff.ir.ops import Op
+from loopdiff.ir.types import ArrayType
+from loopdiff.numpy_functions import is_of_numpy
 
 
 def shaped(state: State, node: ast.expr) -> str | Array | None:
@@ -103,3 +117,133 @@ def shape_attribute(state: State, node: ast.Attribute) -> Quantity:
 def as_view(state: State, array: str | Array, span: Span) -> Array:
     state.need_types()
     return state.all_of(array, span) if isinstance(array, str) else array
+
+
+# -- other shapes ----------------------------------------------------------------------------------------------
+def reshape(state: State, call: Call) -> Quantity:
+    """A view of contiguous arrays, a new array of computed ones."""
+    array = whole_piece(state, as_array(call.array))
+    given = call.given.get("shape")
+    nodes = call.more or ([] if given is None else [given])
+    extents = shape_of(state, nodes, call.node)
+    if extents is None:
+        return ir.Const(0, loc=state.source.span(call.node))
+    if not is_contiguous(state, array) and not is_turned_piece(state, array, call.node):
+        return refuse_strided(state, call.node)
+    found = reshaped(state, array, extents, call.node)
+    if isinstance(found, View) and isinstance(array, View):
+        state.whole.pieces[found] = array
+    return found
+
+
+def whole_piece(state: State, array: Array) -> Array:
+    """What `array` is a reshape of, if it is one: it has the same elements in the same order."""
+    return state.whole.pieces.get(array, array) if isinstance(array, View) else array
+
+
+def is_turned_piece(state: State, array: Array, node: ast.AST) -> bool:
+    """Whether `array` would be in one piece if its rows followed one another in NumPy's memory, which they may not. As
+    long as nobody can tell a view from the copy that NumPy makes then, it may be reshaped as if they did."""
+    if not isinstance(array, View) or array.array not in state.whole.turned:
+        return False
+    turned = state.whole.turned
+    state.whole.turned = turned - {array.array}
+    is_piece = is_contiguous(state, array)
+    state.whole.turned = turned
+    site = state.site("reshape", state.source.span(node))
+    state.whole.copies.append(Copy(site, state.whole.event(array.array), array.array))
+    return is_piece and site not in state.whole.decisions.shared
+
+
+def refuse_strided(state: State, node: ast.Call) -> Quantity:
+    hint = "copy it first: `x.copy().reshape(...)`"
+    return state.reject("LD122", f"`{ast.unparse(node)}` is not contiguous in memory", node, hint)
+
+
+def shape_of(state: State, nodes: Sequence[ast.expr], at: ast.AST) -> list[ir.Expr | None] | None:
+    """A shape written as numbers, a tuple of them or `A.shape`; None in it for -1. None after a rejection."""
+    match nodes:
+        case [ast.Tuple(elts=elts) | ast.List(elts=elts)]:
+            return shape_of(state, elts, at)
+        case [ast.Attribute(value=base, attr="shape")] if (array := shaped(state, base)) is not None:
+            return list(array_extents(state, array, state.source.span(at)))
+        case _:
+            pass
+    found: list[ir.Expr | None] = []
+    for node in nodes:
+        value = state.known(state.number(node))
+        found.append(None if isinstance(value, ir.Const) and value.value == -1 else value)
+    if found.count(None) > 1 or not found:
+        state.reject("LD110", "a shape has one extent for each axis, and -1 at most once", at)
+        return None
+    return found
+
+
+def flat(state: State, array: Array, node: ast.AST) -> Array:
+    return array if array.rank == 1 else reshaped(state, array, [None], node)
+
+
+def ravel(state: State, call: Call) -> Quantity:
+    """A view of contiguous arrays, a new array of others."""
+    array = whole_piece(state, as_array(call.array))
+    match array:
+        case View() if not is_contiguous(state, array):
+            return ravelled_copy(state, array, call.node)
+        case ArrayValue(memory=View()):
+            return flat(state, replace(array, memory=None), call.node)
+        case _ if not is_contiguous(state, array):
+            return refuse_strided(state, call.node)
+        case _:
+            found = flat(state, array, call.node)
+            if isinstance(found, View) and isinstance(array, View) and found != array:
+                state.whole.pieces[found] = array
+            return found
+
+
+def ravelled_copy(state: State, array: View, node: ast.Call) -> Quantity:
+    """The elements of `array`, which is not seen to be in one piece, in a new array. Where somebody can tell that from
+    a view, it is required that NumPy makes one as well."""
+    span = state.source.span(node)
+    site = state.site("ravel", span)
+    if site in state.whole.decisions.shared and not is_of_numpy(state.source.home.file):
+        is_strided = strided(state, array)
+        if is_strided is None:
+            hint = "write `.flatten()` for a copy of it"
+            return state.reject("LD122", f"`{ast.unparse(node)}` may be a copy or a view of its array", node, hint)
+        message = f"`{ast.unparse(node)}` is a view here, not a copy: write `.flatten()` if that is meant"
+        state.out.append(ir.Require(is_strided, "LD322", message, loc=span))
+    found = copied_view(state, flat(state, array, node), "flat", span)
+    if not is_of_numpy(state.source.home.file):
+        state.whole.copies.append(Copy(site, state.whole.event(found.array), array.array))
+    return found
+
+
+def strided(state: State, view: View) -> ir.Expr | None:
+    """Whether the elements of `view` do not follow one another in memory row by row; None where that is not seen."""
+    decl = state.arrays[view.array]
+    kind = state.need_types().get(view.array) if decl.role == "argument" else None
+    order = kind.layout if isinstance(kind, ArrayType) else "C"
+    if order == "A" or view.array in state.whole.turned:
+        return None
+    memory = state.all_of(view.array, view.extents[0].loc).extents
+    steps: dict[int, ir.Expr] = {}
+    for axis, subscript in enumerate(view.subscripts):
+        found = {t: n for t, n in linear(subscript)[0].items() if has_holes(t)}
+        if not all(map(is_hole, found)) or len(found) > 1:
+            return None
+        after = memory[axis + 1 :] if order == "C" else memory[:axis]
+        steps |= {int(t.name[1:]): times(product(after), ir.Const(n)) for t, n in found.items()}  # type: ignore[union-attr]
+    wanted: ir.Expr = ONE
+    tests: list[ir.Expr] = []
+    for axis in reversed(range(view.rank)):
+        extent = view.extents[axis]
+        if axis not in steps:
+            return None
+        is_apart = ir.Apply(Op.NE, (steps[axis], wanted))
+        tests.append(ir.Apply(Op.AND, (ir.Apply(Op.NE, (extent, ONE)), is_apart)))
+        wanted = product([wanted, extent])
+    return tests[0] if len(tests) == 1 else ir.Apply(Op.OR, tuple(tests))
+
+
+def flatten(state: State, call: Call) -> Quantity:
+    return copied_view(state, flat(state, as_array(call.array), call.node), "flat", state.source.span(call.node))

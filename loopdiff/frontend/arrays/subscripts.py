@@ -315,7 +315,13 @@ def part(state: State, array: Array, subscripts: Sequence[Subscript], node: ast.
         return basic(state, array, full, node)
     if any(is_mask(state, s) for s in arrays):
         return masked(state, array, full, node)
-    return gathered(state, array, full, node)
+    return gathered(state, array, full, node, is_parted(subscripts))
+
+
+def is_parted(subscripts: Sequence[Subscript]) -> bool:
+    """Whether `...`, which may stand for no axis, is between subscripts of index arrays and numbers."""
+    places = [k for k, s in enumerate(subscripts) if not isinstance(s, Slice | NewAxis | Rest)]
+    return any(isinstance(s, Rest) for s in subscripts[places[0] : places[-1]])
 
 
 def target_part(state: State, array: Array, subscripts: Sequence[Subscript], node: ast.Subscript) -> Any:
@@ -323,6 +329,11 @@ def target_part(state: State, array: Array, subscripts: Sequence[Subscript], nod
     full = filled_up(state, array, subscripts, node)
     if isinstance(array, View) and array.is_read_only:
         refuse_read_only(state, node)
+        return None
+    if isinstance(array, ArrayValue) and array.memory is None:
+        base, whole = ast.unparse(node.value), ast.unparse(node)
+        message = f"`{base}` is a new array, which nothing keeps: `{whole}` changes no other"
+        state.reject("LD107", message, node, "write one pair of brackets, as `A[idx, 0]`, or name the array first")
         return None
     if full is not None and any(is_mask(state, s) for s in full):
         return mask_target(state, array, full, node)

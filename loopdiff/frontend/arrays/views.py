@@ -253,6 +253,8 @@ def is_in_one_piece(state: State, view: View) -> bool:
         return False
     axes = [s for s in view.subscripts if has_holes(s)]
     used = [int(t.name[1:]) for s in axes for t in linear(s)[0] if is_hole(t)]  # type: ignore[union-attr]
+    if view.array in state.whole.turned and len(used) > 1:
+        return False
     units = [k for k, e in enumerate(view.extents) if isinstance(e, ir.Const) and e.value == 1]
     if used != [k for k in range(view.rank) if k not in units or k in used]:
         return False

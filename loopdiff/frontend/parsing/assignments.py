@@ -28,6 +28,7 @@ from loopdiff.frontend.parsing.bindings import (
     Values,
     Varying,
 )
+from loopdiff.frontend.parsing.boxes import note_element_view
 from loopdiff.frontend.parsing.calls import field_at, grid_call, one_of
 from loopdiff.frontend.parsing.expressions import binary_operation
 from loopdiff.frontend.parsing.folding import binary
@@ -95,6 +96,7 @@ def assign_value(state: State, target: ast.Name, value: Value | None, node: ast.
         case ArrayName() | ListName() | Varying() | Outside() | LocalFunction():
             state.bindings[target.id] = value
         case quantity if state.owned(quantity, node) and not state.is_rejected(node):
+            note_element_view(state, target, quantity, node)
             assign_name(state, target, quantity, span)
         case _:
             state.forget(target)
@@ -396,11 +398,11 @@ def stem(target: ast.expr) -> str:
 
 def written_by(state: State, target: ast.expr) -> set[str]:
     """The cell or array that an assignment to `target` changes."""
-    name = stem(target)
-    binding = state.binding(name)
     if isinstance(target, ast.Name):
-        return {state.cells[name]} if name in state.cells else set()
-    return {binding.array} if isinstance(binding, ArrayName | View | AnyList) else set()
+        return {state.cells[target.id]} if target.id in state.cells else set()
+    names = {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}  # `A.T[0]` is one of those of `A`
+    bindings = [state.binding(name) for name in sorted(names)]
+    return {b.array for b in bindings if isinstance(b, ArrayName | View | AnyList)}
 
 
 # -- augmented assignments -----------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Numbers that are arrays without axes: NumPy returns such from `np.where` of numbers.
+"""Numbers that are arrays without axes: NumPy returns such from `np.where` and `np.array` of numbers.
 
 Names that are assigned one another share it, and an augmented assignment to one of them changes what all of them mean.
 Cells hold values, so that a program in which this can happen is rejected.
@@ -6,14 +6,19 @@ Cells hold values, so that a program in which this can happen is rejected.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Set
 
 from loopdiff.errors import Diagnostic
 from loopdiff.errors.codes import reject
-from loopdiff.frontend.parsing.state import Whole
+from loopdiff.frontend.parsing.bindings import Value
+from loopdiff.frontend.parsing.sites import Copy
+from loopdiff.frontend.parsing.state import State, Whole
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import statements
+from loopdiff.numpy_functions import is_of_numpy
+from loopdiff.source.scopes import own_nodes
 
 
 def shared_boxes(whole: Whole, body: tuple[ir.Stmt, ...]) -> Iterator[Diagnostic]:
@@ -37,6 +42,8 @@ def handed_on(value: ir.Expr, boxed: Set[ir.Expr]) -> Iterator[str | None]:
     """Cells whose object may be the one that `value` gives; None for an array that `np.where` made."""
     if value in boxed:
         yield None
+        if isinstance(value, ir.Load):
+            yield value.access.array
         return
     match value:
         case ir.Load(access=access) if not access.subscripts:
@@ -49,3 +56,21 @@ def handed_on(value: ir.Expr, boxed: Set[ir.Expr]) -> Iterator[str | None]:
                 yield from handed_on(arg, boxed)
         case _:
             pass
+
+
+def note_element_view(state: State, target: ast.Name, value: Value, node: ast.expr) -> None:
+    """A name for `x[0, ...]`, an array without axes which is a view of `x`: that it is not written to, nor changes as
+    `x` does, is seen to when all is known."""
+    if not (isinstance(value, ir.Load) and value.access.subscripts and isinstance(node, ast.Subscript)):
+        return
+    level = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    if is_of_numpy(state.source.home.file) or not any(isinstance(n, ast.Constant) and n.value is ... for n in level):
+        return
+    span = state.source.span(node)
+    site = state.site("element", span)
+    changes_it = (n.target for n in own_nodes(state.source.node) if isinstance(n, ast.AugAssign))
+    is_changed = any(isinstance(t, ast.Name) and t.id == target.id for t in changes_it)
+    if is_changed or site in state.whole.decisions.shared:
+        message = f"`{ast.unparse(node)}` is an array without axes, which changes with the other"
+        state.reject("LD110", message, node, "take its element: `x[0]`")
+    state.whole.copies.append(Copy(site, state.whole.event(value.access.array), value.access.array))

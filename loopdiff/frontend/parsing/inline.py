@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, cast
@@ -20,7 +20,7 @@ from loopdiff.errors import Span, UnsupportedLoopError
 from loopdiff.frontend.arrays.nests import copied_view
 from loopdiff.frontend.arrays.shapes import may_be_array
 from loopdiff.frontend.arrays.values import ArrayValue, View
-from loopdiff.frontend.arrays.views import steady
+from loopdiff.frontend.arrays.views import is_contiguous, steady
 from loopdiff.frontend.functions import scalar_function
 from loopdiff.frontend.parsing.arguments import Callee, arguments_of
 from loopdiff.frontend.parsing.assignments import note_number
@@ -39,7 +39,7 @@ from loopdiff.frontend.survey import survey
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads, operands, substitute
-from loopdiff.numpy_functions import METHODS, ROWS, takes_arrays
+from loopdiff.numpy_functions import METHODS, ROWS, is_of_numpy, takes_arrays
 from loopdiff.source.functions import MISSING, as_definition, python_function
 
 MOST_STATEMENTS = 2000
@@ -80,7 +80,7 @@ def write_out(state: State, callee: Callee, given: Mapping[str, Value], node: as
     """Write out `callee` with these values of its parameters; None after a rejection."""
     if is_refused(state, callee, node):
         return None
-    span = state.source.span(node)
+    span, since = state.source.span(node), state.whole.clock
     source = replace(callee.source, called_from=span)
     stack = (*state.stack, CallFrame(callee.key, source.name))
     inner = State(source, survey(source.node, tuple(given), lambda _: ()), state.whole, stack, callee.around)
@@ -102,7 +102,19 @@ def write_out(state: State, callee: Callee, given: Mapping[str, Value], node: as
     state.out += body
     if returned is None or not returned.values:
         return ()
+    if is_of_numpy(source.home.file):
+        note_turned(state, returned.values, since)
     return returned.values if returned.is_tuple else returned.values[0]
+
+
+def note_turned(state: State, values: Iterable[Value], since: int) -> None:
+    """Of arrays that a function of NumPy has made `since` it was called and gives a part of, NumPy may have the
+    elements in another order than they are in here."""
+    for value in values:
+        if isinstance(value, View) and value.rank > 1 and not is_contiguous(state, value):
+            birth = state.whole.births.get(value.array)
+            if birth is not None and birth.number > since:
+                state.whole.turned.add(value.array)
 
 
 def as_expression(inner: State, returned: Returned, body: tuple[ir.Stmt, ...]) -> ir.Expr | None:

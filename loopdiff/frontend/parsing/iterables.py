@@ -26,6 +26,8 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.source.functions import MISSING
 
+ONE_WAY = (zip, enumerate, reversed, map, filter, iter)
+
 
 @dataclass(frozen=True, slots=True)
 class Iteration:
@@ -157,6 +159,10 @@ def as_of(state: State, iteration: Iteration, place: int) -> Iteration:
 def parse_reversed(state: State, node: ast.Call) -> Iteration | None:
     if len(node.args) != 1:
         state.reject("LD110", f"`reversed` takes 1 argument, here {len(node.args)}", node)
+        return None
+    if isinstance(node.args[0], ast.Call) and any(state.outside(node.args[0].func) is f for f in ONE_WAY):
+        text = ast.unparse(node.args[0])
+        state.reject("LD105", f"`{text}` is not reversible", node, f"make a list of it first: `list({text})`")
         return None
     inner = parse_iterable(state, node.args[0])
     if inner is None:

@@ -69,7 +69,8 @@ class Whole:
 
     `types` are those of the arguments, None while they are unknown; `asked` are axes of which the parser asked whether
     they have one element. `fixed` are the values of cells that are assigned in one place and known at entry; `truths`
-    local arrays of booleans, `fresh` those that have no name yet; `undecided` cells that may turn out to be arrays
+    local arrays of booleans, `fresh` those that have no name yet, `turned` those whose rows may not follow one another
+    in NumPy's memory, `pieces` what views are reshapes of; `undecided` cells that may turn out to be arrays
     once types are known.
 
     `trips` are those of the loops around. `lists` are arrays in which lists are kept, `grown` how they grow, by the
@@ -101,6 +102,8 @@ class Whole:
     fixed: dict[str, ir.Expr] = field(default_factory=dict)
     truths: set[str] = field(default_factory=set)
     fresh: set[str] = field(default_factory=set)
+    turned: set[str] = field(default_factory=set)
+    pieces: dict[View, View] = field(default_factory=dict)
     undecided: set[str] = field(default_factory=set)
     trips: list[Trips] = field(default_factory=list)
     lists: dict[str, MadeList] = field(default_factory=dict)

@@ -67,6 +67,10 @@ def items_of_call(scope: Scope, node: ast.Call) -> list[Tree] | None:
             return None
     if not any(function is f for f in (zip, enumerate, reversed, sorted)):
         return None
+    if function is reversed and is_one_way(scope, args[0]):
+        text = ast.unparse(args[0])
+        scope.reject(f"`{text}` is not reversible", node, f"make a list of it first: `list({text})`")
+        return []
     found = [items for a in (args if function is zip else args[:1]) for items in items_behind(scope, a)]
     if all(items is None for items in found):
         return None
@@ -87,6 +91,14 @@ def items_of_call(scope: Scope, node: ast.Call) -> list[Tree] | None:
             return None
         return [in_row("tuple", (number(k, node), item)) for k, item in enumerate(rows[0], start)]
     return [in_row("tuple", row) for row in zip(*rows, strict=False)]
+
+
+def is_one_way(scope: Scope, node: ast.expr) -> bool:
+    """Whether `node` is an iterator, which has no end to begin from."""
+    function = (
+        scope.value_outside(node.func) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else None
+    )
+    return any(function is f for f in (zip, enumerate, reversed))
 
 
 def items_behind(scope: Scope, node: ast.expr) -> list[list[Tree] | None]:

@@ -19,7 +19,7 @@ from dataclasses import replace
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.element_types import dtype_of
 from loopdiff.frontend.arrays.integers import distance
-from loopdiff.frontend.arrays.nests import copied_view, nest, reads_written
+from loopdiff.frontend.arrays.nests import copied_view, nest, note_order, reads_written
 from loopdiff.frontend.arrays.values import View, fill
 from loopdiff.frontend.parsing.bindings import ArrayName, Binding, Bindings, Unsure
 from loopdiff.frontend.parsing.sites import ArrayEvent, Copy, JoinSite
@@ -97,6 +97,7 @@ def copy_to(state: State, bindings: Bindings, site: JoinSite, array: str, span: 
     bindings[name] = ArrayName(array)
     if view == target:
         return
+    note_order(state, array, view)
     event = state.whole.event(array)
     copies = dict.fromkeys(state.whole.copies)
     copies |= dict.fromkeys(replace(c, event=event) for c in state.whole.copies if c.event.array == view.array)

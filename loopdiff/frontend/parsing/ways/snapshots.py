@@ -12,8 +12,8 @@ from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
 
 COPIED = (
-    "arrays", "diagnostics", "following", "fixed", "truths", "undecided", "ranges", "heads", "active", "births",
-    "altered", "lengthened", "copies", "around", "flags", "supposed", "kinds", "unknown", "trips",
+    "arrays", "diagnostics", "following", "fixed", "truths", "turned", "undecided", "ranges", "heads", "active",
+    "births", "altered", "lengthened", "copies", "around", "flags", "supposed", "kinds", "unknown", "trips",
     "lists", "grown", "unbounded",
 )  # fmt: skip
 COUNTED = ("rejected", "inlined", "site", "versions", "clock", "holding")
