@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from loopdiff.numpy_functions.branching import holds_integers
+
 
 def searchsorted(a, v, side="left"):
     """How many elements of the ascending `a` are less than `v`, or not greater (`side="right"`); NaN is greatest."""
@@ -18,7 +20,8 @@ def searchsorted(a, v, side="left"):
     return out
 
 
-def place(a, v, side):
+def place(a, number, side):
+    v = number if holds_integers(number) else np.float64(number)  # Python's are not rounded to the type of `a`
     low, high = 0, a.shape[0]
     while low < high:
         middle = (low + high) // 2
@@ -44,14 +47,15 @@ def interp(x, xp, fp, left=None, right=None):
 def interpolated(x, xp, fp, left, right):
     assert xp.ndim + fp.ndim == 2, "np.interp takes points along one axis"
     assert xp.shape[0] == fp.shape[0], "fp and xp are not of the same length."
-    n = xp.shape[0]
-    if x < xp[0]:
+    n, at = xp.shape[0], np.float64(x)
+    if at < xp[0]:
         return np.float64(fp[0]) if left is None else np.float64(left)
-    if x > xp[n - 1]:
+    if at > xp[n - 1]:
         return np.float64(fp[n - 1]) if right is None else np.float64(right)
-    if x == xp[n - 1] or n == 1:
+    if at == xp[n - 1] or n == 1:
         return np.float64(fp[n - 1])
-    k = min(max(place(xp, x, "right") - 1, 0), max(n - 2, 0))
+    k = min(max(place(xp, at, "right") - 1, 0), max(n - 2, 0))
     after = min(k + 1, n - 1)
-    slope = (fp[after] - fp[k]) / (xp[after] - xp[k])
-    return np.float64(slope * (x - xp[k]) + fp[k])
+    start, height = np.float64(xp[k]), np.float64(fp[k])
+    slope = (np.float64(fp[after]) - height) / (np.float64(xp[after]) - start)
+    return slope * (at - start) + height

@@ -106,3 +106,24 @@ def test_values_are_those_of_numpy(function: Callable[..., Any], args: tuple[Any
 def test_taking_by_a_matrix_along_an_axis_is_refused() -> None:
     with pytest.raises(Exception, match=r"np\.take takes a number or a vector of indices along an axis"):
         vectorize_grad(lambda A, I: np.take(A, I, axis=1))(K[0], np.array([[0, 1], [2, 0]]))
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_numbers_are_looked_for_among_float32_as_they_are(side: str) -> None:
+    """0.1 is not the float32 that is nearest to it."""
+    ascending = np.array([0.05, 0.1, 0.2], np.float32)
+
+    def f(a, v):
+        return np.searchsorted(a, v, side=side) + 10 * np.digitize(v, a)
+
+    assert vectorize_grad(f)(ascending, 0.1) == f(ascending, 0.1)
+
+
+def test_interpolation_of_float32_is_in_double_precision() -> None:
+    knots, heights = np.array([0.1, 0.3, 0.7], np.float32), np.array([0.7, 0.2, 0.9], np.float32)
+
+    def f(x, xp, fp):
+        return np.interp(x, xp, fp)
+
+    for x in (0.1, 0.25, 0.3, 0.55, 0.7):
+        np.testing.assert_allclose(vectorize_grad(f)(x, knots, heights), f(x, knots, heights), rtol=1e-15)

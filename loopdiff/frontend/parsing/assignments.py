@@ -114,10 +114,9 @@ def target_access(state: State, target: ast.expr) -> Target | None:
     """Where `target`, which is no name, stores; None after a rejection."""
     match target:
         case ast.Subscript():
-            if isinstance(target.value, ast.Attribute) and target.value.attr == "shape":
-                state.reject("LD107", "a shape cannot be assigned", target)
-                return None
-            return target_of(state, target)
+            if not (isinstance(target.value, ast.Attribute) and target.value.attr == "shape"):
+                return target_of(state, target)
+            state.reject("LD107", "a shape cannot be assigned", target)
         case _:
             state.reject("LD107", f"cannot assign to `{ast.unparse(target)}`", target)
     return None
@@ -401,8 +400,7 @@ def written_by(state: State, target: ast.expr) -> set[str]:
     if isinstance(target, ast.Name):
         return {state.cells[target.id]} if target.id in state.cells else set()
     names = {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}  # `A.T[0]` is one of those of `A`
-    bindings = [state.binding(name) for name in sorted(names)]
-    return {b.array for b in bindings if isinstance(b, ArrayName | View | AnyList)}
+    return {b.array for n in sorted(names) if isinstance(b := state.binding(n), ArrayName | View | AnyList)}
 
 
 # -- augmented assignments -----------------------------------------------------------------------------------
