@@ -319,6 +319,15 @@ ACCEPTED: tuple[Construct, ...] = (
         "are integers in one place and floats in another are floats, which no subscript is.",
     ),
     Construct(
+        "names for other lists",
+        "before = [0.0] * n\nfor u in x:\n    row = [u]\n    for j in range(1, n):\n"
+        "        row.append(max(before[j - 1], row[j - 1]) + s)\n    before = row\n"
+        "y[0] = before[-1]",
+        "0.1",
+        "In loops and in branches, of as many elements (LD320 else). The name gets memory of its own, and lists are "
+        "copied there, where nobody can tell that from the list itself.",
+    ),
+    Construct(
         "map, filter, item",
         "a, b = map(abs, (s, x[0]))\nfor v in map(math.sin, x):\n    a += v\n"
         "y[0] = sum(map(lambda u, v: u * v, x, y)) + max(filter(lambda v: v < 9.0, x)) + x.mean().item() * a * b",

@@ -89,6 +89,16 @@ def edit_distance_oracle(xp, x, y, gap):
     return {"result": rows[-1][-1]}
 
 
+def edit_distance_by_rows(x, y, gap):
+    before = [gap * j for j in range(len(y) + 1)]
+    for i in range(len(x)):
+        row = [gap * (i + 1)]
+        for j in range(len(y)):
+            row.append(min(before[j] + (x[i] - y[j]) ** 2, before[j + 1] + gap, row[j] + gap))
+        before = row
+    return before[-1]
+
+
 def along_a_path(x, y):
     points = [(a, b, a * b) for a, b in zip(x, y) if a > 0.0]
     turned = [[b, -a] for a, b, _ in points]
@@ -142,6 +152,15 @@ ENTRIES = (
         oracle=edit_distance_oracle,
         is_twin=True,
         constructs=("lists of lists, and of tuples",),
+    ),
+    Entry(
+        name="edit_distance_by_rows",
+        function=edit_distance_by_rows,
+        make=lambda r, n=5, m=4: dict(x=r.normal(size=n), y=r.normal(size=m), gap=0.6),
+        wrt=("x", "y", "gap"),
+        oracle=edit_distance_oracle,
+        is_twin=True,
+        constructs=("names for other lists",),
     ),
     Entry(
         name="along_a_path",

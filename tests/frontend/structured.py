@@ -444,6 +444,29 @@ def listed_in_lists(x, n, s):
     )
 
 
+@shows("names for other lists", np.array([0.9, 0.4, 0.7, 1.3]), 3, 0.8)
+def listed_anew(x, n, s):
+    before, best = [0.3 * j for j in range(len(x))], [0] * len(x)
+    for i in range(n):
+        row = [s * i]
+        for j in range(1, len(x)):
+            row.append(min(before[j - 1] + x[j], before[j] + 0.2, row[j - 1] + x[0]))
+        if row[-1] > best[-1]:
+            best = [a + b for a, b in zip(row, before)]
+        before = row
+    a, b = [u for u in x], [s * u for u in x]
+    for _ in range(n):
+        a, b = b, [u + 0.5 * v for u, v in zip(a, b)]
+    grid = [[u * j for j in range(n)] for u in x]
+    for _ in range(2):
+        new = [[0.0] * n for _ in x]
+        for i in range(1, len(x)):
+            for j in range(1, n):
+                new[i][j] = 0.5 * (grid[i - 1][j] + grid[i][j - 1]) + s
+        grid = new
+    return sum(before) + before[1], sum(best), sum(a) * b[0], sum(map(sum, grid)), grid[-1][-1]
+
+
 @shows("structures as arguments and results of functions", vector(), 0.7)
 def handed_on(x, s):
     def step(state, p, rate=0.1):

@@ -280,6 +280,28 @@ def f(x, y):
 """,
         {"x": V, "y": W},
     ),
+    "rows that take turns": (
+        """
+def f(x, y, n):
+    old, new = [u * u for u in x], [0.0] * len(x)
+    best = old
+    for i in range(n):
+        fresh = [0.5 * (a + b) for a, b in zip(old, x)]
+        old, new = fresh, old
+        if old[0] > y[0]:
+            best = [a - b for a, b in zip(old, new)]
+    row = [u for u in x]
+    t = 0.0
+    for v in y:
+        if v < 0.0:
+            continue
+        then = row
+        row = [a * v + 0.1 for a in then]
+        t += then[-1] * row[0]
+    return sum(best) + sum(old) * new[0] + t
+""",
+        {"x": V, "y": W, "n": 3},
+    ),
     "a grid that is made anew": (
         """
 def smooth(grid, n):

@@ -19,7 +19,8 @@ from loopdiff.frontend.arrays.slicing import Slice
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, is_array
 from loopdiff.frontend.arrays.views import NewAxis, Rest, Subscript, basic
 from loopdiff.frontend.parsing.bindings import ArrayName, Cell, Given, ListName, ListRow
-from loopdiff.frontend.parsing.lists.reading import Kinds, elements_of, kinds_in
+from loopdiff.frontend.parsing.lists.lengths import Kinds
+from loopdiff.frontend.parsing.lists.reading import elements_of, kinds_in
 from loopdiff.frontend.parsing.order import frozen, held, in_order
 from loopdiff.frontend.parsing.outside import constant_element, root_is_local
 from loopdiff.frontend.parsing.placing import with_place

@@ -17,7 +17,8 @@ from loopdiff.frontend.arrays.shapes import may_be_array
 from loopdiff.frontend.arrays.values import ArrayValue, View, holes, is_array
 from loopdiff.frontend.arrays.views import steady
 from loopdiff.frontend.parsing.bindings import AnyList, ArrayName, ListName, ListRow, Value
-from loopdiff.frontend.parsing.lists.reading import Kinds, elements_of, elements_over_loop, kinds_in, kinds_of
+from loopdiff.frontend.parsing.lists.lengths import Kinds, kinds_of
+from loopdiff.frontend.parsing.lists.reading import elements_of, elements_over_loop, kinds_in
 from loopdiff.frontend.parsing.order import frozen, held, in_order
 from loopdiff.frontend.parsing.outside import array_of, root_is_local
 from loopdiff.frontend.parsing.placing import with_place

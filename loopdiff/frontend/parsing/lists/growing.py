@@ -20,13 +20,13 @@ from loopdiff.frontend.parsing.bindings import ListName, Rejected
 from loopdiff.frontend.parsing.iterations import MadeList
 from loopdiff.frontend.parsing.lists.items import Item, parse_items, put, refuse_truths
 from loopdiff.frontend.parsing.lists.lengths import (
+    Kinds,
     capacity,
     has_returned,
     is_exact_growth,
     is_known_at_entry,
     list_called,
 )
-from loopdiff.frontend.parsing.lists.reading import Kinds
 from loopdiff.frontend.parsing.sites import Append, Growth, ParseAgain, next_place
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.refused import REFUSED_EXPRESSIONS

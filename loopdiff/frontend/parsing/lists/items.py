@@ -11,8 +11,8 @@ from loopdiff.frontend.arrays.element_types import is_truth_value
 from loopdiff.frontend.arrays.nests import made_of, nest
 from loopdiff.frontend.arrays.values import Array, ArrayValue, View, as_array, fill
 from loopdiff.frontend.parsing.bindings import ListName
-from loopdiff.frontend.parsing.lists.lengths import list_called
-from loopdiff.frontend.parsing.lists.reading import Kinds, elements_in, elements_of, kinds_in, kinds_of
+from loopdiff.frontend.parsing.lists.lengths import Kinds, kinds_of, list_called
+from loopdiff.frontend.parsing.lists.reading import elements_in, elements_of, kinds_in
 from loopdiff.frontend.parsing.order import in_order
 from loopdiff.frontend.parsing.sites import Copy
 from loopdiff.frontend.parsing.state import State

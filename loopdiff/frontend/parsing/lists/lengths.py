@@ -1,17 +1,27 @@
-"""How long lists are, and how long they may become."""
+"""What is known of lists: of what they consist, how long they are, and how long they may become."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import reduce
 
 from loopdiff.errors import Span
-from loopdiff.frontend.arrays.integers import ONE, plus
+from loopdiff.frontend.arrays.integers import ONE, distance, plus
+from loopdiff.frontend.arrays.values import View
 from loopdiff.frontend.parsing.bindings import AnyList, ListName, Unsure
 from loopdiff.frontend.parsing.iterations import MadeList
-from loopdiff.frontend.parsing.sites import Growth
+from loopdiff.frontend.parsing.sites import Growth, ParseAgain
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import subexprs
+
+Kinds = tuple[type, ...]  # of a list, and of the lists and tuples in it: `(list, tuple)` of a list of pairs
+
+
+def kinds_of(state: State, found: AnyList) -> Kinds:
+    """Which lists `found` is, and consists of."""
+    kinds = (list, *state.whole.lists[found.array].kinds)
+    return kinds if isinstance(found, ListName) else kinds[state.rank(found.array) - found.view.rank :]
 
 
 def any_list_called(state: State, name: str) -> AnyList | None:
@@ -61,6 +71,23 @@ def length_of(state: State, found: ListName, span: Span) -> ir.Expr:
     is_inside = set(state.whole.around) & (made.grown_in - set(made.around))
     room = capacity(known) if has_grown and is_exact_growth(known) else None
     return ir.Load(ir.Access(found.count, loc=span), loc=span) if room is None or is_inside else room
+
+
+def ask_how_they_grow(state: State, found: Iterable[object]) -> None:
+    """Raises ParseAgain where it is not known yet how the lists in `found` grow, as far as has been seen."""
+    places = [state.whole.lists[b.array].place for b in found if isinstance(b, ListName)]
+    decisions, grown = state.whole.decisions, state.whole.grown
+    new = {p: grown[p] for p in places if p in grown and p not in decisions.grown}
+    if new:
+        decisions.grown = {**decisions.grown, **new}
+        raise ParseAgain
+
+
+def settled_elements(state: State, found: ListName, span: Span) -> View | None:
+    """The elements of a list that is always so long, and as long as its array has room for; None for others."""
+    whole = state.all_of(found.array, span)
+    length = state.known(length_of(state, found, span))
+    return whole if state.is_fixed(length) and distance(length, state.known(whole.extents[0])) == 0 else None
 
 
 def note_length(state: State, found: ListName) -> None:

@@ -13,18 +13,10 @@ from loopdiff.errors import Span
 from loopdiff.frontend.arrays.nests import copied_view
 from loopdiff.frontend.arrays.values import ArrayValue, View
 from loopdiff.frontend.arrays.views import steady
-from loopdiff.frontend.parsing.bindings import AnyList, ListName, ListRow
-from loopdiff.frontend.parsing.lists.lengths import any_list_called, length_of
+from loopdiff.frontend.parsing.bindings import AnyList, ListRow
+from loopdiff.frontend.parsing.lists.lengths import Kinds, any_list_called, kinds_of, length_of
 from loopdiff.frontend.parsing.sites import Copy
 from loopdiff.frontend.parsing.state import State
-
-Kinds = tuple[type, ...]  # of a list, and of the lists and tuples in it: `(list, tuple)` of a list of pairs
-
-
-def kinds_of(state: State, found: AnyList) -> Kinds:
-    """Which lists `found` is, and consists of."""
-    kinds = (list, *state.whole.lists[found.array].kinds)
-    return kinds if isinstance(found, ListName) else kinds[state.rank(found.array) - found.view.rank :]
 
 
 def kinds_in(state: State, node: ast.expr) -> Kinds:

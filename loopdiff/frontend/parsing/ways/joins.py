@@ -17,11 +17,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from loopdiff.errors import Span
+from loopdiff.frontend.arrays.broadcasting import require_equal
 from loopdiff.frontend.arrays.element_types import dtype_of
 from loopdiff.frontend.arrays.integers import distance
 from loopdiff.frontend.arrays.nests import copied_view, nest, note_order, reads_written
 from loopdiff.frontend.arrays.values import View, fill
-from loopdiff.frontend.parsing.bindings import ArrayName, Binding, Bindings, Unsure
+from loopdiff.frontend.parsing.bindings import AnyList, ArrayName, Binding, Bindings, ListName, ListRow, Unsure
+from loopdiff.frontend.parsing.lists.lengths import ask_how_they_grow, kinds_of, settled_elements
 from loopdiff.frontend.parsing.sites import ArrayEvent, Copy, JoinSite
 from loopdiff.frontend.parsing.state import State, Whole
 from loopdiff.frontend.parsing.ways.buffers import declare
@@ -42,8 +44,22 @@ def view_of(state: State, binding: Binding | None, span: Span) -> View | None:
             return state.all_of(array, span)
         case View():
             return binding
+        case ListRow(view=view):
+            return view
+        case ListName():
+            return settled_elements(state, binding, span)
         case _:
             return None
+
+
+def named(state: State, array: str, before: Binding, span: Span) -> Binding:
+    """What a name stands for that has the memory of `array`, after it stood for what is copied there: an array, or a
+    list, which does not grow there."""
+    if not isinstance(before, AnyList):
+        return ArrayName(array)
+    made = state.whole.lists[before.array]
+    state.whole.lists.setdefault(array, replace(made, kinds=kinds_of(state, before)[1:]))
+    return ListRow(state.all_of(array, span))
 
 
 def is_own(state: State, bindings: Bindings, name: str, view: View, span: Span) -> bool:
@@ -63,11 +79,12 @@ def memory_like(
     if first is None or not first.rank:
         return None
     extents = tuple(map(state.known, first.extents))
-    dtype = dtype_of(state, first.array)
+    types = {None if view is None else dtype_of(state, view.array) for view in views}
+    dtype = "float64" if is_checked and types == {"int64", "float64"} else types.pop() if len(types) == 1 else None
     if dtype is None or not all(map(state.is_fixed, extents)):
         return None
     for view in rest:
-        if view is None or view.rank != first.rank or dtype_of(state, view.array) != dtype:
+        if view is None or view.rank != first.rank:
             return None
         if view.is_read_only != first.is_read_only:
             return None
@@ -75,6 +92,11 @@ def memory_like(
         if any(gap != 0 and not (is_checked and gap is None) for gap in gaps):
             return None
     return ir.ArrayDecl("", ArrayType(dtype, first.rank), "local", extents, loc=span)
+
+
+def has_type_of(state: State, view: View, decl: ir.ArrayDecl) -> bool:
+    """Whether the array of `view` has elements like those of `decl`."""
+    return decl.type is not None and dtype_of(state, view.array) == decl.type.dtype
 
 
 def make_memory(state: State, decl: ir.ArrayDecl, name: str, ways: Sequence[Bindings], span: Span) -> str:
@@ -94,9 +116,13 @@ def copy_to(state: State, bindings: Bindings, site: JoinSite, array: str, span: 
     view, target = view_of(state, bindings[name], span), state.all_of(array, span)
     assert view is not None
     is_shared = not is_own(state, before, name, view, span)
-    bindings[name] = ArrayName(array)
+    found = bindings[name]
+    bindings[name] = named(state, array, found, span)
     if view == target:
         return
+    if isinstance(found, AnyList):
+        for size, wanted in zip(view.extents, target.extents, strict=True):
+            require_equal(state, size, wanted, "a list of another length than before, under a name in a loop", span)
     note_order(state, array, view)
     event = state.whole.event(array)
     copies = dict.fromkeys(state.whole.copies)
@@ -104,7 +130,8 @@ def copy_to(state: State, bindings: Bindings, site: JoinSite, array: str, span: 
     seen = {array, *(a for b in others(state, bindings, name) for a in arrays_of(b))}
     moved = (c for c in state.whole.copies if c.source == view.array and c.event.array in seen)
     copies |= dict.fromkeys(replace(c, source=array) for c in moved)
-    state.whole.copies = [*copies, *([Copy(site, event, view.array)] if is_shared else [])]
+    of_list = isinstance(found, ListName)
+    state.whole.copies = [*copies, *([Copy(site, event, view.array, of_list)] if is_shared else [])]
     source = copied_view(state, view, name, span) if reads_written(view, view.element, target) else view
 
     def make(subscripts: tuple[ir.Expr, ...]) -> list[ir.Stmt]:
@@ -125,7 +152,8 @@ def copy_all(state: State, bindings: Bindings, memory: Mapping[str, str], span: 
         if name not in bindings or isinstance(bindings[name], Unsure):
             continue
         view, target = view_of(state, bindings[name], span), state.all_of(array, span)
-        if view is None or memory_like(state, (target, view), span) is None:
+        is_list = isinstance(bindings[name], AnyList)
+        if view is None or memory_like(state, (target, view), span, is_checked=is_list) is None:
             refused.add(name)
         elif view != target:
             left[name] = view
@@ -188,11 +216,13 @@ def join_ways(state: State, ways: Sequence[Way], names: Iterable[str], earlier: 
     bound, before = [b for b, _ in coming], [dict(b) for b, _ in coming]
     for name in names:
         views = [view_of(state, b[name], span) for b in bound]
-        is_shared = state.site(name, span) in state.whole.decisions.shared
-        decl = None if is_shared else memory_like(state, views, span)
+        is_shared, is_list = state.site(name, span) in state.whole.decisions.shared, isinstance(bound[0][name], AnyList)
+        decl = None if is_shared else memory_like(state, views, span, is_checked=is_list)
         if decl is None:
+            ask_how_they_grow(state, [b[name] for b in bound])
             continue
-        array = memory_at_hand(state, bound, name, [v for v in views if v is not None], earlier, span)
+        fitting = [v for v in views if v is not None and has_type_of(state, v, decl)]
+        array = memory_at_hand(state, bound, name, fitting, earlier, span) if len(fitting) == len(views) else None
         is_new, first = array not in earlier and not state.whole.heads, None
         if array is None:
             first = coming[0][1]
@@ -223,7 +253,11 @@ def fill_memory(
     assert view is not None
     if view.array == array:
         copy_to(state, bindings, state.site(name, span), array, span, before)
-    elif is_new and view.array not in earlier and is_replaceable(state, bindings, name, view, array, span):
+    elif (
+        is_new
+        and view.array not in (*earlier, *state.whole.lists)
+        and is_replaceable(state, bindings, name, view, array, span)
+    ):
         replace_array(state, view.array, array)
         bindings[name] = ArrayName(array)
     else:

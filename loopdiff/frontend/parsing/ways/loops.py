@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from loopdiff.errors import Span
-from loopdiff.frontend.arrays.values import View
+from loopdiff.frontend.arrays.values import View, holes
 from loopdiff.frontend.parsing.bindings import (
     AnyList,
     ArrayName,
@@ -19,21 +19,24 @@ from loopdiff.frontend.parsing.bindings import (
     Bindings,
     Cell,
     Given,
+    ListRow,
     Mixed,
     Rejected,
     Unsure,
     without_dead,
 )
 from loopdiff.frontend.parsing.iterations import Heads, LoopState
+from loopdiff.frontend.parsing.lists.lengths import ask_how_they_grow
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.flow import meet
-from loopdiff.frontend.parsing.ways.joins import copy_to, is_own, make_memory, memory_like, view_of
+from loopdiff.frontend.parsing.ways.joins import copy_to, has_type_of, is_own, make_memory, memory_like, view_of
 from loopdiff.frontend.parsing.ways.reach import arrays_of
 from loopdiff.frontend.parsing.ways.snapshots import Snapshot, keep_buffers
 from loopdiff.frontend.parsing.ways.varying import (
     are_too_many,
     at_end,
     differing,
+    differing_lists,
     with_heads,
 )
 from loopdiff.ir import nodes as ir
@@ -62,10 +65,11 @@ class Plan:
     lost: frozenset[str] = frozenset()
 
     def without_memory(self, names: frozenset[str], given: Bindings) -> Plan:
-        """The plan in which `names` have no memory; only what is `given` before the loop can be numbered."""
+        """The plan in which `names` have no memory; only arrays that are `given` before the loop can be numbered."""
         left = {n: m for n, m in self.memory.items() if n not in names}
-        numbered = (*self.numbered, *sorted(n for n in names if n in given and n not in self.numbered))
-        return Plan(left, numbered, self.others | {n for n in names if n not in given}, self.lost)
+        lists = {n for n in names if isinstance(given.get(n), AnyList)}
+        numbered = (*self.numbered, *sorted(n for n in names - lists if n in given and n not in self.numbered))
+        return Plan(left, numbered, self.others | {n for n in names if n not in given}, self.lost | lists)
 
 
 def prepare(state: State, plan: Plan, span: Span) -> dict[str, str]:
@@ -88,20 +92,24 @@ def completed(
     overwritten = frozenset(clobbered(plan, loop))
     if overwritten | loop.refused:
         return plan.without_memory(overwritten | loop.refused, given)
-    memory, numbered, others = dict(plan.memory), list(plan.numbered), set(plan.others)
+    memory, numbered, others, lost = dict(plan.memory), list(plan.numbered), set(plan.others), set(plan.lost)
     for name in unsettled(plan, given, earlier, loop):
         views = [view_of(state, meaning(b[name]), span) for b in (given, *loop.ways) if name in b]
         is_shared = state.site(name, span) in state.whole.decisions.shared
-        decl = None if is_shared else memory_like(state, views, span)
+        decl = None if is_shared else memory_like(state, views, span, isinstance(given.get(name), AnyList))
         if decl is not None:
             first = views[0]
-            is_mine = name in given and first is not None and is_own(state, given, name, first, span)
+            is_mine = first is not None and name in given and is_own(state, given, name, first, span)
+            is_mine = is_mine and first is not None and has_type_of(state, first, decl)
             memory[name] = Memory(decl, first.array if is_mine and first is not None else None)
+        elif isinstance(given.get(name), AnyList):
+            ask_how_they_grow(state, [meaning(b[name]) for b in (given, *loop.ways) if name in b])
+            lost.add(name)
         elif name in given:
             numbered.append(name)
         else:
             others.add(name)
-    found = Plan(memory, tuple(numbered), frozenset(others), plan.lost)
+    found = Plan(memory, tuple(numbered), frozenset(others), frozenset(lost))
     return replace(plan, lost=plan.lost | frozenset(losing(plan, given, loop))) if found == plan else found
 
 
@@ -130,8 +138,9 @@ def meaning_of(binding: Binding) -> Binding:
 def unsettled(plan: Plan, given: Bindings, earlier: frozenset[str], loop: LoopState) -> Iterator[str]:
     """Names for which nothing is planned, and which stand for different arrays on different ways, or for memory of
     others, which changes before the next iteration, or still for an array that an iteration before made."""
-    planned = {*plan.memory, *plan.numbered, *plan.others}
-    yield from (n for n in differing([given, *loop.ways]) if n not in planned)
+    planned = {*plan.memory, *plan.numbered, *plan.others, *plan.lost}
+    ways = [given, *loop.ways]
+    yield from (n for n in (*differing(ways), *differing_lists(ways)) if n not in planned)
     inside = dict.fromkeys(n for way in loop.ways for n in way if n not in given and n not in planned)
     for name in inside:
         bound = [way[name] for way in loop.ways if name in way]
@@ -157,8 +166,16 @@ def clobbered(plan: Plan, loop: LoopState) -> Iterator[str]:
     for way in loop.ways:
         held = {a for n, b in way.items() if n in {*plan.numbered, *plan.others} for a in arrays_of(b)}
         for name, array in loop.memory.items():
-            if array in held and name in way and way[name] != ArrayName(array):
+            if array in held and name in way and not is_all_of(way[name], array):
                 yield name
+
+
+def is_all_of(binding: Binding, array: str) -> bool:
+    match binding:
+        case ListRow(view=View(array=own, subscripts=subscripts)):
+            return own == array and subscripts == holes(len(subscripts))
+        case _:
+            return binding == ArrayName(array)
 
 
 # -- bodies --------------------------------------------------------------------------------------------------

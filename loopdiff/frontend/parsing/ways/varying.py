@@ -15,6 +15,7 @@ from functools import partial
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.values import View
 from loopdiff.frontend.parsing.bindings import (
+    AnyList,
     ArrayName,
     Binding,
     Bindings,
@@ -174,7 +175,8 @@ def join_options(state: State, ways: Sequence[Way], earlier: frozenset[str] | No
     """
     coming = [(b, out) for b, out in ways if b is not None]
     if earlier is not None:
-        join_ways(state, ways, differing([b for b, _ in coming]), earlier, span)
+        bound = [b for b, _ in coming]
+        join_ways(state, ways, (*differing(bound), *differing_lists(bound)), earlier, span)
     names = differing([b for b, _ in coming])
     parts: list[Part] = []
     if names:
@@ -204,6 +206,17 @@ def differing(ways: Sequence[Bindings]) -> tuple[str, ...]:
     if len(ways) < 2:
         return ()
     return tuple(n for n in ways[0] if all(n in b for b in ways) and differs([b[n] for b in ways]))
+
+
+def differing_lists(ways: Sequence[Bindings]) -> tuple[str, ...]:
+    """Names that stand for different lists after the ways."""
+    if len(ways) < 2:
+        return ()
+    return tuple(n for n, b in ways[0].items() if isinstance(b, AnyList) and are_other_lists([w.get(n) for w in ways]))
+
+
+def are_other_lists(bindings: Sequence[Binding | None]) -> bool:
+    return all(isinstance(b, AnyList) for b in bindings) and any(b != bindings[0] for b in bindings)
 
 
 def differs(bindings: Sequence[Binding]) -> bool:
