@@ -75,6 +75,46 @@ def copies_of_small_integers(b):
     return c, d, e, f, g, z
 
 
+def integers_that_become_floats(x):
+    k, s = 0, 0.0
+    for i in range(3):
+        s += np.nan_to_num(k)
+        k = x[i]
+    return s
+
+
+def large_integers_in_order(k):
+    counts = np.zeros(3)
+    for i in range(3):
+        counts[i] = np.searchsorted(k, k[i])
+    return counts, np.searchsorted(k, k)
+
+
+def first_of(c):
+    c[0] += 1.0
+    return 0
+
+
+def replaced_by_its_own_parts(x):
+    c, rows = np.zeros(1), []
+    pairs = [[a, 2.0 * a, 3.0 * a] for a in x]
+    for k in range(3):
+        rows.append(x * (k + 1.0))
+    pairs[0] = [pairs[0][2], pairs[0][0], pairs[0][1]]
+    pairs[1] = pairs[1][::-1]
+    pairs[2 + first_of(c)] = [c[0], c[0] + 1.0, pairs[2][0]]
+    rows[0] = rows[0][::-1] * 2.0
+    least = sorted(pairs[first_of(c)])
+    return np.array(pairs), np.array(rows), least[0], c
+
+
+def list_added_to_an_array(x, n):
+    a, b = x.copy(), 2.0 * x
+    z = a if n > 2 else b
+    a += [1.0, 2.0, 3.0, 4.0, 5.0]
+    return z
+
+
 RNG = np.random.default_rng(0)
 CROSSED = RNG.normal(size=(4, 4, 3)), RNG.normal(size=(4, 3)), RNG.normal(size=3)
 PROGRAMS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
@@ -88,6 +128,10 @@ PROGRAMS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     (finite, (np.array([3, -4]),)),
     (finite, (np.array([True, False]),)),
     *((copies_of_small_integers, (np.array([100, 120, 90], kind),)) for kind in (np.int8, np.uint8, np.int64)),
+    (integers_that_become_floats, (INFINITE[3:0:-1],)),
+    (replaced_by_its_own_parts, (X,)),
+    (large_integers_in_order, (2**53 + np.arange(3),)),
+    (list_added_to_an_array, (X, 3)),
     (into_integers, (np.array([2, 2, 2, 2]), X)),
 ]
 

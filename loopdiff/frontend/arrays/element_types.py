@@ -102,12 +102,7 @@ def kind_of(state: State, values: tuple[ir.Expr, ...], cells: Kind) -> Kind | No
 def kind_so_far(state: State, value: ir.Expr) -> Kind:
     """The kind of the number `value`, as far as what has been written of the program says: what loops around do with
     the cells in it later may widen it. Elements of unknown types count as float64."""
-    blocks = [block for s in state.whole.active for block in (*s.opened, s.out)]
-    stores = [s for block in blocks for s in all_statements(tuple(block)) if isinstance(s, ir.Assign | ir.Accumulate)]
-    values: dict[str, list[ir.Stmt]] = {}
-    for store in stores:
-        values.setdefault(store.target.array, []).append(store)
-    kinds: dict[str, Kind] = {}
+    values, kinds = stores_so_far(state), dict[str, Kind]()
     left = list(arrays_in((value,)))
     while left:
         name = left.pop()
@@ -124,6 +119,31 @@ def kind_so_far(state: State, value: ir.Expr) -> Kind:
             if state.arrays[name].extents == ():
                 kinds[name] = join_kinds(kinds[name], *(stored_kind(typing, s) for s in values[name]))
     return typing.typed(value)[1]
+
+
+def stores_so_far(state: State) -> dict[str, list[ir.Stmt]]:
+    """What has been written of the program that stores in each array and cell."""
+    found: dict[str, list[ir.Stmt]] = {}
+    for block in (block for s in state.whole.active for block in (*s.opened, s.out)):
+        for stmt in all_statements(tuple(block)):
+            if isinstance(stmt, ir.Assign | ir.Accumulate):
+                found.setdefault(stmt.target.array, []).append(stmt)
+    return found
+
+
+def may_widen(state: State, value: ir.Expr) -> bool:
+    """Whether the kind of `value` may be another one in later iterations of the loops around: it is computed of names
+    that the program gives a value in several places."""
+    if not state.whole.around:
+        return False
+    cells = {cell: (s.survey, name) for s in state.whole.active for name, cell in s.cells.items()}
+    changed = {cell for cell, (made, name) in cells.items() if made.stores[name] + (name in made.parameters) != 1}
+    stores, left, met = stores_so_far(state), list(arrays_in((value,))), set[str]()
+    while left and not met & changed:
+        met.add(name := left.pop())
+        if state.arrays[name].extents == ():
+            left += arrays_in(tuple(e for store in stores.get(name, ()) for e in stmt_exprs(store))) - met
+    return bool(met & changed)
 
 
 def stored_kind(typing: Typing, store: ir.Stmt) -> Kind:

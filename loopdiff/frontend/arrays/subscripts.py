@@ -20,7 +20,7 @@ from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, i
 from loopdiff.frontend.arrays.views import NewAxis, Rest, Subscript, basic
 from loopdiff.frontend.parsing.bindings import ArrayName, Cell, Given, ListName, ListRow
 from loopdiff.frontend.parsing.lists.lengths import Kinds
-from loopdiff.frontend.parsing.lists.reading import elements_of, kinds_in
+from loopdiff.frontend.parsing.lists.reading import ONE_INTEGER, elements_of, kinds_in
 from loopdiff.frontend.parsing.order import frozen, held, in_order
 from loopdiff.frontend.parsing.outside import constant_element, root_is_local
 from loopdiff.frontend.parsing.placing import with_place
@@ -105,7 +105,7 @@ def misuse_of_list(found: View, kinds: Kinds, levels: Sequence[Sequence[Any]], n
     be."""
     is_stored, depth = isinstance(node.ctx, ast.Store), len(levels)
     if any(len(level) != 1 or not is_number(level[0]) for level in levels[: len(kinds)]):
-        return "a list has one subscript here, an integer"
+        return ONE_INTEGER
     if is_stored and depth <= len(kinds) and kinds[depth - 1] is tuple:
         return "an element of a tuple is replaced"
     if depth < len(kinds):

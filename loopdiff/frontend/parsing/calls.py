@@ -12,7 +12,7 @@ from loopdiff.errors import Span
 from loopdiff.frontend.arrays.allocation import constant_bound
 from loopdiff.frontend.arrays.constructions import array_like
 from loopdiff.frontend.arrays.effects import stored_call
-from loopdiff.frontend.arrays.element_types import kind_so_far
+from loopdiff.frontend.arrays.element_types import kind_so_far, may_widen
 from loopdiff.frontend.arrays.elementwise import combined, complex_part
 from loopdiff.frontend.arrays.evaluated import require_elements
 from loopdiff.frontend.arrays.functions import array_call, clip_call, method_call
@@ -83,9 +83,8 @@ def parse_call(state: State, node: ast.Call) -> Quantity:
 def answer(state: State, node: ast.Call, question: Question) -> ir.Expr:
     """What is so of the number, or of the elements of the array, that `node` asks about."""
     element = state.known(as_array(state.quantity(node.args[0])).element)
-    is_so = kind_so_far(state, element) in (Kind.INT, Kind.BOOL) or (
-        question.takes_literals and isinstance(element, ir.Const)
-    )
+    is_whole = kind_so_far(state, element) in (Kind.INT, Kind.BOOL) and not may_widen(state, element)
+    is_so = is_whole or (question.takes_literals and isinstance(element, ir.Const))
     return ir.Const(is_so, loc=state.source.span(node))
 
 

@@ -25,7 +25,7 @@ from loopdiff.frontend.parsing.bindings import ArrayName, Bindings, ListRow, Val
 from loopdiff.frontend.parsing.expressions import chosen, condition
 from loopdiff.frontend.parsing.iterables import Iteration, parse_iterable, trips_of
 from loopdiff.frontend.parsing.iterations import LoopState, Trips
-from loopdiff.frontend.parsing.lists.growing import append, appended
+from loopdiff.frontend.parsing.lists.growing import append, is_append
 from loopdiff.frontend.parsing.meanings import local_function
 from loopdiff.frontend.parsing.order import frozen
 from loopdiff.frontend.parsing.state import State
@@ -68,7 +68,7 @@ def parse_stmt(state: State, node: ast.stmt) -> None:
         parse_one(state, node)
     else:
         for_each_choice(state, lambda: parse_one(state, node), keyword_span(state, node))
-    if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Expr) and appended(node)[0] is None:
+    if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Expr) and not is_append(state, node):
         state.whole.note_altered(sorted(written_arrays(tuple(state.out[place:])) - set(state.cells)), since)
     for name in named:
         state.bindings.pop(name, None)

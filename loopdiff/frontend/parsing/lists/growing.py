@@ -58,6 +58,12 @@ def appended(node: ast.stmt) -> tuple[str | None, list[ast.expr]]:
     return (None, []) if any(isinstance(i, ast.Starred) for i in items) else (name, items)
 
 
+def is_append(state: State, node: ast.stmt) -> bool:
+    """Whether a list grows by `node`; of an array, `v += [1.0]` alters what is there."""
+    name, _ = appended(node)
+    return name is not None and list_called(state, name) is not None
+
+
 # -- making ----------------------------------------------------------------------------------------------------
 def new_list(state: State, stem: str, node: ast.List) -> ListName | None:
     """The list that `node` makes, which grows later; None after a rejection."""

@@ -7,20 +7,22 @@ what multiplies them, or adds them to one another, would be too large after some
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 
 from loopdiff.errors import raise_if
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.parsing.iterations import MadeList
+from loopdiff.frontend.parsing.lists.kinds import NARROW
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import BITWISE, Op
 from loopdiff.ir.types import BOOL, ArrayType, ScalarType
 from loopdiff.ir.walk import all_statements
 
 HINT = "write `float(...)` of the integers, or `0.0` for `0`"
-SMALL_LITERAL = 1 << 50
+APART = "keep the integers in a list of their own"
+SMALL_LITERAL, EXACT_LITERAL = 1 << 16, 1 << 50
 SUMS = (Op.ADD, Op.SUB)
 CHOICES = (Op.MIN, Op.MAX)
 KEEPING = (Op.NEG, Op.ABS, Op.STOP, Op.SIGN)
@@ -29,8 +31,8 @@ PRODUCTS = (Op.MUL, Op.POW)
 
 
 class Size(IntEnum):
-    """What a number is in Python: a `FLOAT`; or maybe an integer, which is `ZERO`, a `SMALL` one, an element of a list
-    of small ones that others may be added to, or one that may be `LARGE`."""
+    """What a number is in Python: a `FLOAT`; or maybe an integer, which is `ZERO`, a `SMALL` one, one as large as an
+    `ELEMENT` of a list, which small ones may be added to, or one that may be `LARGE`."""
 
     FLOAT = 0
     ZERO = 1
@@ -44,10 +46,10 @@ def refuse_large_integers(ls: ir.LoopSet, bound: ir.LoopSet, lists: Mapping[str,
     `ls`, a surface LoopSet, which holds floats: `bound` is the LoopSet with its types."""
     sizes = Sizes(ls, frozenset(lists), element_types(bound))
     sizes.find()
-    large = (a for a in sorted(lists) if sizes.is_mixed(a) and any(s is Size.LARGE for s in sizes.stored(a)))
-    displays = ((lists[a].owner.source, lists[a].display) for a in large)
+    large = (a for a in sorted(lists) if sizes.is_mixed(a) and sizes.is_too_large(a))
+    displays = ((lists[a].owner.source, lists[a].display, APART if sizes.is_narrow(a) else HINT) for a in large)
     message = "this list holds floats, and integers that may be too large for one"
-    raise_if([reject("LD134", message, source.span(display), HINT) for source, display in displays])
+    raise_if([reject("LD134", message, source.span(display), hint) for source, display, hint in displays])
 
 
 def element_types(ls: ir.LoopSet) -> dict[str, ScalarType | None]:
@@ -76,7 +78,8 @@ class Sizes:
                     ir.Assign(target=ir.Access(array=name), value=value)
                     | ir.Accumulate(target=ir.Access(array=name), value=value)
                 ) if name in cells or name in self.lists:
-                    self.stores.setdefault(name, []).append((value, isinstance(stmt, ir.Accumulate)))
+                    is_added = isinstance(stmt, ir.Accumulate) and stmt.op == "add"
+                    self.stores.setdefault(name, []).append((value, is_added))
                 case _:
                     pass
 
@@ -92,7 +95,7 @@ class Sizes:
     def made(self, name: str) -> list[Size]:
         """What `name` holds by what is stored in it; what is assigned in several places may be counted up."""
         stores = self.stores[name]
-        sizes = [self.of(v) for v, _ in stores]
+        sizes = self.stored(name)
         is_one = len(stores) == 1 and name not in self.lists and not stores[0][1]
         return sizes if is_one else list(map(as_element, sizes))
 
@@ -104,11 +107,18 @@ class Sizes:
         """Whether the list holds integers, of loops perhaps, or elements of such lists, in an array of floats."""
         return self.is_of_floats(array) and self.known.get(array, Size.FLOAT) is not Size.FLOAT
 
-    def stored(self, array: str) -> Iterator[Size]:
-        """The sizes of what an element of `array` becomes."""
-        for value, is_added in self.stores.get(array, ()):
-            size = self.of(value)
-            yield Size.LARGE if is_added and size is Size.ELEMENT else size
+    def is_too_large(self, array: str) -> bool:
+        """Whether the list may hold an integer that its array does not: float32 ends at 2**24."""
+        most = max(self.stored(array), default=Size.FLOAT)
+        return most is Size.LARGE or (self.is_narrow(array) and most > Size.ZERO)
+
+    def is_narrow(self, array: str) -> bool:
+        return self.types.get(array) in NARROW
+
+    def stored(self, name: str) -> list[Size]:
+        """The sizes of what is stored in `name`: elements that are added to it again and again become large."""
+        sizes = [(self.of(value), is_added) for value, is_added in self.stores.get(name, ())]
+        return [Size.LARGE if is_added and size is Size.ELEMENT else size for size, is_added in sizes]
 
     def of(self, expr: ir.Expr) -> Size:
         match expr:
@@ -146,7 +156,9 @@ def as_element(size: Size) -> Size:
 def of_literal(value: float) -> Size:
     if not isinstance(value, int):
         return Size.FLOAT
-    return Size.ZERO if value == 0 else Size.SMALL if abs(value) < SMALL_LITERAL else Size.LARGE
+    if abs(value) < SMALL_LITERAL:
+        return Size.ZERO if value == 0 else Size.SMALL
+    return Size.ELEMENT if abs(value) < EXACT_LITERAL else Size.LARGE
 
 
 def combined(op: Op, sizes: list[Size]) -> Size:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 from loopdiff.frontend.arrays.broadcasting import require_equal
 from loopdiff.frontend.arrays.element_types import is_truth_value
-from loopdiff.frontend.arrays.nests import made_of, nest
+from loopdiff.frontend.arrays.nests import copied_view, made_of, nest
 from loopdiff.frontend.arrays.values import Array, ArrayValue, View, as_array, fill
 from loopdiff.frontend.parsing.bindings import ListName
 from loopdiff.frontend.parsing.lists.lengths import Kinds, kinds_of, list_called
 from loopdiff.frontend.parsing.lists.reading import elements_in, elements_of, kinds_in
-from loopdiff.frontend.parsing.order import in_order
+from loopdiff.frontend.parsing.order import in_order, kept
 from loopdiff.frontend.parsing.sites import Copy
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.reach import arrays_of
@@ -57,7 +58,7 @@ def parse_items(state: State, nodes: Sequence[ast.expr]) -> list[Item] | None:
     values = dict(zip(leaves, in_order(state, leaves, lambda s, n: leaf_value(s, n, kinds)), strict=True))
 
     def item_of(node: ast.expr) -> Item:
-        if not isinstance(node, Display):
+        if not is_written_out(node):
             return Item(node, values[node], kinds[node])
         parts = tuple(map(item_of, node.elts))
         if not parts or any(not are_alike(parts[0], p) for p in parts):
@@ -70,8 +71,12 @@ def parse_items(state: State, nodes: Sequence[ast.expr]) -> list[Item] | None:
     return None if state.whole.rejected > before else found
 
 
+def is_written_out(node: ast.expr) -> TypeGuard[Display]:
+    return isinstance(node, Display) and not any(isinstance(e, ast.Starred) for e in node.elts)
+
+
 def leaves_of(node: ast.expr) -> Iterator[ast.expr]:
-    if isinstance(node, Display) and not any(isinstance(e, ast.Starred) for e in node.elts):
+    if is_written_out(node):
         for element in node.elts:
             yield from leaves_of(element)
     else:
@@ -99,6 +104,18 @@ def leaf_value(state: State, node: ast.expr, kinds: dict[ast.expr, Kinds]) -> Ar
     return elements_of(state, made, state.source.span(node))
 
 
+def kept_item(state: State, item: Item, written: Collection[str]) -> Item:
+    """`item` as it is now, although the arrays `written` change before all of it is stored."""
+    value = item.value
+    if isinstance(value, tuple):
+        return replace(item, value=tuple(kept_item(state, part, written) for part in value))
+    if not value.rank:
+        return replace(item, value=as_array(kept(state, as_array(value).element, written)))
+    if isinstance(value, View) and is_own(item) and value.array in written:
+        return replace(item, value=copied_view(state, value, "held", state.source.span(item.node)))
+    return replace(item, value=as_array(kept(state, value, written)))
+
+
 # -- storing ---------------------------------------------------------------------------------------------------
 def put(state: State, view: View, places: tuple[ir.Expr, ...], item: Item) -> None:
     """Store `item` at the `places` in a list, which is kept in `view`."""
@@ -112,7 +129,7 @@ def put(state: State, view: View, places: tuple[ir.Expr, ...], item: Item) -> No
     made_of(state, view.array, of_kind(state, value.element))
     for size, wanted in zip(value.extents, view.extents[len(places) :], strict=True):
         require_equal(state, size, wanted, different, span)
-    if not (item.kinds and is_slice(item.node) and value.rank == 1):  # which is a list of its own
+    if not is_own(item):
         note_shared(state, view.array, value, item.node)
 
     def make(subscripts: tuple[ir.Expr, ...]) -> list[ir.Stmt]:
@@ -121,8 +138,10 @@ def put(state: State, view: View, places: tuple[ir.Expr, ...], item: Item) -> No
     state.out += nest(state, value.extents, make, span) if value.rank else make(())
 
 
-def is_slice(node: ast.expr) -> bool:
-    return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice)
+def is_own(item: Item) -> bool:
+    """Whether `item` is a slice of a list, which is a list of its own; its elements are numbers."""
+    is_slice = isinstance(item.node, ast.Subscript) and isinstance(item.node.slice, ast.Slice)
+    return is_slice and bool(item.kinds) and len(item.shape) == 1
 
 
 def note_stored(state: State, array: str, value: ir.Expr, node: ast.AST) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from loopdiff.frontend.arrays.values import ArrayValue, View, is_array
 from loopdiff.frontend.parsing.bindings import ListName, Value
 from loopdiff.frontend.parsing.lists.lengths import note_length
-from loopdiff.frontend.parsing.lists.reading import elements_in, is_list, kinds_in
+from loopdiff.frontend.parsing.lists.reading import holds_numbers, is_list
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.totals import Filling, called_inside, in_loops
 from loopdiff.frontend.parsing.ways.snapshots import tried
@@ -49,9 +49,7 @@ def make_list(state: State, node: ast.expr) -> Value | None:
 
 def may_be_sorted(state: State, node: ast.expr) -> bool:
     """Whether `node` is no list of lists or of arrays, which Python sorts as wholes, or not at all."""
-    kinds = kinds_in(state, node)
-    view = elements_in(state, node) if len(kinds) == 1 else None
-    return len(kinds) < 2 and (view is None or view.rank == 1)
+    return not is_list(state, node) or holds_numbers(state, node)
 
 
 def is_number(state: State, node: ast.expr) -> bool:

@@ -11,12 +11,14 @@ from dataclasses import replace
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.nests import copied_view
-from loopdiff.frontend.arrays.values import ArrayValue, View
+from loopdiff.frontend.arrays.values import ArrayValue, View, is_array
 from loopdiff.frontend.arrays.views import steady
 from loopdiff.frontend.parsing.bindings import AnyList, ListRow
 from loopdiff.frontend.parsing.lists.lengths import Kinds, any_list_called, kinds_of, length_of
 from loopdiff.frontend.parsing.sites import Copy
 from loopdiff.frontend.parsing.state import State
+
+ONE_INTEGER = "a list has one subscript here, an integer"
 
 
 def kinds_in(state: State, node: ast.expr) -> Kinds:
@@ -27,7 +29,7 @@ def kinds_in(state: State, node: ast.expr) -> Kinds:
             return () if found is None else kinds_of(state, found)
         case ast.Subscript(value=base, slice=ast.Slice()):
             return kinds_in(state, base)
-        case ast.Subscript(value=base, slice=ast.Tuple()):
+        case ast.Subscript(slice=ast.Tuple()):
             return ()
         case ast.Subscript(value=base):
             return kinds_in(state, base)[1:]
@@ -38,6 +40,20 @@ def kinds_in(state: State, node: ast.expr) -> Kinds:
 def is_list(state: State, node: ast.expr) -> bool:
     """Whether `node` is a list: under a name, or a part of such a one."""
     return bool(kinds_in(state, node))
+
+
+def holds_numbers(state: State, node: ast.expr) -> bool:
+    """Whether `node` is a list of numbers: not of lists, nor of arrays."""
+    depth = len(kinds_in(state, node))
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    found = any_list_called(state, node.id) if isinstance(node, ast.Name) else None
+    return depth == 1 and found is not None and is_of_numbers(state, found.array)
+
+
+def is_of_numbers(state: State, array: str) -> bool:
+    """Whether numbers, not arrays, are innermost in the list that is kept in `array`."""
+    return state.rank(array) == 1 + len(state.whole.lists[array].kinds)
 
 
 def list_in(state: State, node: ast.expr) -> AnyList | None:
@@ -78,7 +94,13 @@ def part_in(state: State, node: ast.Subscript) -> View | None:
     part = ast.Subscript(ast.copy_location(ast.Name(name, ast.Load()), node), node.slice, ast.Load())
     value = state.quantity(ast.copy_location(part, node))
     del state.bindings[name]
-    return steady(state, value) if isinstance(value, View) else None
+    is_slice = isinstance(node.slice, ast.Slice)
+    if not is_array(value):
+        return None
+    if isinstance(value, View) and value.array == whole.array and value.rank == whole.rank - (not is_slice):
+        return steady(state, value)
+    state.reject("LD134", ONE_INTEGER, node, f"make an array of it: `np.array({ast.unparse(node.value)})`")
+    return None
 
 
 def row_in(state: State, node: ast.expr) -> ListRow | None:

@@ -1,6 +1,8 @@
 """Lists and arrays in a list that become others: `dp[i] = [0.0] * n`. What is new is stored where the old was.
 
 Names for what was there before would stand for the new: they mean nothing from here on, and who reads them is refused.
+What has no name, as the first argument in `f(dp[0], g(dp))`, cannot be forgotten: only the function that has the list
+replaces what is in it.
 """
 
 from __future__ import annotations
@@ -8,12 +10,12 @@ from __future__ import annotations
 import ast
 
 from loopdiff.frontend.arrays.values import View
-from loopdiff.frontend.parsing.bindings import ArrayName, ListRow, LocalFunction, Mixed, Unsure
-from loopdiff.frontend.parsing.lists.items import parse_items, put
-from loopdiff.frontend.parsing.lists.lengths import any_list_called
-from loopdiff.frontend.parsing.lists.reading import kinds_in, part_in
+from loopdiff.frontend.parsing.bindings import ListName, LocalFunction, Mixed, Unsure
+from loopdiff.frontend.parsing.lists.items import Item, kept_item, parse_items, put
+from loopdiff.frontend.parsing.lists.reading import holds_numbers, kinds_in, part_in
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.reach import arrays_of
+from loopdiff.ir.walk import written_arrays
 
 STORE = "store its elements in a loop"
 
@@ -23,33 +25,42 @@ def replace_item(state: State, target: ast.expr, value: ast.expr) -> bool:
     if not isinstance(target, ast.Subscript) or isinstance(target.slice, ast.Slice | ast.Tuple):
         return False
     around = kinds_in(state, target.value)
-    if not around or around[0] is tuple or is_number(state, target, len(around)):
+    if not around or around[0] is tuple or holds_numbers(state, target.value):
         return False
     before, items = state.whole.rejected, parse_items(state, [value])
-    old = part_in(state, target)
+    place, old = len(state.out), part_in(state, target)
     if items is None or old is None or state.whole.rejected > before:
         return True
-    (item,), what, active = items, f"`{ast.unparse(target)}`", state.whole.active
+    (item,), what = items, f"`{ast.unparse(target)}`"
     if item.kinds != around[1:] or len(item.shape) != old.rank:
         state.reject("LD134", f"{what} becomes something else than it was", target, "use a name of its own for it")
-    elif any(old.array in s.iterated for s in active):
-        state.reject("LD134", f"{what} is replaced in a loop that goes over it", target, STORE)
-    elif any(isinstance(b, LocalFunction) and old.array in arrays_of(b) for s in active for b in s.bindings.values()):
-        state.reject("LD134", f"{what} is replaced, and a function holds a part of the list", target, STORE)
+    elif (why := why_refused(state, old)) is not None:
+        state.reject("LD134", f"{what} is replaced{why}", target, STORE)
     else:
         forget_parts(state, old, target)
-        put(state, old, (), item)
+        put(state, old, (), kept_at(state, item, old, place))
     return True
 
 
-def is_number(state: State, node: ast.expr, depth: int) -> bool:
-    """Whether what `node` takes of a list, which is so many lists deep, is a number."""
-    while isinstance(node, ast.Subscript):
-        node = node.value
-    found = any_list_called(state, node.id) if isinstance(node, ast.Name) else None
-    if found is None:
-        return True
-    return depth == 1 and state.rank(found.array) == 1 + len(state.whole.lists[found.array].kinds)
+def why_refused(state: State, old: View) -> str | None:
+    """Why `old`, a part of a list, cannot become another one here; None if it can."""
+    bindings = [(around, b) for around in state.whole.active for b in around.bindings.values()]
+    holders = [(around, b) for around, b in bindings if old.array in arrays_of(b)]
+    if any(old.array in around.iterated for around in state.whole.active):
+        return " in a loop that goes over it"
+    if any(isinstance(b, LocalFunction) for _, b in holders):
+        return ", and a function holds a part of the list"
+    return ", and the list is that of another function" if any(around is not state for around, _ in holders) else None
+
+
+def kept_at(state: State, item: Item, old: View, place: int) -> Item:
+    """`item` as it is at `place` in the block being written: what follows there, and storing it in `old`, may change
+    what it is made of."""
+    written = {old.array, *written_arrays(tuple(state.out[place:]))}
+    with state.block() as holding:
+        found = kept_item(state, item, written)
+    state.out[place:place] = holding
+    return found
 
 
 def forget_parts(state: State, old: View, node: ast.AST) -> None:
@@ -58,5 +69,5 @@ def forget_parts(state: State, old: View, node: ast.AST) -> None:
     for around in state.whole.active:
         for name, binding in around.bindings.items():
             meant = binding.meant if isinstance(binding, Unsure) else binding
-            if isinstance(meant, ArrayName | View | ListRow) and meant.array == old.array:
+            if not isinstance(meant, ListName) and old.array in arrays_of(meant):
                 around.bindings[name] = Mixed(span)
