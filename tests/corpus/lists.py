@@ -116,6 +116,22 @@ def along_a_path_oracle(xp, x, y):
     return {"result": length - 2.0 * a[0] * xp.sum(a * b) + len(chosen) * xp.maximum(b[-1], -a[-1])}
 
 
+def changed_while_gone_through(x):
+    t, s = [x[0], x[1], x[2]], 0.0
+    for a in t[:]:
+        t[2] = 2.0 * a
+        s += a * a
+    for a, b in zip(t[1:], t):
+        t[1] = t[1] + a
+        s += a * b
+    for a in t:
+        t[2] = t[2] * a
+        s += a
+    for a in t.copy():
+        t.append(a * s)
+    return s + t[2] * t[-1]
+
+
 ENTRIES = (
     Entry(
         name="grown",
@@ -169,5 +185,12 @@ ENTRIES = (
         wrt=("x", "y"),
         oracle=along_a_path_oracle,
         constructs=("lists of lists, and of tuples",),
+    ),
+    Entry(
+        name="changed_while_gone_through",
+        function=changed_while_gone_through,
+        make=lambda r: dict(x=r.uniform(0.3, 1.2, 4)),
+        wrt=("x",),
+        notes="copies of lists of known length, as `t[:]`, were what the list had become",
     ),
 )

@@ -153,11 +153,13 @@ class Shapes:
                 return (stmt,), known
 
     def refuse_unpacking(self, stmt: ir.Require, message: str) -> None:
-        """`M, N = A.shape` for an array with another number of axes."""
-        for e in subexprs(stmt.cond):
-            if isinstance(e, ir.RankOf):
-                axes = plural(self.rank(e.array), "axis", "axes")
-                self.refuse("LD207", f"{message}, but `{e.array}` has {axes}", stmt.loc)
+        """`M, N = A.shape` for an array with another number of axes, or `a, b = A[0]` of other elements than two."""
+        ranks = [e for e in subexprs(stmt.cond) if isinstance(e, ir.RankOf)]
+        if not ranks:
+            self.refuse("LD207", message, stmt.loc)
+        for e in ranks:
+            axes = plural(self.rank(e.array), "axis", "axes")
+            self.refuse("LD207", f"{message}, but `{e.array}` has {axes}", stmt.loc)
 
     def branch(self, stmt: ir.If, known: Known) -> tuple[tuple[ir.Stmt, ...], Known]:
         cond = self.resolve(stmt.cond)

@@ -95,10 +95,26 @@ def items_of_call(scope: Scope, node: ast.Call) -> list[Tree] | None:
 
 def is_one_way(scope: Scope, node: ast.expr) -> bool:
     """Whether `node` is an iterator, which has no end to begin from."""
-    function = (
-        scope.value_outside(node.func) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else None
-    )
-    return any(function is f for f in (zip, enumerate, reversed))
+    return is_call_of(scope, node, zip, enumerate, reversed)
+
+
+def is_call_of(scope: Scope, node: ast.expr, *functions: object) -> bool:
+    is_called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    function = scope.value_outside(node.func) if is_called else None  # type: ignore[attr-defined]
+    return any(function is f for f in functions)
+
+
+def lengths_behind(scope: Scope, node: ast.expr) -> dict[str, int]:
+    """How many items the lists and dictionaries have that a loop over `node` goes over, by their names."""
+    if is_call_of(scope, node, zip, enumerate, reversed):
+        found: dict[str, int] = {}
+        for part in node.args:  # type: ignore[attr-defined]
+            found |= lengths_behind(scope, part)
+        return found
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):  # `d.items()`
+        node = node.func.value
+    tree = base_of(scope, node) if isinstance(node, ast.Name) else None
+    return {node.id: len(tree.items)} if isinstance(tree, Branch) and isinstance(node, ast.Name) else {}
 
 
 def items_behind(scope: Scope, node: ast.expr) -> list[list[Tree] | None]:

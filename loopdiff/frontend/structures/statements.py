@@ -10,7 +10,7 @@ from loopdiff.frontend.structures.absent import facts, learn, require_number
 from loopdiff.frontend.structures.bindings import assign_tree, store_at
 from loopdiff.frontend.structures.calls import callee_of, leading, operator_call, pending_call
 from loopdiff.frontend.structures.changes import PlaceChange, changed, part_to_store
-from loopdiff.frontend.structures.iterated import items_of, known_range
+from loopdiff.frontend.structures.iterated import is_call_of, items_of, known_range, lengths_behind
 from loopdiff.frontend.structures.iterators import refuse_iterators
 from loopdiff.frontend.structures.known import static, truth
 from loopdiff.frontend.structures.methods import has_own_method
@@ -38,7 +38,17 @@ from loopdiff.frontend.structures.scope import (
     stored_names,
     torn,
 )
-from loopdiff.frontend.structures.trees import Branch, Leaf, Rank, Tree, dictionary_of, form, in_row, leaves
+from loopdiff.frontend.structures.trees import (
+    Branch,
+    Leaf,
+    Rank,
+    Tree,
+    dictionary_of,
+    form,
+    in_row,
+    is_sequence,
+    leaves,
+)
 from loopdiff.frontend.structures.values import put_together
 from loopdiff.source.functions import MISSING
 
@@ -272,12 +282,17 @@ def branch(scope: Scope, node: ast.If) -> bool:
 
 def loop(scope: Scope, node: ast.For) -> None:
     """A loop: written out over items that are known, or that its body asks for; of lists that grow in it, too."""
-    items = items_of(scope, node.iter)
+    node = with_held_copies(scope, node)
+    items, lengths = items_of(scope, node.iter), lengths_behind(scope, node.iter)
     numbers = known_range(scope, node.iter) if items is None else None
     if items is None and is_asked_for(scope, node):
         items = numbers
     if items is not None:
         write_out(scope, node, items)
+        for name, length in lengths_behind(scope, node.iter).items():
+            if length != lengths[name]:
+                hint = f"go over a copy, as `{name}[:]`"
+                scope.reject(f"`{name}` becomes longer or shorter in a loop that goes over it", node.iter, hint)
         return
     before, said = scope.flow(), scope.said()
     over = expression(scope, node.iter)
@@ -290,6 +305,39 @@ def loop(scope: Scope, node: ast.For) -> None:
         return
     orelse, target = otherwise(scope, node.orelse), rebuilt(scope, node.target)
     scope.out.append(copied(node, iter=over, target=target, body=body, orelse=orelse))
+
+
+def with_held_copies(scope: Scope, node: ast.For) -> ast.For:
+    """The loop with names for the copies of lists that it goes over, as `t[:]`: it may change the lists."""
+    is_changing = any(
+        isinstance(n, ast.Call) or (isinstance(n, ast.Subscript) and not isinstance(n.ctx, ast.Load))
+        for stmt in node.body
+        for n in ast.walk(stmt)
+    )
+
+    def held(part: ast.expr) -> ast.expr:
+        tree = base_of(scope, part) if is_copy(part) else None
+        if not isinstance(tree, Branch) or not is_sequence(tree):
+            return part
+        name = scope.names.fresh("copy")
+        assign(scope, [name_stored(name, part)], part, node)
+        return name_read(name, part)
+
+    if not is_changing:
+        return node
+    if is_call_of(scope, node.iter, zip, enumerate, reversed):
+        return copied(node, iter=copied(node.iter, args=list(map(held, node.iter.args))))  # type: ignore[attr-defined]
+    return copied(node, iter=held(node.iter))
+
+
+def is_copy(node: ast.expr) -> bool:
+    match node:
+        case ast.Subscript(slice=ast.Slice()) | ast.Call(func=ast.Name(id="list" | "tuple"), args=[_]):
+            return True
+        case ast.Call(func=ast.Attribute(attr="copy"), args=[]):
+            return True
+        case _:
+            return False
 
 
 def otherwise(scope: Scope, nodes: Sequence[ast.stmt]) -> list[ast.stmt]:

@@ -49,7 +49,11 @@ def make_list(state: State, node: ast.expr) -> Value | None:
 
 def may_be_sorted(state: State, node: ast.expr) -> bool:
     """Whether `node` is no list of lists or of arrays, which Python sorts as wholes, or not at all."""
-    return not is_list(state, node) or holds_numbers(state, node)
+    if is_list(state, node):
+        return holds_numbers(state, node)
+    state.need_types()
+    value = tried(state, of_numpy(np.sort, node))
+    return isinstance(value, View | ArrayValue) and value.rank == 1
 
 
 def is_number(state: State, node: ast.expr) -> bool:
