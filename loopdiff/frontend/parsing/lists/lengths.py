@@ -74,11 +74,13 @@ def length_of(state: State, found: ListName, span: Span) -> ir.Expr:
 
 
 def ask_how_they_grow(state: State, found: Iterable[object]) -> None:
-    """Raises ParseAgain where it is not known yet how the lists in `found` grow, as far as has been seen."""
-    places = [state.whole.lists[b.array].place for b in found if isinstance(b, ListName)]
-    decisions, grown = state.whole.decisions, state.whole.grown
-    new = {p: grown[p] for p in places if p in grown and p not in decisions.grown}
-    if new:
+    """Raises ParseAgain where it is not known yet how the lists in `found` grow, or other lists that these are made of,
+    as far as has been seen."""
+    places = {state.whole.lists[b.array].place for b in found if isinstance(b, ListName)}
+    decisions = state.whole.decisions
+    seen = {p: growth for p, growth in state.whole.grown.items() if growth.appends and p not in decisions.grown}
+    new = {p: growth for p, growth in seen.items() if p in places} or seen
+    if new and places:
         decisions.grown = {**decisions.grown, **new}
         raise ParseAgain
 
