@@ -128,6 +128,11 @@ Binding = Meaning | Unsure | Mixed | Varying | Rejected
 Bindings = dict[str, Binding]
 
 
+def meaning_of(binding: Binding | None) -> Binding | None:
+    """What a name stands for if it has a value."""
+    return binding.meant if isinstance(binding, Unsure) else binding
+
+
 def without_dead(bindings: Bindings, dead: frozenset[str]) -> Bindings:
     """`bindings` without the `dead` names of arrays: nobody reads them before they are bound again."""
     return {n: b for n, b in bindings.items() if n not in dead or not is_of_array(b)}

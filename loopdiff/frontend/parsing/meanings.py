@@ -12,7 +12,7 @@ import numpy as np
 from loopdiff.frontend.arrays.nests import copied_view
 from loopdiff.frontend.arrays.values import ArrayValue, View
 from loopdiff.frontend.arrays.views import steady
-from loopdiff.frontend.parsing.bindings import AnyList, ArrayName, LocalFunction, Outside, Unsure, Value
+from loopdiff.frontend.parsing.bindings import AnyList, ArrayName, LocalFunction, Outside, Value, meaning_of
 from loopdiff.frontend.parsing.lists.reading import is_row, row_in
 from loopdiff.frontend.parsing.order import frozen, in_order
 from loopdiff.frontend.parsing.outside import root_is_local
@@ -40,8 +40,7 @@ def value_of(state: State, node: ast.expr) -> Value | None:
         case ast.Lambda():
             return local_function(state, as_definition(node))
         case ast.Name(id=name) if state.owner(name) is not None:
-            binding = state.binding(name)
-            meant = binding.meant if isinstance(binding, Unsure) else binding
+            meant = meaning_of(state.binding(name))
             if isinstance(meant, ArrayName | AnyList | Outside | LocalFunction):
                 state.settle(name, node)
                 return meant

@@ -10,7 +10,7 @@ import numpy as np
 
 from loopdiff.errors import Span
 from loopdiff.frontend.functions import exactly_complex64, exactly_complex128
-from loopdiff.frontend.parsing.bindings import ArrayName, Unsure
+from loopdiff.frontend.parsing.bindings import ArrayName, meaning_of
 from loopdiff.frontend.parsing.placing import with_place
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
@@ -141,7 +141,7 @@ def array_of(state: State, node: ast.expr) -> str | None:
     if not isinstance(node, ast.Name):
         return None
     binding = state.binding(node.id)
-    meant = binding.meant if isinstance(binding, Unsure) else binding
+    meant = meaning_of(binding)
     if not isinstance(meant, ArrayName):
         return None
     state.settle(node.id, node)

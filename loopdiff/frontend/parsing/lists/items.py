@@ -13,7 +13,7 @@ from loopdiff.frontend.arrays.nests import copied_view, made_of, nest
 from loopdiff.frontend.arrays.values import Array, ArrayValue, View, as_array, fill
 from loopdiff.frontend.parsing.bindings import ListName
 from loopdiff.frontend.parsing.lists.lengths import Kinds, kinds_of, list_called
-from loopdiff.frontend.parsing.lists.reading import elements_in, elements_of, kinds_in
+from loopdiff.frontend.parsing.lists.reading import elements_in, elements_of, is_slice, kinds_in
 from loopdiff.frontend.parsing.order import in_order, kept
 from loopdiff.frontend.parsing.sites import Copy
 from loopdiff.frontend.parsing.state import State
@@ -140,8 +140,7 @@ def put(state: State, view: View, places: tuple[ir.Expr, ...], item: Item) -> No
 
 def is_own(item: Item) -> bool:
     """Whether `item` is a slice of a list, which is a list of its own; its elements are numbers."""
-    is_slice = isinstance(item.node, ast.Subscript) and isinstance(item.node.slice, ast.Slice)
-    return is_slice and bool(item.kinds) and len(item.shape) == 1
+    return is_slice(item.node) and bool(item.kinds) and len(item.shape) == 1
 
 
 def note_stored(state: State, array: str, value: ir.Expr, node: ast.AST) -> None:

@@ -8,7 +8,7 @@ from functools import reduce
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.integers import ONE, distance, plus
 from loopdiff.frontend.arrays.values import View
-from loopdiff.frontend.parsing.bindings import AnyList, ListName, Unsure
+from loopdiff.frontend.parsing.bindings import AnyList, ListName, meaning_of
 from loopdiff.frontend.parsing.iterations import MadeList
 from loopdiff.frontend.parsing.sites import Growth, ParseAgain
 from loopdiff.frontend.parsing.state import State
@@ -26,8 +26,7 @@ def kinds_of(state: State, found: AnyList) -> Kinds:
 
 def any_list_called(state: State, name: str) -> AnyList | None:
     """The list, or the list in a list, that the local `name` stands for, if it has a value; None for anything else."""
-    binding = state.binding(name)
-    meant = binding.meant if isinstance(binding, Unsure) else binding
+    meant = meaning_of(state.binding(name))
     return meant if isinstance(meant, AnyList) else None
 
 

@@ -49,11 +49,7 @@ def make_list(state: State, node: ast.expr) -> Value | None:
 
 def may_be_sorted(state: State, node: ast.expr) -> bool:
     """Whether `node` is no list of lists or of arrays, which Python sorts as wholes, or not at all."""
-    if is_list(state, node):
-        return holds_numbers(state, node)
-    state.need_types()
-    value = tried(state, of_numpy(np.sort, node))
-    return isinstance(value, View | ArrayValue) and value.rank == 1
+    return holds_numbers(state, node) if is_list(state, node) else has_one_axis(state, of_numpy(np.sort, node))
 
 
 def is_number(state: State, node: ast.expr) -> bool:

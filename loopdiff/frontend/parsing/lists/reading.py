@@ -94,10 +94,9 @@ def part_in(state: State, node: ast.Subscript) -> View | None:
     part = ast.Subscript(ast.copy_location(ast.Name(name, ast.Load()), node), node.slice, ast.Load())
     value = state.quantity(ast.copy_location(part, node))
     del state.bindings[name]
-    is_slice = isinstance(node.slice, ast.Slice)
     if not is_array(value):
         return None
-    if isinstance(value, View) and value.array == whole.array and value.rank == whole.rank - (not is_slice):
+    if isinstance(value, View) and value.array == whole.array and value.rank == whole.rank - (not is_slice(node)):
         return steady(state, value)
     state.reject("LD134", ONE_INTEGER, node, f"make an array of it: `np.array({ast.unparse(node.value)})`")
     return None
@@ -111,15 +110,18 @@ def row_in(state: State, node: ast.expr) -> ListRow | None:
 
 def is_row(state: State, node: ast.expr) -> bool:
     """Whether `node` is a list in a list, not a slice, which is a list of its own."""
-    return isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Slice) and is_list(state, node)
+    return isinstance(node, ast.Subscript) and not is_slice(node) and is_list(state, node)
+
+
+def is_slice(node: ast.expr) -> bool:
+    return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice)
 
 
 def elements_over_loop(state: State, node: ast.expr) -> View | None:
     """The same for a loop, in which the list may change: a slice of it is a list of its own, of the same arrays and
     lists, if it is one of these."""
     view = elements_in(state, node)
-    is_slice = isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice)
-    if view is None or view.rank > 1 or not is_slice:
+    if view is None or view.rank > 1 or not is_slice(node):
         return view
     span = state.source.span(node)
     site = state.site("slice", span)

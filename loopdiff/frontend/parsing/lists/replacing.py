@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 
 from loopdiff.frontend.arrays.values import View
-from loopdiff.frontend.parsing.bindings import ListName, LocalFunction, Mixed, Unsure
+from loopdiff.frontend.parsing.bindings import ListName, LocalFunction, Mixed, meaning_of
 from loopdiff.frontend.parsing.lists.items import Item, kept_item, parse_items, put
 from loopdiff.frontend.parsing.lists.reading import holds_numbers, kinds_in, part_in
 from loopdiff.frontend.parsing.state import State
@@ -68,6 +68,6 @@ def forget_parts(state: State, old: View, node: ast.AST) -> None:
     span = state.source.span(node)
     for around in state.whole.active:
         for name, binding in around.bindings.items():
-            meant = binding.meant if isinstance(binding, Unsure) else binding
+            meant = meaning_of(binding)
             if not isinstance(meant, ListName) and old.array in arrays_of(meant):
                 around.bindings[name] = Mixed(span)

@@ -18,6 +18,7 @@ from loopdiff.frontend.parsing.bindings import (
     Rejected,
     Unsure,
     Varying,
+    meaning_of,
 )
 from loopdiff.frontend.parsing.iterables import Iteration
 from loopdiff.frontend.parsing.state import State
@@ -49,7 +50,7 @@ def merged_binding(left: Binding | None, right: Binding | None, span: Span) -> B
     if rejected is not None:
         return rejected
     present = left if left is not None else right
-    meanings = {b.meant if isinstance(b, Unsure) else b for b in (left, right) if b is not None}
+    meanings = {meaning_of(b) for b in (left, right) if b is not None}
     is_varied = any(isinstance(m, Varying) for m in meanings)
     if len(meanings) > 1 or isinstance(present, Mixed) or present is None or is_varied:
         return Mixed.of(meanings, span)

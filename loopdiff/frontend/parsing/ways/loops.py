@@ -23,6 +23,7 @@ from loopdiff.frontend.parsing.bindings import (
     Mixed,
     Rejected,
     Unsure,
+    meaning_of,
     without_dead,
 )
 from loopdiff.frontend.parsing.iterations import Heads, LoopState
@@ -128,11 +129,6 @@ def losing(plan: Plan, given: Bindings, loop: LoopState) -> Iterator[str]:
 
 def has_rejected(bindings: Iterable[Binding]) -> bool:
     return any(isinstance(b, Rejected) for b in bindings)
-
-
-def meaning_of(binding: Binding) -> Binding:
-    """What a name stands for if it has a value."""
-    return binding.meant if isinstance(binding, Unsure) else binding
 
 
 def unsettled(plan: Plan, given: Bindings, earlier: frozenset[str], loop: LoopState) -> Iterator[str]:
