@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from typing import Literal
 
 from loopdiff.ad.emitter import Emitter
@@ -78,12 +78,12 @@ def in_segments(facts: Facts, policy: PlanPolicy, best: Built, replayed: Paths) 
 
 def lighter(one: Built, other: Built, worth: float = 1.0) -> Built:
     """`other` if it keeps less than `worth` of what `one` keeps, and its extents can be had."""
-    return other if is_sized(other) and other.tape.weight < worth * one.tape.weight else one
+    return other if other.tape.weight < worth * one.tape.weight and is_sized(other) else one
 
 
 def is_sized(built: Built) -> bool:
     """Whether the extent of every tape can be had: a forward sweep that counts does not see the loops of a replay."""
-    return not built.sweeps.count_tapes or all(c.scope is None for c in built.tape.counters.values())
+    return all(c.scope is None for c in built.tape.counters.values()) or not built.sweeps.count_tapes
 
 
 def build(
@@ -95,10 +95,15 @@ def build(
     """
     names = supply(facts.ls)
     seed_names = name_seeds(facts, names)
-    adjoint_of = name_adjoints(facts, names, seed_names)
     needed = Needed(facts, policy, replayed, segmented, names, summed)
-    reversal = Reversal(facts, needed, names, adjoint_of)
+    reversal = Reversal(facts, needed, names, name_adjoints(facts, names, seed_names))
     body = reverse_body(facts, reversal, seed_names)
+    return Built(needed.tape, partial(assemble, reversal, body, seed_names))
+
+
+def assemble(reversal: Reversal, body: tuple[ir.Stmt, ...], seed_names: SeedNames) -> Sweeps:
+    """The sweeps, of whose reverse this is the `body`."""
+    facts, needed, names, adjoint_of = reversal.facts, reversal.needed, reversal.names, reversal.adjoint_of
     counters = tuple(needed.tape.counters.values())
     counts = counting_loopset(facts, counters) if counters else None
     is_guarded = counts is not None and not counts_exactly(counts)
@@ -109,7 +114,7 @@ def build(
     forward = assemble_forward(facts, needed.tape, forward_body, workspace)
     reverse = assemble_reverse(facts, reversal, body, workspace, seed_names)
     arguments = (a.name for a in facts.ls.arrays if a.role == "argument")
-    sweeps = Sweeps(
+    return Sweeps(
         forward,
         reverse,
         tuple(needed.tape.temporaries),
@@ -120,7 +125,6 @@ def build(
         count_tapes=tuple(c.count for c in counters) if is_guarded else (),
         has_segments=any(s.when == "start" for s in needed.tape.stores),
     )
-    return Built(sweeps, needed.tape)
 
 
 def name_seeds(facts: Facts, names: NameSupply) -> SeedNames:

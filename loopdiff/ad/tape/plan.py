@@ -194,19 +194,19 @@ class Tape:
 
     @property
     def weight(self) -> float:
-        """How much it keeps, by number of axes: one axis more outweighs everything below it."""
-        return sum(tuning.AXIS_LENGTH ** self.axes(a.name) for a in self.arrays)
-
-    def axes(self, name: str) -> float:
-        """Number of axes of a tape array: half a one for one that grows with a square root, a third for a cube root,
-        none for a small constant, and for others as many as make its length, of `AXIS_LENGTH` elements each."""
+        """How much it keeps, by number of axes: one axis more outweighs everything below it. Half an axis is one that
+        grows with a square root, a third one with a cube root, none a small constant, and others are as many as make
+        their length, of `AXIS_LENGTH` elements each."""
         roots = {
             f(p): 1.0 / (s.levels + 1)
             for p, s in self.segments.items()
             for f in (self.segment_length, self.segment_number)
         }
-        extents = next(a.extents for a in self.arrays if a.name == name) or ()
-        return sum(axes_of_constant(e) if isinstance(e, ir.Const) else roots.get(e, 1.0) for e in extents)
+
+        def axes(extent: ir.Expr) -> float:
+            return axes_of_constant(extent) if isinstance(extent, ir.Const) else roots.get(extent, 1.0)
+
+        return sum(tuning.AXIS_LENGTH ** sum(map(axes, a.extents or ())) for a in self.arrays)
 
     def counter(self, scope: Scope, path: Path) -> TapeCounter:
         key = (scope, path)

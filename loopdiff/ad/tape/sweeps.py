@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from loopdiff.ad.tape.plan import KeptValue, Tape
@@ -34,9 +35,14 @@ class Sweeps:
     has_segments: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Built:
-    """Sweeps with the tape they were planned on."""
+    """A tape that sweeps are planned on, and these sweeps, which are put together when somebody asks for them: of most
+    plans only the tape is compared."""
 
-    sweeps: Sweeps
     tape: Tape
+    assemble: Callable[[], Sweeps]
+
+    @cached_property
+    def sweeps(self) -> Sweeps:
+        return self.assemble()
