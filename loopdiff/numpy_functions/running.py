@@ -102,6 +102,7 @@ def up_to_each(a, axis, is_product):
 def convolve(a, v, mode="full"):
     assert a.ndim + v.ndim == 2, "np.convolve takes two vectors"
     assert min(a.shape[0], v.shape[0]) > 0, "np.convolve of an array without elements"
+    fewest = max(min(a.shape[0], v.shape[0]), 1)  # not zero, so that where slices begin is not counted from the end
     is_known = mode == "full" or mode == "valid" or mode == "same"
     assert is_known, "Use one of 'valid', 'same', or 'full' for convolve/correlate mode"
     n, m = a.shape[0], v.shape[0]
@@ -113,9 +114,11 @@ def convolve(a, v, mode="full"):
     if mode == "full":
         return whole
     if mode == "valid":
-        return whole[min(n, m) - 1 : max(n, m)]
-    first = (min(n, m) - 1) // 2
-    return whole[first : first + max(n, m)]
+        return whole[fewest - 1 : max(n, m)]
+    first = (fewest - 1) // 2
+    part = np.concatenate((a, v))[: max(n, m)]
+    part[:] = whole[first : first + max(n, m)]
+    return part
 
 
 def correlate(a, v, mode="valid"):

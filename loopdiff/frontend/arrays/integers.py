@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import folded, from_linear, linear
+from loopdiff.ir.minima import difference, is_sum_nonnegative
 from loopdiff.ir.ops import Op
 
 Test = Callable[[ir.Expr], bool]
@@ -34,23 +35,34 @@ def divided(a: ir.Expr, count: int) -> ir.Expr:
 
 
 def minimum(a: ir.Expr, b: ir.Expr) -> ir.Expr:
-    difference = distance(a, b)
-    if difference is not None:
-        return a if difference <= 0 else b
-    return ir.Apply(Op.MIN, (a, b), loc=a.loc)
+    match sign(a, b):
+        case None:
+            return ir.Apply(Op.MIN, (a, b), loc=a.loc)
+        case found:
+            return a if found <= 0 else b
 
 
 def maximum(a: ir.Expr, b: ir.Expr) -> ir.Expr:
-    difference = distance(a, b)
-    if difference is not None:
-        return a if difference >= 0 else b
-    return ir.Apply(Op.MAX, (a, b), loc=a.loc)
+    match sign(a, b):
+        case None:
+            return ir.Apply(Op.MAX, (a, b), loc=a.loc)
+        case found:
+            return a if found >= 0 else b
 
 
 def distance(a: ir.Expr, b: ir.Expr) -> int | None:
     """`a - b` if that is a constant."""
-    terms, constant = linear(minus(a, b))
+    terms, constant = difference(a, b)
     return None if terms else constant
+
+
+def sign(a: ir.Expr, b: ir.Expr) -> int | None:
+    """A number that is as negative, zero or positive as `a - b` always is, at most or at least; None if that is not
+    seen."""
+    gap, opposite = difference(a, b), difference(b, a)
+    if not gap[0]:
+        return gap[1]
+    return 1 if is_sum_nonnegative(*gap) else -1 if is_sum_nonnegative(*opposite) else None
 
 
 def at_least_zero(a: ir.Expr, is_certain: Test | None = None) -> ir.Expr:

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from loopdiff.errors import Span
-from loopdiff.frontend.arrays.broadcasting import require_equal
+from loopdiff.frontend.arrays.broadcasting import require_equal, shape_text
 from loopdiff.frontend.arrays.element_types import dtype_of
 from loopdiff.frontend.arrays.integers import distance
 from loopdiff.frontend.arrays.nests import copied_view, nest, note_order, reads_written
@@ -29,6 +29,7 @@ from loopdiff.frontend.parsing.state import State, Whole
 from loopdiff.frontend.parsing.ways.buffers import declare
 from loopdiff.frontend.parsing.ways.reach import arrays_of, others
 from loopdiff.ir import nodes as ir
+from loopdiff.ir.minima import could_be_equal_if_large
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import map_accesses, map_body, map_expr, map_stmt_exprs, touched_arrays
 
@@ -94,6 +95,31 @@ def memory_like(
     return ir.ArrayDecl("", ArrayType(dtype, first.rank), "local", extents, loc=span)
 
 
+def memory_in_loop(state: State, views: Sequence[View | None], are_lists: bool, span: Span) -> ir.ArrayDecl | None:
+    """The declaration of memory for a name that stands for any of `views` in a loop. Where arrays may have one
+    shape if they are large, as `np.convolve(x, w, "same")` has that of `x`, it is seen to when the program runs."""
+    found = memory_like(state, views, span, is_checked=are_lists)
+    given = [view for view in views if view is not None]
+    if found is not None or are_lists or len(given) < len(views):
+        return found
+    if len({dtype_of(state, view.array) for view in given}) > 1 or not may_have_one_shape(state, given):
+        return None
+    return memory_like(state, given, span, is_checked=True)
+
+
+def may_have_one_shape(state: State, views: Sequence[View]) -> bool:
+    """Whether arrays, whose shapes are known at entry, may have one shape where those that one depends on are large."""
+    if len({view.rank for view in views}) > 1:
+        return False
+    axes = list(zip(*(map(state.known, view.extents) for view in views), strict=True))
+    if not all(state.is_fixed(extent) for axis in axes for extent in axis):
+        return False
+    return any(
+        all(could_be_equal_if_large(axis[chosen], other) for axis in axes for other in axis)
+        for chosen in range(len(views))
+    )
+
+
 def has_type_of(state: State, view: View, decl: ir.ArrayDecl) -> bool:
     """Whether the array of `view` has elements like those of `decl`."""
     return decl.type is not None and dtype_of(state, view.array) == decl.type.dtype
@@ -120,9 +146,8 @@ def copy_to(state: State, bindings: Bindings, site: JoinSite, array: str, span: 
     bindings[name] = named(state, array, found, span)
     if view == target:
         return
-    if isinstance(found, AnyList):
-        for size, wanted in zip(view.extents, target.extents, strict=True):
-            require_equal(state, size, wanted, "a list of another length than before, under a name in a loop", span)
+    if site.name.isidentifier():  # results have been seen to
+        require_shape(state, name, view, target, isinstance(found, AnyList), span)
     note_order(state, array, view)
     event = state.whole.event(array)
     copies = dict.fromkeys(state.whole.copies)
@@ -140,6 +165,14 @@ def copy_to(state: State, bindings: Bindings, site: JoinSite, array: str, span: 
     state.out += nest(state, target.extents, make, span)
 
 
+def require_shape(state: State, name: str, view: View, memory: View, is_list: bool, span: Span) -> None:
+    """`view` must have the shape of the `memory` of `name`."""
+    message = f"`{name}` stands for arrays of the shapes {shape_text(memory.extents)} and {shape_text(view.extents)}"
+    message = "a list of another length than before, under a name in a loop" if is_list else message + " in one loop"
+    for size, wanted in zip(view.extents, memory.extents, strict=True):
+        require_equal(state, size, wanted, message, span)
+
+
 def copy_all(state: State, bindings: Bindings, memory: Mapping[str, str], span: Span) -> frozenset[str]:
     """Copy what names stand for in `bindings` to their `memory`, all at once, and let them stand for that; the names
     for which that cannot be done. What a name stands for only if a loop ran is copied only then."""
@@ -152,8 +185,7 @@ def copy_all(state: State, bindings: Bindings, memory: Mapping[str, str], span: 
         if name not in bindings or isinstance(bindings[name], Unsure):
             continue
         view, target = view_of(state, bindings[name], span), state.all_of(array, span)
-        is_list = isinstance(bindings[name], AnyList)
-        if view is None or memory_like(state, (target, view), span, is_checked=is_list) is None:
+        if view is None or memory_in_loop(state, (target, view), isinstance(bindings[name], AnyList), span) is None:
             refused.add(name)
         elif view != target:
             left[name] = view
@@ -217,7 +249,12 @@ def join_ways(state: State, ways: Sequence[Way], names: Iterable[str], earlier: 
     for name in names:
         views = [view_of(state, b[name], span) for b in bound]
         is_shared, is_list = state.site(name, span) in state.whole.decisions.shared, isinstance(bound[0][name], AnyList)
-        decl = None if is_shared else memory_like(state, views, span, is_checked=is_list)
+        if is_shared:
+            decl = None
+        elif is_list or state.loops:
+            decl = memory_in_loop(state, views, is_list, span)
+        else:
+            decl = memory_like(state, views, span)
         if decl is None:
             ask_how_they_grow(state, [b[name] for b in bound])
             continue

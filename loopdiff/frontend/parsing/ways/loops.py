@@ -30,7 +30,7 @@ from loopdiff.frontend.parsing.iterations import Heads, LoopState
 from loopdiff.frontend.parsing.lists.lengths import ask_how_they_grow
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.flow import meet
-from loopdiff.frontend.parsing.ways.joins import copy_to, has_type_of, is_own, make_memory, memory_like, view_of
+from loopdiff.frontend.parsing.ways.joins import copy_to, has_type_of, is_own, make_memory, memory_in_loop, view_of
 from loopdiff.frontend.parsing.ways.reach import arrays_of
 from loopdiff.frontend.parsing.ways.snapshots import Snapshot, keep_buffers
 from loopdiff.frontend.parsing.ways.varying import (
@@ -97,7 +97,7 @@ def completed(
     for name in unsettled(plan, given, earlier, loop):
         views = [view_of(state, meaning(b[name]), span) for b in (given, *loop.ways) if name in b]
         is_shared = state.site(name, span) in state.whole.decisions.shared
-        decl = None if is_shared else memory_like(state, views, span, isinstance(given.get(name), AnyList))
+        decl = None if is_shared else memory_in_loop(state, views, isinstance(given.get(name), AnyList), span)
         if decl is not None:
             first = views[0]
             is_mine = first is not None and name in given and is_own(state, given, name, first, span)

@@ -1,0 +1,145 @@
+"""Differences of integers in a form in which what is equal looks alike, minima, maxima and quotients included.
+
+A maximum is written as a sum less a minimum, and a minimum as the smaller of zero and a difference. So
+`min(n, 1) + max(n - 1, 0)`, which `np.concatenate((x[1:], x[:1]))` has elements, is seen to be `n`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from loopdiff.ir import nodes as ir
+from loopdiff.ir.affine import linear
+from loopdiff.ir.ops import Op
+from loopdiff.ir.walk import subexprs
+
+SMALL = 64  # elements along an axis of a large array, at least
+MOST_SPLITS = 4  # of minima into the two numbers that they may be
+
+
+@dataclass(frozen=True, slots=True)
+class SmallerThanZero:
+    """The sum of `terms` and `constant`, or zero if that is less. The first term, by its text, is added."""
+
+    terms: frozenset[tuple[Atom, int]]
+    constant: int
+
+
+@dataclass(frozen=True, slots=True)
+class Quotient:
+    """The sum of `terms` and `constant` by `divisor`, rounded down."""
+
+    terms: frozenset[tuple[Atom, int]]
+    constant: int
+    divisor: int
+
+
+Atom = ir.Expr | SmallerThanZero | Quotient
+AtomSum = tuple[dict[Atom, int], int]
+
+
+Values = Mapping[ir.Expr, AtomSum]
+
+
+def difference(a: ir.Expr, b: ir.Expr, values: Values = MappingProxyType({})) -> AtomSum:
+    """`a - b` as a sum of multiples of atoms and a constant, where extents have the `values`, if these are given."""
+    return in_atoms(*linear(ir.Apply(Op.SUB, (a, b))), values)
+
+
+def could_be_equal_if_large(a: ir.Expr, b: ir.Expr) -> bool:
+    """Whether `a` and `b` are equal where the extents in `a` are large, and larger than the others together; or could
+    be, as these others decide, whatever those in `a` are, and may decide either way."""
+    mine, theirs = extents_in(a), [e for e in extents_in(b) if e not in extents_in(a)]
+    above: AtomSum = ({e: 1 for e in theirs}, SMALL)
+    terms, constant = difference(a, b, {e: plus_multiple(above, ({e: 1}, 0), 1) for e in mine})
+    opposite = plus_multiple(({}, 0), (terms, constant), -1)
+    if not terms:
+        return constant == 0
+    has_mine = any(depends_on(atom, frozenset(mine)) for atom in terms)
+    return not has_mine and not is_sum_nonnegative(terms, constant) and not is_sum_nonnegative(*opposite)
+
+
+def extents_in(expr: ir.Expr) -> list[ir.Expr]:
+    return list(dict.fromkeys(e for e in subexprs(expr) if isinstance(e, ir.Dim | ir.SizeOf)))
+
+
+def depends_on(atom: Atom, extents: frozenset[ir.Expr]) -> bool:
+    if isinstance(atom, SmallerThanZero | Quotient):
+        return any(depends_on(a, extents) for a, _ in atom.terms)
+    return any(e in extents for e in subexprs(atom))
+
+
+def in_atoms(terms: Mapping[ir.Expr, int], constant: int, values: Values) -> AtomSum:
+    found: AtomSum = ({}, constant)
+    for term, count in terms.items():
+        found = plus_multiple(found, atoms_of(term, values), count)
+    return found
+
+
+def plus_multiple(left: AtomSum, right: AtomSum, count: int) -> AtomSum:
+    terms = dict(left[0])
+    for atom, times in right[0].items():
+        terms[atom] = terms.get(atom, 0) + count * times
+    return {a: n for a, n in terms.items() if n}, left[1] + count * right[1]
+
+
+def atoms_of(term: ir.Expr, values: Values) -> AtomSum:
+    match term:
+        case ir.Apply(op=Op.MIN | Op.MAX as op, args=(a, b)):
+            left, right = (in_atoms(*linear(e), values) for e in (a, b))
+            smaller = plus_multiple(left, smaller_than_zero(plus_multiple(right, left, -1)), 1)
+            return smaller if op is Op.MIN else plus_multiple(plus_multiple(left, right, 1), smaller, -1)
+        case ir.Apply(op=Op.FLOORDIV, args=(a, ir.Const(value=int(divisor)))) if divisor > 0:
+            return quotient(in_atoms(*linear(a), values), int(divisor))
+        case _:
+            return values.get(term, ({term: 1}, 0))
+
+
+def smaller_than_zero(value: AtomSum) -> AtomSum:
+    """`min(value, 0)`."""
+    opposite = plus_multiple(({}, 0), value, -1)
+    if is_sum_nonnegative(*value):
+        return {}, 0
+    if is_sum_nonnegative(*opposite):
+        return value
+    first = min(value[0], key=repr)
+    if value[0][first] > 0:
+        return {SmallerThanZero(frozenset(value[0].items()), value[1]): 1}, 0
+    return plus_multiple(value, ({SmallerThanZero(frozenset(opposite[0].items()), opposite[1]): 1}, 0), 1)
+
+
+def quotient(value: AtomSum, divisor: int) -> AtomSum:
+    """`value // divisor`; whole multiples of `divisor` stand beside what is divided."""
+    terms, constant = value
+    whole: AtomSum = ({a: n // divisor for a, n in terms.items() if n % divisor == 0}, constant // divisor)
+    rest = {a: n for a, n in terms.items() if n % divisor}
+    if not rest:
+        return whole
+    return plus_multiple(whole, ({Quotient(frozenset(rest.items()), constant % divisor, divisor): 1}, 0), 1)
+
+
+def is_sum_nonnegative(terms: Mapping[Atom, int], constant: int, splits: int = MOST_SPLITS) -> bool:
+    """Whether the sum is certainly not negative; extents and sizes of arrays are not."""
+    if constant >= 0 and all(is_multiple_nonnegative(atom, count, splits) for atom, count in terms.items()):
+        return True
+    for atom, count in terms.items() if splits else ():
+        if isinstance(atom, SmallerThanZero):
+            rest = ({a: n for a, n in terms.items() if a != atom}, constant)
+            alternatives = (rest, plus_multiple(rest, (dict(atom.terms), atom.constant), count))
+            found = (is_sum_nonnegative(*s, splits - 1) for s in alternatives)
+            return all(found) if count > 0 else any(found)
+    return False
+
+
+def is_multiple_nonnegative(atom: Atom, count: int, splits: int) -> bool:
+    match atom:
+        case ir.Dim() | ir.SizeOf():
+            return count > 0
+        case SmallerThanZero():
+            return count < 0
+        case Quotient(terms=terms, constant=constant):
+            return count > 0 and splits > 0 and is_sum_nonnegative(dict(terms), constant, splits - 1)
+        case _:
+            return False

@@ -1,0 +1,91 @@
+"""Arrays that a loop binds anew by parts, by filters and by windows, and that keep their shape: time steps of periodic
+lines, smoothing, windows that move."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from .entry import Entry
+
+
+def turned_by_parts(x, w, n):
+    for _ in range(n):
+        x = 0.9 * np.concatenate((x[1:], x[:1])) + 0.05 * x * np.hstack([x[-1:], x[:-1]])
+    return (x * x).sum() + w[0]
+
+
+def smoothed_in_time(x, w, n):
+    r = x * 1.0
+    for _ in range(n):
+        r = np.tanh(np.convolve(r, w, "same"))
+    return (r * r).sum()
+
+
+def smoothed_by_three(x, w, n):
+    for _ in range(n):
+        x = np.convolve(x, np.array([0.25, 0.5, 0.25]), "same") * w[1]
+    return (x * x).sum()
+
+
+def within_its_borders(x, w, n):
+    for _ in range(n):
+        x = np.convolve(np.pad(x, 1, mode="edge"), w, "valid")
+    return (x * x).sum()
+
+
+def new_value_at_the_front(x, w, n):
+    for k in range(n):
+        x = np.insert(x[:-1], 0, w[k % 3] * x[-1])
+    return (x * x).sum()
+
+
+def filtered_where_large(x, w, n):
+    r = x
+    for _ in range(n):
+        if r.sum() > 0.5:
+            r = np.convolve(r, w, "same")
+        else:
+            r = np.concatenate((r[1:], r[:1])) * 1.2
+    return (r * r).sum()
+
+
+def torus(x, w, n):
+    u = np.outer(x, x[:4] + 1.0)
+    for _ in range(n):
+        p = np.vstack([u[-1:], u, u[:1]])
+        p = np.hstack([p[:, -1:], p, p[:, :1]])
+        u = u + 0.1 * w[0] * (p[2:, 1:-1] + p[:-2, 1:-1] + p[1:-1, 2:] + p[1:-1, :-2] - 4.0 * u)
+    return (u * u).sum()
+
+
+def window_of_rows(x, w, n):
+    history = np.outer(w, x)
+    for _ in range(n):
+        history = np.vstack([history[1:], np.sin(history.sum(axis=0))[None, :]])
+    return (history * history).sum()
+
+
+def entry(function: Callable, is_analytic: bool = True) -> Entry:
+    return Entry(
+        name=function.__name__,
+        function=function,
+        make=lambda r: dict(x=r.random(7), w=r.random(3) + 0.2, n=3),
+        wrt=("x", "w"),
+        is_analytic=is_analytic,
+        constructs=("arrays bound in branches and loops",),
+        notes="an array that a loop binds anew has the shape that it had, which its formula does not show",
+    )
+
+
+ENTRIES = (
+    entry(turned_by_parts),
+    entry(smoothed_in_time),
+    entry(smoothed_by_three),
+    entry(within_its_borders),
+    entry(new_value_at_the_front),
+    entry(filtered_where_large, is_analytic=False),
+    entry(torus),
+    entry(window_of_rows),
+)
