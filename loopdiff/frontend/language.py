@@ -315,8 +315,9 @@ ACCEPTED: tuple[Construct, ...] = (
         "pairs = [(a, b) for a, b in zip(x, y) if a > 0.5]\n"
         "y[0] = dp[-1][-1] + sum(a * b for a, b in pairs) + sum(max(row) for row in dp) + len(dp[0])",
         "0.1",
-        "Of as many numbers, or arrays of one shape, each; any number of lists deep. `dp[i]` is a list. Numbers that "
-        "are integers in one place and floats in another are floats, which no subscript is.",
+        "Of as many numbers, or arrays of one shape, each; any number of lists deep. `dp[i]` is a list. Two change "
+        "places by `dp[i], dp[j] = dp[j], dp[i]`. Numbers that are integers in one place and floats "
+        "in another are floats, which no subscript is.",
     ),
     Construct(
         "names for other lists",

@@ -25,7 +25,7 @@ from loopdiff.frontend.parsing.lists.integers import refuse_large_integers
 from loopdiff.frontend.parsing.lists.kinds import refuse_wide_lists
 from loopdiff.frontend.parsing.lists.making import make_list
 from loopdiff.frontend.parsing.placing import placed_block, placed_declaration, with_place
-from loopdiff.frontend.parsing.sites import Decisions, ParseAgain
+from loopdiff.frontend.parsing.sites import Decisions, ParseAgain, with_more
 from loopdiff.frontend.parsing.state import CallFrame, Returned, State, Whole
 from loopdiff.frontend.parsing.statements import parse_block
 from loopdiff.frontend.parsing.ways.joins import broken
@@ -192,8 +192,11 @@ def parsed(
             parse_block(state, source.node.body)
         except ParseAgain:
             continue
-        if whole.grown != decisions.grown and rounds < MOST_ROUNDS:
-            decisions.grown, rounds = whole.grown, rounds + 1
+        seen = whole.grown
+        if state.diagnostics or whole.following:  # what stands behind has not been seen
+            seen = dict(decisions.grown) | {p: with_more(decisions.grown.get(p), growth) for p, growth in seen.items()}
+        if seen != decisions.grown and rounds < MOST_ROUNDS:
+            decisions.grown, rounds = seen, rounds + 1
             continue
         whole.unbounded += [p[0][0] for p, growth in whole.grown.items() if growth != decisions.grown.get(p)]
         refuse_unbounded(state)

@@ -132,6 +132,50 @@ def changed_while_gone_through(x):
     return s + t[2] * t[-1]
 
 
+def tables_made_anew(A, n):
+    m = len(A)
+    P = [[A[i, j] for j in range(m)] for i in range(m)]
+    for _ in range(n):
+        P = [[0.3 * sum(A[i, k] * P[k][j] for k in range(m)) for j in range(m)] for i in range(m)]
+        above = []
+        for i in range(m):
+            above.append([P[i][j] + A[j, i] for j in range(m)])
+        P = above
+    return sum(sum(row) for row in P)
+
+
+def tables_made_anew_oracle(xp, A, n):
+    P = A
+    for _ in range(n):
+        P = 0.3 * A @ P + A.T
+    return {"result": P.sum()}
+
+
+def eliminated(A, b):
+    n = len(b)
+    M, y = [[A[i, j] for j in range(n)] for i in range(n)], [v for v in b]
+    for k in range(n):
+        p = k
+        for i in range(k + 1, n):
+            if abs(M[i][k]) > abs(M[p][k]):
+                p = i
+        M[k], M[p] = M[p], M[k]
+        y[k], y[p] = y[p], y[k]
+        for i in range(k + 1, n):
+            m = M[i][k] / M[k][k]
+            for j in range(k, n):
+                M[i][j] -= m * M[k][j]
+            y[i] -= m * y[k]
+    x = [0.0] * n
+    for i in range(n - 1, -1, -1):
+        x[i] = (y[i] - sum(M[i][j] * x[j] for j in range(i + 1, n))) / M[i][i]
+    return sum(v * v for v in x)
+
+
+def eliminated_oracle(xp, A, b):
+    return {"result": (xp.linalg.solve(A, b) ** 2).sum()}
+
+
 ENTRIES = (
     Entry(
         name="grown",
@@ -184,6 +228,24 @@ ENTRIES = (
         make=lambda r: dict(x=np.array([0.5, -0.3, 1.2, 0.7, -1.0, 0.9]), y=r.normal(size=6)),
         wrt=("x", "y"),
         oracle=along_a_path_oracle,
+        constructs=("lists of lists, and of tuples",),
+    ),
+    Entry(
+        name="tables_made_anew",
+        function=tables_made_anew,
+        make=lambda r: dict(A=r.normal(size=(3, 3)), n=3),
+        wrt=("A",),
+        oracle=tables_made_anew_oracle,
+        is_twin=True,
+        constructs=("names for other lists",),
+    ),
+    Entry(
+        name="eliminated",
+        function=eliminated,
+        make=lambda r: dict(A=r.normal(size=(4, 4)), b=r.normal(size=4)),
+        wrt=("A", "b"),
+        oracle=eliminated_oracle,
+        is_twin=True,
         constructs=("lists of lists, and of tuples",),
     ),
     Entry(

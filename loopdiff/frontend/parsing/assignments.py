@@ -35,7 +35,7 @@ from loopdiff.frontend.parsing.folding import binary
 from loopdiff.frontend.parsing.lists.growing import append, begins_list, new_list
 from loopdiff.frontend.parsing.lists.items import kind_after, note_stored
 from loopdiff.frontend.parsing.lists.reading import elements_of
-from loopdiff.frontend.parsing.lists.replacing import replace_item
+from loopdiff.frontend.parsing.lists.replacing import replace_items
 from loopdiff.frontend.parsing.meanings import value_of
 from loopdiff.frontend.parsing.order import changes, frozen, held, in_order
 from loopdiff.frontend.parsing.state import State
@@ -46,11 +46,14 @@ from loopdiff.source.records import FieldTargets
 
 RECORD_HINT = "ask the name for fields only, or unpack it at once"
 Target = ir.Access | View | ArrayValue | Masked
+Unpacked = ast.Tuple | ast.List  # names and elements that take what is unpacked
 
 
 def parse_assign(state: State, targets: list[ast.expr], value: ast.expr, span: Span) -> None:
     """`a = b = value`: the value is computed once, targets are assigned from left to right."""
     match targets:
+        case [target] if replace_items(state, target, value):
+            return
         case [ast.Name(id=name)] if is_allocation(state, value) and isinstance(value, ast.Call):
             parse_allocation(state, name, value)
         case [ast.Name(id=name) as target] if begins_list(value, state, name):
@@ -64,8 +67,7 @@ def parse_assign(state: State, targets: list[ast.expr], value: ast.expr, span: S
             else:
                 assign_together(state, *matched(state, target, parsed), span)
         case [ast.Subscript() as target]:
-            if not replace_item(state, target, value):
-                assign(state, target, array_like(state, value), span)
+            assign(state, target, array_like(state, value), span)
         case [target]:
             assign(state, target, state.quantity(value), span)
         case _:
@@ -181,9 +183,7 @@ def note_undecided(state: State, access: ir.Access, value: ir.Expr) -> None:
 
 
 # -- tuples --------------------------------------------------------------------------------------------------
-def parse_values(
-    state: State, node: ast.expr, target: ast.Tuple | ast.List, is_late: bool = False
-) -> Values | None:  # fmt: skip
+def parse_values(state: State, node: ast.expr, target: Unpacked, is_late: bool = False) -> Values | None:
     """What `target` unpacks: a tuple written out, a shape, divmod, an array; None after a rejection.
 
     `is_late`: Python stores elements of arrays before it unpacks this.
@@ -227,7 +227,7 @@ def stores_elements(target: ast.expr | None) -> bool:
 
 
 def elements(
-    state: State, value: Value | None, node: ast.expr, target: ast.Tuple | ast.List, is_late: bool = False
+    state: State, value: Value | None, node: ast.expr, target: Unpacked, is_late: bool = False
 ) -> Values | None:  # fmt: skip
     """The elements, or rows, of an array, which must be as many as `target` has names. They are read here: what
     `is_late`, and may have been written to before Python reads it, is rejected."""
@@ -301,7 +301,7 @@ def value_for(state: State, node: ast.expr, target: ast.expr | None, is_late: bo
 
 
 def matched(
-    state: State, target: ast.Tuple | ast.List, values: Values, is_late: bool = False
+    state: State, target: Unpacked, values: Values, is_late: bool = False
 ) -> tuple[list[ast.expr], list[Value]]:  # fmt: skip
     """Single targets and their values, nested tuples flattened."""
     if isinstance(target, FieldTargets):

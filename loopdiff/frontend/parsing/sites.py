@@ -78,6 +78,14 @@ class Growth:
     kinds: tuple[type, ...] = ()
 
 
+def with_more(known: Growth | None, seen: Growth) -> Growth:
+    """What has been `seen` of a list, and what was `known` of it and has not been seen this time."""
+    if known is None:
+        return seen
+    row, kinds = (known.row, known.kinds) if seen.row is None else (seen.row, seen.kinds)
+    return Growth(seen.first, row, seen.appends or known.appends, kinds)
+
+
 @dataclass(slots=True)
 class Decisions:
     """What is known of a function when it is parsed again: the sites where no copy can stand for an array, those of

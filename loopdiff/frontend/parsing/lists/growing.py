@@ -180,9 +180,9 @@ def has_row(state: State, found: ListName, item: Item) -> bool:
     if growth.row is None:
         state.whole.grown[made.place] = growth = replace(growth, row=row, kinds=item.kinds)
         decided = state.whole.decisions.grown
-        is_decided = made.place in decided and decided[made.place].row is not None
-        if not is_decided and (len(row) != room.rank - 1 or item.kinds != made.kinds):
-            state.whole.decisions.grown = {**decided, made.place: Growth(growth.first, row, kinds=item.kinds)}
+        known = decided.get(made.place, Growth(growth.first))
+        if known.row is None and (len(row) != room.rank - 1 or item.kinds != made.kinds):
+            state.whole.decisions.grown = {**decided, made.place: replace(known, row=row, kinds=item.kinds)}
             raise ParseAgain
     return fits(state, made.kinds, room, item)
 

@@ -10,7 +10,7 @@ from loopdiff.frontend.arrays.integers import ONE, distance, plus
 from loopdiff.frontend.arrays.values import View
 from loopdiff.frontend.parsing.bindings import AnyList, ListName, meaning_of
 from loopdiff.frontend.parsing.iterations import MadeList
-from loopdiff.frontend.parsing.sites import Growth, ParseAgain
+from loopdiff.frontend.parsing.sites import Growth, ParseAgain, with_more
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import subexprs
@@ -77,7 +77,8 @@ def ask_how_they_grow(state: State, found: Iterable[object]) -> None:
     as far as has been seen."""
     places = {state.whole.lists[b.array].place for b in found if isinstance(b, ListName)}
     decisions = state.whole.decisions
-    seen = {p: growth for p, growth in state.whole.grown.items() if growth.appends and p not in decisions.grown}
+    unknown = (p for p in state.whole.grown if p not in decisions.grown or decisions.grown[p].appends is None)
+    seen = {p: with_more(decisions.grown.get(p), growth) for p in unknown if (growth := state.whole.grown[p]).appends}
     new = {p: growth for p, growth in seen.items() if p in places} or seen
     if new and places:
         decisions.grown = {**decisions.grown, **new}

@@ -8,10 +8,14 @@ replaces what is in it.
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
+from loopdiff.errors import Span
+from loopdiff.frontend.arrays.nests import copied_view
 from loopdiff.frontend.arrays.values import View
 from loopdiff.frontend.parsing.bindings import ListName, LocalFunction, Mixed, meaning_of
 from loopdiff.frontend.parsing.lists.items import Item, kept_item, parse_items, put
+from loopdiff.frontend.parsing.lists.lengths import Kinds
 from loopdiff.frontend.parsing.lists.reading import holds_numbers, kinds_in, part_in
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.reach import arrays_of
@@ -20,26 +24,70 @@ from loopdiff.ir.walk import written_arrays
 STORE = "store its elements in a loop"
 
 
+def replace_items(state: State, target: ast.expr, value: ast.expr) -> bool:
+    """`target = value` where lists and arrays in a list become others. False if it is something else."""
+    match target, value:
+        case ast.Tuple(elts=targets) | ast.List(elts=targets), ast.Tuple(elts=values) | ast.List(elts=values):
+            return exchange_items(state, targets, values, state.source.span(value))
+        case _:
+            return replace_item(state, target, value)
+
+
 def replace_item(state: State, target: ast.expr, value: ast.expr) -> bool:
     """`target = value` where `target` is a list or an array in a list. False if it is something else."""
-    if not isinstance(target, ast.Subscript) or isinstance(target.slice, ast.Slice | ast.Tuple):
-        return False
-    around = kinds_in(state, target.value)
-    if not around or around[0] is tuple or holds_numbers(state, target.value):
+    around = kinds_around(state, target)
+    if around is None:
         return False
     before, items = state.whole.rejected, parse_items(state, [value])
     place, old = len(state.out), part_in(state, target)
     if items is None or old is None or state.whole.rejected > before:
         return True
-    (item,), what = items, f"`{ast.unparse(target)}`"
-    if item.kinds != around[1:] or len(item.shape) != old.rank:
-        state.reject("LD134", f"{what} becomes something else than it was", target, "use a name of its own for it")
-    elif (why := why_refused(state, old)) is not None:
-        state.reject("LD134", f"{what} is replaced{why}", target, STORE)
-    else:
+    (item,) = items
+    if may_replace(state, target, around, old, item):
         forget_parts(state, old, target)
         put(state, old, (), kept_at(state, item, old, place))
     return True
+
+
+def exchange_items(state: State, targets: list[ast.expr], values: list[ast.expr], span: Span) -> bool:
+    """`rows[i], rows[k] = rows[k], rows[i]`: two lists or arrays in a list change places. False if it is something
+    else. Of more than two, some might be in two places afterwards."""
+    if list(map(ast.unparse, targets)) != list(map(ast.unparse, reversed(values))):
+        return False
+    around = [kinds for target in targets if (kinds := kinds_around(state, target)) is not None]
+    if not len(targets) == len(around) == 2:
+        return False
+    before, items = state.whole.rejected, parse_items(state, values)
+    olds = [old for target in targets if (old := part_in(state, target)) is not None]
+    if items is None or len(olds) < 2 or state.whole.rejected > before:
+        return True
+    news = list(zip(targets, around, olds, items, strict=True))
+    if all(may_replace(state, *new) for new in news):
+        held = [replace(item, value=copied_view(state, item.value, "held", span)) for item in items]
+        for target, old, item in zip(targets, olds, held, strict=True):
+            forget_parts(state, old, target)
+            put(state, old, (), item)
+    return True
+
+
+def kinds_around(state: State, target: ast.expr) -> Kinds | None:
+    """Which lists `target`, a list or an array in a list, is in; None if it is something else."""
+    if not isinstance(target, ast.Subscript) or isinstance(target.slice, ast.Slice | ast.Tuple):
+        return None
+    around = kinds_in(state, target.value)
+    return None if not around or around[0] is tuple or holds_numbers(state, target.value) else around
+
+
+def may_replace(state: State, target: ast.expr, around: Kinds, old: View, item: Item) -> bool:
+    """Whether `item` may take the place of `old`, which `target` is; else a rejection."""
+    what = f"`{ast.unparse(target)}`"
+    if item.kinds != around[1:] or len(item.shape) != old.rank:
+        state.reject("LD134", f"{what} becomes something else than it was", target, "use a name of its own for it")
+        return False
+    why = why_refused(state, old)
+    if why is not None:
+        state.reject("LD134", f"{what} is replaced{why}", target, STORE)
+    return why is None
 
 
 def why_refused(state: State, old: View) -> str | None:
