@@ -55,7 +55,7 @@ def exchange_items(state: State, targets: list[ast.expr], values: list[ast.expr]
     if list(map(ast.unparse, targets)) != list(map(ast.unparse, reversed(values))):
         return False
     around = [kinds for target in targets if (kinds := kinds_around(state, target)) is not None]
-    if not len(targets) == len(around) == 2:
+    if not len(targets) == len(around) == 2 or any(reads_elements(t) for t in targets):
         return False
     before, items = state.whole.rejected, parse_items(state, values)
     olds = [old for target in targets if (old := part_in(state, target)) is not None]
@@ -68,6 +68,12 @@ def exchange_items(state: State, targets: list[ast.expr], values: list[ast.expr]
             forget_parts(state, old, target)
             put(state, old, (), item)
     return True
+
+
+def reads_elements(target: ast.expr) -> bool:
+    """Whether which place `target` is depends on elements, which what is stored before may change, or on calls."""
+    places = [target.slice] if isinstance(target, ast.Subscript) else []
+    return any(isinstance(n, ast.Subscript | ast.Call | ast.NamedExpr) for place in places for n in ast.walk(place))
 
 
 def kinds_around(state: State, target: ast.expr) -> Kinds | None:
