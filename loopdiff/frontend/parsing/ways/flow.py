@@ -81,6 +81,8 @@ def after_loop(
             result[name] = merged_binding(None, binding, span)
         elif isinstance(earlier := before[name], Unsure) and isinstance(binding, Cell):
             result[name] = either(earlier, ran) if binding.cell in written else earlier
+        elif isinstance(earlier, Unsure) and binding == earlier.meant and None not in (ran, earlier.ran):
+            result[name] = either(earlier, ran)  # an iteration bound the name, or found that it has a value
         elif isinstance(binding, Varying):
             result[name] = binding
         elif before[name] != binding:

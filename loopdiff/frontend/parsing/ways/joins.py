@@ -102,22 +102,22 @@ def memory_in_loop(state: State, views: Sequence[View | None], are_lists: bool, 
     given = [view for view in views if view is not None]
     if found is not None or are_lists or len(given) < len(views):
         return found
-    if len({dtype_of(state, view.array) for view in given}) > 1 or not may_have_one_shape(state, given):
-        return None
-    return memory_like(state, given, span, is_checked=True)
+    likely = shape_of_all(state, given) if len({dtype_of(state, view.array) for view in given}) == 1 else None
+    return None if likely is None else memory_like(state, (likely, *given), span, is_checked=True)
 
 
-def may_have_one_shape(state: State, views: Sequence[View]) -> bool:
-    """Whether arrays, whose shapes are known at entry, may have one shape where those that one depends on are large."""
+def shape_of_all(state: State, views: Sequence[View]) -> View | None:
+    """One of the arrays `views` whose shape they may all have where what it depends on is large; None if there is none.
+    Shapes are known at entry."""
     if len({view.rank for view in views}) > 1:
-        return False
+        return None
     axes = list(zip(*(map(state.known, view.extents) for view in views), strict=True))
     if not all(state.is_fixed(extent) for axis in axes for extent in axis):
-        return False
-    return any(
-        all(could_be_equal_if_large(axis[chosen], other) for axis in axes for other in axis)
-        for chosen in range(len(views))
-    )
+        return None
+    for k, view in enumerate(views):
+        if all(could_be_equal_if_large(axis[k], extent) for axis in axes for extent in axis):
+            return view
+    return None
 
 
 def has_type_of(state: State, view: View, decl: ir.ArrayDecl) -> bool:

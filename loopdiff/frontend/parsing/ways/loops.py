@@ -30,7 +30,7 @@ from loopdiff.frontend.parsing.iterations import Heads, LoopState
 from loopdiff.frontend.parsing.lists.lengths import ask_how_they_grow
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.flow import meet
-from loopdiff.frontend.parsing.ways.joins import copy_to, has_type_of, is_own, make_memory, memory_in_loop, view_of
+from loopdiff.frontend.parsing.ways.joins import copy_all, has_type_of, is_own, make_memory, memory_in_loop, view_of
 from loopdiff.frontend.parsing.ways.reach import arrays_of
 from loopdiff.frontend.parsing.ways.snapshots import Snapshot, keep_buffers
 from loopdiff.frontend.parsing.ways.varying import (
@@ -68,9 +68,9 @@ class Plan:
     def without_memory(self, names: frozenset[str], given: Bindings) -> Plan:
         """The plan in which `names` have no memory; only arrays that are `given` before the loop can be numbered."""
         left = {n: m for n, m in self.memory.items() if n not in names}
-        lists = {n for n in names if isinstance(given.get(n), AnyList)}
-        numbered = (*self.numbered, *sorted(n for n in names - lists if n in given and n not in self.numbered))
-        return Plan(left, numbered, self.others | {n for n in names if n not in given}, self.lost | lists)
+        lost = {n for n in names if isinstance(given.get(n), AnyList | Unsure)}
+        numbered = (*self.numbered, *sorted(n for n in names - lost if n in given and n not in self.numbered))
+        return Plan(left, numbered, self.others | {n for n in names if n not in given}, self.lost | lost)
 
 
 def prepare(state: State, plan: Plan, span: Span) -> dict[str, str]:
@@ -78,10 +78,7 @@ def prepare(state: State, plan: Plan, span: Span) -> dict[str, str]:
     memory: dict[str, str] = {}
     for name, place in plan.memory.items():
         memory[name] = place.array or make_memory(state, place.decl, name, [state.bindings], span)
-    before = dict(state.bindings)
-    for name, array in memory.items():
-        if name in state.bindings:
-            copy_to(state, state.bindings, state.site(name, span), array, span, before)
+    copy_all(state, state.bindings, memory, span)
     return memory
 
 
@@ -106,6 +103,8 @@ def completed(
         elif isinstance(given.get(name), AnyList):
             ask_how_they_grow(state, [meaning(b[name]) for b in (given, *loop.ways) if name in b])
             lost.add(name)
+        elif isinstance(given.get(name), Unsure):
+            lost.add(name)
         elif name in given:
             numbered.append(name)
         else:
@@ -121,7 +120,7 @@ def losing(plan: Plan, given: Bindings, loop: LoopState) -> Iterator[str]:
     for name, binding in given.items():
         ends = [way[name] for way in loop.ways if name in way]
         is_said = isinstance(binding, Mixed) or has_rejected((binding, *ends))
-        if name not in planned and not is_said and any(e != binding for e in ends):
+        if name not in planned and not is_said and any(meaning(e) != meaning(binding) for e in ends):
             is_number = all(isinstance(meaning_of(b), Cell | Given) for b in (binding, *ends))
             if not is_number:
                 yield name
@@ -135,7 +134,7 @@ def unsettled(plan: Plan, given: Bindings, earlier: frozenset[str], loop: LoopSt
     """Names for which nothing is planned, and which stand for different arrays on different ways, or for memory of
     others, which changes before the next iteration, or still for an array that an iteration before made."""
     planned = {*plan.memory, *plan.numbered, *plan.others, *plan.lost}
-    ways = [given, *loop.ways]
+    ways = [{n: meaning(b) for n, b in way.items()} for way in (given, *loop.ways)]
     yield from (n for n in (*differing(ways), *differing_lists(ways)) if n not in planned)
     inside = dict.fromkeys(n for way in loop.ways for n in way if n not in given and n not in planned)
     for name in inside:
