@@ -121,7 +121,7 @@ def as_view(state: State, array: str | Array, span: Span) -> Array:
 
 # -- other shapes ----------------------------------------------------------------------------------------------
 def reshape(state: State, call: Call) -> Quantity:
-    """A view of contiguous arrays, a new array of computed ones."""
+    """A view of contiguous arrays, a new array of others."""
     array = whole_piece(state, as_array(call.array))
     given = call.given.get("shape")
     nodes = call.more or ([] if given is None else [given])
@@ -129,7 +129,11 @@ def reshape(state: State, call: Call) -> Quantity:
     if extents is None:
         return ir.Const(0, loc=state.source.span(call.node))
     if not is_contiguous(state, array) and not is_turned_piece(state, array, call.node):
-        return refuse_strided(state, call.node)
+        site = state.site("reshape", state.source.span(call.node))
+        if not isinstance(array, View) or site in state.whole.decisions.shared:
+            return refuse_strided(state, call.node)
+        strided_array, array = array, copied_view(state, array, "rows", state.source.span(call.node))
+        state.whole.copies.append(Copy(site, state.whole.event(array.array), strided_array.array))
     found = reshaped(state, array, extents, call.node)
     if isinstance(found, View) and isinstance(array, View):
         state.whole.pieces[found] = array
