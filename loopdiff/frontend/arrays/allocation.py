@@ -236,8 +236,14 @@ def default_element(kind: str, fill: ir.Expr | None) -> ElementType:
 
 
 def shape_extents(state: State, node: ast.expr) -> tuple[ir.Expr, ...] | None:
-    """Extents written as a number, a tuple of numbers, or `A.shape[:k]`; None after a rejection."""
+    """Extents written as a number, as a tuple of numbers, `A.shape` or a part of it, or as some of these behind each
+    other; None after a rejection."""
     match node:
+        case ast.BinOp(left=left, op=ast.Add(), right=right) if is_shape(state, left) and is_shape(state, right):
+            first, second = shape_extents(state, left), shape_extents(state, right)
+            return None if first is None or second is None else (*first, *second)
+        case ast.Attribute(value=base, attr="shape") if (found := shaped(state, base)) is not None:
+            return array_extents(state, found, state.source.span(node))
         case ast.Tuple(elts=elts) | ast.List(elts=elts):
             if any(isinstance(e, ast.Starred) for e in elts):
                 state.reject("LD115", "`*` in a shape", node, "write the extents one by one")
@@ -247,10 +253,31 @@ def shape_extents(state: State, node: ast.expr) -> tuple[ir.Expr, ...] | None:
             array, bounds = array_of(state, base), constant_slice(part)
             if array is not None and bounds is not None:
                 return tuple(ir.Dim(array, k, loc=state.source.span(node)) for k in range(*bounds))
+            given, whole = (part.lower, part.upper), shaped(state, base)
+            lower, upper = (None if b is None else constant_bound(b) for b in given)
+            is_constant = all((b is None) == (k is None) for b, k in zip(given, (lower, upper), strict=True))
+            if whole is not None and is_constant and part.step is None:
+                return array_extents(state, whole, state.source.span(node))[lower:upper]
             state.reject("LD115", "a part of a shape must have constant bounds", node, "write the extents one by one")
             return None
         case _:
             return (state.number(node),)
+
+
+def is_shape(state: State, node: ast.expr) -> bool:
+    """Whether `node` is a tuple of extents."""
+    match node:
+        case ast.Tuple():
+            return True
+        case (
+            ast.Attribute(value=base, attr="shape")
+            | ast.Subscript(value=ast.Attribute(value=base, attr="shape"), slice=ast.Slice())
+        ):
+            return shaped(state, base) is not None
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return is_shape(state, left) and is_shape(state, right)
+        case _:
+            return False
 
 
 def constant_slice(node: ast.Slice) -> tuple[int, int] | None:

@@ -37,7 +37,7 @@ from loopdiff.frontend.parsing.order import in_order
 from loopdiff.frontend.parsing.outside import reject_outside, root_is_local
 from loopdiff.frontend.parsing.placing import with_place
 from loopdiff.frontend.parsing.state import State
-from loopdiff.frontend.parsing.totals import OF_ROWS, Filling, gathered_items, gathers, goes_through, total_of
+from loopdiff.frontend.parsing.totals import gathered_items, gathers, goes_through, made_of_rows, summands, total_of
 from loopdiff.frontend.parsing.ways.joins import view_of
 from loopdiff.frontend.parsing.ways.varying import is_up_to
 from loopdiff.frontend.refused import REFUSED_METHODS, REFUSED_MODULES
@@ -93,10 +93,15 @@ def is_numpys(callee: object) -> bool:
 
 
 def gives_list(state: State, node: ast.Call, place: int) -> bool:
-    """Whether the argument at `place` is a list: under a name, or a comprehension that can be made first."""
+    """Whether the argument at `place` is a list: under a name, or one that can be made first."""
     arg, before = node.args[place], node.args[:place]
     is_first = all(isinstance(a, ast.Name | ast.Constant) for a in before)
-    return is_list(state, arg) or (isinstance(arg, ast.ListComp) and is_first)
+    return is_list(state, arg) or (is_first and is_made_there(state, arg))
+
+
+def is_made_there(state: State, node: ast.expr) -> bool:
+    """Whether `node` is a comprehension, or several lists of which one is put behind the other."""
+    return isinstance(node, ast.ListComp) or (len(summands(node)) > 1 and is_list(state, summands(node)[0]))
 
 
 def of_lists(state: State, node: ast.Call, callee: object) -> Quantity:
@@ -105,7 +110,7 @@ def of_lists(state: State, node: ast.Call, callee: object) -> Quantity:
     for k, arg in enumerate(node.args):
         if not gives_list(state, node, k):
             continue
-        made = state.whole.make_list(state, arg) if isinstance(arg, ast.ListComp) else None
+        made = state.whole.make_list(state, arg) if is_made_there(state, arg) else None
         is_made = isinstance(made, ListName)
         view = elements_of(state, made, state.source.span(arg)) if is_made else elements_in(state, arg)
         if view is None:
@@ -114,12 +119,9 @@ def of_lists(state: State, node: ast.Call, callee: object) -> Quantity:
         views[own] = state.bindings[own] = view
         args[k] = array_named(own, arg)
     first = next(iter(views.values()))
-    written = OF_ROWS.get(callee, {}).get(first.rank - 1) if len(args) == 1 else None
-    if written is None:
-        call: ast.expr = ast.Call(node.func, args, node.keywords)
-    else:
-        whole = Filling({"ROWS": args[0]}).expression(written)
-        call = ast.Call(node.func, [whole], node.keywords) if node.keywords else whole
+    takes_one = len(args) == 1 or (len(args) == 2 and callee in (np.stack, np.concatenate))
+    made_at_once = made_of_rows(node, callee, args[0], first.rank - 1) if takes_one else None
+    call = ast.Call(node.func, args, node.keywords) if made_at_once is None else made_at_once
     value = state.quantity(ast.fix_missing_locations(ast.copy_location(call, node)))
     for name in views:
         del state.bindings[name]

@@ -66,6 +66,8 @@ def parse_iterable(state: State, node: ast.expr) -> Iteration | None:
     if made is None or isinstance(made, ListName):
         return None if made is None else items_of(state, made, node)
     match node:
+        case ast.Subscript(ast.Call(func) as numbers, part) if state.outside(func) is range and is_backwards(part):
+            return parse_reversed(state, ast.copy_location(ast.Call(func, [numbers], []), node))
         case ast.Call() if not is_array_call(state, node):
             return iterable_call(state, node, state.outside(node.func))
         case ast.Name(id=name) if (
@@ -105,6 +107,10 @@ def iterable_call(state: State, node: ast.Call, callee: object) -> Iteration | N
     if known is enumerate:
         return parse_enumerate(state, node)
     return parse_zip(state, node) if known is zip else parse_reversed(state, node)
+
+
+def is_backwards(part: ast.expr) -> bool:
+    return isinstance(part, ast.Slice) and ast.unparse(part) == "::-1"
 
 
 def is_prange(value: object) -> bool:

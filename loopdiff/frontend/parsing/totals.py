@@ -16,7 +16,7 @@ import numpy as np
 from loopdiff.frontend.arrays.constructions import of_double
 from loopdiff.frontend.arrays.element_types import is_truth_value
 from loopdiff.frontend.arrays.elementwise import combined
-from loopdiff.frontend.arrays.integers import at_least_zero
+from loopdiff.frontend.arrays.integers import at_least_zero, times
 from loopdiff.frontend.arrays.nests import made_of, new_array
 from loopdiff.frontend.arrays.reductions import reduced
 from loopdiff.frontend.arrays.shapes import may_be_array
@@ -31,8 +31,9 @@ from loopdiff.frontend.parsing.order import in_order
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.snapshots import Snapshot
 from loopdiff.ir import nodes as ir
+from loopdiff.ir.affine import folded
 from loopdiff.ir.ops import Op
-from loopdiff.ir.walk import statements
+from loopdiff.ir.walk import map_expr, statements
 from loopdiff.source.scopes import computes_defaults
 
 PURE = (range, len, enumerate, zip, reversed, int, abs, min, max)
@@ -204,26 +205,57 @@ class Filling(ast.NodeTransformer):
         return self.given.get(node.id, node)
 
 
+def summands(node: ast.expr) -> list[ast.expr]:
+    """What `a + b + ...` adds up, in order."""
+    is_sum = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)
+    return [*summands(node.left), *summands(node.right)] if is_sum else [node]  # type: ignore[attr-defined]
+
+
 # -- arrays of list comprehensions ---------------------------------------------------------------------------
 IN_ORDER = {1: "ROWS.reshape(ROWS.shape[0] * ROWS.shape[1])",
             2: "ROWS.reshape(ROWS.shape[0] * ROWS.shape[1], ROWS.shape[2])"}  # fmt: skip
+BESIDE = "MOVED(ROWS, 0, 1).copy().reshape(ROWS.shape[1], ROWS.shape[0] * ROWS.shape[2])"
 # What functions make of an array of rows, by the number of axes that each has.
 OF_ROWS: dict[object, dict[int, str]] = {
     **dict.fromkeys((np.array, np.asarray, np.stack), dict.fromkeys(range(4), "ROWS")),
-    np.vstack: {**IN_ORDER, 1: "ROWS"}, np.column_stack: {1: "ROWS.T"}, np.concatenate: IN_ORDER,
-    np.hstack: {1: IN_ORDER[1]},
+    np.vstack: {**IN_ORDER, 1: "ROWS"}, np.column_stack: {1: "ROWS.T", 2: BESIDE}, np.concatenate: IN_ORDER,
+    np.hstack: {1: IN_ORDER[1], 2: BESIDE},
 }  # fmt: skip
+
+
+def made_of_rows(node: ast.Call, callee: object, rows: ast.expr, rank: int) -> ast.expr | None:
+    """What `node` makes of `rows`, an array of arrays that have `rank` axes each; None where that is not known."""
+    given = {k.arg: k.value for k in node.keywords}
+    axis = node.args[1] if len(node.args) > 1 else given.get("axis")
+    fill = Filling({"ROWS": rows, "MOVED": ast.Constant(cast(Any, np.moveaxis)), "AXIS": axis or rows})
+    if axis is None or callee in (np.array, np.asarray):
+        written = OF_ROWS.get(callee, {}).get(rank)
+        whole = None if written is None else fill.expression(written)
+        return ast.Call(node.func, [whole], node.keywords) if whole is not None and node.keywords else whole
+    if len(given) > 1:
+        return None
+    match callee, rank, ast.unparse(axis):
+        case np.stack, _, _:
+            return fill.expression("MOVED(ROWS, 0, AXIS).copy()")
+        case np.concatenate, 2, "1" | "-1":
+            return fill.expression(BESIDE)
+        case np.concatenate, 1 | 2, "0":
+            return fill.expression(IN_ORDER[rank])
+        case _:
+            return None
 
 
 def gathers(state: State, node: ast.Call, callee: object) -> bool:
     """Whether `node` makes an array of the elements of one comprehension without conditions."""
     match node.args:
-        case [ast.ListComp(generators=[ast.comprehension(iter=over, ifs=[], is_async=0)])]:
+        case [ast.ListComp(generators=[ast.comprehension(iter=over, ifs=[], is_async=0)]), *more]:
             calls = (n.func for n in ast.walk(over) if isinstance(n, ast.Call))
             is_pure = all(any(state.outside(f) is known for known in PURE) for f in calls)
             takes_more = callee is np.array or callee is np.asarray
             is_one = any(callee is f for f in OF_ROWS)
-            return is_pure and is_one and (takes_more or (len(node.args) == 1 and not node.keywords))
+            has_axis = len(node.args) + len(node.keywords) == 2 and all(k.arg == "axis" for k in node.keywords)
+            is_plain = not more and (takes_more or not node.keywords)
+            return is_pure and is_one and (is_plain or (has_axis and not takes_more))
         case _:
             return False
 
@@ -236,8 +268,9 @@ def gathered_items(state: State, node: ast.Call, callee: object) -> Quantity:
     assert isinstance(comp, ast.ListComp)
     (part,), item = comp.generators, as_row(comp.elt)
     row = row_of(state, item, part, node)
-    made_of_rows = None if row is None else OF_ROWS[callee].get(len(row))
-    if row is None or made_of_rows is None:
+    items, place = state.fresh_names("items", "place")
+    made = None if row is None else made_of_rows(node, callee, ast.Name(items, ast.Load()), len(row))
+    if row is None or made is None:
         what = "arrays whose shape is not known before" if row is None else f"arrays with {len(row)} axes"
         message = f"`{ast.unparse(node.func)}` of a comprehension puts together {what}"
         return state.reject("LD110", message, node, "allocate the array, and store into it in a loop")
@@ -250,7 +283,7 @@ def gathered_items(state: State, node: ast.Call, callee: object) -> Quantity:
         state.out.append(
             ir.Require(is_any, "LD332", f"`{ast.unparse(node)}` has elements, whose shape it gets", loc=span)
         )
-    (items, place), start = state.fresh_names("items", "place"), len(state.out)
+    start = len(state.out)
     view = new_array(state, "items", (count, *row), span)
     bind_view(state, items, view, span)
     numbered = ast.Constant(enumerate)  # type: ignore[arg-type]
@@ -263,8 +296,6 @@ def gathered_items(state: State, node: ast.Call, callee: object) -> Quantity:
     made_of(state, view.array, *(v for v in values if isinstance(v, ir.Expr)))
     if values and all(is_truth_value(state, s.value) for s in stored if s.target.array == view.array):
         state.whole.truths.add(view.array)
-    whole = Filling({"ROWS": ast.Name(items, ast.Load())}).expression(made_of_rows)
-    made = ast.Call(node.func, [whole], node.keywords) if node.keywords else whole
     found = state.quantity(ast.fix_missing_locations(ast.copy_location(made, node)))
     del state.bindings[items]
     return found
@@ -278,8 +309,18 @@ def as_row(item: ast.expr) -> ast.expr:
 
 
 def row_of(state: State, item: ast.expr, part: ast.comprehension, node: ast.AST) -> tuple[ir.Expr, ...] | None:
-    """The shape of `item` for all that `part` goes over, empty for numbers; None where it is not known at entry. It is
-    found by trying."""
+    """The shape of `item` for all that `part` goes over, empty for numbers; None where it is not known at entry. If it
+    is so for slices that lie inside of arrays, as `x[i * n : i * n + w]`, whoever stores them sees that they do."""
+    found = tried_row(state, item, part, node)
+    if not all(map(state.is_fixed, found)):
+        state.whole.is_inside = True
+        found = tuple(folded(distributed(e)) for e in tried_row(state, item, part, node))
+        state.whole.is_inside = False
+    return found if all(map(state.is_fixed, found)) else None
+
+
+def tried_row(state: State, item: ast.expr, part: ast.comprehension, node: ast.AST) -> tuple[ir.Expr, ...]:
+    """The shape of `item`, by parsing it and going back."""
     before = Snapshot.of(state)
     row, own = state.fresh_names("row", "row_of")
     fill = Filling({"ITEM": item, "TARGET": part.target, "OVER": part.iter})
@@ -290,6 +331,20 @@ def row_of(state: State, item: ast.expr, part: ast.comprehension, node: ast.AST)
         found = state.all_of(found.array, state.source.span(node))
     if isinstance(found, View | ArrayValue):
         extents = tuple(map(state.known, found.extents))
-    is_known = all(map(state.is_fixed, extents))
     before.restore(state)
-    return extents if is_known else None
+    return extents
+
+
+def distributed(extent: ir.Expr) -> ir.Expr:
+    """`extent` with products of sums as sums of products: `(i + 1) * n - i * n` is `n`."""
+
+    def as_sum(expr: ir.Expr) -> ir.Expr:
+        match expr:
+            case ir.Apply(op=Op.MUL, args=(ir.Apply(op=Op.ADD | Op.SUB as op, args=(a, b)), c)):
+                return ir.Apply(op, tuple(as_sum(times(e, c)) for e in (a, b)), loc=expr.loc)
+            case ir.Apply(op=Op.MUL, args=(c, ir.Apply(op=Op.ADD | Op.SUB as op, args=(a, b)))):
+                return ir.Apply(op, tuple(as_sum(times(c, e)) for e in (a, b)), loc=expr.loc)
+            case _:
+                return expr
+
+    return map_expr(as_sum, extent)

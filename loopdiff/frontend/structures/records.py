@@ -271,7 +271,13 @@ def record(scope: Scope, kind: type[Any], node: ast.Call) -> Tree:
     given |= {str(k.arg): element(scope, k.value) for k in node.keywords}
     if list(given) != [name for name in fields if name in given]:
         require_settled(scope, given.values(), node)
-    given = {**{n: Static(v) for n, v in defaults.items()}, **given}
+    given = {**{n: default_of(scope, v, node) for n, v in defaults.items()}, **given}
     if given.keys() != set(fields) or len(node.args) > len(fields):
         return scope.reject(f"`{ast.unparse(node)}` does not give each field of `{kind.__name__}` once", node)
     return Branch("record", kind, fields, tuple(given[name] for name in fields), is_fresh=True)
+
+
+def default_of(scope: Scope, value: Any, node: ast.AST) -> Tree:
+    """The default `value` of a field: a number is what it would be if it were written out."""
+    is_number = type(value) in (bool, int, float, complex)
+    return element(scope, ast.copy_location(ast.Constant(value), node)) if is_number else Static(value)

@@ -258,8 +258,7 @@ def operation(scope: Scope, node: ast.BinOp | ast.UnaryOp | ast.Compare) -> Tree
 
 def put_together(scope: Scope, left: ast.expr, op: ast.operator, right: ast.expr) -> Tree | None:
     """`a + b` of two tuples or lists, or `n * a`."""
-    is_row = any(isinstance(n, ast.Tuple | ast.List) or holds_row(scope, n) for n in (left, right))
-    if not is_row or not isinstance(op, ast.Add | ast.Mult):
+    if not any(is_row(scope, n) for n in (left, right)) or not isinstance(op, ast.Add | ast.Mult):
         return None
     first, second = element(scope, left), element(scope, right)
     kinds = [t for t in (first, second) if isinstance(t, Branch) and t.kind in ("tuple", "list")]
@@ -288,6 +287,13 @@ def compared_rows(scope: Scope, left: ast.expr, op: ast.cmpop, right: ast.expr, 
         values = [display_of(scope, a, left), display_of(scope, b, right)]
         found.append(ast.copy_location(ast.Compare(values[0], [op], values[1:]), node))
     return Leaf(ast.copy_location(ast.BoolOp(ast.And() if is_equal else ast.Or(), found), node))
+
+
+def is_row(scope: Scope, node: ast.expr) -> bool:
+    """Whether `node` is a tuple or list: written out, put together of such, or under a name."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Mult):
+        return is_row(scope, node.left) or is_row(scope, node.right)
+    return isinstance(node, ast.Tuple | ast.List) or holds_row(scope, node)
 
 
 def holds_row(scope: Scope, node: ast.expr) -> bool:

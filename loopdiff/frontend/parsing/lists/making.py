@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any, cast
 
 import numpy as np
@@ -16,7 +17,7 @@ from loopdiff.frontend.parsing.bindings import ListName, Value
 from loopdiff.frontend.parsing.lists.lengths import note_length
 from loopdiff.frontend.parsing.lists.reading import holds_numbers, is_list
 from loopdiff.frontend.parsing.state import State
-from loopdiff.frontend.parsing.totals import Filling, called_inside, in_loops
+from loopdiff.frontend.parsing.totals import Filling, called_inside, in_loops, summands
 from loopdiff.frontend.parsing.ways.snapshots import tried
 from loopdiff.source.functions import MISSING
 
@@ -27,10 +28,12 @@ def make_list(state: State, node: ast.expr) -> Value | None:
         case ast.ListComp(elt=item, generators=parts) if not any(p.is_async for p in parts):
             return gathered(state, item, parts, node)
         case (
-            ast.BinOp(left=ast.List(elts=[item]), op=ast.Mult(), right=count)
-            | ast.BinOp(left=count, op=ast.Mult(), right=ast.List(elts=[item]))
-        ) if is_number(state, count):
-            return repeated(state, item, count, node)
+            ast.BinOp(left=ast.List(elts=[_, *_] as items), op=ast.Mult(), right=count)
+            | ast.BinOp(left=count, op=ast.Mult(), right=ast.List(elts=[_, *_] as items))
+        ) if is_number(state, count) and not any(isinstance(i, ast.Starred) for i in items):
+            return repeated(state, items, count, node)
+        case ast.BinOp(op=ast.Add()) if all(makes_list(state, part) for part in summands(node)):
+            return put_together(state, summands(node), node)
         case ast.Call(func=ast.Name() as func, args=[over], keywords=[]) if not isinstance(over, ast.Starred):
             if state.outside(func) is list:
                 return elements(state, over, node)
@@ -87,14 +90,57 @@ def gathered(state: State, item: ast.expr, parts: list[ast.comprehension], node:
     return made_inside(state, own, (), body, [], node)
 
 
-def repeated(state: State, item: ast.expr, count: ast.expr, node: ast.expr) -> Value | None:
-    """`[item] * count`: one and the same, so often."""
-    items, one, own, upto = state.fresh_names("items", "one", "list_of", "upto")
-    first, second = (item, count) if isinstance(cast(ast.BinOp, node).left, ast.List) else (count, item)
-    names = (one, upto) if first is item else (upto, one)
-    text = f"{items} = []\nfor _ in COUNTED({upto}):\n    {items}.append({one})\nreturn {items}"
+def repeated(state: State, elements: list[ast.expr], count: ast.expr, node: ast.expr) -> Value | None:
+    """`[a, b] * count`: the same `elements`, so often."""
+    (items, own, upto), each = (
+        state.fresh_names("items", "list_of", "upto"),
+        state.fresh_names(*["one"] * len(elements)),
+    )
+    is_behind = isinstance(cast(ast.BinOp, node).left, ast.List)
+    names, given = ((*each, upto), [*elements, count]) if is_behind else ((upto, *each), [count, *elements])
+    appends = "\n".join(f"    {items}.append({one})" for one in each)
+    text = f"{items} = []\nfor _ in COUNTED({upto}):\n{appends}\nreturn {items}"
     body = Filling({"COUNTED": ast.Constant(cast(Any, range))}).statements(text)
-    return made_inside(state, own, names, body, [first, second], node)
+    return made_inside(state, own, names, body, given, node)
+
+
+def makes_list(state: State, node: ast.expr) -> bool:
+    """Whether `node` is a list that can stand before or behind another one: beside an array it would be one."""
+    match node:
+        case ast.List(elts=items):
+            return not any(isinstance(i, ast.Starred) for i in items)
+        case (
+            ast.BinOp(left=ast.List(), op=ast.Mult(), right=count)
+            | ast.BinOp(left=count, op=ast.Mult(), right=ast.List())
+        ):
+            return is_number(state, count)
+        case ast.Call(func=ast.Name() as func):
+            return state.outside(func) in (list, sorted)
+        case _:
+            return isinstance(node, ast.ListComp) or is_list(state, node)
+
+
+def put_together(state: State, lists: list[ast.expr], node: ast.expr) -> Value | None:
+    """The `lists` one behind the other. Python evaluates them all, and then looks at what is in them."""
+    values = [part.elts if isinstance(part, ast.List) else [part] for part in lists]
+    items, own, each, *names = state.fresh_names("items", "list_of", "each", *numbered("part", sum(map(len, values))))
+    fill, left = Filling({}), iter(names)
+    before, adding = list[str](), [f"{items} = []"]
+    for part, found in zip(lists, values, strict=True):
+        for name, value in zip(islice(left, len(found)), found, strict=True):
+            fill.given[f"VALUE_{name}"] = value
+            is_display, is_item = isinstance(value, ast.List | ast.Tuple), isinstance(part, ast.List)
+            before += [] if is_display else [f"{name} = VALUE_{name}"]
+            item = f"VALUE_{name}" if is_display else name
+            adding.append(
+                f"{items}.append({item})" if is_item else f"for {each} in {name}:\n    {items}.append({each})"
+            )
+    text = "\n".join([*before, *adding, f"return {items}"])
+    return made_inside(state, own, (), fill.statements(text), [], node)
+
+
+def numbered(stem: str, count: int) -> list[str]:
+    return [f"{stem}_{k}" for k in range(1, count + 1)]
 
 
 def made_inside(
