@@ -116,7 +116,8 @@ CODES: dict[str, Code] = {
     ),
     "LD122": Code(
         "reshape of an array that is not contiguous",
-        "NumPy would give a view or a copy, depending on strides, and writes through it would mean one or the other.",
+        "NumPy gives a view or a copy, depending on strides. The array, or what it became, is written to later, which "
+        "would change both or one of them.",
         "copy it first: `x.copy().reshape(...)`",
     ),
     "LD123": Code(

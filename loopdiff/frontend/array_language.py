@@ -203,7 +203,9 @@ ARRAYS: tuple[Construct, ...] = (
         "0.1",
         "A view; as in NumPy, nobody may write to it, nor to `np.diagonal(A)` (LD121).",
     ),
-    Construct("reshape", "B = x.reshape(2, -1)\nB[1] = B[0] + s", "0.1", "Of contiguous arrays, where it is a view."),
+    Construct(
+        "reshape", "B = x.reshape(2, -1)\nB[1] = B[0] + s", "0.1", "A view of contiguous arrays, a copy of others."
+    ),
     Construct("rows", "r = A[1]\nfor row in A:\n    row[0] = r[2]\n    row += r", "0.1"),
     Construct(
         "whole-array and slice assignment",

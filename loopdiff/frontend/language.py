@@ -306,7 +306,7 @@ ACCEPTED: tuple[Construct, ...] = (
         "Of numbers, or of arrays of one shape; kept in an array. They grow in the function that makes them, by "
         "`append`, `extend([...])` and `+= [...]`, in `for` loops whose ranges say how long they may become. What "
         "reads them: subscripts, slices, loops and comprehensions, `len`, `sum`, `max`, `min`, `any`, `all`, functions "
-        "of NumPy, and `if v`. Also `list(x)`, `sorted(x)`, `x.tolist()`.",
+        "of NumPy, and `if v`. Also `list(x)`, `sorted(x)`, `x.tolist()`, `v + w`, `[a, b] * n`.",
     ),
     Construct(
         "lists of lists, and of tuples",
