@@ -116,8 +116,7 @@ CODES: dict[str, Code] = {
     ),
     "LD122": Code(
         "reshape of an array that is not contiguous",
-        "NumPy gives a view or a copy, depending on strides. The array, or what it became, is written to later, which "
-        "would change both or one of them.",
+        "NumPy gives a view or a copy, depending on strides, and a write to one of the two tells them apart.",
         "copy it first: `x.copy().reshape(...)`",
     ),
     "LD123": Code(

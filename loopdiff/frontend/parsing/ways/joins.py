@@ -187,7 +187,9 @@ def copy_all(state: State, bindings: Bindings, memory: Mapping[str, str], span: 
         view, target = view_of(state, bindings[name], span), state.all_of(array, span)
         if view is None or memory_in_loop(state, (target, view), isinstance(bindings[name], AnyList), span) is None:
             refused.add(name)
-        elif view != target:
+        elif view == target:
+            bindings[name] = named(state, array, bindings[name], span)
+        else:
             left[name] = view
     while left:
         free = next((n for n in left if all(left[m].array != memory[n] for m in left if m != n)), None)
