@@ -35,8 +35,8 @@ def replace_items(state: State, target: ast.expr, value: ast.expr) -> bool:
 
 def replace_item(state: State, target: ast.expr, value: ast.expr) -> bool:
     """`target = value` where `target` is a list or an array in a list. False if it is something else."""
-    around = kinds_around(state, target)
-    if around is None:
+    around = kinds_around(state, target) if isinstance(target, ast.Subscript) else None
+    if around is None or not isinstance(target, ast.Subscript):
         return False
     before, items = state.whole.rejected, parse_items(state, [value])
     place, old = len(state.out), part_in(state, target)
@@ -54,31 +54,31 @@ def exchange_items(state: State, targets: list[ast.expr], values: list[ast.expr]
     else. Of more than two, some might be in two places afterwards."""
     if list(map(ast.unparse, targets)) != list(map(ast.unparse, reversed(values))):
         return False
-    around = [kinds for target in targets if (kinds := kinds_around(state, target)) is not None]
-    if not len(targets) == len(around) == 2 or any(reads_elements(t) for t in targets):
+    places = [target for target in targets if isinstance(target, ast.Subscript) and not reads_elements(target)]
+    around = [kinds for place in places if (kinds := kinds_around(state, place)) is not None]
+    if not len(targets) == len(around) == 2:
         return False
     before, items = state.whole.rejected, parse_items(state, values)
-    olds = [old for target in targets if (old := part_in(state, target)) is not None]
+    olds = [old for place in places if (old := part_in(state, place)) is not None]
     if items is None or len(olds) < 2 or state.whole.rejected > before:
         return True
-    news = list(zip(targets, around, olds, items, strict=True))
-    if all(may_replace(state, *new) for new in news):
-        held = [replace(item, value=copied_view(state, item.value, "held", span)) for item in items]
-        for target, old, item in zip(targets, olds, held, strict=True):
-            forget_parts(state, old, target)
+    if all(may_replace(state, *new) for new in zip(places, around, olds, items, strict=True)):
+        parts = [item.value for item in items if not isinstance(item.value, tuple)]
+        held = [replace(item, value=copied_view(state, v, "held", span)) for item, v in zip(items, parts, strict=True)]
+        for place, old, item in zip(places, olds, held, strict=True):
+            forget_parts(state, old, place)
             put(state, old, (), item)
     return True
 
 
-def reads_elements(target: ast.expr) -> bool:
+def reads_elements(target: ast.Subscript) -> bool:
     """Whether which place `target` is depends on elements, which what is stored before may change, or on calls."""
-    places = [target.slice] if isinstance(target, ast.Subscript) else []
-    return any(isinstance(n, ast.Subscript | ast.Call | ast.NamedExpr) for place in places for n in ast.walk(place))
+    return any(isinstance(n, ast.Subscript | ast.Call | ast.NamedExpr) for n in ast.walk(target.slice))
 
 
-def kinds_around(state: State, target: ast.expr) -> Kinds | None:
+def kinds_around(state: State, target: ast.Subscript) -> Kinds | None:
     """Which lists `target`, a list or an array in a list, is in; None if it is something else."""
-    if not isinstance(target, ast.Subscript) or isinstance(target.slice, ast.Slice | ast.Tuple):
+    if isinstance(target.slice, ast.Slice | ast.Tuple):
         return None
     around = kinds_in(state, target.value)
     return None if not around or around[0] is tuple or holds_numbers(state, target.value) else around
