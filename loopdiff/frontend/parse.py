@@ -193,7 +193,7 @@ def parsed(
         except ParseAgain:
             continue
         seen = whole.grown
-        if state.diagnostics or whole.following:  # what stands behind has not been seen
+        if state.diagnostics or whole.following:  # what follows a rejection has not been parsed
             seen = dict(decisions.grown) | {p: with_more(decisions.grown.get(p), growth) for p, growth in seen.items()}
         if seen != decisions.grown and rounds < MOST_ROUNDS:
             decisions.grown, rounds = seen, rounds + 1

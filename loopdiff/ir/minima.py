@@ -38,8 +38,6 @@ class Quotient:
 
 Atom = ir.Expr | SmallerThanZero | Quotient
 AtomSum = tuple[dict[Atom, int], int]
-
-
 Values = Mapping[ir.Expr, AtomSum]
 
 
@@ -49,16 +47,19 @@ def difference(a: ir.Expr, b: ir.Expr, values: Values = MappingProxyType({})) ->
 
 
 def could_be_equal_if_large(a: ir.Expr, b: ir.Expr) -> bool:
-    """Whether `a` and `b` are equal where the extents in `a` are large, and larger than the others together; or could
-    be, as these others decide, whatever those in `a` are, and may decide either way."""
-    mine, theirs = extents_in(a), [e for e in extents_in(b) if e not in extents_in(a)]
+    """Whether `b`, which depends on the extents in `a`, may be equal to `a` where these are large: each is taken to be
+    at least `SMALL` and all other extents in `b` together. What is left of the difference then is zero, or depends on
+    the others alone and may have either sign, as `3 - m` does."""
+    mine = extents_in(a)
+    theirs = [e for e in extents_in(b) if e not in mine]
     above: AtomSum = ({e: 1 for e in theirs}, SMALL)
     terms, constant = difference(a, b, {e: plus_multiple(above, ({e: 1}, 0), 1) for e in mine})
-    opposite = plus_multiple(({}, 0), (terms, constant), -1)
     if not terms:
         return constant == 0
-    has_mine = any(depends_on(atom, frozenset(mine)) for atom in terms)
-    return not has_mine and not is_sum_nonnegative(terms, constant) and not is_sum_nonnegative(*opposite)
+    if not mine or not set(mine) <= set(extents_in(b)) or any(depends_on(atom, frozenset(mine)) for atom in terms):
+        return False
+    opposite = plus_multiple(({}, 0), (terms, constant), -1)
+    return not is_sum_nonnegative(terms, constant) and not is_sum_nonnegative(*opposite)
 
 
 def extents_in(expr: ir.Expr) -> list[ir.Expr]:

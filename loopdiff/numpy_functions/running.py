@@ -102,7 +102,7 @@ def up_to_each(a, axis, is_product):
 def convolve(a, v, mode="full"):
     assert a.ndim + v.ndim == 2, "np.convolve takes two vectors"
     assert min(a.shape[0], v.shape[0]) > 0, "np.convolve of an array without elements"
-    fewest = max(min(a.shape[0], v.shape[0]), 1)  # not zero, so that where slices begin is not counted from the end
+    fewest = max(min(a.shape[0], v.shape[0]), 1)  # that it is above zero is seen, so no slice counts from the end
     is_known = mode == "full" or mode == "valid" or mode == "same"
     assert is_known, "Use one of 'valid', 'same', or 'full' for convolve/correlate mode"
     n, m = a.shape[0], v.shape[0]

@@ -57,8 +57,7 @@ def distance(a: ir.Expr, b: ir.Expr) -> int | None:
 
 
 def sign(a: ir.Expr, b: ir.Expr) -> int | None:
-    """A number that is as negative, zero or positive as `a - b` always is, at most or at least; None if that is not
-    seen."""
+    """`a - b` if that is a constant; 1 if `a` is at least `b`, -1 if it is at most `b`; None if neither is seen."""
     gap, opposite = difference(a, b), difference(b, a)
     if not gap[0]:
         return gap[1]

@@ -32,6 +32,7 @@ from loopdiff.frontend.parsing.bindings import (
     Varying,
 )
 from loopdiff.frontend.parsing.derivatives import derivative_in
+from loopdiff.frontend.parsing.lists.making import makes_list
 from loopdiff.frontend.parsing.lists.reading import elements_in, elements_of, is_list
 from loopdiff.frontend.parsing.order import in_order
 from loopdiff.frontend.parsing.outside import reject_outside, root_is_local
@@ -100,13 +101,14 @@ def gives_list(state: State, node: ast.Call, place: int) -> bool:
 
 
 def is_made_there(state: State, node: ast.expr) -> bool:
-    """Whether `node` is a comprehension, or several lists of which one is put behind the other."""
-    return isinstance(node, ast.ListComp) or (len(summands(node)) > 1 and is_list(state, summands(node)[0]))
+    """Whether `node` is a comprehension, or consists of lists one behind the other."""
+    parts = summands(node)
+    return isinstance(node, ast.ListComp) or (len(parts) > 1 and all(makes_list(state, part) for part in parts))
 
 
 def of_lists(state: State, node: ast.Call, callee: object) -> Quantity:
     """The value of `node`, which gives lists to a function of NumPy: arrays of what is in them."""
-    args, views = list(node.args), dict[str, View]()
+    args, views, before = list(node.args), dict[str, View](), state.whole.rejected
     for k, arg in enumerate(node.args):
         if not gives_list(state, node, k):
             continue
@@ -114,6 +116,7 @@ def of_lists(state: State, node: ast.Call, callee: object) -> Quantity:
         is_made = isinstance(made, ListName)
         view = elements_of(state, made, state.source.span(arg)) if is_made else elements_in(state, arg)
         if view is None:
+            assert state.whole.rejected > before
             return ir.Const(0, loc=state.source.span(node))
         (own,) = state.fresh_names("items")
         views[own] = state.bindings[own] = view

@@ -9,6 +9,7 @@ from loopdiff.errors import Span
 from loopdiff.frontend.arrays.values import ArrayValue
 from loopdiff.ir import nodes as ir
 
+LoopName = tuple[tuple[str, ...], str]  # a name that a loop binds, and the functions whose calls led there
 Place = tuple[tuple[Span, ...], int]  # in the text, with the calls that led to it; which of those that are there
 
 
@@ -89,8 +90,9 @@ def with_more(known: Growth | None, seen: Growth) -> Growth:
 @dataclass(slots=True)
 class Decisions:
     """What is known of a function when it is parsed again: the sites where no copy can stand for an array, those of
-    calls whose returns give different arrays, whether types of elements that were supposed turned out to be so, and how
-    the lists grow that are made in some places. `takes_known`: short lists of a length that is written out are taken,
+    calls whose returns give different arrays, whether types of elements that were supposed turned out to be so, how the
+    lists grow that are made in some places, and names whose arrays have `one_shape`, if the program may run at all.
+    `takes_known`: short lists of a length that is written out are taken,
     too."""
 
     shared: frozenset[JoinSite] = frozenset()
@@ -98,6 +100,7 @@ class Decisions:
     supposes: bool = True
     takes_known: bool = True
     grown: Mapping[Place, Growth] = field(default_factory=dict)
+    one_shape: frozenset[LoopName] = frozenset()
 
 
 class ParseAgain(Exception):

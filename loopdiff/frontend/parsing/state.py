@@ -81,8 +81,8 @@ class Whole:
     with different arrays; `catching` cells for each of whose values a statement around can be written, `versions` how
     many statements around are. `site` numbers the places where arrays are made, `ranges` are the first value and the
     end of what cells of loop variables hold where they are known; nothing that loops around have `entered` is negative
-    as they run; while `is_inside`, slices are taken to lie inside of arrays. `boxed` are the numbers that `np.where`
-    gives,
+    as they run; while `is_inside`, slices are taken to lie inside of arrays. `boxed` are the numbers that
+    `np.where` gives,
     `changed` the names behind cells that augmented assignments change (see `boxes`). `flags` are cells that say whether
     loops ran; few of them are ever read. `diagnostics` are rejections, `following` those that follow from another,
     `rejected` is how many there were. Of calls that are `unknown`, something in what they call was rejected.

@@ -8,7 +8,8 @@ what they do around it, and its own are its own. So does a comprehension, which 
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, cast
 
 import numpy as np
@@ -33,7 +34,7 @@ from loopdiff.frontend.parsing.ways.snapshots import Snapshot
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import folded
 from loopdiff.ir.ops import Op
-from loopdiff.ir.walk import map_expr, statements
+from loopdiff.ir.walk import map_expr, statements, subexprs
 from loopdiff.source.scopes import computes_defaults
 
 PURE = (range, len, enumerate, zip, reversed, int, abs, min, max)
@@ -227,13 +228,14 @@ def made_of_rows(node: ast.Call, callee: object, rows: ast.expr, rank: int) -> a
     """What `node` makes of `rows`, an array of arrays that have `rank` axes each; None where that is not known."""
     given = {k.arg: k.value for k in node.keywords}
     axis = node.args[1] if len(node.args) > 1 else given.get("axis")
-    fill = Filling({"ROWS": rows, "MOVED": ast.Constant(cast(Any, np.moveaxis)), "AXIS": axis or rows})
+    fill = Filling({"ROWS": rows, "MOVED": ast.Constant(cast(Any, np.moveaxis))})
     if axis is None or callee in (np.array, np.asarray):
         written = OF_ROWS.get(callee, {}).get(rank)
         whole = None if written is None else fill.expression(written)
-        return ast.Call(node.func, [whole], node.keywords) if whole is not None and node.keywords else whole
-    if len(given) > 1:
+        return whole if whole is None or not node.keywords else ast.Call(node.func, [whole], node.keywords)
+    if given.keys() - {"axis"} or len(node.args) + len(given) > 2:
         return None
+    fill.given["AXIS"] = axis
     match callee, rank, ast.unparse(axis):
         case np.stack, _, _:
             return fill.expression("MOVED(ROWS, 0, AXIS).copy()")
@@ -267,7 +269,8 @@ def gathered_items(state: State, node: ast.Call, callee: object) -> Quantity:
     span, comp = state.source.span(node), node.args[0]
     assert isinstance(comp, ast.ListComp)
     (part,), item = comp.generators, as_row(comp.elt)
-    row = row_of(state, item, part, node)
+    is_uniform = any(callee is f for f in (np.array, np.asarray, np.stack))
+    row = row_of(state, item, part, node, may_suppose=is_uniform and not is_written_out(part.iter))
     items, place = state.fresh_names("items", "place")
     made = None if row is None else made_of_rows(node, callee, ast.Name(items, ast.Load()), len(row))
     if row is None or made is None:
@@ -308,15 +311,33 @@ def as_row(item: ast.expr) -> ast.expr:
     return ast.copy_location(ast.Call(ast.Constant(cast(Any, np.array)), [item], []), item)
 
 
-def row_of(state: State, item: ast.expr, part: ast.comprehension, node: ast.AST) -> tuple[ir.Expr, ...] | None:
-    """The shape of `item` for all that `part` goes over, empty for numbers; None where it is not known at entry. If it
-    is so for slices that lie inside of arrays, as `x[i * n : i * n + w]`, whoever stores them sees that they do."""
+def is_written_out(over: ast.expr) -> bool:
+    """Whether `over` has a constant number of values: then the whole comprehension can be written out."""
+    args = over.args if isinstance(over, ast.Call) else []
+    return not isinstance(over, ast.Call) or all(isinstance(a, ast.Constant | ast.UnaryOp) for a in args)
+
+
+def row_of(
+    state: State, item: ast.expr, part: ast.comprehension, node: ast.AST, may_suppose: bool
+) -> tuple[ir.Expr, ...] | None:  # fmt: skip
+    """The shape of `item` for all that `part` goes over, empty for numbers; None where it is not known at entry. It
+    `may_suppose` that slices, as `x[i * n : i * n + w]`, lie inside of arrays; whoever stores them checks that."""
     found = tried_row(state, item, part, node)
-    if not all(map(state.is_fixed, found)):
-        state.whole.is_inside = True
-        found = tuple(folded(distributed(e)) for e in tried_row(state, item, part, node))
-        state.whole.is_inside = False
-    return found if all(map(state.is_fixed, found)) else None
+    if may_suppose and not all(map(state.is_fixed, found)):
+        with inside_of_arrays(state):
+            found = tuple(folded(distributed(e)) for e in tried_row(state, item, part, node))
+    asked = {e.array for extent in found for e in subexprs(extent) if isinstance(e, ir.Dim)}
+    return found if all(map(state.is_fixed, found)) and asked <= state.arrays.keys() else None
+
+
+@contextmanager
+def inside_of_arrays(state: State) -> Iterator[None]:
+    """What is parsed inside takes it that slices lie inside of arrays, to find out how long they are then."""
+    before, state.whole.is_inside = state.whole.is_inside, True
+    try:
+        yield
+    finally:
+        state.whole.is_inside = before
 
 
 def tried_row(state: State, item: ast.expr, part: ast.comprehension, node: ast.AST) -> tuple[ir.Expr, ...]:

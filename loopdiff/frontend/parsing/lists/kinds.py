@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from loopdiff.frontend.arrays.element_types import kind_so_far
 from loopdiff.frontend.binding.types import Kind, join_kinds
 from loopdiff.frontend.capture import ScalarArgument
@@ -18,16 +20,23 @@ SAME_TYPE = "make an array of the type that is meant: `np.zeros(n, dtype=np.floa
 
 def refuse_wide_lists(state: State, body: tuple[ir.Stmt, ...]) -> None:
     """Rejections (LD134) of lists of Python's floats where there is float32: elements of an array widen what they meet,
-    Python's floats do not."""
+    Python's floats do not; in an array of float32 they would lose digits."""
     is_narrow = bool(state.whole.lists) and has_narrow(state, body)
     for array, made in state.whole.lists.items():
         values = state.arrays[array].values if array in state.arrays else ()
         if not values:
             continue
         kinds, span = [kind_in_list(state, v) for v in values], made.owner.source.span(made.display)
-        if is_narrow and join_kinds(*kinds) in DOUBLES:
+        loses = any(loses_digits(v, k) for v, k in zip(values, kinds, strict=True))
+        if is_narrow and (join_kinds(*kinds) in DOUBLES or loses):
             message = "this list holds floats of Python, in a function that computes with float32"
             state.reject("LD134", message, span, SAME_TYPE)
+
+
+def loses_digits(value: ir.Expr, kind: Kind) -> bool:
+    """Whether `value` is a float of Python that float32 may not hold: other literals than 0.0, 0.5 and the like."""
+    is_single = isinstance(value, ir.Const) and float(np.float32(value.value)) == value.value
+    return kind in DOUBLES and not is_single
 
 
 def kind_in_list(state: State, value: ir.Expr, met: frozenset[str] = NONE) -> Kind:

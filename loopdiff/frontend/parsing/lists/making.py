@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from itertools import islice
 from typing import Any, cast
 
 import numpy as np
@@ -33,7 +32,7 @@ def make_list(state: State, node: ast.expr) -> Value | None:
         ) if is_number(state, count) and not any(isinstance(i, ast.Starred) for i in items):
             return repeated(state, items, count, node)
         case ast.BinOp(op=ast.Add()) if all(makes_list(state, part) for part in summands(node)):
-            return put_together(state, summands(node), node)
+            return one_behind_the_other(state, summands(node), node)
         case ast.Call(func=ast.Name() as func, args=[over], keywords=[]) if not isinstance(over, ast.Starred):
             if state.outside(func) is list:
                 return elements(state, over, node)
@@ -92,12 +91,10 @@ def gathered(state: State, item: ast.expr, parts: list[ast.comprehension], node:
 
 def repeated(state: State, elements: list[ast.expr], count: ast.expr, node: ast.expr) -> Value | None:
     """`[a, b] * count`: the same `elements`, so often."""
-    (items, own, upto), each = (
-        state.fresh_names("items", "list_of", "upto"),
-        state.fresh_names(*["one"] * len(elements)),
-    )
-    is_behind = isinstance(cast(ast.BinOp, node).left, ast.List)
-    names, given = ((*each, upto), [*elements, count]) if is_behind else ((upto, *each), [count, *elements])
+    items, own, upto = state.fresh_names("items", "list_of", "upto")
+    each = state.fresh_names(*places("one", len(elements)))
+    is_first = isinstance(cast(ast.BinOp, node).left, ast.List)
+    names, given = ((*each, upto), [*elements, count]) if is_first else ((upto, *each), [count, *elements])
     appends = "\n".join(f"    {items}.append({one})" for one in each)
     text = f"{items} = []\nfor _ in COUNTED({upto}):\n{appends}\nreturn {items}"
     body = Filling({"COUNTED": ast.Constant(cast(Any, range))}).statements(text)
@@ -120,26 +117,39 @@ def makes_list(state: State, node: ast.expr) -> bool:
             return isinstance(node, ast.ListComp) or is_list(state, node)
 
 
-def put_together(state: State, lists: list[ast.expr], node: ast.expr) -> Value | None:
-    """The `lists` one behind the other. Python evaluates them all, and then looks at what is in them."""
-    values = [part.elts if isinstance(part, ast.List) else [part] for part in lists]
-    items, own, each, *names = state.fresh_names("items", "list_of", "each", *numbered("part", sum(map(len, values))))
-    fill, left = Filling({}), iter(names)
-    before, adding = list[str](), [f"{items} = []"]
-    for part, found in zip(lists, values, strict=True):
-        for name, value in zip(islice(left, len(found)), found, strict=True):
-            fill.given[f"VALUE_{name}"] = value
-            is_display, is_item = isinstance(value, ast.List | ast.Tuple), isinstance(part, ast.List)
-            before += [] if is_display else [f"{name} = VALUE_{name}"]
-            item = f"VALUE_{name}" if is_display else name
-            adding.append(
-                f"{items}.append({item})" if is_item else f"for {each} in {name}:\n    {items}.append({each})"
-            )
-    text = "\n".join([*before, *adding, f"return {items}"])
-    return made_inside(state, own, (), fill.statements(text), [], node)
+def one_behind_the_other(state: State, lists: list[ast.expr], node: ast.expr) -> Value | None:
+    """`a + b + ...` of `lists`. Python evaluates them all, with the items of displays, and then looks into them."""
+    items, own, each = state.fresh_names("items", "list_of", "each")
+    holding = Holding(state.fresh_names(*places("part", sum(1 for part in lists for _ in ast.walk(part)))))
+    adding = [f"{items} = []"]
+    for part in lists:
+        if isinstance(part, ast.List):
+            adding += [f"{items}.append({holding.text(item)})" for item in part.elts]
+        else:
+            adding += [f"for {each} in {holding.text(part)}:", f"    {items}.append({each})"]
+    text = "\n".join([*holding.before, *adding, f"return {items}"])
+    return made_inside(state, own, (), Filling(holding.given).statements(text), [], node)
 
 
-def numbered(stem: str, count: int) -> list[str]:
+class Holding:
+    """Gives names to values, in order; displays of values are displays of names."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names, self.before, self.given = iter(names), list[str](), dict[str, ast.expr]()
+
+    def text(self, value: ast.expr) -> str:
+        if isinstance(value, ast.List | ast.Tuple) and not any(isinstance(e, ast.Starred) for e in value.elts):
+            inner = ", ".join(map(self.text, value.elts))
+            return f"[{inner}]" if isinstance(value, ast.List) else f"({inner},)"
+        if isinstance(value, ast.Constant):
+            return ast.unparse(value)
+        name = next(self.names)
+        self.given[f"VALUE_{name}"] = value
+        self.before.append(f"{name} = VALUE_{name}")
+        return name
+
+
+def places(stem: str, count: int) -> list[str]:
     return [f"{stem}_{k}" for k in range(1, count + 1)]
 
 

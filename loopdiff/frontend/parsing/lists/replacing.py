@@ -35,8 +35,7 @@ def replace_items(state: State, target: ast.expr, value: ast.expr) -> bool:
 
 def replace_item(state: State, target: ast.expr, value: ast.expr) -> bool:
     """`target = value` where `target` is a list or an array in a list. False if it is something else."""
-    around = kinds_around(state, target) if isinstance(target, ast.Subscript) else None
-    if around is None or not isinstance(target, ast.Subscript):
+    if not isinstance(target, ast.Subscript) or (around := kinds_around(state, target)) is None:
         return False
     before, items = state.whole.rejected, parse_items(state, [value])
     place, old = len(state.out), part_in(state, target)

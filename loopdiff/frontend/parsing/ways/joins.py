@@ -24,7 +24,7 @@ from loopdiff.frontend.arrays.nests import copied_view, nest, note_order, reads_
 from loopdiff.frontend.arrays.values import View, fill
 from loopdiff.frontend.parsing.bindings import AnyList, ArrayName, Binding, Bindings, ListName, ListRow, Unsure
 from loopdiff.frontend.parsing.lists.lengths import ask_how_they_grow, kinds_of, settled_elements
-from loopdiff.frontend.parsing.sites import ArrayEvent, Copy, JoinSite
+from loopdiff.frontend.parsing.sites import ArrayEvent, Copy, JoinSite, LoopName, ParseAgain
 from loopdiff.frontend.parsing.state import State, Whole
 from loopdiff.frontend.parsing.ways.buffers import declare
 from loopdiff.frontend.parsing.ways.reach import arrays_of, others
@@ -95,15 +95,31 @@ def memory_like(
     return ir.ArrayDecl("", ArrayType(dtype, first.rank), "local", extents, loc=span)
 
 
-def memory_in_loop(state: State, views: Sequence[View | None], are_lists: bool, span: Span) -> ir.ArrayDecl | None:
-    """The declaration of memory for a name that stands for any of `views` in a loop. Where arrays may have one
-    shape if they are large, as `np.convolve(x, w, "same")` has that of `x`, it is seen to when the program runs."""
+def memory_for(
+    state: State, name: str, views: Sequence[View | None], are_lists: bool, span: Span
+) -> ir.ArrayDecl | None:  # fmt: skip
+    """The declaration of memory for a `name` that stands for any of `views`. Of names that are supposed to stand for
+    arrays of one shape, that is required when the program runs."""
     found = memory_like(state, views, span, is_checked=are_lists)
-    given = [view for view in views if view is not None]
-    if found is not None or are_lists or len(given) < len(views):
+    given, names = [view for view in views if view is not None], state.whole.decisions.one_shape
+    if found is not None or are_lists or len(given) < len(views) or loop_name(state, name) not in names:
         return found
     likely = shape_of_all(state, given) if len({dtype_of(state, view.array) for view in given}) == 1 else None
     return None if likely is None else memory_like(state, (likely, *given), span, is_checked=True)
+
+
+def suppose_one_shape(state: State, names: Iterable[str]) -> None:
+    """Raises ParseAgain where `names`, which stand for too many arrays as loops go on, have not been supposed to stand
+    for arrays of one shape: `np.convolve(x, w, "same")` has that of `x`, unless `w` is longer."""
+    decisions, new = state.whole.decisions, frozenset(loop_name(state, name) for name in names)
+    if not new <= decisions.one_shape:
+        decisions.one_shape |= new
+        raise ParseAgain
+
+
+def loop_name(state: State, name: str) -> LoopName:
+    """`name` in the function that the calls around led to."""
+    return tuple(frame.name for frame in state.stack), name
 
 
 def shape_of_all(state: State, views: Sequence[View]) -> View | None:
@@ -185,7 +201,8 @@ def copy_all(state: State, bindings: Bindings, memory: Mapping[str, str], span: 
         if name not in bindings or isinstance(bindings[name], Unsure):
             continue
         view, target = view_of(state, bindings[name], span), state.all_of(array, span)
-        if view is None or memory_in_loop(state, (target, view), isinstance(bindings[name], AnyList), span) is None:
+        is_list = isinstance(bindings[name], AnyList)
+        if view is None or memory_for(state, name, (target, view), is_list, span) is None:
             refused.add(name)
         elif view == target:
             bindings[name] = named(state, array, bindings[name], span)
@@ -251,12 +268,7 @@ def join_ways(state: State, ways: Sequence[Way], names: Iterable[str], earlier: 
     for name in names:
         views = [view_of(state, b[name], span) for b in bound]
         is_shared, is_list = state.site(name, span) in state.whole.decisions.shared, isinstance(bound[0][name], AnyList)
-        if is_shared:
-            decl = None
-        elif is_list or state.loops:
-            decl = memory_in_loop(state, views, is_list, span)
-        else:
-            decl = memory_like(state, views, span)
+        decl = None if is_shared else memory_for(state, name, views, is_list, span)
         if decl is None:
             ask_how_they_grow(state, [b[name] for b in bound])
             continue
@@ -294,6 +306,7 @@ def fill_memory(
         copy_to(state, bindings, state.site(name, span), array, span, before)
     elif (
         is_new
+        and has_shape_of(state, view, array, span)
         and view.array not in (*earlier, *state.whole.lists)
         and is_replaceable(state, bindings, name, view, array, span)
     ):
@@ -303,6 +316,12 @@ def fill_memory(
         if is_new:
             state.out.append(ir.Allocate(array, None, loc=span))
         copy_to(state, bindings, state.site(name, span), array, span, before)
+
+
+def has_shape_of(state: State, view: View, array: str, span: Span) -> bool:
+    """Whether `view` is seen to have the shape of `array`."""
+    sizes = zip(view.extents, state.all_of(array, span).extents, strict=True)
+    return all(distance(state.known(a), state.known(b)) == 0 for a, b in sizes)
 
 
 def is_replaceable(state: State, bindings: Bindings, name: str, view: View, array: str, span: Span) -> bool:

@@ -30,7 +30,15 @@ from loopdiff.frontend.parsing.iterations import Heads, LoopState
 from loopdiff.frontend.parsing.lists.lengths import ask_how_they_grow
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.flow import meet
-from loopdiff.frontend.parsing.ways.joins import copy_all, has_type_of, is_own, make_memory, memory_in_loop, view_of
+from loopdiff.frontend.parsing.ways.joins import (
+    copy_all,
+    has_type_of,
+    is_own,
+    make_memory,
+    memory_for,
+    suppose_one_shape,
+    view_of,
+)
 from loopdiff.frontend.parsing.ways.reach import arrays_of
 from loopdiff.frontend.parsing.ways.snapshots import Snapshot, keep_buffers
 from loopdiff.frontend.parsing.ways.varying import (
@@ -94,7 +102,7 @@ def completed(
     for name in unsettled(plan, given, earlier, loop):
         views = [view_of(state, meaning(b[name]), span) for b in (given, *loop.ways) if name in b]
         is_shared = state.site(name, span) in state.whole.decisions.shared
-        decl = None if is_shared else memory_in_loop(state, views, isinstance(given.get(name), AnyList), span)
+        decl = None if is_shared else memory_for(state, name, views, isinstance(given.get(name), AnyList), span)
         if decl is not None:
             first = views[0]
             is_mine = first is not None and name in given and is_own(state, given, name, first, span)
@@ -226,6 +234,7 @@ def parse_iterations(
         found = parse_heads(state, heads, loop, before, start, parse, span)
         if found is not None:
             return found[0], heads, found[1]
+        suppose_one_shape(state, names)
         state.bindings.update((n, Mixed(span)) for n in names)
     found_loop, body = parse_iteration(state, loop, parse, span)
     return found_loop, None, body

@@ -29,7 +29,7 @@ from loopdiff.frontend.parsing.bindings import (
 from loopdiff.frontend.parsing.iterations import Heads, LoopState
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.flow import meet
-from loopdiff.frontend.parsing.ways.joins import Way, copy_all, join_ways
+from loopdiff.frontend.parsing.ways.joins import Way, copy_all, join_ways, suppose_one_shape
 from loopdiff.frontend.parsing.ways.reach import arrays_of
 from loopdiff.frontend.parsing.ways.snapshots import Snapshot
 from loopdiff.ir import nodes as ir
@@ -184,6 +184,7 @@ def join_options(state: State, ways: Sequence[Way], earlier: frozenset[str] | No
         for bindings, out in coming:
             out += numbering(bindings, names, which.array, parts, span)
     if are_too_many(parts):
+        suppose_one_shape(state, names)
         names = ()
     rest = [None if b is None else {n: m for n, m in b.items() if n not in names} for b, _ in ways]
     meet(state, rest, span)
