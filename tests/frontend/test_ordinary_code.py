@@ -60,6 +60,15 @@ CASES: list[tuple[str, tuple[Any, ...]]] = [
     ("s = 0.0\nfor i in range(len(b))[::-1]:\n    s = 0.5 * s + b[i] * a[0, 0]\nreturn s", (P, X)),
     ("for k in range(3):\n    v = b * k\ns = 0.0\nfor i in range(len(b)):\n    s += v[i]\nreturn s", (P, X)),
     ("for k in range(3):\n    v = b * k\nk = 0\nwhile k < 2:\n    v = v + b\n    k += 1\nreturn v", (P, X)),
+    ("t = 0.0\nfor k in range(2):\n    if k == 0:\n        y = np.ones(len(a))\n    else:\n        y = np.ones(6)\n"
+     "    t += y.sum()\nreturn t * b[0]", (P, X)),
+    ("for k in range(2):\n    y = b if k == 0 else np.zeros(len(a)) + b[1]\nreturn y.sum()", (P, X)),
+    ("v = [u * u for u in b]\nreturn np.sum(v + b) * np.dot(v + b, b) + np.exp(v + b)", (P, X)),
+    ("v = [[b[0], 1.0]] + [[b[k], 2.0] for k in range(len(b))]\nreturn v[1][0] * v[0][0] + v[2][1]", (P, X)),
+    ("c = b * 1.0\ndef bump():\n    c[0] += 1.0\n    return c[0]\nv = [[c[0], 1.0]] + [[bump(), 1.0] for r in a]\n"
+     "return v[0][0] * v[1][0]", (P, X)),
+    ("return np.concatenate([b[i : i + 2] for i in range(6)]) * np.hstack([b[i * 2 : i * 2 + 3] for i in range(4)])[0]",
+     (P, X)),
     ("return np.gradient(np.sin(b))", (P, X)), ("u, v = np.gradient(a * b[0])\nreturn u * v", (P, X)),
     ("return np.gradient(a @ a.T)[1]", (P, X)), ("return np.squeeze(b[:1] * 2.0) * a[0]", (P, X)),
     ("v = np.squeeze(b[:1] * 2.0)\nw = v + 0.0\nw += 1.0\nreturn v * w * a[0]", (P, X)),
