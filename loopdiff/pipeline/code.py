@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -20,6 +22,8 @@ from loopdiff.ir.types import BOOL, F32, F64, INT
 from loopdiff.pipeline.stages import Stages
 from loopdiff.settings.options import Options
 from loopdiff.settings.requests import Request, Requests
+
+RECURSION = 20_000  # calls inside each other
 
 if TYPE_CHECKING:
     from loopdiff.backends.cpu.compile import Style
@@ -171,6 +175,17 @@ def reload_function(name: str, source: str) -> CompiledFunction | None:
         return None
 
 
+@contextmanager
+def deep_recursion() -> Iterator[None]:
+    """Inside, functions may call themselves so often as Numba's do that follow the flow of a long function."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, RECURSION))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
 def instantiate(ls: ir.LoopSet, function: CompiledFunction, options: Options, stages: Stages) -> Callable[..., Any]:
     """Compile the dispatcher for the types that `ls` declares, or load that from Numba's disk cache; its entry point
     for these types from Python. That of a function for GPUs brings arrays there and back.
@@ -182,7 +197,7 @@ def instantiate(ls: ir.LoopSet, function: CompiledFunction, options: Options, st
     signature = tuple(numba_type(ls, name) for name in ls.params)
     dispatcher: Any = function.dispatcher
     try:
-        with deferred_interrupts(), global_compiler_lock:  # other threads may ask for the same text
+        with deferred_interrupts(), global_compiler_lock, deep_recursion():  # others may ask for the same text
             dispatcher.disable_compile(False)
             entry = stages.run(f"numba {ls.name}", dispatcher.compile, signature)
             dispatcher.disable_compile()  # the text is for these types and layouts: with gaps it would read on in them

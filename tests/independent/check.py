@@ -19,7 +19,8 @@ from .oracle import Args
 from .structures import is_structure, leaves, mapped, outline
 
 DEFECTS = {"LD342", "LD406", "LD601"}  # codes that no program of the language deserves
-CHOICE = re.compile(r"\b(max|min)\(")  # of an integer and a float: Python gives the one or the other, loopdiff a float
+# Of an integer and a float Python gives the one or the other here, loopdiff a float.
+CHOICE = re.compile(r"\b(max|min)\(|\bif\b.*\belse\b")
 PARTS = frozenset({"value", "grad", "jvp", "vjp"})
 SETTINGS: dict[str, dict[str, Any]] = {
     "auto": {},
