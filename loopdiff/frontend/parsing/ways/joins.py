@@ -184,7 +184,7 @@ def copy_to(state: State, bindings: Bindings, site: JoinSite, array: str, span: 
 def require_shape(state: State, name: str, view: View, memory: View, is_list: bool, span: Span) -> None:
     """`view` must have the shape of the `memory` of `name`."""
     message = f"`{name}` stands for arrays of the shapes {shape_text(memory.extents)} and {shape_text(view.extents)}"
-    message = "a list of another length than before, under a name in a loop" if is_list else message + " in one loop"
+    message = "a list of another length than before, under the same name" if is_list else f"{message} in one loop"
     for size, wanted in zip(view.extents, memory.extents, strict=True):
         require_equal(state, size, wanted, message, span)
 
