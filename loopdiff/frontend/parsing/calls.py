@@ -122,7 +122,7 @@ def of_lists(state: State, node: ast.Call, callee: object) -> Quantity:
         views[own] = state.bindings[own] = view
         args[k] = array_named(own, arg)
     first = next(iter(views.values()))
-    takes_one = len(args) == 1 or (len(args) == 2 and callee in (np.stack, np.concatenate))
+    takes_one = len(args) == 1 or (len(args) == 2 and (callee is np.stack or callee is np.concatenate))
     made_at_once = made_of_rows(node, callee, args[0], first.rank - 1) if takes_one else None
     call = ast.Call(node.func, args, node.keywords) if made_at_once is None else made_at_once
     value = state.quantity(ast.fix_missing_locations(ast.copy_location(call, node)))

@@ -229,7 +229,7 @@ def made_of_rows(node: ast.Call, callee: object, rows: ast.expr, rank: int) -> a
     given = {k.arg: k.value for k in node.keywords}
     axis = node.args[1] if len(node.args) > 1 else given.get("axis")
     fill = Filling({"ROWS": rows, "MOVED": ast.Constant(cast(Any, np.moveaxis))})
-    if axis is None or callee in (np.array, np.asarray):
+    if axis is None or callee is np.array or callee is np.asarray:
         written = OF_ROWS.get(callee, {}).get(rank)
         whole = None if written is None else fill.expression(written)
         return whole if whole is None or not node.keywords else ast.Call(node.func, [whole], node.keywords)

@@ -14,7 +14,7 @@ import numpy as np
 from loopdiff.frontend.arrays.values import ArrayValue, View, is_array
 from loopdiff.frontend.parsing.bindings import ListName, Value
 from loopdiff.frontend.parsing.lists.lengths import note_length
-from loopdiff.frontend.parsing.lists.reading import holds_numbers, is_list
+from loopdiff.frontend.parsing.lists.reading import holds_numbers, is_list, kinds_in
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.totals import Filling, called_inside, in_loops, summands
 from loopdiff.frontend.parsing.ways.snapshots import tried
@@ -112,9 +112,9 @@ def makes_list(state: State, node: ast.expr) -> bool:
         ):
             return is_number(state, count)
         case ast.Call(func=ast.Name() as func):
-            return state.outside(func) in (list, sorted)
+            return any(state.outside(func) is made for made in (list, sorted))
         case _:
-            return isinstance(node, ast.ListComp) or is_list(state, node)
+            return isinstance(node, ast.ListComp) or kinds_in(state, node)[:1] == (list,)
 
 
 def one_behind_the_other(state: State, lists: list[ast.expr], node: ast.expr) -> Value | None:
