@@ -179,6 +179,8 @@ def session(seeds: Iterator[int], seconds: float, record: Any, only: str | None 
         counts.outcomes["programs"] += 1
         for outcome in done:
             note(counts, outcome, program, seed, record)
+        if limit.is_over:
+            break  # a library that was interrupted may be half done with something: a fresh process goes on
     return counts
 
 
