@@ -119,14 +119,16 @@ def makes_list(state: State, node: ast.expr) -> bool:
 
 def one_behind_the_other(state: State, lists: list[ast.expr], node: ast.expr) -> Value | None:
     """`a + b + ...` of `lists`. Python evaluates them all, with the items of displays, and then looks into them."""
-    items, own, each = state.fresh_names("items", "list_of", "each")
+    items, own = state.fresh_names("items", "list_of")
+    each = iter(state.fresh_names(*places("each", len(lists))))  # of their own types
     holding = Holding(state.fresh_names(*places("part", sum(1 for part in lists for _ in ast.walk(part)))))
     adding = [f"{items} = []"]
     for part in lists:
         if isinstance(part, ast.List):
             adding += [f"{items}.append({holding.text(item)})" for item in part.elts]
         else:
-            adding += [f"for {each} in {holding.text(part)}:", f"    {items}.append({each})"]
+            one = next(each)
+            adding += [f"for {one} in {holding.text(part)}:", f"    {items}.append({one})"]
     text = "\n".join([*holding.before, *adding, f"return {items}"])
     return made_inside(state, own, (), Filling(holding.given).statements(text), [], node)
 

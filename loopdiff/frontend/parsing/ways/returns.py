@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.broadcasting import require_equal
+from loopdiff.frontend.arrays.element_types import dtype_of
 from loopdiff.frontend.arrays.nests import copied_view
 from loopdiff.frontend.arrays.values import ArrayValue, View
 from loopdiff.frontend.arrays.views import steady
@@ -69,7 +70,7 @@ def give_back(
     if mine == common and not is_joined:
         return
     views = [view_of(state, b, span) for b in (common, mine)]
-    if memory_like(state, views, span, is_checked=True) is None:
+    if memory_like(state, views, span, is_checked=True) is None or loses_fractions(state, views):
         refuse(state, OF_ANOTHER_KIND, node)
         return
     if site not in decisions.joined:
@@ -80,6 +81,12 @@ def give_back(
     if not state.whole.heads:
         state.out.append(ir.Allocate(common.array, None, loc=span))
     copy_to(state, {site.name: mine}, site, common.array, span, together)
+
+
+def loses_fractions(state: State, views: Sequence[View | None]) -> bool:
+    """Whether the first array, to which the second would be copied, is of integers, and that of floats."""
+    first, second = (None if view is None else dtype_of(state, view.array) for view in views)
+    return first != second and first == "int64"
 
 
 def require_one_shape(state: State, views: Sequence[View | None], span: Span) -> None:
