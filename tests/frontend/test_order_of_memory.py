@@ -81,6 +81,11 @@ REFUSED = (  # what cannot be known, and what Python raises for
     "return np.linalg.solve(A[:2, :2], np.ones((2, 2, 2)) * s).sum()",
     "return np.convolve(x, x, 'sane').sum()",
     "return np.linalg.norm(A, 'fro', axis=0).sum()",
+    # integers where floats come later, which would be cut off
+    "for _ in range(2): k = k * s\n    return k",
+    "if s > 9.0: v = k\n    else: v = k * s\n    return v",
+    "out = []\n    for v in k: out.append(v)\n    for v in x: out.append(v)\n    return out[-1]",
+    "v = list(k) + list(x); return v[-1]",
 )
 
 

@@ -109,8 +109,23 @@ def split_webs(ls: ir.LoopSet) -> ir.LoopSet:
     )
     added = tuple(replace(ls.array(old), name=new) for (old, _), new in names.items() if new != old)
     places = {s.stmt.array: s.path for s in statements(ls.body) if isinstance(s.stmt, ir.Allocate)}
-    arrays = tuple(renamer.declaration(a, places[a.name]) if a.name in places else a for a in ls.arrays)
+    stored = stored_values(ls, renamer)
+    arrays = tuple(renamer.declaration(a, places[a.name], stored) if a.name in places else a for a in ls.arrays)
     return replace(ls, body=renamer.block(ls.body, ()), arrays=(*arrays, *added), results=results)
+
+
+def stored_values(ls: ir.LoopSet, renamer: Renamer) -> dict[tuple[str, ir.Expr], list[ir.Expr]]:
+    """What the statements that store a value into an array store there, by the array and the value in `ls`: as many
+    values as there are webs of what it reads."""
+    found: dict[tuple[str, ir.Expr], list[ir.Expr]] = {}
+    made = {a.name for a in ls.arrays if a.values}
+    for site in statements(ls.body):
+        match site.stmt:
+            case ir.Assign(target=ir.Access(array=array), value=value) if array in made:
+                found.setdefault((array, value), []).append(renamer.expr(value, site.path))
+            case _:
+                pass
+    return found
 
 
 def web_names(ls: ir.LoopSet, webs: Webs) -> dict[tuple[str, Path], str]:
@@ -154,10 +169,13 @@ class Renamer:
             case _:
                 return map_stmt_exprs(lambda e: self.expr(e, path), stmt)
 
-    def declaration(self, decl: ir.ArrayDecl, path: Path) -> ir.ArrayDecl:
-        """`decl` of an array allocated by the statement at `path`."""
+    def declaration(
+        self, decl: ir.ArrayDecl, path: Path, stored: Mapping[tuple[str, ir.Expr], list[ir.Expr]]
+    ) -> ir.ArrayDecl:  # fmt: skip
+        """`decl` of an array allocated by the statement at `path`; what is `stored` in it may read other webs there."""
         extents = None if decl.extents is None else tuple(self.expr(e, path) for e in decl.extents)
-        return replace(decl, extents=extents, values=tuple(self.expr(e, path) for e in decl.values))
+        values = (v for e in decl.values for v in stored.get((decl.name, e)) or [self.expr(e, path)])
+        return replace(decl, extents=extents, values=tuple(dict.fromkeys(values)))
 
     def expr(self, expr: ir.Expr, path: Path) -> ir.Expr:
         return map_expr(lambda e: self.load(e, path) if isinstance(e, ir.Load) else e, expr)
