@@ -58,8 +58,7 @@ def could_be_equal_if_large(a: ir.Expr, b: ir.Expr) -> bool:
         return constant == 0
     if not mine or not set(mine) <= set(extents_in(b)) or any(depends_on(atom, frozenset(mine)) for atom in terms):
         return False
-    opposite = plus_multiple(({}, 0), (terms, constant), -1)
-    return not is_sum_nonnegative(terms, constant) and not is_sum_nonnegative(*opposite)
+    return not is_sum_nonnegative(terms, constant) and not is_sum_nonnegative(*negated_sum((terms, constant)))
 
 
 def extents_in(expr: ir.Expr) -> list[ir.Expr]:
@@ -86,6 +85,10 @@ def plus_multiple(left: AtomSum, right: AtomSum, count: int) -> AtomSum:
     return {a: n for a, n in terms.items() if n}, left[1] + count * right[1]
 
 
+def negated_sum(value: AtomSum) -> AtomSum:
+    return plus_multiple(({}, 0), value, -1)
+
+
 def atoms_of(term: ir.Expr, values: Values) -> AtomSum:
     match term:
         case ir.Apply(op=Op.MIN | Op.MAX as op, args=(a, b)):
@@ -100,7 +103,7 @@ def atoms_of(term: ir.Expr, values: Values) -> AtomSum:
 
 def smaller_than_zero(value: AtomSum) -> AtomSum:
     """`min(value, 0)`."""
-    opposite = plus_multiple(({}, 0), value, -1)
+    opposite = negated_sum(value)
     if is_sum_nonnegative(*value):
         return {}, 0
     if is_sum_nonnegative(*opposite):

@@ -23,13 +23,12 @@ from loopdiff.pipeline.stages import Stages
 from loopdiff.settings.options import Options
 from loopdiff.settings.requests import Request, Requests
 
-RECURSION = 20_000  # calls inside each other
-
 if TYPE_CHECKING:
     from loopdiff.backends.cpu.compile import Style
     from loopdiff.mapping.launches import LaunchPlan
     from loopdiff.mapping.loops import Arranged
 
+RECURSION = 20_000  # calls inside each other
 MOST_MEASURED = 2  # schedules of a sweep, besides the one that the cost model prefers and one without blocks
 SCALARS = {BOOL: "boolean", INT: "int64", F32: "float32", F64: "float64", None: "float64"}
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import folded, from_linear, linear
-from loopdiff.ir.minima import difference, is_sum_nonnegative
+from loopdiff.ir.minima import difference, is_sum_nonnegative, negated_sum
 from loopdiff.ir.ops import Op
 
 Test = Callable[[ir.Expr], bool]
@@ -58,10 +58,11 @@ def distance(a: ir.Expr, b: ir.Expr) -> int | None:
 
 def sign(a: ir.Expr, b: ir.Expr) -> int | None:
     """`a - b` if that is a constant; 1 if `a` is at least `b`, -1 if it is at most `b`; None if neither is seen."""
-    gap, opposite = difference(a, b), difference(b, a)
-    if not gap[0]:
-        return gap[1]
-    return 1 if is_sum_nonnegative(*gap) else -1 if is_sum_nonnegative(*opposite) else None
+    gap = difference(a, b)
+    terms, constant = gap
+    if not terms:
+        return constant
+    return 1 if is_sum_nonnegative(*gap) else -1 if is_sum_nonnegative(*negated_sum(gap)) else None
 
 
 def at_least_zero(a: ir.Expr, is_certain: Test | None = None) -> ir.Expr:

@@ -313,8 +313,7 @@ def as_row(item: ast.expr) -> ast.expr:
 
 def is_written_out(over: ast.expr) -> bool:
     """Whether `over` has a constant number of values: then the whole comprehension can be written out."""
-    args = over.args if isinstance(over, ast.Call) else []
-    return not isinstance(over, ast.Call) or all(isinstance(a, ast.Constant | ast.UnaryOp) for a in args)
+    return not isinstance(over, ast.Call) or all(isinstance(a, ast.Constant | ast.UnaryOp) for a in over.args)
 
 
 def row_of(
