@@ -1,0 +1,9 @@
+"""Operators that people would otherwise write by hand, as loops that read like their definitions.
+
+Each is a plain Python function over NumPy arrays, which decorated functions may call, with the forms that `Operator`
+names: NumPy arrays in and out, derivatives of any kind, JAX, PyTorch.
+"""
+
+from loopdiff.kernels.operator import Operator, operator
+
+__all__ = ["Operator", "operator"]

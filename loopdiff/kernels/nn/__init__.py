@@ -1,0 +1,1 @@
+from loopdiff.kernels.nn.convolution import conv2d
