@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import reduce
 from math import prod
 
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import all_of, compare, integer
+from loopdiff.ir.affine import factors_of
+from loopdiff.ir.build import all_of, compare, integer, mul
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import BOOL
 from loopdiff.ir.walk import operands, subexprs
 
 TOO_LARGE = 1 << 63
-ALLOWED = (1 << 40, 1 << 31, 1 << 30, 1 << 20)  # numbers that are given, as large as the condition has room for
-EXTENT = 1 << 48  # of arrays that have elements
+ALLOWED = (1 << 40, 1 << 31, 1 << 30)  # numbers that are given, as large as the condition has room for
+FEW = (1 << 20,)  # where three are multiplied that are no extents of one array
+EXTENT = 1 << 48  # of arrays that have elements, and how many of these there are
 SUMS = (Op.ADD, Op.SUB, Op.NEG, Op.MUL)
+
+
+@dataclass(frozen=True, slots=True)
+class Extents:
+    """Extents of one array, multiplied. NumPy makes no array in which that overflows, elements or none."""
+
+    array: str
+    axes: frozenset[int]
 
 
 def without_overflow(cond: ir.Expr) -> ir.Expr | None:
     """What numbers in `cond` have to satisfy so that no sum or product in it overflows: they are less than a power of
-    two. None if there is no such power."""
+    two, or extents of one array have a product that is. None if there is no such power."""
     sums = [e for e in subexprs(cond) if isinstance(e, ir.Apply) and e.op in SUMS]
     has_products = any(e.op == Op.MUL and not any(isinstance(a, ir.Const) for a in e.args) for e in sums)
     given = ir.Param | ir.Dim if has_products else ir.Param
@@ -29,7 +41,31 @@ def without_overflow(cond: ir.Expr) -> ir.Expr | None:
     for most in ALLOWED:
         if all(magnitude(e, most, most if has_products else EXTENT) < TOO_LARGE for e in sums):
             return all_of(limit for name in names for limit in limits(name, most))
+    groups = tuple(dict.fromkeys(g for e in sums for g in groups_in(e)))
+    for most in (*ALLOWED, *FEW) if groups else ():
+        if all(magnitude(e, most, EXTENT, groups) < TOO_LARGE for e in sums):
+            sizes = (compare(Op.LE, size_of(g), integer(EXTENT)) for g in groups)
+            others = (limit for n in names if isinstance(n, ir.Param) for limit in limits(n, most))
+            return all_of((*sizes, *others))
+    for most in FEW:
+        if all(magnitude(e, most, most) < TOO_LARGE for e in sums):
+            return all_of(limit for name in names for limit in limits(name, most))
     return None
+
+
+def groups_in(expr: ir.Expr) -> Iterator[Extents]:
+    """Extents of one array that are multiplied in `expr`, each axis once."""
+    if isinstance(expr, ir.Apply) and expr.op is Op.MUL:
+        dims = [f for f in factors_of(expr) if isinstance(f, ir.Dim)]
+        for array in dict.fromkeys(d.array for d in dims):
+            axes = [d.axis for d in dims if d.array == array]
+            if len(set(axes)) == len(axes):
+                yield Extents(array, frozenset(axes))
+
+
+def size_of(group: Extents) -> ir.Expr:
+    dims: list[ir.Expr] = [ir.Dim(group.array, axis) for axis in sorted(group.axes)]
+    return reduce(mul, dims)
 
 
 def limits(name: ir.Expr, most: int) -> Iterator[ir.Expr]:
@@ -38,9 +74,15 @@ def limits(name: ir.Expr, most: int) -> Iterator[ir.Expr]:
         yield compare(Op.GE, name, integer(-most))
 
 
-def magnitude(expr: ir.Expr, param: int, extent: int) -> int:
-    """How far from zero a value is at most, if scalars and extents are no farther than these."""
-    inner = [magnitude(e, param, extent) for e in operands(expr)]
+def magnitude(expr: ir.Expr, param: int, extent: int, groups: tuple[Extents, ...] = ()) -> int:
+    """How far from zero a value is at most, if scalars and extents are no farther than these, and products of `groups`
+    no farther than `extent`."""
+    if groups and isinstance(expr, ir.Apply) and expr.op is Op.MUL:
+        found = list(groups_in(expr))
+        arrays = {g.array for g in found}
+        others = [f for f in factors_of(expr) if not (isinstance(f, ir.Dim) and f.array in arrays)]
+        return prod(magnitude(f, param, extent, groups) for f in others) * extent ** len(found)
+    inner = [magnitude(e, param, extent, groups) for e in operands(expr)]
     match expr:
         case ir.Const(value=value):
             return abs(int(value))

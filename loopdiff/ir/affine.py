@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from loopdiff.errors import Span
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
@@ -38,6 +40,16 @@ def added(left: Sum, right: Sum, factor: int) -> Sum:
     for term, count in right.items():
         result[term] = result.get(term, 0) + factor * count
     return {t: n for t, n in result.items() if n}
+
+
+def factors_of(term: ir.Expr) -> Iterator[ir.Expr]:
+    """What is multiplied in `term`, in any order and grouping: both wrap to the same number."""
+    match term:
+        case ir.Apply(op=Op.MUL, args=(a, b)):
+            yield from factors_of(a)
+            yield from factors_of(b)
+        case _:
+            yield term
 
 
 def from_linear(terms: Sum, constant: int, loc: Span, dtype: ScalarType | None = None) -> ir.Expr:

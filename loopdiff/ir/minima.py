@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
 from types import MappingProxyType
 
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.affine import linear
+from loopdiff.ir.affine import factors_of, linear
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import subexprs
 
@@ -97,6 +98,9 @@ def atoms_of(term: ir.Expr, values: Values) -> AtomSum:
             return smaller if op is Op.MIN else plus_multiple(plus_multiple(left, right, 1), smaller, -1)
         case ir.Apply(op=Op.FLOORDIV, args=(a, ir.Const(value=int(divisor)))) if divisor > 0:
             return quotient(in_atoms(*linear(a), values), int(divisor))
+        case ir.Apply(op=Op.MUL):
+            found = reduce(lambda a, b: ir.Apply(Op.MUL, (a, b)), sorted(factors_of(term), key=repr))
+            return values.get(found, ({found: 1}, 0))
         case _:
             return values.get(term, ({term: 1}, 0))
 
