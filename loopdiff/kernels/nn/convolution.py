@@ -1,77 +1,65 @@
-"""Convolutions in one to three dimensions, as sums over windows.
+"""Convolutions in one to three dimensions, their transposes, and the windows they go over.
 
-Images are `(batch, channels, height, width)`, filters `(filters, channels of a group, rows, columns)`; like PyTorch's
-and JAX's they are not flipped unless that is asked for. With `channels_last`, images are `(batch, height, width,
-channels)` and filters `(rows, columns, channels of a group, filters)`.
+Images are `(batch, channels, height, width)`, filters `(filters, channels of a group, rows, columns)`; as in PyTorch and
+JAX they are not turned around unless `flip` asks for that. Everything is of the type of the images.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from loopdiff.kernels.nn.extents import pair, sides, triple
 from loopdiff.kernels.operator import operator
 
 
-def pair(value):
-    return value if isinstance(value, tuple) else (value, value)
-
-
-def margins(padding):
-    """Cells before and behind each of two axes: of a number, of two, or of two pairs."""
-    above, left = pair(padding)
-    return pair(above), pair(left)
-
-
-def padded(x, padding):
+def margined(x, padding):
     """Images with zeros around them."""
-    (top, bottom), (left, right) = margins(padding)
+    (top, bottom), (left, right) = sides(padding)
     if top == 0 and bottom == 0 and left == 0 and right == 0:
         return x
     N, C, H, W = x.shape
     wide = np.zeros((N, C, H + top + bottom, W + left + right), dtype=x.dtype)
-    for n in range(N):
-        for c in range(C):
-            for i in range(H):
-                for j in range(W):
-                    wide[n, c, i + top, j + left] = x[n, c, i, j]
+    wide[:, :, top : top + H, left : left + W] = x
     return wide
 
 
 @operator
 def conv2d(x, w, bias=None, *, stride=1, padding=0, dilation=1, groups=1, flip=False):
-    """Sums over windows of images.
+    """Sums over windows of images, each channel of the result with a filter of its own.
 
-    y[n, k, p, q] = bias[k] + sum over c, r, s of x[n, c, p * stride + r * dilation, q * stride + s * dilation] * w[k, c, r, s]
+    `y[n, k, p, q] = bias[k] + sum of x[n, c, p * stride + r * dilation, q * stride + s * dilation] * w[k, c, r, s]`
 
     Args:
-        x: `(N, C, H, W)`.
+        x: `(N, C, H, W)`, real or complex.
         w: `(K, C // groups, R, S)`.
         bias: `(K,)`, or None.
-        stride: Steps between windows, one number or two.
-        padding: Zeros around the image: one number, two, or two pairs `((top, bottom), (left, right))`.
-        dilation: Steps inside of windows, one number or two.
-        groups: Filters and channels belong together in so many groups; as many as channels: depthwise.
-        flip: Whether the filter is turned around, as in mathematics.
+        stride: Steps between windows: one number, or one for each axis.
+        padding: Zeros around the image: one number, one for each axis, or pairs `((top, bottom), (left, right))`.
+        dilation: Steps inside of windows: one number, or one for each axis.
+        groups: So many groups of channels have filters of their own; as many groups as channels: depthwise.
+        flip: Whether filters are turned around, as the convolution of mathematics has it.
 
     Returns:
-        `(N, K, P, Q)` with `P = (H + top + bottom - dilation * (R - 1) - 1) // stride + 1`, of the type of `x`.
+        `(N, K, P, Q)` with `P = (H + top + bottom - dilation * (R - 1) - 1) // stride + 1`, and `Q` likewise.
 
     Raises:
-        ArgumentError: LD332 where channels do not fit or the window is larger than the image.
+        ArgumentError: LD332 where channels do not fit, or the window is larger than the image.
     """
     down, across = pair(stride)
     apart, aside = pair(dilation)
-    image = padded(x, padding)
-    N, C, H, W = image.shape
+    wide = margined(x, padding)
+    N, C, H, W = wide.shape
     K, D, R, S = w.shape
     if C != D * groups or K % groups != 0:
-        raise ValueError("the channels of `x` and `w` do not fit: `w` is (K, C // groups, R, S)")
+        raise ValueError("the channels do not fit: `w` is (K, C // groups, R, S), and `groups` divides K")
     if H <= apart * (R - 1) or W <= aside * (S - 1):
-        raise ValueError("the window of `w` is larger than the image")
+        raise ValueError("the window is larger than the image")
+    F = K // groups
     P = (H - apart * (R - 1) - 1) // down + 1
     Q = (W - aside * (S - 1) - 1) // across + 1
-    F = K // groups
     y = np.zeros((N, K, P, Q), dtype=x.dtype)
+    if bias is not None:
+        y += bias[:, None, None]
     for n in range(N):
         for g in range(groups):
             for f in range(F):
@@ -82,13 +70,210 @@ def conv2d(x, w, bias=None, *, stride=1, padding=0, dilation=1, groups=1, flip=F
                                 for q in range(Q):
                                     i, j = (R - 1 - r, S - 1 - s) if flip else (r, s)
                                     y[n, g * F + f, p, q] += (
-                                        image[n, g * D + c, p * down + r * apart, q * across + s * aside]
+                                        wide[n, g * D + c, p * down + r * apart, q * across + s * aside]
                                         * w[g * F + f, c, i, j]
                                     )
-    if bias is not None:
-        for n in range(N):
-            for k in range(K):
-                for p in range(P):
-                    for q in range(Q):
-                        y[n, k, p, q] += bias[k]
     return y
+
+
+@operator
+def conv1d(x, w, bias=None, *, stride=1, padding=0, dilation=1, groups=1, flip=False):
+    """`conv2d` of signals: `x` is `(N, C, L)`, `w` `(K, C // groups, S)`; the result `(N, K, Q)`. `padding` is one number
+    or a pair. Errors as of `conv2d`."""
+    rows = ((0, 0), pair(padding))
+    y = conv2d(
+        x[:, :, None, :], w[:, :, None, :], bias,
+        stride=(1, stride), padding=rows, dilation=(1, dilation), groups=groups, flip=flip,
+    )  # fmt: skip
+    return y[:, :, 0, :]
+
+
+@operator
+def conv3d(x, w, bias=None, *, stride=1, padding=0, dilation=1, groups=1, flip=False):
+    """Sums over windows of volumes, as `conv2d` of images.
+
+    Args:
+        x: `(N, C, D, H, W)`.
+        w: `(K, C // groups, T, R, S)`.
+        bias: `(K,)`, or None.
+        stride, padding, dilation: One number, or one for each of three axes; `padding` may be three pairs.
+        groups, flip: As of `conv2d`.
+
+    Returns:
+        `(N, K, O, P, Q)`.
+
+    Raises:
+        ArgumentError: LD332 where channels do not fit, or the window is larger than the volume.
+    """
+    deep, down, across = triple(stride)
+    behind, apart, aside = triple(dilation)
+    front, above, left = triple(padding)
+    (z0, z1), (y0, y1), (x0, x1) = pair(front), pair(above), pair(left)
+    N, C, D, H, W = x.shape
+    K, B, T, R, S = w.shape
+    wide = np.zeros((N, C, D + z0 + z1, H + y0 + y1, W + x0 + x1), dtype=x.dtype)
+    wide[:, :, z0 : z0 + D, y0 : y0 + H, x0 : x0 + W] = x
+    if C != B * groups or K % groups != 0:
+        raise ValueError("the channels do not fit: `w` is (K, C // groups, T, R, S), and `groups` divides K")
+    F = K // groups
+    O = (D + z0 + z1 - behind * (T - 1) - 1) // deep + 1
+    P = (H + y0 + y1 - apart * (R - 1) - 1) // down + 1
+    Q = (W + x0 + x1 - aside * (S - 1) - 1) // across + 1
+    if O < 1 or P < 1 or Q < 1:
+        raise ValueError("the window is larger than the volume")
+    y = np.zeros((N, K, O, P, Q), dtype=x.dtype)
+    if bias is not None:
+        y += bias[:, None, None, None]
+    for n in range(N):
+        for g in range(groups):
+            for f in range(F):
+                for c in range(B):
+                    for t in range(T):
+                        for r in range(R):
+                            for s in range(S):
+                                for o in range(O):
+                                    for p in range(P):
+                                        for q in range(Q):
+                                            h, i, j = (T - 1 - t, R - 1 - r, S - 1 - s) if flip else (t, r, s)
+                                            y[n, g * F + f, o, p, q] += (
+                                                wide[
+                                                    n,
+                                                    g * B + c,
+                                                    o * deep + t * behind,
+                                                    p * down + r * apart,
+                                                    q * across + s * aside,
+                                                ]
+                                                * w[g * F + f, c, h, i, j]
+                                            )
+    return y
+
+
+@operator
+def conv_transpose2d(x, w, bias=None, *, stride=1, padding=0, output_padding=0, dilation=1, groups=1):
+    """Each pixel spreads a filter: the transpose of `conv2d` by its images.
+
+    `y[n, c, p * stride + r * dilation, q * stride + s * dilation] += x[n, k, p, q] * w[k, c, r, s]`, without `padding`
+    cells at the edges.
+
+    Args:
+        x: `(N, K, P, Q)`.
+        w: `(K, C // groups, R, S)`, the filter of the convolution that this transposes.
+        bias: `(C,)`, or None.
+        stride, padding, dilation, groups: Those of that convolution.
+        output_padding: Rows and columns more at the bottom and at the right: strided convolutions of images of
+            several sizes give one size. One number, or one for each axis.
+
+    Returns:
+        `(N, C, H, W)` with `H = (P - 1) * stride + dilation * (R - 1) + 1 - top - bottom + output_padding`.
+
+    Raises:
+        ArgumentError: LD332 where channels do not fit, or nothing would be left of the image.
+    """
+    down, across = pair(stride)
+    apart, aside = pair(dilation)
+    (top, bottom), (left, right) = sides(padding)
+    below, beyond = pair(output_padding)
+    N, K, P, Q = x.shape
+    B, D, R, S = w.shape
+    if K != B or K % groups != 0:
+        raise ValueError("the channels do not fit: `x` is (N, K, P, Q), `w` (K, C // groups, R, S)")
+    F = K // groups
+    H = (P - 1) * down + apart * (R - 1) + 1 + below
+    W = (Q - 1) * across + aside * (S - 1) + 1 + beyond
+    if H <= top + bottom or W <= left + right:
+        raise ValueError("`padding` takes the whole image away")
+    wide = np.zeros((N, D * groups, H, W), dtype=x.dtype)
+    for n in range(N):
+        for g in range(groups):
+            for d in range(D):
+                for f in range(F):
+                    for r in range(R):
+                        for s in range(S):
+                            for p in range(P):
+                                for q in range(Q):
+                                    wide[n, g * D + d, p * down + r * apart, q * across + s * aside] += (
+                                        x[n, g * F + f, p, q] * w[g * F + f, d, r, s]
+                                    )
+    y = wide[:, :, top : H - bottom, left : W - right].copy()
+    if bias is not None:
+        y += bias[:, None, None]
+    return y
+
+
+@operator
+def conv_transpose1d(x, w, bias=None, *, stride=1, padding=0, output_padding=0, dilation=1, groups=1):
+    """`conv_transpose2d` of signals: `x` is `(N, K, Q)`, `w` `(K, C // groups, S)`; the result `(N, C, L)`."""
+    y = conv_transpose2d(
+        x[:, :, None, :], w[:, :, None, :], bias, stride=(1, stride), padding=((0, 0), pair(padding)),
+        output_padding=(0, output_padding), dilation=(1, dilation), groups=groups,
+    )  # fmt: skip
+    return y[:, :, 0, :]
+
+
+@operator
+def unfold(x, *, window, stride=1, padding=0, dilation=1):
+    """The windows that a convolution goes over, one after the other (im2col).
+
+    Args:
+        x: `(N, C, H, W)`.
+        window: Rows and columns of windows: one number, or two.
+        stride, padding, dilation: As of `conv2d`.
+
+    Returns:
+        `(N, C * R * S, P * Q)`, as `torch.nn.functional.unfold` orders them.
+    """
+    R, S = pair(window)
+    down, across = pair(stride)
+    apart, aside = pair(dilation)
+    wide = margined(x, padding)
+    N, C, H, W = wide.shape
+    P = (H - apart * (R - 1) - 1) // down + 1
+    Q = (W - aside * (S - 1) - 1) // across + 1
+    y = np.zeros((N, C, R, S, P, Q), dtype=x.dtype)
+    for n in range(N):
+        for c in range(C):
+            for r in range(R):
+                for s in range(S):
+                    for p in range(P):
+                        for q in range(Q):
+                            y[n, c, r, s, p, q] = wide[n, c, p * down + r * apart, q * across + s * aside]
+    return y.reshape(N, C * R * S, P * Q)
+
+
+@operator
+def fold(x, *, size, window, stride=1, padding=0, dilation=1):
+    """Windows added up in their places: the transpose of `unfold`.
+
+    Args:
+        x: `(N, C * R * S, P * Q)`.
+        size: Height and width of the images.
+        window, stride, padding, dilation: As of `unfold`.
+
+    Returns:
+        `(N, C, H, W)`.
+
+    Raises:
+        ArgumentError: LD332 where there are not as many windows, or elements of them, as these options say.
+    """
+    height, width = size
+    R, S = pair(window)
+    down, across = pair(stride)
+    apart, aside = pair(dilation)
+    (top, bottom), (left, right) = sides(padding)
+    H, W = height + top + bottom, width + left + right
+    P = (H - apart * (R - 1) - 1) // down + 1
+    Q = (W - aside * (S - 1) - 1) // across + 1
+    N, M, L = x.shape
+    if P * Q != L or M % (R * S) != 0:
+        raise ValueError("`x` is (N, C * R * S, P * Q)")
+    C = M // (R * S)
+    parts = x.reshape(N, C, R, S, P, Q)
+    wide = np.zeros((N, C, H, W), dtype=x.dtype)
+    for n in range(N):
+        for c in range(C):
+            for r in range(R):
+                for s in range(S):
+                    for p in range(P):
+                        for q in range(Q):
+                            wide[n, c, p * down + r * apart, q * across + s * aside] += parts[n, c, r, s, p, q]
+    return wide[:, :, top : top + height, left : left + width].copy()

@@ -1,0 +1,71 @@
+"""Attention of several heads, with grouped keys, masks and biases. The scores of one head at a time are in memory."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from loopdiff.kernels.operator import operator
+from loopdiff.rules.marks import stop_gradient
+
+
+@operator
+def attention(q, k, v, mask=None, bias=None, *, shared=1, causal=False, scale=None):
+    """Means of values by the exponentials of scores (Vaswani et al., 2017, section 3.2).
+
+    `y[b, h, i] = sum over j of softmax(scale * q[b, h, i] . k[b, g, j] + bias[h, i, j]) * v[b, g, j]`, `g = h // shared`.
+
+    Args:
+        q: `(B, H, L, D)`.
+        k: `(B, G, M, D)`.
+        v: `(B, G, M, E)`.
+        mask: `(B, M)`, booleans or integers: which keys there are (padding); or None.
+        bias: `(H, L, M)`, added to scores, or None; -inf where a query does not see a key.
+        shared: How many heads share keys and values: `H == G * shared`.
+        causal: Whether query `i` sees the keys up to `i + M - L` only.
+        scale: What scores are multiplied by; by default `1 / sqrt(D)`.
+
+    Returns:
+        `(B, H, L, E)`. A query that sees no key gets zeros, and no derivative.
+
+    Raises:
+        ArgumentError: LD332 where shapes do not fit.
+    """
+    B, H, L, D = q.shape
+    G, M, E = k.shape[1], k.shape[2], v.shape[3]
+    if H != G * shared or v.shape[1] != G or v.shape[2] != M or k.shape[3] != D:
+        raise ValueError("`q` is (B, G * shared, L, D), `k` (B, G, M, D), `v` (B, G, M, E)")
+    factor = 1.0 / np.sqrt(1.0 * D) if scale is None else scale
+    y = np.zeros((B, H, L, E), dtype=q.dtype)
+    for b in range(B):
+        for g in range(G):
+            for r in range(shared):
+                h = g * shared + r
+                scores = np.zeros((L, M), dtype=q.dtype)
+                totals = np.zeros(L, dtype=q.dtype)
+                for i in range(L):
+                    for j in range(M):
+                        for d in range(D):
+                            scores[i, j] += q[b, h, i, d] * k[b, g, j, d]
+                for i in range(L):
+                    greatest = -np.inf
+                    for j in range(M):
+                        score = scores[i, j] * factor if bias is None else scores[i, j] * factor + bias[h, i, j]
+                        if causal and j > i + M - L:
+                            score = -np.inf
+                        if mask is not None and mask[b, j] == 0:
+                            score = -np.inf
+                        scores[i, j] = score
+                        greatest = max(greatest, stop_gradient(score))
+                    if greatest == -np.inf:
+                        greatest = 0.0
+                    for j in range(M):
+                        scores[i, j] = np.exp(scores[i, j] - greatest)
+                        totals[i] += scores[i, j]
+                for i in range(L):
+                    for j in range(M):
+                        for e in range(E):
+                            y[b, h, i, e] += scores[i, j] * v[b, g, j, e]
+                for i in range(L):
+                    for e in range(E):
+                        y[b, h, i, e] = y[b, h, i, e] / totals[i] if totals[i] > 0.0 else 0.0
+    return y

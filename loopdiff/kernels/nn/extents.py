@@ -1,0 +1,17 @@
+"""Options that are one number, or one for each axis."""
+
+from __future__ import annotations
+
+
+def pair(value):
+    return value if isinstance(value, tuple) else (value, value)
+
+
+def triple(value):
+    return value if isinstance(value, tuple) else (value, value, value)
+
+
+def sides(padding):
+    """Cells before and behind each of two axes: of one number, of one for each axis, or of two pairs."""
+    above, left = pair(padding)
+    return pair(above), pair(left)

@@ -1,0 +1,192 @@
+"""Windows of images brought to one number each. The cells that `padding` adds belong to no window."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from loopdiff.kernels.nn.extents import pair, sides
+from loopdiff.kernels.operator import operator
+
+
+@operator
+def max_pool2d(x, *, window, stride=None, padding=0, dilation=1):
+    """The greatest number of each window.
+
+    The derivative goes to the winner exactly: the first of equals, in the order of rows. NaN wins over numbers.
+
+    Args:
+        x: `(N, C, H, W)`, real.
+        window: Rows and columns: one number, or one for each axis.
+        stride: Steps between windows: one number, or one for each axis; by default windows do not overlap.
+        padding: Cells around the image that never win: one number, one for each axis, or pairs.
+        dilation: Steps inside of windows.
+
+    Returns:
+        `(N, C, P, Q)` with `P = (H + top + bottom - dilation * (R - 1) - 1) // stride + 1`; -inf of windows without a cell.
+
+    Raises:
+        ArgumentError: LD332 where the window is larger than the image.
+    """
+    R, S = pair(window)
+    down, across = (R, S) if stride is None else pair(stride)
+    apart, aside = pair(dilation)
+    (top, bottom), (left, right) = sides(padding)
+    N, C, H, W = x.shape
+    P = (H + top + bottom - apart * (R - 1) - 1) // down + 1
+    Q = (W + left + right - aside * (S - 1) - 1) // across + 1
+    if P < 1 or Q < 1:
+        raise ValueError("the window is larger than the image")
+    y = np.empty((N, C, P, Q), dtype=x.dtype)
+    for n in range(N):
+        for c in range(C):
+            for p in range(P):
+                for q in range(Q):
+                    best = -np.inf
+                    for r in range(R):
+                        for s in range(S):
+                            i = p * down + r * apart - top
+                            j = q * across + s * aside - left
+                            if 0 <= i < H and 0 <= j < W and (x[n, c, i, j] > best or np.isnan(x[n, c, i, j])):
+                                best = x[n, c, i, j]
+                    y[n, c, p, q] = best
+    return y
+
+
+@operator
+def mean_pool2d(x, *, window, stride=None, padding=0, count_padding=True):
+    """The mean of each window.
+
+    Args:
+        x: `(N, C, H, W)`.
+        window, stride, padding: As of `max_pool2d`.
+        count_padding: Whether the cells around the image count as zeros; else the mean is of the cells in the image.
+
+    Returns:
+        `(N, C, P, Q)`.
+
+    Raises:
+        ArgumentError: LD332 where the window is larger than the image.
+    """
+    R, S = pair(window)
+    down, across = (R, S) if stride is None else pair(stride)
+    (top, bottom), (left, right) = sides(padding)
+    N, C, H, W = x.shape
+    P = (H + top + bottom - R) // down + 1
+    Q = (W + left + right - S) // across + 1
+    if P < 1 or Q < 1:
+        raise ValueError("the window is larger than the image")
+    y = np.zeros((N, C, P, Q), dtype=x.dtype)
+    for n in range(N):
+        for c in range(C):
+            for p in range(P):
+                for q in range(Q):
+                    first, last = max(p * down - top, 0), min(p * down - top + R, H)
+                    start, stop = max(q * across - left, 0), min(q * across - left + S, W)
+                    total = 0.0
+                    for i in range(first, last):
+                        for j in range(start, stop):
+                            total += x[n, c, i, j]
+                    y[n, c, p, q] = total / (R * S if count_padding else (last - first) * (stop - start))
+    return y
+
+
+@operator
+def lp_pool2d(x, *, p, window, stride=None):
+    """The p-norm of each window, `sum(abs(x) ** p) ** (1 / p)`, which has derivative zero where all of it is zero.
+
+    Args:
+        x: `(N, C, H, W)`.
+        p: The order, a number above zero.
+        window, stride: As of `max_pool2d`.
+
+    Returns:
+        `(N, C, P, Q)`.
+    """
+    R, S = pair(window)
+    down, across = (R, S) if stride is None else pair(stride)
+    N, C, H, W = x.shape
+    y = np.zeros((N, C, (H - R) // down + 1, (W - S) // across + 1), dtype=x.dtype)
+    for n in range(N):
+        for c in range(C):
+            for i in range(y.shape[2]):
+                for j in range(y.shape[3]):
+                    total = 0.0
+                    for r in range(R):
+                        for s in range(S):
+                            total += abs(x[n, c, i * down + r, j * across + s]) ** p
+                    y[n, c, i, j] = total ** (1.0 / p) if total > 0.0 else 0.0
+    return y
+
+
+@operator
+def adaptive_mean_pool2d(x, *, size):
+    """The mean of each of `size` windows that share the image evenly: rows `i * H // P` up to, without it,
+    `-(-(i + 1) * H // P)`, as PyTorch has it.
+
+    Args:
+        x: `(N, C, H, W)`.
+        size: Height and width of the result: one number, or one for each axis.
+
+    Returns:
+        `(N, C, P, Q)`.
+    """
+    P, Q = pair(size)
+    N, C, H, W = x.shape
+    y = np.zeros((N, C, P, Q), dtype=x.dtype)
+    for n in range(N):
+        for c in range(C):
+            for p in range(P):
+                for q in range(Q):
+                    first, last = p * H // P, ((p + 1) * H + P - 1) // P
+                    start, stop = q * W // Q, ((q + 1) * W + Q - 1) // Q
+                    total = 0.0
+                    for i in range(first, last):
+                        for j in range(start, stop):
+                            total += x[n, c, i, j]
+                    y[n, c, p, q] = total / ((last - first) * (stop - start))
+    return y
+
+
+@operator
+def adaptive_max_pool2d(x, *, size):
+    """The greatest number of each window of `adaptive_mean_pool2d`; the first of equals has the derivative."""
+    P, Q = pair(size)
+    N, C, H, W = x.shape
+    y = np.zeros((N, C, P, Q), dtype=x.dtype)
+    for n in range(N):
+        for c in range(C):
+            for p in range(P):
+                for q in range(Q):
+                    first, last = p * H // P, ((p + 1) * H + P - 1) // P
+                    start, stop = q * W // Q, ((q + 1) * W + Q - 1) // Q
+                    best = -np.inf
+                    for i in range(first, last):
+                        for j in range(start, stop):
+                            if x[n, c, i, j] > best or np.isnan(x[n, c, i, j]):
+                                best = x[n, c, i, j]
+                    y[n, c, p, q] = best
+    return y
+
+
+@operator
+def max_pool1d(x, *, window, stride=None, padding=0, dilation=1):
+    """`max_pool2d` of signals: `x` is `(N, C, L)`, the result `(N, C, Q)`. `padding` is one number or a pair."""
+    step = window if stride is None else stride
+    y = max_pool2d(
+        x[:, :, None, :], window=(1, window), stride=(1, step), padding=((0, 0), pair(padding)), dilation=(1, dilation)
+    )
+    return y[:, :, 0, :]
+
+
+@operator
+def mean_pool1d(x, *, window, stride=None, padding=0, count_padding=True):
+    """`mean_pool2d` of signals: `x` is `(N, C, L)`, the result `(N, C, Q)`. `padding` is one number or a pair."""
+    step = window if stride is None else stride
+    y = mean_pool2d(
+        x[:, :, None, :],
+        window=(1, window),
+        stride=(1, step),
+        padding=((0, 0), pair(padding)),
+        count_padding=count_padding,
+    )
+    return y[:, :, 0, :]
