@@ -1,4 +1,4 @@
-"""How often loops run: exactly for given arguments, else as if every extent were 64."""
+"""How often loops run: exactly for given arguments, else as if every extent were 64, and those of windows 4."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from loopdiff.ir import nodes as ir
+from loopdiff.ir.affine import linear
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import statements, subexprs
 
 NOMINAL = 64.0
+WINDOW = 4.0
 UNBOUNDED = 1e9
 # Where, between the first and the last iteration of the loops around it, the bounds of a loop are looked at.
 SAMPLES = (0.0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0)
@@ -22,6 +24,7 @@ OPERATIONS: dict[Op, Callable[..., Any]] = {
     Op.FLOORDIV: operator.floordiv, Op.MOD: operator.mod, Op.MIN: min, Op.MAX: max,
     Op.AND: min, Op.LT: operator.lt, Op.LE: operator.le, Op.GT: operator.gt, Op.GE: operator.ge,
 }  # fmt: skip
+Axis = tuple[str, int]
 Range = tuple[float, float]
 Ranges = Mapping[str, Range]
 
@@ -42,15 +45,17 @@ class Extents:
 
 @dataclass(frozen=True, slots=True)
 class TripCounter:
-    """Counts iterations of the loops of `ls`; `lets` are values by name, those of cells too that are given one once."""
+    """Counts iterations of the loops of `ls`; `lets` are values by name, those of cells too that are given one once,
+    `windows` axes that are taken to be short."""
 
     ls: ir.LoopSet
     extents: Extents
     lets: Mapping[str, ir.Expr]
+    windows: frozenset[Axis]
 
     @classmethod
     def of(cls, ls: ir.LoopSet, extents: Extents) -> TripCounter:
-        return cls(ls, extents, lets_of(ls))
+        return cls(ls, extents, lets_of(ls), windows_of(ls))
 
     def trips(self, loop: ir.Loop, ranges: Ranges) -> tuple[float, Range]:
         """How often the loop runs on average, and from where to where, given the `ranges` of the loops around it."""
@@ -83,7 +88,8 @@ class TripCounter:
             return float(known[axis])
         declared = self.ls.array(array).extents
         found = None if declared is None or axis >= len(declared) else self.value(declared[axis], {})
-        return NOMINAL if found is None else found
+        usual = WINDOW if (array, axis) in self.windows else NOMINAL
+        return usual if found is None else found
 
     def value(self, expr: ir.Expr, at: Mapping[str, float]) -> float | None:
         """The value of an integer expression; None if it depends on what is not known."""
@@ -126,6 +132,21 @@ class TripCounter:
 
 def lets_of(ls: ir.LoopSet) -> dict[str, ir.Expr]:
     return {s.stmt.name: s.stmt.value for s in statements(ls.body) if isinstance(s.stmt, ir.Let)}
+
+
+def windows_of(ls: ir.LoopSet) -> frozenset[Axis]:
+    """Axes whose extents are taken from other extents where loops end, and never the other way round: the filters of
+    convolutions. Were they as long as the others, nothing would be left of these."""
+    taken, whole = set[Axis](), set[Axis]()
+    loops = (s.stmt for s in statements(ls.body) if isinstance(s.stmt, ir.Loop))
+    for expr in dict.fromkeys(e for loop in loops for b in bounds(loop) for e in subexprs(b)):
+        if isinstance(expr, ir.Apply) and expr.op in (Op.ADD, Op.SUB):
+            terms, _ = linear(expr)
+            counts = [((t.array, t.axis), count) for t, count in terms.items() if isinstance(t, ir.Dim)]
+            if {count > 0 for _, count in counts} == {True, False}:
+                taken |= {axis for axis, count in counts if count < 0}
+                whole |= {axis for axis, count in counts if count > 0}
+    return frozenset(taken - whole)
 
 
 def is_row_of_elements(loop: ir.Loop, lets: Mapping[str, ir.Expr]) -> bool:
