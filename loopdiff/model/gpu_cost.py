@@ -36,7 +36,7 @@ from loopdiff.mapping.update_lists import (
 from loopdiff.model.gpu_cache import Resident
 from loopdiff.model.machine import Machine
 from loopdiff.model.traffic import Touch, Traffic, touches
-from loopdiff.model.trip_counts import Extents, Range, TripCounter, lets_of
+from loopdiff.model.trip_counts import Extents, Range, TripCounter, lets_of, windows_of
 
 SECTOR = 32.0  # bytes that come from memory together
 LANES = 32.0  # of a warp
@@ -114,7 +114,7 @@ def pieces_of_list(updates: float, entry: float, threads: float, leading: float)
 
 def costs_of(plan: LaunchPlan, extents: Extents, gpu: Gpu = H200) -> list[Cost]:
     """The costs of each kernel of a plan, for arguments of `extents`."""
-    counter = TripCounter(plan.ls, extents, {**lets_of(plan.ls), **cells_of_host(plan)})
+    counter = TripCounter(plan.ls, extents, {**lets_of(plan.ls), **cells_of_host(plan)}, windows_of(plan.ls))
     coster = Coster(plan.ls, counter, gpu, Resident(gpu.cache))
     return list(coster.steps(plan.steps, (), 1.0, {}))
 

@@ -51,7 +51,7 @@ class TripCounter:
     ls: ir.LoopSet
     extents: Extents
     lets: Mapping[str, ir.Expr]
-    windows: frozenset[Axis]
+    windows: frozenset[Axis] = frozenset()
 
     @classmethod
     def of(cls, ls: ir.LoopSet, extents: Extents) -> TripCounter:
