@@ -1,4 +1,36 @@
+"""Operators of neural networks. What each computes, takes and refuses is said in its docstring."""
+
+from loopdiff.kernels.nn.activations import (
+    celu,
+    elu,
+    gelu,
+    gelu_tanh,
+    glu,
+    hard_sigmoid,
+    hard_silu,
+    hard_tanh,
+    hardshrink,
+    leaky_relu,
+    lisht,
+    log_cosh,
+    log_sigmoid,
+    mish,
+    rational_tanh,
+    relu,
+    relu6,
+    selu,
+    sigmoid,
+    silu,
+    softplus,
+    softshrink,
+    softsign,
+    tanh,
+    tanhshrink,
+    threshold_relu,
+)
+from loopdiff.kernels.nn.attention import attention
 from loopdiff.kernels.nn.convolution import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, fold, unfold
+from loopdiff.kernels.nn.normalization import batch_norm, batch_norm_inference, group_norm, layer_norm, rms_norm
 from loopdiff.kernels.nn.pooling import (
     adaptive_max_pool2d,
     adaptive_mean_pool2d,
@@ -8,6 +40,16 @@ from loopdiff.kernels.nn.pooling import (
     mean_pool1d,
     mean_pool2d,
 )
-from loopdiff.kernels.nn.attention import attention
 from loopdiff.kernels.nn.softmax import log_softmax, logsumexp, softmax, sparsemax
-from loopdiff.kernels.nn.normalization import batch_norm, batch_norm_inference, group_norm, layer_norm, rms_norm
+
+__all__ = [
+    "relu", "relu6", "leaky_relu", "elu", "celu", "selu", "threshold_relu", "gelu", "gelu_tanh", "sigmoid",
+    "hard_sigmoid", "log_sigmoid", "tanh", "hard_tanh", "rational_tanh", "softplus", "softsign", "softshrink",
+    "hardshrink", "tanhshrink", "silu", "hard_silu", "mish", "lisht", "log_cosh", "glu",
+    "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "unfold", "fold",
+    "max_pool1d", "max_pool2d", "mean_pool1d", "mean_pool2d", "lp_pool2d", "adaptive_mean_pool2d",
+    "adaptive_max_pool2d",
+    "softmax", "log_softmax", "logsumexp", "sparsemax",
+    "layer_norm", "rms_norm", "group_norm", "batch_norm", "batch_norm_inference",
+    "attention",
+]  # fmt: skip
