@@ -30,6 +30,17 @@ from loopdiff.kernels.nn.activations import (
 )
 from loopdiff.kernels.nn.attention import attention
 from loopdiff.kernels.nn.convolution import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, fold, unfold
+from loopdiff.kernels.nn.losses import (
+    binary_cross_entropy,
+    cross_entropy,
+    cross_entropy_of_probabilities,
+    ctc,
+    focal_loss,
+    hinge,
+    huber,
+    kl_divergence,
+    triplet,
+)
 from loopdiff.kernels.nn.normalization import batch_norm, batch_norm_inference, group_norm, layer_norm, rms_norm
 from loopdiff.kernels.nn.pooling import (
     adaptive_max_pool2d,
@@ -52,4 +63,6 @@ __all__ = [
     "softmax", "log_softmax", "logsumexp", "sparsemax",
     "layer_norm", "rms_norm", "group_norm", "batch_norm", "batch_norm_inference",
     "attention",
+    "cross_entropy", "cross_entropy_of_probabilities", "binary_cross_entropy", "focal_loss", "huber", "kl_divergence",
+    "hinge", "triplet", "ctc",
 ]  # fmt: skip

@@ -1,0 +1,180 @@
+"""Losses: one number for each row, or each element. Their mean or sum is the caller's."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from loopdiff.kernels.nn.softmax import logsumexp
+from loopdiff.kernels.operator import operator
+from loopdiff.numpy_functions.special import expit, log_expit
+
+
+@operator
+def cross_entropy(logits, labels, *, smoothing=0.0):
+    """`logsumexp(logits) - logits[label]` of each row.
+
+    Args:
+        logits: `(N, C)`.
+        labels: `(N,)` integers from 0; a negative one counts nothing, and has no derivative.
+        smoothing: The part of the target that is spread over all classes (Szegedy et al., 2016).
+
+    Returns:
+        `(N,)`.
+
+    Raises:
+        ArgumentError: LD310 where there are fewer classes than a label says, or fewer labels than rows.
+    """
+    N, C = logits.shape
+    losses = np.zeros(N, dtype=logits.dtype)
+    for n in range(N):
+        if labels[n] >= 0:
+            target = (1.0 - smoothing) * logits[n, labels[n]]
+            if smoothing > 0.0:
+                for c in range(C):
+                    target += smoothing / C * logits[n, c]
+            losses[n] = logsumexp(logits[n]) - target
+    return losses
+
+
+@operator
+def cross_entropy_of_probabilities(logits, targets):
+    """`logsumexp(logits) * sum(targets) - sum(targets * logits)` of each row.
+
+    Args:
+        logits: `(N, C)`.
+        targets: `(N, C)`, rows that sum to one.
+
+    Returns:
+        `(N,)`.
+    """
+    N, C = logits.shape
+    losses = np.zeros(N, dtype=logits.dtype)
+    for n in range(N):
+        total = logsumexp(logits[n])
+        for c in range(C):
+            losses[n] += targets[n, c] * (total - logits[n, c])
+    return losses
+
+
+@operator
+def binary_cross_entropy(logits, targets):
+    """`-targets * log(sigmoid(logits)) - (1 - targets) * log(sigmoid(-logits))`, element by element."""
+    return -targets * log_expit(logits) - (1.0 - targets) * log_expit(-logits)
+
+
+@operator
+def focal_loss(logits, targets, *, gamma=2.0):
+    """`binary_cross_entropy` by the power `gamma`, at least 1, of the probability of what is not so (Lin et al., 2017)."""
+    wrong = targets * expit(-logits) + (1.0 - targets) * expit(logits)
+    return binary_cross_entropy(logits, targets) * wrong**gamma
+
+
+@operator
+def huber(x, y, *, delta=1.0):
+    """Half the square of the difference within `delta`, and a line beyond it (Huber, 1964), element by element."""
+    distance = abs(x - y)
+    return np.where(distance <= delta, 0.5 * (x - y) ** 2, delta * (distance - 0.5 * delta))
+
+
+@operator
+def kl_divergence(log_q, p):
+    """`sum(p * (log(p) - log_q))` of each row; where `p` is zero it counts nothing.
+
+    Args:
+        log_q: `(N, C)`, logarithms of probabilities.
+        p: `(N, C)`, probabilities.
+
+    Returns:
+        `(N,)`.
+    """
+    N, C = p.shape
+    losses = np.zeros(N, dtype=p.dtype)
+    for n in range(N):
+        for c in range(C):
+            if p[n, c] > 0.0:
+                losses[n] += p[n, c] * (np.log(p[n, c]) - log_q[n, c])
+    return losses
+
+
+@operator
+def hinge(scores, labels, *, margin=1.0):
+    """`sum over c of max(0, scores[c] - scores[label] + margin)` without the label itself, of each row (Crammer and
+    Singer, 2001).
+
+    Args:
+        scores: `(N, C)`.
+        labels: `(N,)`, integers from 0.
+        margin: By how much the right score has to be greater.
+
+    Returns:
+        `(N,)`.
+    """
+    N, C = scores.shape
+    losses = np.zeros(N, dtype=scores.dtype)
+    for n in range(N):
+        for c in range(C):
+            excess = scores[n, c] - scores[n, labels[n]] + margin
+            if c != labels[n] and excess > 0.0:
+                losses[n] += excess
+    return losses
+
+
+@operator
+def triplet(anchors, near, far, *, margin=1.0):
+    """`max(0, |anchor - near| - |anchor - far| + margin)` of each row, Euclidean (Schroff et al., 2015)."""
+    N, D = anchors.shape
+    losses = np.zeros(N, dtype=anchors.dtype)
+    for n in range(N):
+        to_near, to_far = 0.0, 0.0
+        for d in range(D):
+            to_near += (anchors[n, d] - near[n, d]) ** 2
+            to_far += (anchors[n, d] - far[n, d]) ** 2
+        excess = np.sqrt(to_near) - np.sqrt(to_far) + margin
+        if excess > 0.0:
+            losses[n] = excess
+    return losses
+
+
+@operator
+def ctc(log_probabilities, labels, lengths, label_lengths, *, blank=0):
+    """The negative log-likelihood of labels without times, summed over all alignments (Graves et al., 2006, section 4).
+
+    Args:
+        log_probabilities: `(N, T, C)`, logarithms of the probabilities of symbols at each time.
+        labels: `(N, U)` integers, none of them the blank.
+        lengths: `(N,)`, how many times of each sequence count, at least one.
+        label_lengths: `(N,)`, how many labels of each count.
+        blank: The symbol that stands for none.
+
+    Returns:
+        `(N,)`; +inf, without derivative, where the labels do not fit into the times.
+
+    Raises:
+        ArgumentError: LD310 where a length or a label is too large.
+    """
+    N, U = labels.shape
+    losses = np.zeros(N, dtype=log_probabilities.dtype)
+    for n in range(N):
+        states = 2 * label_lengths[n] + 1
+        before = np.full(2 * U + 1, -np.inf)
+        for t in range(lengths[n]):
+            now = np.full(2 * U + 1, -np.inf)
+            for s in range(states):
+                symbol = blank if s % 2 == 0 else labels[n, s // 2]
+                total = -np.inf
+                if t == 0:
+                    if s < 2:
+                        total = 0.0
+                else:
+                    total = before[s]
+                    if s > 0:
+                        total = np.logaddexp(total, before[s - 1])
+                    if s > 1 and s % 2 == 1 and labels[n, s // 2] != labels[n, s // 2 - 1]:
+                        total = np.logaddexp(total, before[s - 2])
+                now[s] = total + log_probabilities[n, t, symbol]
+            before[:] = now
+        likelihood = before[states - 1]
+        if states > 1:
+            likelihood = np.logaddexp(likelihood, before[states - 2])
+        losses[n] = -likelihood
+    return losses
