@@ -118,9 +118,7 @@ def test_adaptive_windows_share_the_image(reduce: Any) -> None:
         def cut(k: int, n: int, m: int) -> slice:
             return slice(k * n // m, math.ceil((k + 1) * n / m))
 
-        rows = [
-            [jreduce(x[:, :, cut(p, 13, 5), cut(q, 11, 4)], axis=(2, 3)) for q in range(4)] for p in range(5)
-        ]
+        rows = [[jreduce(x[:, :, cut(p, 13, 5), cut(q, 11, 4)], axis=(2, 3)) for q in range(4)] for p in range(5)]
         return jnp.stack([jnp.stack(row, axis=-1) for row in rows], axis=-2)
 
     check(Case(operator, (x2,), expected, {"size": (5, 4)}))

@@ -30,6 +30,18 @@ from loopdiff.kernels.nn.activations import (
 )
 from loopdiff.kernels.nn.attention import attention
 from loopdiff.kernels.nn.convolution import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, fold, unfold
+from loopdiff.kernels.nn.dropout import dropout
+from loopdiff.kernels.nn.indexing import (
+    csr_matmul,
+    embedding_bag,
+    gather,
+    message_passing,
+    scatter_add,
+    scatter_max,
+    scatter_mean,
+    scatter_prod,
+    segment_sum,
+)
 from loopdiff.kernels.nn.losses import (
     binary_cross_entropy,
     cross_entropy,
@@ -42,6 +54,7 @@ from loopdiff.kernels.nn.losses import (
     triplet,
 )
 from loopdiff.kernels.nn.normalization import batch_norm, batch_norm_inference, group_norm, layer_norm, rms_norm
+from loopdiff.kernels.nn.padding import pad2d
 from loopdiff.kernels.nn.pooling import (
     adaptive_max_pool2d,
     adaptive_mean_pool2d,
@@ -51,6 +64,8 @@ from loopdiff.kernels.nn.pooling import (
     mean_pool1d,
     mean_pool2d,
 )
+from loopdiff.kernels.nn.recurrent import gru, linear_scan, lstm, rnn, selective_scan
+from loopdiff.kernels.nn.resampling import grid_sample, pixel_shuffle, resize_linear, rotate, upsample_nearest
 from loopdiff.kernels.nn.softmax import log_softmax, logsumexp, softmax, sparsemax
 
 __all__ = [
@@ -65,4 +80,8 @@ __all__ = [
     "attention",
     "cross_entropy", "cross_entropy_of_probabilities", "binary_cross_entropy", "focal_loss", "huber", "kl_divergence",
     "hinge", "triplet", "ctc",
+    "pad2d", "upsample_nearest", "resize_linear", "pixel_shuffle", "grid_sample", "rotate",
+    "gather", "scatter_add", "scatter_mean", "scatter_max", "scatter_prod", "segment_sum", "csr_matmul",
+    "message_passing", "embedding_bag",
+    "rnn", "lstm", "gru", "linear_scan", "selective_scan", "dropout",
 ]  # fmt: skip

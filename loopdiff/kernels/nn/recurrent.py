@@ -1,0 +1,173 @@
+"""Layers that go through a sequence step by step: recurrent networks, and linear and selective scans.
+
+Sequences are `(T, N, D)`: times, batch, features. Weights are those of PyTorch: `(gates * H, D)` and `(gates * H, H)`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from loopdiff.kernels.operator import operator
+from loopdiff.numpy_functions.special import expit
+
+
+def affine(x, h, w, u, b):
+    """`x @ w.T + h @ u.T + b`: what all gates of one step are made of."""
+    N, K = x.shape[0], w.shape[0]
+    gates = np.zeros((N, K), dtype=x.dtype)
+    for n in range(N):
+        for k in range(K):
+            gates[n, k] = b[k]
+    for n in range(N):
+        for k in range(K):
+            for d in range(x.shape[1]):
+                gates[n, k] += x[n, d] * w[k, d]
+    for n in range(N):
+        for k in range(K):
+            for j in range(h.shape[1]):
+                gates[n, k] += h[n, j] * u[k, j]
+    return gates
+
+
+@operator
+def rnn(x, h, w, u, b):
+    """`h[t] = tanh(w x[t] + u h[t - 1] + b)` (Elman, 1990).
+
+    Args:
+        x: `(T, N, D)`.
+        h: `(N, H)`, the state before the first step.
+        w, u, b: `(H, D)`, `(H, H)`, `(H,)`.
+
+    Returns:
+        All states, `(T, N, H)`.
+    """
+    T, N, _ = x.shape
+    H = h.shape[1]
+    states = np.empty((T, N, H), dtype=x.dtype)
+    state = h.copy()
+    for t in range(T):
+        gates = affine(x[t], state, w, u, b)
+        for n in range(N):
+            for k in range(H):
+                state[n, k] = np.tanh(gates[n, k])
+                states[t, n, k] = state[n, k]
+    return states
+
+
+@operator
+def lstm(x, h, c, w, u, b):
+    """Long short-term memory (Hochreiter and Schmidhuber, 1997; with forget gates, Gers et al., 2000).
+
+    `i, f, g, o = w x[t] + u h[t - 1] + b`, `c[t] = sigmoid(f) c[t - 1] + sigmoid(i) tanh(g)`,
+    `h[t] = sigmoid(o) tanh(c[t])`.
+
+    Args:
+        x: `(T, N, D)`.
+        h, c: `(N, H)`, output and memory before the first step.
+        w, u, b: `(4 * H, D)`, `(4 * H, H)`, `(4 * H,)`, the gates in the order i, f, g, o.
+
+    Returns:
+        All outputs, `(T, N, H)`, and the last memory, `(N, H)`.
+    """
+    T, N, _ = x.shape
+    H = h.shape[1]
+    outputs = np.empty((T, N, H), dtype=x.dtype)
+    output, memory = h.copy(), c.copy()
+    for t in range(T):
+        gates = affine(x[t], output, w, u, b)
+        for n in range(N):
+            for k in range(H):
+                kept = expit(gates[n, H + k]) * memory[n, k]
+                memory[n, k] = kept + expit(gates[n, k]) * np.tanh(gates[n, 2 * H + k])
+                output[n, k] = expit(gates[n, 3 * H + k]) * np.tanh(memory[n, k])
+                outputs[t, n, k] = output[n, k]
+    return outputs, memory
+
+
+@operator
+def gru(x, h, w, u, b, hidden_bias):
+    """Gated recurrent units (Cho et al., 2014), with the reset gate behind the product, as in cuDNN and PyTorch.
+
+    `r, z = sigmoid(w x[t] + u h[t - 1] + b)`, `m = tanh(w x[t] + b + r (u h[t - 1] + hidden_bias))`,
+    `h[t] = (1 - z) m + z h[t - 1]`.
+
+    Args:
+        x: `(T, N, D)`.
+        h: `(N, H)`, the state before the first step.
+        w, u, b: `(3 * H, D)`, `(3 * H, H)`, `(3 * H,)`, in the order r, z, m.
+        hidden_bias: `(H,)`, of the last part.
+
+    Returns:
+        All states, `(T, N, H)`.
+    """
+    T, N, _ = x.shape
+    H = h.shape[1]
+    states = np.empty((T, N, H), dtype=x.dtype)
+    state = h.copy()
+    nothing = np.zeros_like(h)
+    silent = np.zeros_like(b)
+    for t in range(T):
+        given = affine(x[t], nothing, w, u, b)
+        held = affine(np.zeros_like(x[t]), state, w, u, silent)
+        for n in range(N):
+            for k in range(H):
+                reset = expit(given[n, k] + held[n, k])
+                update = expit(given[n, H + k] + held[n, H + k])
+                new = np.tanh(given[n, 2 * H + k] + reset * (held[n, 2 * H + k] + hidden_bias[k]))
+                state[n, k] = (1.0 - update) * new + update * state[n, k]
+                states[t, n, k] = state[n, k]
+    return states
+
+
+@operator
+def linear_scan(a, b, h):
+    """`h[t] = a[t] * h[t - 1] + b[t]`, element by element.
+
+    Args:
+        a, b: `(T, ...)`.
+        h: An array like `a[0]`: the state before the first step.
+
+    Returns:
+        All states, `(T, ...)`.
+    """
+    T = a.shape[0]
+    factors, terms = a.reshape(T, h.size), b.reshape(T, h.size)
+    states = np.empty_like(factors)
+    state = h.reshape(-1).copy()
+    for t in range(T):
+        for j in range(state.shape[0]):
+            state[j] = factors[t, j] * state[j] + terms[t, j]
+            states[t, j] = state[j]
+    return states.reshape(a.shape)
+
+
+@operator
+def selective_scan(x, delta, A, B, C, D):
+    """State-space layers whose steps depend on the input (Gu and Dao, 2023, algorithm 2, and section 3.2).
+
+    `h[d, n] = exp(delta[t, d] * A[d, n]) * h[d, n] + delta[t, d] * B[t, n] * x[t, d]`, and
+    `y[t, d] = sum over n of C[t, n] * h[d, n] + D[d] * x[t, d]`, for each sequence of a batch.
+
+    Args:
+        x, delta: `(N, T, D)`; steps are above zero.
+        A: `(D, S)`, mostly below zero.
+        B, C: `(N, T, S)`.
+        D: `(D,)`.
+
+    Returns:
+        `(N, T, D)`.
+    """
+    N, T, M = x.shape
+    S = A.shape[1]
+    y = np.empty_like(x)
+    for i in range(N):
+        h = np.zeros((M, S), dtype=x.dtype)
+        for t in range(T):
+            for d in range(M):
+                total = D[d] * x[i, t, d]
+                for n in range(S):
+                    kept = np.exp(delta[i, t, d] * A[d, n]) * h[d, n]
+                    h[d, n] = kept + delta[i, t, d] * B[i, t, n] * x[i, t, d]
+                    total += C[i, t, n] * h[d, n]
+                y[i, t, d] = total
+    return y

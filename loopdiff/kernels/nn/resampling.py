@@ -1,0 +1,161 @@
+"""Images of other sizes, at other places, and turned: interpolation, with derivatives by the places as well."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from loopdiff.kernels.nn.extents import pair
+from loopdiff.kernels.operator import operator
+from loopdiff.rules.marks import stop_gradient
+
+
+def position(i, before, after, align_corners):
+    """Where the cell `i` of `after` lies among the cells of `before`: the centres of the outermost cells, or the edges
+    of the image, stay in their place."""
+    if align_corners:
+        return i * (before - 1) / max(after - 1, 1)
+    return (i + 0.5) * before / after - 0.5
+
+
+@operator
+def upsample_nearest(x, *, scale):
+    """Each cell of an image `scale` times: one number, or one for each axis. `(N, C, H, W)` to
+    `(N, C, H * scale, W * scale)`."""
+    down, across = pair(scale)
+    N, C, H, W = x.shape
+    y = np.empty((N, C, H * down, W * across), dtype=x.dtype)
+    for n in range(N):
+        for c in range(C):
+            for i in range(H):
+                for r in range(down):
+                    for j in range(W):
+                        for s in range(across):
+                            y[n, c, i * down + r, j * across + s] = x[n, c, i, j]
+    return y
+
+
+@operator
+def resize_linear(x, *, size, align_corners=False):
+    """Images in another size, by linear interpolation; cells beyond the edge are those of the edge. Going down, cells
+    between are left out: there is no smoothing.
+
+    Args:
+        x: `(N, C, H, W)`, with elements.
+        size: Height and width of the result.
+        align_corners: Whether the centres of the outermost cells stay where they are, else the edges of the image.
+
+    Returns:
+        `(N, C, *size)`.
+    """
+    P, Q = pair(size)
+    N, C, H, W = x.shape
+    y = np.empty((N, C, P, Q), dtype=x.dtype)
+    for n in range(N):
+        for c in range(C):
+            for p in range(P):
+                u = min(max(position(p, H, P, align_corners), 0.0), H - 1.0)
+                i = min(int(u), H - 1)
+                below = min(i + 1, H - 1)
+                for q in range(Q):
+                    v = min(max(position(q, W, Q, align_corners), 0.0), W - 1.0)
+                    j = min(int(v), W - 1)
+                    beside = min(j + 1, W - 1)
+                    upper = (1.0 - (v - j)) * x[n, c, i, j] + (v - j) * x[n, c, i, beside]
+                    lower = (1.0 - (v - j)) * x[n, c, below, j] + (v - j) * x[n, c, below, beside]
+                    y[n, c, p, q] = (1.0 - (u - i)) * upper + (u - i) * lower
+    return y
+
+
+@operator
+def pixel_shuffle(x, *, scale):
+    """Channels as cells between those of an image (Shi et al., 2016): `(N, C * scale ** 2, H, W)` to
+    `(N, C, H * scale, W * scale)`. Raises ArgumentError (LD332) where channels do not divide."""
+    N, K, H, W = x.shape
+    C = K // (scale * scale)
+    if C * scale * scale != K:
+        raise ValueError("the channels must be a multiple of `scale ** 2`")
+    y = np.empty((N, C, H * scale, W * scale), dtype=x.dtype)
+    for n in range(N):
+        for c in range(C):
+            for r in range(scale):
+                for s in range(scale):
+                    for i in range(H):
+                        for j in range(W):
+                            y[n, c, i * scale + r, j * scale + s] = x[n, (c * scale + r) * scale + s, i, j]
+    return y
+
+
+def cell(x, n, c, i, j, border):
+    """A cell of an image; outside of it zero, or that at the edge."""
+    H, W = x.shape[2], x.shape[3]
+    if border:
+        return x[n, c, min(max(i, 0), H - 1), min(max(j, 0), W - 1)]
+    return x[n, c, i, j] if 0 <= i < H and 0 <= j < W else 0.0
+
+
+def sampled(x, n, c, u, v, border):
+    """The image at the row `u` and the column `v`, between its cells."""
+    if not (abs(u) < 1e9 and abs(v) < 1e9):
+        return 0.0 * u * v
+    i, j = int(np.floor(stop_gradient(u))), int(np.floor(stop_gradient(v)))
+    a, b = u - i, v - j
+    upper = (1.0 - b) * cell(x, n, c, i, j, border) + b * cell(x, n, c, i, j + 1, border)
+    lower = (1.0 - b) * cell(x, n, c, i + 1, j, border) + b * cell(x, n, c, i + 1, j + 1, border)
+    return (1.0 - a) * upper + a * lower
+
+
+@operator
+def grid_sample(x, grid, *, border=False, align_corners=False):
+    """Images at places between their cells (Jaderberg et al., 2015, section 3.3), with derivatives by the places.
+
+    Args:
+        x: `(N, C, H, W)`.
+        grid: `(N, P, Q, 2)`: column and row of each place, -1 and 1 being the ends of the image.
+        border: Whether places outside have what is at the edge, else zero.
+        align_corners: Whether these ends are the centres of the outermost cells, else their outer edges.
+
+    Returns:
+        `(N, C, P, Q)`.
+    """
+    N, C, H, W = x.shape
+    P, Q = grid.shape[1], grid.shape[2]
+    y = np.empty((N, C, P, Q), dtype=x.dtype)
+    for n in range(N):
+        for p in range(P):
+            for q in range(Q):
+                if align_corners:
+                    v = (grid[n, p, q, 0] + 1.0) * 0.5 * (W - 1)
+                    u = (grid[n, p, q, 1] + 1.0) * 0.5 * (H - 1)
+                else:
+                    v = ((grid[n, p, q, 0] + 1.0) * W - 1.0) * 0.5
+                    u = ((grid[n, p, q, 1] + 1.0) * H - 1.0) * 0.5
+                if border:
+                    u, v = min(max(u, 0.0), H - 1.0), min(max(v, 0.0), W - 1.0)
+                for c in range(C):
+                    y[n, c, p, q] = sampled(x, n, c, u, v, border)
+    return y
+
+
+@operator
+def rotate(x, angle):
+    """Images turned about their middle by an angle, against the clock where rows go down, zero where there is no image.
+    It has a derivative by the angle.
+
+    Args:
+        x: `(N, C, H, W)`.
+        angle: In radians.
+
+    Returns:
+        An array like `x`.
+    """
+    N, C, H, W = x.shape
+    y = np.empty_like(x)
+    for n in range(N):
+        for i in range(H):
+            for j in range(W):
+                down, across = i - 0.5 * (H - 1), j - 0.5 * (W - 1)
+                u = np.cos(angle) * down + np.sin(angle) * across + 0.5 * (H - 1)
+                v = np.cos(angle) * across - np.sin(angle) * down + 0.5 * (W - 1)
+                for c in range(C):
+                    y[n, c, i, j] = sampled(x, n, c, u, v, False)
+    return y
