@@ -16,6 +16,7 @@ import ast
 import contextlib
 import importlib
 import importlib.util
+import inspect
 import io
 import json
 import re
@@ -157,6 +158,33 @@ def room_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+def kernel_page() -> str:
+    """The operators of the kernel library, a table for each module."""
+    import loopdiff.kernels
+    from loopdiff.kernels import Operator
+
+    lines = ["# Operators", "", "What [the kernel library](kernels.md) has. This page is generated from its docstrings.", ""]
+    for room in loopdiff.kernels.ROOMS:
+        package = importlib.import_module(f"loopdiff.kernels.{room}")
+        groups: dict[str, list[Operator]] = {}
+        for name in package.__all__:
+            groups.setdefault(getattr(package, name).__module__, []).append(getattr(package, name))
+        lines += [f"## `loopdiff.kernels.{room}`", "", (package.__doc__ or "").strip(), ""]
+        for module, operators in groups.items():
+            path = PACKAGE.parent / (module.replace(".", "/") + ".py")
+            lines += [f"### {path.stem.replace('_', ' ').capitalize()}", "", first_sentence(path), ""]
+            lines += ["| operator | what it computes |", "| --- | --- |"]
+            lines += [f"| `{o.__name__}{inspect.signature(o)}` | {summary(o)} |" for o in operators]
+            lines.append("")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def summary(operator: Any) -> str:
+    """The first paragraph of a docstring, as a cell of a table."""
+    paragraph = (inspect.getdoc(operator) or "").split("\n\n")[0]
+    return " ".join(paragraph.split()).replace("|", "\\|")
+
+
 def folder_table(folder: Path) -> list[str]:
     name = folder.relative_to(PACKAGE)
     files = sorted(p for p in folder.glob("*.py") if p.name != "__init__.py")
@@ -243,6 +271,7 @@ def draw(results: dict[str, Any], path: Path) -> None:
 
 
 PAGES = {"language.md": language_page, "errors.md": error_page, "passes.md": pass_page, "rooms.md": room_page}
+PAGES |= {"operators.md": kernel_page}
 PAGES |= {"gallery/index.md": gallery_index} | {
     f"gallery/{p.stem}.md": partial(gallery_page, p, title) for p, title in programs().items()
 }

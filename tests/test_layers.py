@@ -47,6 +47,7 @@ ROOMS = (
     "scipy",
     "jax",
     "torch",
+    "kernels",
     "fuzz",
     "__main__",
 )
@@ -71,6 +72,7 @@ LATE = {
     "cache.keys": "arguments that are structures",
     "cuda": "the driver of GPUs",
     "disk.entries": "what makes room on disk",
+    "kernels.operator": "JAX and PyTorch",
     "jax.calls": "calls on GPUs",
     "jax.handlers": "calls on GPUs",
     "calls.sweep_entry_points": "tapes that grow",

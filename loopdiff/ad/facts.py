@@ -65,7 +65,7 @@ def is_open(stmt: ir.Stmt) -> bool:
     return isinstance(stmt, ir.Loop) and bool(exits(stmt))
 
 
-def gather(ls: ir.LoopSet, wrt: tuple[str, ...]) -> Facts:
+def gather_facts(ls: ir.LoopSet, wrt: tuple[str, ...]) -> Facts:
     """Analyse the normal LoopSet `ls` for differentiation with respect to `wrt`."""
     counted, passes = mark_exits(ls)
     marked, regions = mark_regions(counted)

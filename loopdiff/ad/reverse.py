@@ -8,7 +8,7 @@ from functools import partial, reduce
 from typing import Literal
 
 from loopdiff.ad.emitter import Emitter
-from loopdiff.ad.facts import Facts, gather
+from loopdiff.ad.facts import Facts, gather_facts
 from loopdiff.ad.reversal import Reversal
 from loopdiff.ad.tape import segments
 from loopdiff.ad.tape.counting import counting_loopset, counts_exactly
@@ -44,7 +44,7 @@ def build_sweeps(ls: ir.LoopSet, wrt: tuple[str, ...], policy: PlanPolicy = "aut
     row: functions are evaluated once. `recompute-3` is `recompute` with three levels of segments. Raises
     DifferentiationError (LD4xx) where a derivative has no rule.
     """
-    facts = gather(ls, wrt)
+    facts = gather_facts(ls, wrt)
     plain = build(facts, policy)
     replayed = choose_replays(facts, policy, plain)
     plans = {frozenset(): plain} | ({replayed: build(facts, policy, replayed)} if replayed else {})

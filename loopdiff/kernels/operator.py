@@ -22,11 +22,13 @@ class Operator:
     """A function of arrays, and of options that are part of the program.
 
     Parameters before `*` in its signature are arrays and numbers; those behind it are options: strides, axes, whether
-    something is masked. Inside decorated functions an operator is called like any other function, and written out there.
+    something is masked. Decorated functions call an operator like any other function, and it is written out there.
 
     `__call__` takes and gives NumPy arrays; `of` fixes the options and gives the decorated function with all that this
     has (`vjp`, `value_and_grad`, `jvp`, `hvp`, `explain`); `jax` and `torch` give functions for these libraries.
     """
+
+    __name__: str
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function

@@ -79,7 +79,8 @@ CASES = [
     case(nn.conv2d, (x2, draw((1, 4, 13, 11))), 2, stride=3),
     case(nn.conv1d, (x1, draw((6, 2, 5)), draw(6)), 1, stride=2, padding=3, groups=2),
     case(nn.conv1d, (x1, draw((3, 4, 4))), 1, dilation=3, flip=True),
-    case(nn.conv3d, (x3, draw((4, 1, 3, 2, 3)), draw(4)), 3, groups=2, stride=(1, 2, 1), padding=((1, 0), (0, 2), (1, 1))),
+    case(nn.conv3d, (x3, draw((4, 1, 3, 2, 3)), draw(4)), 3, groups=2, stride=(1, 2, 1),
+         padding=((1, 0), (0, 2), (1, 1))),
     case(nn.conv3d, (x3, draw((3, 2, 2, 2, 2))), 3, dilation=(2, 1, 2), flip=True),
     Case(nn.conv_transpose2d, (draw((2, 6, 5, 4)), draw((6, 2, 3, 3)), draw(4)),
          transposed((2, 4, 12, 5), stride=(2, 1), padding=((1, 1), (0, 1)), dilation=(2, 1), groups=2),
@@ -161,7 +162,7 @@ def test_folding_transposes_unfolding() -> None:
     assert np.vdot(parts, y) == pytest.approx(np.vdot(x, back), rel=1e-12)
     value, pullback = nn.unfold.of(**options).vjp(x)
     np.testing.assert_allclose(pullback(y).x, back, rtol=1e-12)
-    value, pullback = nn.fold.of(size=(8, 7), **options).vjp(y)
+    _, pullback = nn.fold.of(size=(8, 7), **options).vjp(y)
     np.testing.assert_array_equal(pullback(x).x, parts)
 
 

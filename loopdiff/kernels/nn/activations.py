@@ -1,7 +1,7 @@
 """Activations, element by element, of numbers and of arrays of any shape.
 
-At a kink each has the derivative that its definition says for the point itself: the branch that is taken there. So
-`relu` has derivative 0 at 0, as in JAX and PyTorch. Formulas do not overflow, and large numbers have finite derivatives.
+At a kink each has the derivative of the branch that its definition takes there: `relu` has 0 at 0, as in JAX and
+PyTorch. Formulas do not overflow: large numbers have finite values and derivatives.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Attention of several heads, with grouped keys, masks and biases. The scores of one head at a time are in memory."""
+"""Attention of several heads, with shared keys, masks and biases. The scores of one head at a time are in memory."""
 
 from __future__ import annotations
 
@@ -8,11 +8,34 @@ from loopdiff.kernels.operator import operator
 from loopdiff.rules.marks import stop_gradient
 
 
+def shares(scores, factor, bias, mask, causal):
+    """Scores of a head as exponentials, row by row, in place, and the sums of these rows."""
+    L, M = scores.shape
+    totals = np.zeros(L, dtype=scores.dtype)
+    for i in range(L):
+        greatest = -np.inf
+        for j in range(M):
+            score = scores[i, j] * factor if bias is None else scores[i, j] * factor + bias[i, j]
+            if causal and j > i + M - L:
+                score = -np.inf
+            if mask is not None and mask[j] == 0:
+                score = -np.inf
+            scores[i, j] = score
+            greatest = max(greatest, stop_gradient(score))
+        if greatest == -np.inf:
+            greatest = 0.0
+        for j in range(M):
+            scores[i, j] = np.exp(scores[i, j] - greatest)
+            totals[i] += scores[i, j]
+    return totals
+
+
 @operator
 def attention(q, k, v, mask=None, bias=None, *, shared=1, causal=False, scale=None):
     """Means of values by the exponentials of scores (Vaswani et al., 2017, section 3.2).
 
-    `y[b, h, i] = sum over j of softmax(scale * q[b, h, i] . k[b, g, j] + bias[h, i, j]) * v[b, g, j]`, `g = h // shared`.
+    `y[b, h, i] = sum over j of softmax(scale * q[b, h, i] . k[b, g, j] + bias[h, i, j]) * v[b, g, j]`, and
+    `g = h // shared`.
 
     Args:
         q: `(B, H, L, D)`.
@@ -41,26 +64,13 @@ def attention(q, k, v, mask=None, bias=None, *, shared=1, causal=False, scale=No
             for r in range(shared):
                 h = g * shared + r
                 scores = np.zeros((L, M), dtype=q.dtype)
-                totals = np.zeros(L, dtype=q.dtype)
                 for i in range(L):
                     for j in range(M):
                         for d in range(D):
                             scores[i, j] += q[b, h, i, d] * k[b, g, j, d]
-                for i in range(L):
-                    greatest = -np.inf
-                    for j in range(M):
-                        score = scores[i, j] * factor if bias is None else scores[i, j] * factor + bias[h, i, j]
-                        if causal and j > i + M - L:
-                            score = -np.inf
-                        if mask is not None and mask[b, j] == 0:
-                            score = -np.inf
-                        scores[i, j] = score
-                        greatest = max(greatest, stop_gradient(score))
-                    if greatest == -np.inf:
-                        greatest = 0.0
-                    for j in range(M):
-                        scores[i, j] = np.exp(scores[i, j] - greatest)
-                        totals[i] += scores[i, j]
+                own_bias = None if bias is None else bias[h]
+                own_mask = None if mask is None else mask[b]
+                totals = shares(scores, factor, own_bias, own_mask, causal)
                 for i in range(L):
                     for j in range(M):
                         for e in range(E):

@@ -1,7 +1,7 @@
 """Convolutions in one to three dimensions, their transposes, and the windows they go over.
 
-Images are `(batch, channels, height, width)`, filters `(filters, channels of a group, rows, columns)`; as in PyTorch and
-JAX they are not turned around unless `flip` asks for that. Everything is of the type of the images.
+Images are `(batch, channels, height, width)`, filters `(filters, channels of a group, rows, columns)`. As in PyTorch
+and JAX filters are not turned around unless `flip` asks for that. Results have the type of the images.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ def conv2d(x, w, bias=None, *, stride=1, padding=0, dilation=1, groups=1, flip=F
     wide = margined(x, padding)
     N, C, H, W = wide.shape
     K, D, R, S = w.shape
-    if C != D * groups or K % groups != 0:
+    if D * groups != C or K % groups != 0:
         raise ValueError("the channels do not fit: `w` is (K, C // groups, R, S), and `groups` divides K")
-    if H <= apart * (R - 1) or W <= aside * (S - 1):
+    if apart * (R - 1) >= H or aside * (S - 1) >= W:
         raise ValueError("the window is larger than the image")
     F = K // groups
     P = (H - apart * (R - 1) - 1) // down + 1
@@ -78,8 +78,8 @@ def conv2d(x, w, bias=None, *, stride=1, padding=0, dilation=1, groups=1, flip=F
 
 @operator
 def conv1d(x, w, bias=None, *, stride=1, padding=0, dilation=1, groups=1, flip=False):
-    """`conv2d` of signals: `x` is `(N, C, L)`, `w` `(K, C // groups, S)`; the result `(N, K, Q)`. `padding` is one number
-    or a pair. Errors as of `conv2d`."""
+    """`conv2d` of signals: `x` is `(N, C, L)`, `w` `(K, C // groups, S)`, the result `(N, K, Q)`. `padding` is one
+    number or a pair. Errors as of `conv2d`."""
     rows = ((0, 0), pair(padding))
     y = conv2d(
         x[:, :, None, :], w[:, :, None, :], bias,
@@ -113,7 +113,7 @@ def conv3d(x, w, bias=None, *, stride=1, padding=0, dilation=1, groups=1, flip=F
     K, B, T, R, S = w.shape
     wide = np.zeros((N, C, D + z0 + z1, H + y0 + y1, W + x0 + x1), dtype=x.dtype)
     wide[:, :, z0 : z0 + D, y0 : y0 + H, x0 : x0 + W] = x
-    if C != B * groups or K % groups != 0:
+    if B * groups != C or K % groups != 0:
         raise ValueError("the channels do not fit: `w` is (K, C // groups, T, R, S), and `groups` divides K")
     F = K // groups
     O = (D + z0 + z1 - behind * (T - 1) - 1) // deep + 1
@@ -180,7 +180,7 @@ def conv_transpose2d(x, w, bias=None, *, stride=1, padding=0, output_padding=0, 
     F = K // groups
     H = (P - 1) * down + apart * (R - 1) + 1 + below
     W = (Q - 1) * across + aside * (S - 1) + 1 + beyond
-    if H <= top + bottom or W <= left + right:
+    if top + bottom >= H or left + right >= W:
         raise ValueError("`padding` takes the whole image away")
     wide = np.zeros((N, D * groups, H, W), dtype=x.dtype)
     for n in range(N):

@@ -22,7 +22,8 @@ def max_pool2d(x, *, window, stride=None, padding=0, dilation=1):
         dilation: Steps inside of windows.
 
     Returns:
-        `(N, C, P, Q)` with `P = (H + top + bottom - dilation * (R - 1) - 1) // stride + 1`; -inf of windows without a cell.
+        `(N, C, P, Q)` with `P = (H + top + bottom - dilation * (R - 1) - 1) // stride + 1`. Windows without a cell
+        have -inf.
 
     Raises:
         ArgumentError: LD332 where the window is larger than the image.

@@ -1,7 +1,7 @@
 """Exponentials by their sum, along any axis, with infinities.
 
-A row of which some numbers are +inf is shared among these; in one of nothing but -inf nothing has a share: its `softmax`
-is zero, its `log_softmax` and `logsumexp` are -inf, and there is no NaN in derivatives.
+A row in which some numbers are +inf is shared among these. In a row of nothing but -inf nothing has a share: its
+`softmax` is zero, its `log_softmax` and `logsumexp` are -inf, and there is no NaN in derivatives.
 """
 
 from __future__ import annotations
