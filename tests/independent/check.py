@@ -20,7 +20,7 @@ from .structures import is_structure, leaves, mapped, outline
 
 DEFECTS = {"LD342", "LD406", "LD601"}  # codes that no program of the language deserves
 # Of an integer and a float Python gives the one or the other here, loopdiff a float.
-CHOICE = re.compile(r"\b(max|min)\(|\bif\b.*\belse\b")
+CHOICE = re.compile(r"\b(max|min|sum)\(|\bif\b.*\belse\b")
 PARTS = frozenset({"value", "grad", "jvp", "vjp"})
 SETTINGS: dict[str, dict[str, Any]] = {
     "auto": {},
