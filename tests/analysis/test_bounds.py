@@ -114,6 +114,15 @@ def test_rows_by_hand_are_checked_once() -> None:
         ),
         (op(Op.GE, ir.Dim("x", 0), mul(mul("N", "N"), "N")), "N <= 1048576 and N >= -1048576"),
         (op(Op.GE, ir.Dim("x", 0), mul(1 << 61, "N")), "None"),
+        # The extents of one array are multiplied without overflow, or NumPy does not make it.
+        (
+            op(Op.GE, ir.Dim("y", 0), mul(mul(ir.Dim("x", 2), ir.Dim("x", 0)), ir.Dim("x", 1))),
+            "x.shape[0] * x.shape[2] <= 281474976710656 and x.shape[0] * x.shape[1] * x.shape[2] <= 281474976710656",
+        ),
+        (
+            op(Op.GE, ir.Dim("y", 0), mul(mul(ir.Dim("x", 0), ir.Dim("x", 0)), ir.Dim("x", 1))),
+            "x.shape[0] <= 1048576 and x.shape[1] <= 1048576",
+        ),
     ],
 )  # fmt: skip
 def test_conditions_that_do_not_overflow(cond: ir.Expr, expected: str) -> None:

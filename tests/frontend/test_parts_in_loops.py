@@ -100,6 +100,17 @@ def test_arrays_that_could_have_negative_lengths_are_refused() -> None:
         f(**arguments(4))
 
 
+@pytest.mark.parametrize(
+    "body",
+    ["x = np.concatenate((x[k:], x[:k]))", "x = x[1:k + 1] - y", "x = np.vstack((x[k:, None], x[:k, None]))[:, 0]"],
+)
+def test_lengths_that_grow_with_each_iteration_end_in_a_refusal(body: str) -> None:
+    """Not in formulas that are longer each time: these were parsed for minutes."""
+    text = f"def f(x, y, k):\n    for i in range(5):\n        {body}\n    return x.sum()\n"
+    with pytest.raises(UnsupportedLoopError, match="LD116: `x` may stand for different arrays"):
+        vectorize_grad(registered(text, f"<growing {body}>", np=np))(np.ones(5), np.ones(5), 2)
+
+
 def term(rng: random.Random, variables: list[str], depth: int) -> str:
     if depth == 0 or rng.random() < 0.3:
         return rng.choice([*variables, *variables, "n", str(rng.randint(0, 4))])

@@ -20,7 +20,9 @@ def drawn(rng: random.Random, depth: int) -> ir.Expr:
         return rng.choice((N, N, M, ir.Const(rng.randint(-3, 4))))
     op = rng.choice((Op.ADD, Op.SUB, Op.MIN, Op.MAX, Op.FLOORDIV, Op.MUL))
     a = drawn(rng, depth - 1)
-    b = ir.Const(rng.randint(1, 3)) if op in (Op.FLOORDIV, Op.MUL) else drawn(rng, depth - 1)
+    if op is Op.MUL:
+        return ir.Apply(op, rng.choice(((a, drawn(rng, 0)), (drawn(rng, 0), a))))
+    b = ir.Const(rng.randint(1, 3)) if op is Op.FLOORDIV else drawn(rng, depth - 1)
     return ir.Apply(op, (a, b))
 
 

@@ -73,6 +73,19 @@ def product(a, b, c):
                 c[i, j] += a[i, k] * b[k, j]
 
 
+def convolution(y, x, w):
+    for i in range(x.shape[0] - w.shape[0] + 1):
+        for k in range(w.shape[0]):
+            y[i] += x[i + k] * w[k]
+
+
+def test_extents_that_are_taken_from_others_are_those_of_windows() -> None:
+    args = {"y": np.zeros(8), "x": np.zeros(8), "w": np.zeros(3)}
+    outer, inner = trips(convolution, Extents(), **args)
+    assert inner < outer < NOMINAL
+    assert trips(convolution, Extents({"x": (8,), "w": (3,)}), **args) == [6.0, 3.0]
+
+
 @pytest.mark.parametrize(("bits", "per_cycle"), [(512, 32.0), (256, 16.0)])
 def test_a_product_of_matrices_comes_close_to_the_peak_and_not_above(bits: int, per_cycle: float) -> None:
     machine = Machine(bits)

@@ -275,7 +275,7 @@ def parse_heads(
             return found, body
         start.restore(state)
         keep_buffers(state, heads)
-        if is_lost or are_too_many(heads.parts):
+        if is_lost or are_too_many(state, heads.parts):
             return None
 
 

@@ -183,7 +183,7 @@ def join_options(state: State, ways: Sequence[Way], earlier: frozenset[str] | No
         which = state.temporary("which", span)
         for bindings, out in coming:
             out += numbering(bindings, names, which.array, parts, span)
-    if are_too_many(parts):
+    if are_too_many(state, parts):
         suppose_one_shape(state, names)
         names = ()
     rest = [None if b is None else {n: m for n, m in b.items() if n not in names} for b, _ in ways]
@@ -192,13 +192,15 @@ def join_options(state: State, ways: Sequence[Way], earlier: frozenset[str] | No
         state.bindings[name] = Varying(which.array, tuple(p[position] for p in parts))  # type: ignore[arg-type]
 
 
-def are_too_many(parts: Sequence[Part]) -> bool:
-    """Whether there are more combinations than statements are written for; parts of parts of arrays, taken again in
-    each iteration, would make ever new ones, whose formulas are several times longer each time."""
+def are_too_many(state: State, parts: Sequence[Part]) -> bool:
+    """Whether there are more combinations than statements are written for; parts of parts of arrays, or arrays made of
+    such, taken again in each iteration, would make ever new ones, whose formulas are several times longer each time."""
     if len(parts) > MOST_COMBINATIONS:
         return True
-    views = [b for part in parts for b in part if isinstance(b, View)]
-    formulas = (e for view in views for e in (*view.subscripts, *view.extents))
+    bindings = [b for part in parts for b in part]
+    views = [b for b in bindings if isinstance(b, View)]
+    extents = (state.arrays[b.array].extents or () for b in bindings if isinstance(b, ArrayName))
+    formulas = (e for e in (*(e for v in views for e in (*v.subscripts, *v.extents)), *(e for x in extents for e in x)))
     return any(sum(1 for _ in subexprs(e)) > LONGEST_FORMULA for e in formulas)
 
 
