@@ -38,6 +38,9 @@ class Operator:
         self.made: dict[str, Differentiable[..., Any]] = {}
         self.lock = RLock()
 
+    def __reduce__(self) -> str:
+        return self.__name__
+
     def __repr__(self) -> str:
         return f"<operator {self.__module__}.{self.__name__}{inspect.signature(self.function)}>"
 

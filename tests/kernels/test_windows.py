@@ -160,7 +160,7 @@ def test_folding_transposes_unfolding() -> None:
     y = draw(parts.shape)
     back = nn.fold(y, size=(8, 7), **options)
     assert np.vdot(parts, y) == pytest.approx(np.vdot(x, back), rel=1e-12)
-    value, pullback = nn.unfold.of(**options).vjp(x)
+    _, pullback = nn.unfold.of(**options).vjp(x)
     np.testing.assert_allclose(pullback(y).x, back, rtol=1e-12)
     _, pullback = nn.fold.of(size=(8, 7), **options).vjp(y)
     np.testing.assert_array_equal(pullback(x).x, parts)

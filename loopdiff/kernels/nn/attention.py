@@ -55,7 +55,7 @@ def attention(q, k, v, mask=None, bias=None, *, shared=1, causal=False, scale=No
     """
     B, H, L, D = q.shape
     G, M, E = k.shape[1], k.shape[2], v.shape[3]
-    if H != G * shared or v.shape[1] != G or v.shape[2] != M or k.shape[3] != D:
+    if G * shared != H or v.shape[1] != G or v.shape[2] != M or k.shape[3] != D:
         raise ValueError("`q` is (B, G * shared, L, D), `k` (B, G, M, D), `v` (B, G, M, E)")
     factor = 1.0 / np.sqrt(1.0 * D) if scale is None else scale
     y = np.zeros((B, H, L, E), dtype=q.dtype)

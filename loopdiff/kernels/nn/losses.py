@@ -64,7 +64,7 @@ def binary_cross_entropy(logits, targets):
 
 @operator
 def focal_loss(logits, targets, *, gamma=2.0):
-    """`binary_cross_entropy` by a power of the probability of what is not so (Lin et al., 2017). `gamma` is at least 1."""
+    """`binary_cross_entropy` by a power, at least 1, of the probability of what is not so (Lin et al., 2017)."""
     wrong = targets * expit(-logits) + (1.0 - targets) * expit(logits)
     return binary_cross_entropy(logits, targets) * wrong**gamma
 
