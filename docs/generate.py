@@ -163,7 +163,8 @@ def kernel_page() -> str:
     import loopdiff.kernels
     from loopdiff.kernels import Operator
 
-    lines = ["# Operators", "", "What [the kernel library](kernels.md) has. This page is generated from its docstrings.", ""]
+    about = "What [the kernel library](kernels.md) has. This page is generated from its docstrings."
+    lines = ["# Operators", "", about, ""]
     for room in loopdiff.kernels.ROOMS:
         package = importlib.import_module(f"loopdiff.kernels.{room}")
         groups: dict[str, list[Operator]] = {}
