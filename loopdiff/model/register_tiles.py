@@ -12,6 +12,7 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import indices_in, subexprs
 from loopdiff.mapping.loops import Product, TiledNest
 from loopdiff.model.machine import Machine
+from loopdiff.model.trip_counts import windows_of
 
 NONE: frozenset[str] = frozenset()
 IN_FLIGHT = 8  # products that hide the latency of one
@@ -119,23 +120,29 @@ def choose_tile(ls: ir.LoopSet, found: Contraction) -> TiledNest | None:
 
 
 def as_product(ls: ir.LoopSet, found: Contraction) -> Product | None:
-    """The contraction as a product of matrices, if it is one whose operands do not lie along a loop outside it."""
-    inside = frozenset(p.index for p in found.loops)
+    """The contraction as a product of matrices, if it is one whose operands do not lie along a loop outside it that is
+    not short."""
+    inside, short = frozenset(p.index for p in found.loops), loops_over_windows(ls, found)
     for columns in reversed(found.kept):
         parts = operands(found, columns, ())
         if parts is None or stride_of(found.update.target, columns, NONE, ls) != "unit":
             continue
         a, b, scale = parts
-        rows = tuple(k for k in reversed(found.kept) if k in access_indices(a) and k not in access_indices(b))[
-            :ROW_LOOPS
-        ]
+        apart = [k for k in reversed(found.kept) if k in access_indices(a) and k not in access_indices(b)]
+        rows = tuple(sorted(apart, key=lambda k: k in short))[:ROW_LOOPS]
         used = (*rows, columns, *found.sums)
         if rows and is_straight(found, a, b, used):
-            if any(stride_of(x, k, NONE, ls) == "unit" for x in (a, b) for k in inside - frozenset(used)):
+            if any(stride_of(x, k, NONE, ls) == "unit" for x in (a, b) for k in inside - short - frozenset(used)):
                 return None
             is_packed = stride_of(b, columns, NONE, ls) != "unit"
             return Product(rows, columns, (), found.sums[::-1], a, b, scale, is_packed)
     return None
+
+
+def loops_over_windows(ls: ir.LoopSet, found: Contraction) -> frozenset[str]:
+    """Those that are short: rows are taken from others first, and vectors along them are worth little."""
+    windows = windows_of(ls)
+    return frozenset(p.index for p in found.loops if isinstance(e := p.upper, ir.Dim) and (e.array, e.axis) in windows)
 
 
 def side_by_side(found: Contraction, lanes: str, rows: str, columns: str) -> Product | None:

@@ -23,6 +23,43 @@ def margined(x, padding):
     return wide
 
 
+def add_windows(y, x, w, stride, dilation, flip):
+    """The sums of `conv2d` without groups."""
+    (N, K, P, Q), (_, C, R, S) = y.shape, w.shape
+    filters = np.empty((K, R, S, C), dtype=w.dtype)  # channels last: their gradients are sums of long vectors
+    for k in range(K):
+        for c in range(C):
+            for r in range(R):
+                for s in range(S):
+                    filters[k, r, s, c] = w[k, c, R - 1 - r, S - 1 - s] if flip else w[k, c, r, s]
+    for n in range(N):
+        for k in range(K):
+            for c in range(C):
+                for r in range(R):
+                    for s in range(S):
+                        for p in range(P):
+                            for q in range(Q):
+                                i, j = p * stride[0] + r * dilation[0], q * stride[1] + s * dilation[1]
+                                y[n, k, p, q] += x[n, c, i, j] * filters[k, r, s, c]
+
+
+def add_windows_of_groups(y, x, w, stride, dilation, groups, flip):
+    """The sums of `conv2d` where each group of filters has channels of its own."""
+    (N, K, P, Q), (_, D, R, S) = y.shape, w.shape
+    F = K // groups
+    for n in range(N):
+        for g in range(groups):
+            for f in range(F):
+                for c in range(D):
+                    for r in range(R):
+                        for s in range(S):
+                            for p in range(P):
+                                for q in range(Q):
+                                    i, j = p * stride[0] + r * dilation[0], q * stride[1] + s * dilation[1]
+                                    h, v = (R - 1 - r, S - 1 - s) if flip else (r, s)
+                                    y[n, g * F + f, p, q] += x[n, g * D + c, i, j] * w[g * F + f, c, h, v]
+
+
 @operator
 def conv2d(x, w, bias=None, *, stride=1, padding=0, dilation=1, groups=1, flip=False):
     """Sums over windows of images, each channel of the result with a filter of its own.
@@ -54,25 +91,15 @@ def conv2d(x, w, bias=None, *, stride=1, padding=0, dilation=1, groups=1, flip=F
         raise ValueError("the channels do not fit: `w` is (K, C // groups, R, S), and `groups` divides K")
     if apart * (R - 1) >= H or aside * (S - 1) >= W:
         raise ValueError("the window is larger than the image")
-    F = K // groups
     P = (H - apart * (R - 1) - 1) // down + 1
     Q = (W - aside * (S - 1) - 1) // across + 1
     y = np.zeros((N, K, P, Q), dtype=x.dtype)
     if bias is not None:
         y += bias[:, None, None]
-    for n in range(N):
-        for g in range(groups):
-            for f in range(F):
-                for c in range(D):
-                    for r in range(R):
-                        for s in range(S):
-                            for p in range(P):
-                                for q in range(Q):
-                                    i, j = (R - 1 - r, S - 1 - s) if flip else (r, s)
-                                    y[n, g * F + f, p, q] += (
-                                        wide[n, g * D + c, p * down + r * apart, q * across + s * aside]
-                                        * w[g * F + f, c, i, j]
-                                    )
+    if groups == 1:
+        add_windows(y, wide, w, (down, across), (apart, aside), flip)
+    else:
+        add_windows_of_groups(y, wide, w, (down, across), (apart, aside), groups, flip)
     return y
 
 

@@ -1,0 +1,230 @@
+"""Operators of the kernel library against JAX and PyTorch: the value, and the value with all gradients.
+
+    python examples/bench/operators.py [--cores N] [--write] [NAME ...]
+
+Float32, pinned to as many cores as asked for, all candidates in turn. Gradients are compared before anything is timed.
+PyTorch takes part where it is installed. `--write` puts the table into `docs/operators_measured.md`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+CORES = int(sys.argv[sys.argv.index("--cores") + 1]) if "--cores" in sys.argv else 1
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[2])]
+
+from timing import pin, thread_settings  # noqa: E402
+
+os.environ.update(thread_settings(CORES))
+os.environ["JAX_ENABLE_X64"] = "0"
+os.environ["XLA_FLAGS"] = f"--xla_cpu_multi_thread_eigen={str(CORES > 1).lower()} intra_op_parallelism_threads={CORES}"
+pin(CORES)
+
+import argparse  # noqa: E402
+import importlib.util  # noqa: E402
+from collections.abc import Callable, Iterator  # noqa: E402
+from dataclasses import dataclass  # noqa: E402
+from typing import Any  # noqa: E402
+
+import jax  # noqa: E402
+import jax.numpy as jnp  # noqa: E402
+import numpy as np  # noqa: E402
+from machine import processor  # noqa: E402
+from report import duration, versions  # noqa: E402
+from timing import paired  # noqa: E402
+
+from loopdiff.kernels import Operator, nn  # noqa: E402
+
+PAGE = Path(__file__).parents[2] / "docs" / "operators_measured.md"
+HAS_TORCH = importlib.util.find_spec("torch") is not None
+rng = np.random.default_rng(0)
+
+
+def draw(*shape: int) -> np.ndarray:
+    return rng.standard_normal(shape).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class Row:
+    """An operator with options and arguments, and what it is in the other libraries."""
+
+    name: str
+    operator: Operator
+    options: dict[str, Any]
+    arguments: tuple[np.ndarray, ...]
+    in_jax: Callable[..., Any]
+    in_torch: Callable[..., Any]
+
+
+def convolved(x: Any, w: Any, b: Any) -> Any:
+    groups = x.shape[1] // w.shape[1]
+    y = jax.lax.conv_general_dilated(x, w, (1, 1), ((1, 1), (1, 1)), feature_group_count=groups)
+    return y + b[:, None, None]
+
+
+def attended(q: Any, k: Any, v: Any) -> Any:
+    scores = jnp.einsum("bhid,bhjd->bhij", q, k) / jnp.float32(np.sqrt(q.shape[-1]))
+    return jnp.einsum("bhij,bhje->bhie", jax.nn.softmax(scores, axis=-1), v)
+
+
+def normed(x: Any, w: Any, b: Any) -> Any:
+    mean = x.mean(axis=-1, keepdims=True)
+    return (x - mean) / jnp.sqrt(((x - mean) ** 2).mean(axis=-1, keepdims=True) + 1e-5) * w + b
+
+
+def pooled(x: Any) -> Any:
+    return jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 1, 3, 3), (1, 1, 2, 2), ((0, 0), (0, 0), (1, 1), (1, 1)))
+
+
+def remembered(x: Any, h: Any, c: Any, w: Any, u: Any, b: Any) -> Any:
+    def step(carry: Any, x: Any) -> Any:
+        h, c = carry
+        i, f, g, o = jnp.split(x @ w.T + h @ u.T + b, 4, axis=1)
+        c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
+        h = jax.nn.sigmoid(o) * jnp.tanh(c)
+        return (h, c), h
+
+    return jax.lax.scan(step, (h, c), x)[1]
+
+
+def entropy(x: Any, labels: Any) -> Any:
+    return jax.nn.logsumexp(x, axis=1) - jnp.take_along_axis(x, labels[:, None], axis=1)[:, 0]
+
+
+def torch_lstm(x: Any, h: Any, c: Any, w: Any, u: Any, b: Any) -> Any:
+    import torch
+
+    weights = [w, u, b, torch.zeros_like(b)]
+    return torch.lstm(x, (h[None], c[None]), weights, True, 1, 0.0, False, False, False)[0]
+
+
+def rows() -> list[Row]:
+    F = importlib.import_module("torch.nn.functional") if HAS_TORCH else None
+
+    def torch_conv(x: Any, w: Any, b: Any) -> Any:
+        return F.conv2d(x, w, b, padding=1, groups=x.shape[1] // w.shape[1])
+
+    def conv(name: str, batch: int, group: int) -> Row:
+        options = {"padding": 1, "groups": 64 // group}
+        arguments = draw(batch, 64, 56, 56), draw(64, group, 3, 3), draw(64)
+        return Row(name, nn.conv2d, options, arguments, convolved, torch_conv)
+
+    H = 128
+    lstm = (draw(100, 8, H), draw(8, H), draw(8, H), draw(4 * H, H) / 12, draw(4 * H, H) / 12, draw(4 * H))
+    heads = tuple(draw(1, 8, 1024, 64) for _ in range(3))
+    labels = rng.integers(0, 1000, 4096)
+    return [
+        conv("conv2d 3x3, 64 channels, 56x56", 1, 64),
+        conv("conv2d 3x3, 64 channels, 56x56, batch 16", 16, 64),
+        conv("depthwise 3x3, 64 channels, 56x56", 1, 1),
+        Row("max_pool2d 3, stride 2", nn.max_pool2d, {"window": 3, "stride": 2, "padding": 1}, (draw(8, 64, 56, 56),),
+            pooled, lambda x: F.max_pool2d(x, 3, 2, 1)),
+        Row("attention, 8 heads of 1024 x 64", nn.attention, {}, heads, attended,
+            lambda q, k, v: F.scaled_dot_product_attention(q, k, v)),
+        Row("layer_norm 4096 x 512", nn.layer_norm, {}, (draw(4096, 512), draw(512), draw(512)), normed,
+            lambda x, w, b: F.layer_norm(x, (512,), w, b)),
+        Row("softmax 4096 x 512", nn.softmax, {}, (draw(4096, 512),), jax.nn.softmax, lambda x: F.softmax(x, -1)),
+        Row("cross_entropy 4096 x 1000", nn.cross_entropy, {}, (draw(4096, 1000), labels), entropy,
+            lambda x, y: F.cross_entropy(x, y, reduction="none")),
+        Row("lstm 128, 100 steps, batch 8", nn.lstm, {}, lstm, remembered, torch_lstm),
+        Row("gelu, a million", nn.gelu, {}, (draw(1_000_000),), lambda x: jax.nn.gelu(x, approximate=False),
+            lambda x: F.gelu(x)),
+    ]  # fmt: skip
+
+
+def first(value: Any) -> Any:
+    return value[0] if isinstance(value, tuple) else value
+
+
+def ours(row: Row, seed: np.ndarray) -> tuple[Callable[[], Any], Callable[[], Any]]:
+    f = row.operator.of(**row.options)
+
+    def gradient() -> Any:
+        value, pullback = f.vjp(*row.arguments)
+        seeds = (seed, *(np.zeros_like(v) for v in value[1:])) if isinstance(value, tuple) else seed
+        return [g for g in pullback(seeds) if g is not None]
+
+    return lambda: f(*row.arguments), gradient
+
+
+def of_jax(row: Row, seed: np.ndarray) -> tuple[Callable[[], Any], Callable[[], Any]]:
+    active = tuple(n for n, a in enumerate(row.arguments) if a.dtype.kind == "f")
+    value = jax.jit(row.in_jax)
+
+    def pulled(seed: Any, *arguments: Any) -> Any:
+        def of_active(*given: Any) -> Any:
+            all_of = list(arguments)
+            for n, a in zip(active, given, strict=True):
+                all_of[n] = a
+            return row.in_jax(*all_of)
+
+        return jax.vjp(of_active, *(arguments[n] for n in active))[1](seed)
+
+    gradient, given = jax.jit(pulled), [jnp.asarray(a) for a in row.arguments]
+    return lambda: jax.block_until_ready(value(*given)), lambda: jax.block_until_ready(gradient(seed, *given))
+
+
+def of_torch(row: Row, seed: np.ndarray) -> tuple[Callable[[], Any], Callable[[], Any]]:
+    import torch
+
+    torch.set_num_threads(CORES)
+    given = [torch.from_numpy(a.copy()).requires_grad_(a.dtype.kind == "f") for a in row.arguments]
+    active, adjoint = [a for a in given if a.requires_grad], torch.from_numpy(seed)
+
+    def value() -> Any:
+        with torch.no_grad():
+            return row.in_torch(*given)
+
+    return value, lambda: torch.autograd.grad(row.in_torch(*given), active, adjoint)
+
+
+def measured(row: Row) -> Iterator[str]:
+    seed = rng.standard_normal(first(row.operator(*row.arguments, **row.options)).shape).astype(np.float32)
+    forms = {"loopdiff": ours(row, seed), "jax": of_jax(row, seed)}
+    if HAS_TORCH:
+        forms["torch"] = of_torch(row, seed)
+    wanted = [np.asarray(g) for g in forms["jax"][1]()]
+    for name, (_, gradient) in forms.items():
+        for got, want in zip(gradient(), wanted, strict=True):
+            scale = np.abs(want).max() + 1e-30
+            error = np.abs(np.asarray(got) - want).max() / scale
+            if not error < 2e-4:
+                raise SystemExit(f"{row.name}: the gradient of {name} differs by {error:.1e}")
+    for kind, which in (("value", 0), ("gradients", 1)):
+        times = {name: t.median for name, t in paired({n: f[which] for n, f in forms.items()}).items()}
+        best = min(t for n, t in times.items() if n != "loopdiff")
+        others = [duration(times[n]) if n in times else "-" for n in ("jax", "torch")]
+        mine = duration(times["loopdiff"])
+        yield f"| {row.name} | {kind} | {mine} | {' | '.join(others)} | {best / times['loopdiff']:.2f} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cores", type=int, default=1)
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("names", nargs="*")
+    options = parser.parse_args()
+    lines = [
+        "| operator | | loopdiff | JAX | PyTorch | best of these : loopdiff |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    print("\n".join(lines), flush=True)
+    for row in rows():
+        if not options.names or any(name in row.name for name in options.names):
+            for line in measured(row):
+                lines.append(line)
+                print(line, flush=True)
+    if options.write:
+        found = versions()
+        used = ", ".join(f"{name} {found[name]}" for name in ("numba", "jax", "torch") if name in found)
+        about = f"{processor()}, {options.cores} core(s), float32, {used}, {found['date']}."
+        begin = (
+            PAGE.read_text(encoding="utf-8").split("| operator |")[0] if PAGE.exists() else "# Operators measured\n\n"
+        )
+        PAGE.write_text(begin.split("\n\n")[0] + f"\n\n{about}\n\n" + "\n".join(lines) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
