@@ -1,0 +1,96 @@
+"""Log probabilities of counts and choices, element by element: `poisson(k, rate)` is the LOG of the probability of `k`.
+
+All take arrays, which are broadcast, or numbers, and give an array of the shape that NumPy gives them, or a number.
+Counts may be integers or floats; where they are outside of the support, or no whole numbers, the result is -inf and the
+derivative is zero. Where a parameter is outside of its domain the result is NaN.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import special
+
+from loopdiff.kernels.operator import operator
+from loopdiff.kernels.probability.functions import is_no_count, log_beta, log_sum_exp, supported
+
+
+@operator
+def poisson(k, rate):
+    """The log probability of a count of Poisson's distribution: k log(rate) - rate - lgamma(k + 1).
+
+    Args:
+        k: 0, 1, 2, ...
+        rate: The mean, zero or more.
+    """
+    outside = is_no_count(k)
+    count = np.where(outside, 0.0, k)
+    return supported(special.xlogy(count, rate) - rate - special.gammaln(count + 1.0), outside, rate >= 0.0)
+
+
+@operator
+def binomial(k, n, p):
+    """The log probability of `k` successes in `n` trials: log(binomial(n, k)) + k log(p) + (n - k) log(1 - p).
+
+    The number of choices is -log(n + 1) - log_beta(k + 1, n - k + 1), which is exact for large numbers, too.
+
+    Args:
+        k: 0, 1, ..., n.
+        n: 0, 1, 2, ...
+        p: From zero to one.
+    """
+    outside = is_no_count(k) | (k > n)
+    valid = (n >= 0.0) & (np.floor(n) == n) & (p >= 0.0) & (p <= 1.0)
+    hits, misses = np.where(outside, 0.0, k), np.where(outside, 0.0, n - k)
+    choices = -np.log(hits + misses + 1.0) - log_beta(hits + 1.0, misses + 1.0)
+    return supported(choices + special.xlogy(hits, p) + special.xlog1py(misses, -p), outside, valid)
+
+
+@operator
+def negative_binomial(k, n, p):
+    """The log probability of `k` failures before the `n`-th success.
+
+    lgamma(k + n) - lgamma(n) - lgamma(k + 1) + n log(p) + k log(1 - p)
+
+    Args:
+        k: 0, 1, 2, ...
+        n: Above zero, also no whole number.
+        p: The probability of success, above zero and up to one.
+    """
+    outside = is_no_count(k)
+    valid = (n > 0.0) & (p > 0.0) & (p <= 1.0)
+    misses, size = np.where(outside, 0.0, k), np.where(valid, n, 1.0)
+    choices = -np.log(size + misses) - log_beta(size, misses + 1.0)
+    return supported(choices + size * np.log(p) + special.xlog1py(misses, -p), outside, valid)
+
+
+@operator
+def bernoulli(k, logit):
+    """The log probability of one of two outcomes: k logit - log(1 + exp(logit)), for any logit.
+
+    Args:
+        k: 1 for what has the probability 1 / (1 + exp(-logit)), or 0.
+        logit: Any number; also infinite, where the outcome is certain.
+    """
+    outside = (k != 0.0) & (k != 1.0) & (k == k)
+    towards = np.where(k == 1.0, logit, -logit)
+    below = np.where(towards >= 0.0, -towards, towards)
+    sure = np.where(towards >= 0.0, 0.0, towards) - np.log1p(np.exp(below))
+    return supported(sure, outside, (k == k) & (logit == logit))
+
+
+@operator
+def categorical(k, logits, *, normalized=False):
+    """The log probability of one of K outcomes: logits[k] - log(sum of exp(logits)).
+
+    Args:
+        k: Integers from 0 to K - 1, an array or a number.
+        logits: `(..., K)`: as many rows as `k` has elements, or axes that are broadcast with those of `k`.
+        normalized: Whether `logits` are log probabilities, from which nothing is subtracted.
+
+    Returns:
+        `(...)`, the shape of `k` and of the rows of `logits`; -inf where `k` is none of the outcomes.
+    """
+    is_chosen = np.expand_dims(k, -1) == np.arange(logits.shape[-1])
+    chosen = np.where(is_chosen, logits, 0.0).sum(axis=-1)
+    total = 0.0 if normalized else log_sum_exp(logits)
+    return np.where(is_chosen.any(axis=-1), chosen - total, -np.inf)
