@@ -1,9 +1,9 @@
 """Log densities, constraint transforms, and log likelihoods of sequences.
 
 `probability.normal(x, mean, scale)` is the LOG of the normal density, and so are all operators of `continuous`,
-`discrete` and `multivariate` named like distributions. They broadcast, are -inf outside of the support, with a derivative
-of zero, and NaN where a parameter is outside of its domain. `transforms` has maps from numbers without bounds to what
-parameters may be, with their log Jacobians; `chains` what is found by a pass along a sequence.
+`discrete` and `multivariate`. They broadcast, are -inf outside of the support, with a derivative of zero, and NaN where
+a parameter is outside of its domain. `transforms` has maps from numbers without bounds to what parameters may be, with
+their log Jacobians; `chains` what is found by a pass along a sequence.
 
 ```python
 from loopdiff import vectorize_grad
@@ -42,7 +42,7 @@ from loopdiff.kernels.probability.multivariate import dirichlet, lkj_cholesky, m
 from loopdiff.kernels.probability.transforms import (
     correlation_cholesky,
     interval,
-    ordered,
+    ordered_vector,
     positive,
     simplex,
     unit_vector,
@@ -81,7 +81,7 @@ __all__ = [
     # Transforms
     "correlation_cholesky",
     "interval",
-    "ordered",
+    "ordered_vector",
     "positive",
     "simplex",
     "unit_vector",

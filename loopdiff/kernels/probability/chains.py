@@ -1,8 +1,8 @@
 """Log likelihoods of sequences, by one pass along the sequence: hidden Markov models, linear chains, Kalman's filter.
 
-Sums over all ways through the states are found in logarithms, so they neither overflow nor vanish; -inf stands for what is
-impossible, and has a derivative of zero. The reverse sweep through these passes is what is known as the backward
-algorithm, and as smoothing: derivatives by emissions or scores are the probabilities of states given all observations.
+Sums over all ways through the states are found in logarithms, so they neither overflow nor vanish; -inf stands for
+what is impossible, and has a derivative of zero. The reverse sweep through these passes is known as the backward
+algorithm, and as smoothing: derivatives by emissions or scores are the probabilities of states given everything.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import numpy as np
 
 from loopdiff.kernels.operator import operator
 from loopdiff.kernels.probability.functions import HALF_LOG_TAU, log_sum_exp
-from loopdiff.kernels.probability.multivariate import forward_substituted, half_log_determinant
 
 
 def advanced(before, transitions, emitted):
@@ -32,7 +31,7 @@ def advanced(before, transitions, emitted):
 
 @operator
 def hidden_markov(log_initial, log_transitions, log_emissions):
-    """The log likelihood of a hidden Markov model: the forward algorithm (Rabiner, Proc. IEEE 77 (1989), section III A).
+    """The log likelihood of a hidden Markov model: the forward algorithm (Rabiner, Proc. IEEE 77, 1989, III A).
 
     a[0, j] = log_initial[j] + log_emissions[0, j]
     a[t, j] = log_emissions[t, j] + log(sum over i of exp(a[t - 1, i] + log_transitions[i, j]))
@@ -48,7 +47,7 @@ def hidden_markov(log_initial, log_transitions, log_emissions):
         A number; -inf where no way through the states is possible.
 
     Raises:
-        ArgumentError: LD332 where the numbers of states differ.
+        ArgumentError: LD310, LD320 or LD332 where the numbers of states differ.
     """
     T, S = log_emissions.shape
     if log_initial.shape[0] != S or log_transitions.shape[0] != S or log_transitions.shape[1] != S:
@@ -71,7 +70,7 @@ def chain_log_partition(scores, transitions):
         transitions: `(S, S)`, from the row's state to the column's.
 
     Raises:
-        ArgumentError: LD332 where the numbers of states differ.
+        ArgumentError: LD310, LD320 or LD332 where the numbers of states differ.
     """
     T, S = scores.shape
     if transitions.shape[0] != S or transitions.shape[1] != S:
@@ -84,7 +83,7 @@ def chain_log_partition(scores, transitions):
 
 @operator
 def linear_chain_crf(scores, transitions, path):
-    """The log likelihood of a path in a linear-chain conditional random field: its score less the log partition function.
+    """The log likelihood of a path in a linear-chain conditional random field: its score less the log partition.
 
     Lafferty, McCallum and Pereira, ICML 2001, section 3; scores of the first and the last state go into `scores`.
 
@@ -97,7 +96,7 @@ def linear_chain_crf(scores, transitions, path):
         A number of zero or less.
 
     Raises:
-        ArgumentError: LD332 where lengths or numbers of states differ, LD310 where `path` leaves the states.
+        ArgumentError: LD310 or LD332 where lengths or numbers of states differ, LD310 where `path` leaves the states.
     """
     T = scores.shape[0]
     if path.shape[0] != T:
@@ -110,12 +109,12 @@ def linear_chain_crf(scores, transitions, path):
 
 @operator
 def kalman(observations, A, C, Q, R, mean, covariance):
-    """The log likelihood of a linear Gaussian state space model: Kalman's filter (Journal of Basic Engineering 82, 1960).
+    """The log likelihood of a linear Gaussian state space model: Kalman's filter (J. Basic Eng. 82, 1960).
 
     state[0] ~ normal(mean, covariance), state[t] ~ normal(A state[t - 1], Q), observations[t] ~ normal(C state[t], R)
 
-    For each observation: what is expected of it is C m with covariance S = C P C^T + R; then m and P are made those that
-    are known after it, by W = P C^T S^-1/2, and those before the next, A m and A P A^T + Q. P stays symmetric.
+    For each observation: what is expected of it is C m with covariance C P C^T + R = L L^T. With W = L^-1 C P and
+    z = L^-1 (observation - C m), a further column of W, what is known after it is m + W^T z and P - W^T W.
 
     Args:
         observations: `(T, M)`.
@@ -134,13 +133,22 @@ def kalman(observations, A, C, Q, R, mean, covariance):
         ArgumentError: LD332 where a covariance of observations is not positive definite, LD320 where shapes do not fit.
     """
     T, M = observations.shape
+    N = A.shape[0]
     m, P = mean, covariance
     total = 0.0
     for t in range(T):
-        L = np.linalg.cholesky(C @ P @ C.T + R)
-        z = forward_substituted(L, observations[t] - C @ m)
-        W = forward_substituted(L, C @ P)
-        total -= half_log_determinant(L) + 0.5 * (z @ z) + M * HALF_LOG_TAU
-        m = A @ (m + W.T @ z)
-        P = A @ (P - W.T @ W) @ A.T + Q
+        W = np.empty((M, N + 1), dtype=observations.dtype)
+        W[:, :N] = C @ P
+        W[:, N] = observations[t] - C @ m
+        L = np.linalg.cholesky(W[:, :N] @ C.T + R)
+        for i in range(M):
+            for k in range(i):
+                for j in range(N + 1):
+                    W[i, j] -= L[i, k] * W[k, j]
+            for j in range(N + 1):
+                W[i, j] /= L[i, i]
+            total -= np.log(L[i, i]) + 0.5 * W[i, N] ** 2 + HALF_LOG_TAU
+        known = W[:, :N].T @ W
+        m = A @ (m + known[:, N])
+        P = A @ (P - known[:, :N]) @ A.T + Q
     return total

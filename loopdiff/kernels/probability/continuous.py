@@ -120,7 +120,7 @@ def gamma(x, shape, rate):
         shape: Above zero.
         rate: Above zero, one by what `scipy.stats.gamma` has as its `scale`.
     """
-    outside = x < 0.0
+    outside = (x < 0.0) | (x == np.inf)
     inner = np.where(outside, 1.0, x)
     valid = (shape > 0.0) & (rate > 0.0)
     part = shape * np.log(rate) - special.gammaln(np.where(shape > 0.0, shape, 1.0))
@@ -208,7 +208,7 @@ def weibull(x, shape, scale):
         shape: Above zero.
         scale: Above zero.
     """
-    outside = x < 0.0
+    outside = (x < 0.0) | (x == np.inf)
     valid = (shape > 0.0) & (scale > 0.0)
     z = np.where(outside, 1.0, x) / np.where(valid, scale, 1.0)
     power = z ** np.where(valid, shape, 1.0)

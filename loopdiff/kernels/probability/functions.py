@@ -13,7 +13,7 @@ BESSEL_TERMS = 44  # of the power series of I0, up to BESSEL_FAR
 BESSEL_FAR = 20.0  # from where on the asymptotic series is exact
 TAIL_TERMS = 16  # of the continued fraction, from TAIL_FAR on
 TAIL_FAR = 6.0  # standard deviations
-# Gauss and Legendre's rule of ten nodes for a piece of width one: their distances from its middle, and weights of pairs.
+# Gauss and Legendre's rule of ten nodes for a piece of width one: distances from its middle, and weights of pairs.
 NODES = (0.07443716949081561, 0.2166976970646236, 0.3397047841495122, 0.43253168334449227, 0.48695326425858587)
 WEIGHTS = (0.29552422471475287, 0.26926671930999635, 0.21908636251598204, 0.1494513491505806, 0.06667134430868814)
 
@@ -53,19 +53,9 @@ def log_gamma_ratio(z, d):
 
 
 def log_beta(a, b):
-    """log(gamma(a) gamma(b) / gamma(a + b)); as DiDonato and Morris, ACM TOMS 18 (1992), Algorithm 708, do it.
-
-    With both large the logarithms of the two small ratios are what is left of terms that grow as a log(a) does.
-    """
+    """log(gamma(a) gamma(b) / gamma(a + b)), by the ratio of the two that are large if one is."""
     small, large = np.where(a < b, a, b), np.where(a < b, b, a)  # whose second derivatives hold for equals, too
-    both = small > LARGE
-    p, q = np.where(both, small, LARGE), np.where(both, large, LARGE)
-    rest = stirling_rest(p) + stirling_rest(q) - stirling_rest(p + q)
-    h = p / q
-    far = HALF_LOG_TAU - 0.5 * np.log(q) + rest + (p - 0.5) * np.log(h / (1.0 + h)) - q * np.log1p(h)
-    near = np.where(both, 1.0, small)
-    other = np.where(both, 1.0, large)
-    return np.where(both, far, special.gammaln(near) - log_gamma_ratio(other, near))
+    return special.gammaln(small) - log_gamma_ratio(large, small)
 
 
 def log_bessel_i0(x):
@@ -99,8 +89,8 @@ def log_mills(z):
 def log_normal_mass(low, high):
     """log of the mass of the standard normal distribution between two numbers, `low < high`, in either tail.
 
-    A narrow piece is a sum over Gauss and Legendre's nodes; one with zero inside is a sum of two error functions, and one
-    beside zero, mirrored to the right, the difference of two tails, far outside by its ratio to the density at its edge.
+    A narrow piece is a sum over Gauss and Legendre's nodes; one with zero inside is a sum of two error functions, and
+    one beside zero, mirrored to the right, the difference of two tails, far out by their ratios to the density there.
     """
     a, b = np.where(low + high < 0.0, -high, low), np.where(low + high < 0.0, -low, high)
     is_narrow = (b - a) * (1.0 + np.abs(b)) < 1.0

@@ -1,8 +1,8 @@
 """Log densities of vectors and matrices: `multivariate_normal(x, mean, cholesky)` is the LOG of the density at `x`.
 
 Covariances and correlations are given by their Cholesky factors, of which the lower triangle is read: it alone has a
-derivative. The result is -inf outside of the support, where the derivative is zero, and NaN where a parameter is outside
-of its domain.
+derivative. The result is -inf outside of the support, where the derivative is zero, and NaN where a parameter is
+outside of its domain.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def multivariate_normal(x, mean, cholesky):
         A number, or `(N,)`.
 
     Raises:
-        ArgumentError: LD332 where `cholesky` is not of the size of the vectors.
+        ArgumentError: LD310 or LD332 where `cholesky` is not of the size of the vectors.
     """
     D = x.shape[-1]
     if cholesky.shape[0] != D or cholesky.shape[1] != D:
@@ -97,7 +97,7 @@ def wishart(cholesky, df, scale_cholesky):
         scale_cholesky: `(D, D)`, C; the mean of X is df V.
 
     Raises:
-        ArgumentError: LD332 where the matrices are not of one size.
+        ArgumentError: LD310, LD320 or LD332 where the matrices are not of one size.
     """
     D = cholesky.shape[0]
     if cholesky.shape[1] != D or scale_cholesky.shape[0] != D or scale_cholesky.shape[1] != D:

@@ -1,8 +1,8 @@
 """From numbers without bounds to what parameters of distributions may be, with the log of the Jacobian determinant.
 
-Each gives `(constrained, log_jacobian)`. The second is one number, the sum over everything that `x` holds, which is added
-to the log density of what is constrained: that is the log density of `x`. The maps are Stan's (Stan Reference Manual,
-chapter "Constraint Transforms").
+Each gives `(constrained, log_jacobian)`. The second is one number, the sum over everything that `x` holds: with it, the
+log density of what is constrained becomes the log density of `x`. The maps are Stan's (Stan Reference Manual, chapter
+"Constraint Transforms").
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ def interval(x, lower, upper):
     Args:
         x: An array, or a number.
         lower: A number, or an array that is broadcast to `x`.
-        upper: Likewise, above `lower`; the log Jacobian is NaN if it is not.
+        upper: Likewise, above `lower`; the log Jacobian is NaN where it is below.
     """
     width = upper - lower
     return lower + width * expit(x), np.sum(np.log(width) + log_expit(x) + log_expit(-x))
 
 
 @operator
-def ordered(x):
+def ordered_vector(x):
     """Numbers that ascend: y[0] = x[0], y[k] = y[k - 1] + exp(x[k]). The log Jacobian is the sum of x[1:].
 
     Args:
@@ -99,7 +99,7 @@ def correlation_cholesky(x, *, size):
         `(size, size)` and a number.
 
     Raises:
-        ArgumentError: LD332 where `x` is not as long as that.
+        ArgumentError: LD310 where `x` is shorter, LD332 where it is longer than that.
     """
     if 2 * x.shape[0] != size * (size - 1):
         raise ValueError("`x` has one number for each entry below the diagonal: size (size - 1) / 2")

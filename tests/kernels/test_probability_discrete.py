@@ -1,0 +1,142 @@
+"""Log probabilities of counts and choices against SciPy's, and their derivatives against mpmath's at fifty digits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+import pytest
+from scipy import special, stats
+
+from loopdiff.kernels import probability
+from tests.kernels.test_probability_continuous import near
+
+Numbers = tuple[float, ...]
+
+
+def log_choices(n: Any, k: Any) -> Any:
+    return mp.loggamma(n + 1) - mp.loggamma(k + 1) - mp.loggamma(n - k + 1)
+
+
+# By name: the log probability in mpmath's numbers, SciPy's, by which parameters it has derivatives, and points.
+PROBABILITIES: dict[str, tuple[Callable[..., Any], Callable[..., Any], tuple[int, ...], list[Numbers]]] = {
+    "poisson": (
+        lambda k, r: k * mp.log(r) - r - mp.loggamma(k + 1),
+        stats.poisson.logpmf,
+        (1,),
+        [(0.0, 0.5), (3.0, 2.5), (40.0, 37.0), (1000.0, 1e3)],
+    ),
+    "binomial": (
+        lambda k, n, p: log_choices(n, k) + k * mp.log(p) + (n - k) * mp.log(1 - p),
+        stats.binom.logpmf,
+        (2,),
+        [(0.0, 4.0, 0.3), (4.0, 4.0, 0.3), (20.0, 50.0, 0.5), (3.0, 1000.0, 0.004), (3.0, 1e6, 4e-6)],
+    ),
+    "negative_binomial": (
+        lambda k, n, p: mp.loggamma(k + n) - mp.loggamma(n) - mp.loggamma(k + 1) + n * mp.log(p) + k * mp.log(1 - p),
+        stats.nbinom.logpmf,
+        (1, 2),
+        [(0.0, 4.0, 0.3), (4.0, 0.7, 0.3), (20.0, 50.0, 0.5), (3.0, 1e6, 0.99999), (300.0, 2.0, 0.01)],
+    ),
+    "bernoulli": (
+        lambda k, z: k * z - mp.log(1 + mp.exp(z)),
+        lambda k, z: stats.bernoulli.logpmf(k, special.expit(z)),
+        (1,),
+        [(0.0, 0.5), (1.0, -2.0), (1.0, 0.0), (0.0, 0.0)],
+    ),
+}
+# Counts that there are none of, then parameters that do not exist.
+OUTSIDE: dict[str, tuple[Numbers, ...]] = {
+    "poisson": ((-1.0, 2.0), (1.5, 2.0)),
+    "binomial": ((-1.0, 3.0, 0.5), (1.5, 3.0, 0.5), (4.0, 3.0, 0.5)),
+    "negative_binomial": ((-1.0, 3.0, 0.5), (1.5, 3.0, 0.5)),
+    "bernoulli": ((-1.0, 2.0), (0.5, 2.0)),
+}
+INVALID: dict[str, tuple[Numbers, ...]] = {
+    "poisson": ((1.0, -1.0), (-1.0, -1.0), (1.0, np.nan), (np.nan, 1.0)),
+    "binomial": ((1.0, -1.0, 0.5), (1.0, 2.5, 0.5), (1.0, 2.0, 1.5), (1.0, 2.0, -0.5), (1.0, np.nan, 0.5)),
+    "negative_binomial": ((1.0, 0.0, 0.5), (1.0, -1.0, 0.5), (1.0, 2.0, 0.0), (1.0, 2.0, 1.5), (np.nan, 2.0, 0.5)),
+    "bernoulli": ((1.0, np.nan), (np.nan, 1.0), (2.0, np.nan)),
+}
+
+
+@cache
+def answer(name: str) -> tuple[np.ndarray, list[np.ndarray], Callable[..., Any]]:
+    function = getattr(probability, name).of()
+    rows = np.array(PROBABILITIES[name][3])
+    value, pullback = function.vjp(*rows.T.copy())
+    return value, list(pullback(np.ones(len(rows)))), function
+
+
+@pytest.mark.parametrize("name", PROBABILITIES)
+def test_values(name: str) -> None:
+    exact, scipys, _, rows = PROBABILITIES[name]
+    # SciPy has fewer digits of large numbers.
+    near(answer(name)[0], scipys(*np.array(rows).T), 1e-8 if "binomial" in name else 1e-12)
+    with mp.workdps(50):
+        near(answer(name)[0], [exact(*map(mp.mpf, row)) for row in rows], 2e-12)
+
+
+@pytest.mark.parametrize("name", PROBABILITIES)
+def test_derivatives(name: str) -> None:
+    exact, _, places, rows = PROBABILITIES[name]
+    with mp.workdps(50):
+        for k in places:
+            order = tuple(int(k == j) for j in range(len(rows[0])))
+            near(answer(name)[1][k], [mp.diff(exact, tuple(map(mp.mpf, row)), order) for row in rows], 1e-11)
+
+
+@pytest.mark.parametrize("name", PROBABILITIES)
+def test_outside_of_the_support_and_of_domains(name: str) -> None:
+    rows = np.array(OUTSIDE[name])
+    value, pullback = answer(name)[2].vjp(*rows.T.copy())
+    assert np.all(value == -np.inf)
+    assert all(np.all(g == 0.0) for g in pullback(np.ones(len(rows))))
+    value, pullback = answer(name)[2].vjp(*np.array(INVALID[name]).T.copy())
+    assert np.all(np.isnan(value))
+    pullback(np.ones(len(value)))
+
+
+def test_parameters_at_the_ends_of_their_domains() -> None:
+    for name, rows in {
+        "poisson": ((0.0, 0.0), (1.0, 0.0)),
+        "binomial": ((0.0, 3.0, 0.0), (1.0, 3.0, 0.0), (3.0, 3.0, 1.0), (2.0, 3.0, 1.0), (0.0, 0.0, 0.5)),
+        "negative_binomial": ((0.0, 2.0, 1.0), (1.0, 2.0, 1.0)),
+    }.items():
+        columns = np.array(rows).T.copy()
+        np.testing.assert_allclose(answer(name)[2].vjp(*columns)[0], PROBABILITIES[name][1](*columns), atol=1e-15)
+    sure = np.array([[1.0, 1.0, 0.0, 0.0, 1.0, 1.0], [np.inf, -np.inf, np.inf, -np.inf, 800.0, -800.0]])
+    assert list(answer("bernoulli")[2].vjp(*sure)[0]) == [0.0, -np.inf, -np.inf, 0.0, 0.0, -800.0]
+
+
+def test_counts_may_be_integers_and_numbers() -> None:
+    k = np.array([0, 2, 5, -1])
+    value, pullback = probability.poisson.of().vjp(k, 2.5)
+    np.testing.assert_allclose(value, stats.poisson.logpmf(k, 2.5), rtol=1e-14)
+    assert pullback(np.ones(4)).rate == pytest.approx(7 / 2.5 - 3, rel=1e-14)
+    assert probability.binomial(2, 5, 0.25) == pytest.approx(stats.binom.logpmf(2, 5, 0.25), rel=1e-14)
+
+
+def test_choices() -> None:
+    logits = np.array([[0.3, -1.0, 2.0], [800.0, 0.0, 799.0], [-np.inf, 0.0, 1.0], [-np.inf, 0.0, 1.0]])
+    k = np.array([1, 2, 0, 3])
+    value, pullback = probability.categorical.of().vjp(k, logits)
+    np.testing.assert_allclose(value[:2], special.log_softmax(logits, axis=1)[[0, 1], k[:2]], rtol=1e-13)
+    assert list(value[2:]) == [-np.inf, -np.inf]
+    expected = np.eye(4)[k][:, :3] - special.softmax(logits, axis=1)
+    np.testing.assert_allclose(pullback(np.ones(4)).logits[:2], expected[:2], rtol=1e-13, atol=1e-16)
+    assert np.all(pullback(np.ones(4)).logits[3] == 0.0)
+    assert probability.categorical(1, logits[0]) == pytest.approx(value[0], rel=1e-14)
+    with_one = probability.categorical(k, logits[0])
+    assert with_one[3] == -np.inf
+    np.testing.assert_allclose(with_one[:3], special.log_softmax(logits[0])[k[:3]], rtol=1e-14)
+
+
+def test_choices_by_log_probabilities() -> None:
+    logs = np.log([0.2, 0.3, 0.5])
+    value, pullback = probability.categorical.of(normalized=True).vjp(np.array([2, 2, 0, -1]), logs)
+    np.testing.assert_array_equal(value, [*logs[[2, 2, 0]], -np.inf])
+    np.testing.assert_array_equal(pullback(np.ones(4)).logits, [1.0, 0.0, 2.0])
