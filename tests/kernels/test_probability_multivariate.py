@@ -9,7 +9,7 @@ import pytest
 from scipy import integrate, special, stats
 
 import loopdiff
-from loopdiff.kernels import probability
+from loopdiff.kernels import Operator, probability
 
 jax = pytest.importorskip("jax")
 jnp = pytest.importorskip("jax.numpy")
@@ -23,9 +23,10 @@ def spread(seed: int) -> np.ndarray:
     return np.linalg.cholesky(B @ B.T + np.eye(D)) + np.triu(np.full((D, D), 7.0), 1)
 
 
-def check(found: Any, reference: Any, arguments: tuple[Any, ...], rtol: float = 1e-11) -> None:
-    """Values and derivatives by all arguments against those of `reference`, a function of JAX."""
-    value, pullback = found.vjp(*arguments)
+def check(made: Operator, reference: Any, arguments: tuple[Any, ...], rtol: float = 1e-11) -> None:
+    """Values, in Python, too, and derivatives by all arguments against those of `reference`, a function of JAX."""
+    value, pullback = made.of().vjp(*arguments)
+    np.testing.assert_allclose(value, made.py_func(*arguments), rtol=1e-14)
     expected, other = jax.vjp(reference, *map(jnp.asarray, arguments))
     np.testing.assert_allclose(value, expected, rtol=1e-12)
     for mine, its in zip(pullback(np.ones_like(value)), other(jnp.ones_like(expected)), strict=True):
@@ -42,7 +43,7 @@ def test_multivariate_normal(shape: tuple[int, ...]) -> None:
         return -0.5 * (z * z).sum(axis=0) - jnp.log(jnp.diagonal(L)).sum() - 0.5 * D * np.log(2 * np.pi)
 
     function = probability.multivariate_normal.of()
-    check(function, reference, (x, mean, L))
+    check(probability.multivariate_normal, reference, (x, mean, L))
     C = np.tril(L) @ np.tril(L).T
     np.testing.assert_allclose(function(x, mean, L), stats.multivariate_normal(mean, C).logpdf(x), rtol=1e-12)
     assert np.all(np.isnan(function(x, mean, -L)))
@@ -61,7 +62,7 @@ def test_dirichlet() -> None:
         gammas = jsp.special.gammaln(a.sum()) - jsp.special.gammaln(a).sum()
         return ((a - 1.0) * jnp.log(x)).sum(axis=-1) + gammas
 
-    check(function, reference, (x, a))
+    check(probability.dirichlet, reference, (x, a))
     np.testing.assert_allclose(function(x, a), stats.dirichlet(a).logpdf(x.T), rtol=1e-12)
     assert probability.dirichlet(x[0], a) == pytest.approx(function(x, a)[0], rel=1e-14)
     outside = x.copy()
@@ -83,7 +84,7 @@ def test_wishart() -> None:
         gammas = jsp.special.gammaln((df - jnp.arange(D)) / 2).sum() + D * (D - 1) / 4 * np.log(np.pi)
         return dets - 0.5 * (z * z).sum() - df * D / 2 * np.log(2.0) - gammas
 
-    check(function, reference, (L, df, C), rtol=1e-10)
+    check(probability.wishart, reference, (L, df, C), rtol=1e-10)
     X, V = (np.tril(m) @ np.tril(m).T for m in (L, C))
     assert function(L, df, C) == pytest.approx(stats.wishart(df, V).logpdf(X), rel=1e-12)
     assert np.isnan(function(L, 2.9, C))
@@ -122,7 +123,7 @@ def test_lkj() -> None:
         constant = (rows / 2 * np.log(np.pi) + lg(top - rows / 2) - lg(top)).sum()
         return ((D - k + 2 * eta - 2) * jnp.log(jnp.diagonal(L)[1:])).sum() - constant
 
-    check(function, reference, (L, eta))
+    check(probability.lkj_cholesky, reference, (L, eta))
     assert np.isnan(function(L, 0.0))
     value, pullback = function.vjp(-L, eta)
     assert value == -np.inf
@@ -133,7 +134,7 @@ def test_lkj() -> None:
 def test_mixture() -> None:
     rng = np.random.default_rng(7)
     weights, densities = np.log(rng.dirichlet(np.ones(3))), rng.normal(size=(5, 3))
-    check(probability.mixture.of(), lambda w, d: jsp.special.logsumexp(w + d, axis=-1), (weights, densities))
+    check(probability.mixture, lambda w, d: jsp.special.logsumexp(w + d, axis=-1), (weights, densities))
     shared = probability.mixture(weights + 3.0, densities, normalized=False)
     np.testing.assert_allclose(shared, special.logsumexp(weights + densities, axis=-1), rtol=1e-13)
 

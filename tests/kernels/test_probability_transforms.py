@@ -51,6 +51,9 @@ def test_values_jacobians_and_derivatives(name: str) -> None:
     options, bounds, reference, chosen = MAPS[name]
     (y, log_jacobian), pullback = getattr(probability, name).of(**options).vjp(X, *bounds)
     np.testing.assert_allclose(chosen(y), reference(jnp.asarray(X)), rtol=1e-13)
+    same, same_jacobian = getattr(probability, name).py_func(X, *bounds, **options)
+    np.testing.assert_allclose(y, same, rtol=1e-14)
+    assert log_jacobian == pytest.approx(same_jacobian, rel=1e-14)
 
     def volume(x: Any) -> Any:
         return jnp.linalg.slogdet(jax.jacfwd(reference)(x))[1]

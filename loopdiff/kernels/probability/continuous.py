@@ -17,6 +17,7 @@ from loopdiff.kernels.probability.functions import (
     log_beta,
     log_gamma_ratio,
     log_normal_mass,
+    log_power,
     supported,
 )
 
@@ -123,8 +124,10 @@ def gamma(x, shape, rate):
     outside = (x < 0.0) | (x == np.inf)
     inner = np.where(outside, 1.0, x)
     valid = (shape > 0.0) & (rate > 0.0)
-    part = shape * np.log(rate) - special.gammaln(np.where(shape > 0.0, shape, 1.0))
-    return supported(special.xlogy(shape - 1.0, inner) - rate * inner + part, outside, valid)
+    a, b = np.where(valid, shape, 1.0), np.where(valid, rate, 1.0)
+    some = np.where(inner == 0.0, 1.0, inner)
+    at_zero = special.xlogy(a - 1.0, inner) + np.log(b) - b * inner
+    return supported(np.where(inner == 0.0, at_zero, log_power(a, b * some) - np.log(some)), outside, valid)
 
 
 @operator
@@ -141,8 +144,8 @@ def inverse_gamma(x, shape, scale):
     outside = x <= 0.0
     inner = np.where(outside, 1.0, x)
     valid = (shape > 0.0) & (scale > 0.0)
-    part = shape * np.log(scale) - special.gammaln(np.where(shape > 0.0, shape, 1.0))
-    return supported(part - (shape + 1.0) * np.log(inner) - scale / inner, outside, valid)
+    a, b = np.where(valid, shape, 1.0), np.where(valid, scale, 1.0)
+    return supported(log_power(a, b / inner) - np.log(inner), outside, valid)
 
 
 @operator

@@ -8,10 +8,9 @@ derivative is zero. Where a parameter is outside of its domain the result is NaN
 from __future__ import annotations
 
 import numpy as np
-from scipy import special
 
 from loopdiff.kernels.operator import operator
-from loopdiff.kernels.probability.functions import is_no_count, log_beta, log_sum_exp, supported
+from loopdiff.kernels.probability.functions import is_no_count, log_binomial_term, log_power, log_sum_exp, supported
 
 
 @operator
@@ -23,15 +22,17 @@ def poisson(k, rate):
         rate: The mean, zero or more.
     """
     outside = is_no_count(k)
-    count = np.where(outside, 0.0, k)
-    return supported(special.xlogy(count, rate) - rate - special.gammaln(count + 1.0), outside, rate >= 0.0)
+    valid = rate >= 0.0
+    count = np.where(outside | (k == 0.0), 1.0, k)
+    some = log_power(count, np.where(valid, rate, 1.0)) - np.log(count)
+    return supported(np.where(k == 0.0, -rate, some), outside, valid)
 
 
 @operator
 def binomial(k, n, p):
     """The log probability of `k` successes in `n` trials: log(binomial(n, k)) + k log(p) + (n - k) log(1 - p).
 
-    The number of choices is -log(n + 1) - log_beta(k + 1, n - k + 1), which is exact for large numbers, too.
+    For large numbers its terms, which nearly cancel, are put together as Loader (2000) does.
 
     Args:
         k: 0, 1, ..., n.
@@ -41,8 +42,7 @@ def binomial(k, n, p):
     outside = is_no_count(k) | (k > n)
     valid = (n >= 0.0) & (np.floor(n) == n) & (p >= 0.0) & (p <= 1.0)
     hits, misses = np.where(outside, 0.0, k), np.where(outside, 0.0, n - k)
-    choices = -np.log(hits + misses + 1.0) - log_beta(hits + 1.0, misses + 1.0)
-    return supported(choices + special.xlogy(hits, p) + special.xlog1py(misses, -p), outside, valid)
+    return supported(log_binomial_term(hits, misses, np.where(valid, p, 0.5)), outside, valid)
 
 
 @operator
@@ -59,8 +59,8 @@ def negative_binomial(k, n, p):
     outside = is_no_count(k)
     valid = (n > 0.0) & (p > 0.0) & (p <= 1.0)
     misses, size = np.where(outside, 0.0, k), np.where(valid, n, 1.0)
-    choices = -np.log(size + misses) - log_beta(size, misses + 1.0)
-    return supported(choices + size * np.log(p) + special.xlog1py(misses, -p), outside, valid)
+    term = log_binomial_term(size, misses, np.where(valid, p, 0.5))
+    return supported(term + np.log(size / (size + misses)), outside, valid)
 
 
 @operator

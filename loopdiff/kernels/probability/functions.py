@@ -9,8 +9,10 @@ HALF_LOG_TAU = 0.9189385332046727  # log(2 pi) / 2
 # Of Stirling's series: B(2 k) / (2 k (2 k - 1)), which alternate in sign.
 STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360)
 LARGE = 12.0  # from where on Stirling's series, as far as it is written, is exact
-BESSEL_TERMS = 44  # of the power series of I0, up to BESSEL_FAR
-BESSEL_FAR = 20.0  # from where on the asymptotic series is exact
+ODD = (1 / 3, 1 / 5, 1 / 7, 1 / 9, 1 / 11, 1 / 13, 1 / 15, 1 / 17, 1 / 19)  # of the series of the inverse of tanh
+BESSEL_FAR = 20.0  # from where on the asymptotic series of I0 is exact
+BESSEL_TERMS = 34  # of the power series, up to there
+ASYMPTOTIC_TERMS = 30
 TAIL_TERMS = 16  # of the continued fraction, from TAIL_FAR on
 TAIL_FAR = 6.0  # standard deviations
 # Gauss and Legendre's rule of ten nodes for a piece of width one: distances from its middle, and weights of pairs.
@@ -39,6 +41,48 @@ def polynomial(x, coefficients):
 def stirling_rest(z):
     """lgamma(z) - ((z - 1/2) log(z) - z + log(2 pi) / 2), for `z` from LARGE on."""
     return polynomial(1.0 / (z * z), STIRLING) / z
+
+
+def stirling_remainder(z):
+    """As `stirling_rest`, for all `z` above zero."""
+    far, near = np.where(z > LARGE, z, LARGE), np.where(z > LARGE, 1.0, z)
+    found = special.gammaln(near) - (near - 0.5) * np.log(near) + near - HALF_LOG_TAU
+    return np.where(z > LARGE, stirling_rest(far), found)
+
+
+def log_less(d):
+    """log(1 + d) - d, to all its digits for a small `d`, too, by the series of log(1 + d) in d / (2 + d)."""
+    near = np.where(np.abs(d) < 0.3, d, 0.0)
+    v = near / (2.0 + near)
+    far = np.where(np.abs(d) < 0.3, 0.3, d)
+    series = 2.0 * v * v * v * polynomial(v * v, ODD) - near * v
+    return np.where(np.abs(d) < 0.3, series, np.log1p(far) - far)
+
+
+def log_power(a, y):
+    """a log(y) - y - lgamma(a), for `a` above zero and `y` of zero or more.
+
+    For large `a` the terms, which nearly cancel, are put together by hand: Loader, Fast and Accurate Computation of
+    Binomial Probabilities, 2000.
+    """
+    far = np.where(a > LARGE, a, LARGE)
+    large = far * log_less((y - far) / far) + 0.5 * np.log(far) - HALF_LOG_TAU - stirling_rest(far)
+    near = np.where(a > LARGE, 1.0, a)
+    return np.where(a > LARGE, large, near * np.log(y) - y - special.gammaln(near))
+
+
+def log_binomial_term(hits, misses, p):
+    """log of p**hits (1 - p)**misses gamma(hits + misses + 1) / (gamma(hits + 1) gamma(misses + 1)), as `log_power` is.
+
+    For `hits` and `misses` of zero or more, also no whole numbers.
+    """
+    is_edge = (hits == 0.0) | (misses == 0.0)
+    h, m = np.where(is_edge, 1.0, hits), np.where(is_edge, 1.0, misses)
+    n = h + m
+    excess = m * p - h * (1.0 - p)  # by how much more hits than `hits` are expected
+    spread = h * log_less(excess / h) + m * log_less(-excess / m) + 0.5 * np.log(n / h / m) - HALF_LOG_TAU
+    inside = spread + stirling_remainder(n) - stirling_remainder(h) - stirling_remainder(m)
+    return np.where(is_edge, special.xlogy(hits, p) + special.xlog1py(misses, -p), inside)
 
 
 def log_gamma_ratio(z, d):
@@ -70,7 +114,7 @@ def log_bessel_i0(x):
         series = 1.0 + series * square * (1.0 / (k * k))
     far = np.where(x < BESSEL_FAR, BESSEL_FAR, x)
     rest = 1.0
-    for k in range(BESSEL_TERMS - 14, 0, -1):
+    for k in range(ASYMPTOTIC_TERMS, 0, -1):
         rest = 1.0 + rest / far * ((2.0 * k - 1.0) ** 2 / (8.0 * k))
     return np.where(x < BESSEL_FAR, np.log(series) - near, np.log(rest) - 0.5 * np.log(far) - HALF_LOG_TAU)
 
