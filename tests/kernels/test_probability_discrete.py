@@ -48,26 +48,39 @@ PROBABILITIES: dict[str, tuple[Callable[..., Any], Callable[..., Any], tuple[int
         [(0.0, 0.5), (1.0, -2.0), (1.0, 0.0), (0.0, 0.0)],
     ),
 }
-# Counts that there are none of, then parameters that do not exist.
+# Counts that there are none of, parameters that do not exist, and counts that are no whole numbers or NaN.
 OUTSIDE: dict[str, tuple[Numbers, ...]] = {
-    "poisson": ((-1.0, 2.0), (1.5, 2.0)),
-    "binomial": ((-1.0, 3.0, 0.5), (1.5, 3.0, 0.5), (4.0, 3.0, 0.5)),
-    "negative_binomial": ((-1.0, 3.0, 0.5), (1.5, 3.0, 0.5)),
-    "bernoulli": ((-1.0, 2.0), (0.5, 2.0)),
+    "poisson": ((-1.0, 2.0), (-2.0, 0.0)),
+    "binomial": ((-1.0, 3.0, 0.5), (4.0, 3.0, 0.5)),
+    "negative_binomial": ((-1.0, 3.0, 0.5), (-2.0, 0.5, 0.5)),
+    "bernoulli": ((-1.0, 2.0), (2.0, 2.0)),
 }
 INVALID: dict[str, tuple[Numbers, ...]] = {
-    "poisson": ((1.0, -1.0), (-1.0, -1.0), (1.0, np.nan), (np.nan, 1.0)),
-    "binomial": ((1.0, -1.0, 0.5), (1.0, 2.5, 0.5), (1.0, 2.0, 1.5), (1.0, 2.0, -0.5), (1.0, np.nan, 0.5)),
-    "negative_binomial": ((1.0, 0.0, 0.5), (1.0, -1.0, 0.5), (1.0, 2.0, 0.0), (1.0, 2.0, 1.5), (np.nan, 2.0, 0.5)),
-    "bernoulli": ((1.0, np.nan), (np.nan, 1.0), (2.0, np.nan)),
+    "poisson": ((1.0, -1.0), (-1.0, -1.0), (1.0, np.nan)),
+    "binomial": ((1.0, -1.0, 0.5), (1.0, 2.0, 1.5), (1.0, 2.0, -0.5), (1.0, 2.0, np.nan), (3.0, 2.0, np.nan)),
+    "negative_binomial": ((1.0, 0.0, 0.5), (1.0, -1.0, 0.5), (1.0, 2.0, 0.0), (1.0, 2.0, 1.5), (1.0, np.nan, 0.5)),
+    "bernoulli": ((1.0, np.nan), (2.0, np.nan)),
 }
+NOT_WHOLE: dict[str, tuple[tuple[Numbers, float], ...]] = {
+    "poisson": (((1.5, 2.0), -np.inf), ((np.nan, 1.0), np.nan)),
+    "binomial": (((1.5, 3.0, 0.5), -np.inf), ((1.0, 2.5, 0.5), np.nan), ((np.nan, 2.0, 0.5), np.nan)),
+    "negative_binomial": (((1.5, 3.0, 0.5), -np.inf), ((np.nan, 2.0, 0.5), np.nan)),
+    "bernoulli": (((0.5, 2.0), -np.inf), ((np.nan, 1.0), np.nan)),
+}
+
+
+def columns(name: str, rows: Any) -> list[np.ndarray]:
+    """Arguments, of which counts are integers."""
+    by = PROBABILITIES[name][2]
+    return [c.copy() if k in by else c.astype(np.int64) for k, c in enumerate(np.array(rows).T)]
 
 
 @cache
 def answer(name: str) -> tuple[np.ndarray, list[np.ndarray], Any]:
+    """Values, derivatives by `PROBABILITIES[name][2]`, and the function: one program for each operator."""
     function = getattr(probability, name).of()
-    rows = np.array(PROBABILITIES[name][3])
-    value, pullback = function.vjp(*rows.T.copy())
+    rows = PROBABILITIES[name][3]
+    value, pullback = function.vjp(*columns(name, rows))
     return value, list(pullback(np.ones(len(rows)))), function
 
 
@@ -86,20 +99,26 @@ def test_values(name: str) -> None:
 def test_derivatives(name: str) -> None:
     exact, _, places, rows = PROBABILITIES[name]
     with mp.workdps(50):
-        for k in places:
+        for k, gradient in zip(places, answer(name)[1], strict=True):
             order = tuple(int(k == j) for j in range(len(rows[0])))
-            near(answer(name)[1][k], [mp.diff(exact, tuple(map(mp.mpf, row)), order) for row in rows], 1e-11)
+            near(gradient, [mp.diff(exact, tuple(map(mp.mpf, row)), order) for row in rows], 1e-11)
 
 
 @pytest.mark.parametrize("name", PROBABILITIES)
 def test_outside_of_the_support_and_of_domains(name: str) -> None:
-    rows = np.array(OUTSIDE[name])
-    value, pullback = answer(name)[2].vjp(*rows.T.copy())
+    value, pullback = answer(name)[2].vjp(*columns(name, OUTSIDE[name]))
     assert np.all(value == -np.inf)
-    assert all(np.all(g == 0.0) for g in pullback(np.ones(len(rows))))
-    value, pullback = answer(name)[2].vjp(*np.array(INVALID[name]).T.copy())
+    assert all(np.all(g == 0.0) for g in pullback(np.ones(len(value))))
+    value, pullback = answer(name)[2].vjp(*columns(name, INVALID[name]))
     assert np.all(np.isnan(value))
     pullback(np.ones(len(value)))
+
+
+@pytest.mark.parametrize("name", PROBABILITIES)
+def test_counts_that_are_no_whole_numbers(name: str) -> None:
+    rows = [*NOT_WHOLE[name], (PROBABILITIES[name][3][1], answer(name)[0][1])]
+    value = answer(name)[2](*np.array([row for row, _ in rows]).T.copy())
+    np.testing.assert_allclose(value, [expected for _, expected in rows], rtol=1e-13)
 
 
 def test_parameters_at_the_ends_of_their_domains() -> None:
@@ -108,13 +127,13 @@ def test_parameters_at_the_ends_of_their_domains() -> None:
         "binomial": ((0.0, 3.0, 0.0), (1.0, 3.0, 0.0), (3.0, 3.0, 1.0), (2.0, 3.0, 1.0), (0.0, 0.0, 0.5)),
         "negative_binomial": ((0.0, 2.0, 1.0), (1.0, 2.0, 1.0)),
     }.items():
-        columns = np.array(rows).T.copy()
-        np.testing.assert_allclose(answer(name)[2].vjp(*columns)[0], PROBABILITIES[name][1](*columns), atol=1e-15)
-    sure = np.array([[1.0, 1.0, 0.0, 0.0, 1.0, 1.0], [np.inf, -np.inf, np.inf, -np.inf, 800.0, -800.0]])
-    assert list(answer("bernoulli")[2].vjp(*sure)[0]) == [0.0, -np.inf, -np.inf, 0.0, 0.0, -800.0]
+        found = answer(name)[2].vjp(*columns(name, rows))[0]
+        np.testing.assert_allclose(found, PROBABILITIES[name][1](*np.array(rows).T), atol=1e-15)
+    sure = [(1.0, np.inf), (1.0, -np.inf), (0.0, np.inf), (0.0, -np.inf), (1.0, 800.0), (1.0, -800.0)]
+    assert list(answer("bernoulli")[2].vjp(*columns("bernoulli", sure))[0]) == [0.0, -np.inf, -np.inf, 0.0, 0.0, -800.0]
 
 
-def test_counts_may_be_integers_and_numbers() -> None:
+def test_counts_may_be_broadcast_and_numbers() -> None:
     k = np.array([0, 2, 5, -1])
     value, pullback = probability.poisson.of().vjp(k, 2.5)
     np.testing.assert_allclose(value, stats.poisson.logpmf(k, 2.5), rtol=1e-14)

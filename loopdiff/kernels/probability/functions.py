@@ -7,9 +7,10 @@ from scipy import special
 
 HALF_LOG_TAU = 0.9189385332046727  # log(2 pi) / 2
 # Of Stirling's series: B(2 k) / (2 k (2 k - 1)), which alternate in sign.
-STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360)
-LARGE = 12.0  # from where on Stirling's series, as far as it is written, is exact
-ODD = (1 / 3, 1 / 5, 1 / 7, 1 / 9, 1 / 11, 1 / 13, 1 / 15, 1 / 17, 1 / 19)  # of the series of the inverse of tanh
+STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680)
+LARGE = 30.0  # from where on Stirling's series, as far as it is written, is exact
+ODD = (1 / 3, 1 / 5, 1 / 7, 1 / 9, 1 / 11, 1 / 13)  # of the series of the inverse of tanh
+SMALL = 0.1  # up to where that is exact
 BESSEL_FAR = 20.0  # from where on the asymptotic series of I0 is exact
 BESSEL_TERMS = 34  # of the power series, up to there
 ASYMPTOTIC_TERMS = 30
@@ -52,11 +53,11 @@ def stirling_remainder(z):
 
 def log_less(d):
     """log(1 + d) - d, to all its digits for a small `d`, too, by the series of log(1 + d) in d / (2 + d)."""
-    near = np.where(np.abs(d) < 0.3, d, 0.0)
+    near = np.where(np.abs(d) < SMALL, d, 0.0)
     v = near / (2.0 + near)
-    far = np.where(np.abs(d) < 0.3, 0.3, d)
+    far = np.where(np.abs(d) < SMALL, SMALL, d)
     series = 2.0 * v * v * v * polynomial(v * v, ODD) - near * v
-    return np.where(np.abs(d) < 0.3, series, np.log1p(far) - far)
+    return np.where(np.abs(d) < SMALL, series, np.log1p(far) - far)
 
 
 def log_power(a, y):
