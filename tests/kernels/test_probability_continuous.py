@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from loopdiff import vectorize_grad
 from loopdiff.kernels import Operator, probability
 
 Numbers = tuple[float, ...]
@@ -301,10 +302,24 @@ def test_broadcasting() -> None:
     np.testing.assert_allclose(gradients.scale, ((z * z - 1.0) / scale).sum(), rtol=1e-12)
 
 
-def test_numbers_give_a_number() -> None:
-    value = probability.student_t(0.5, 3.0)
-    assert isinstance(value, float)
-    assert value == pytest.approx(stats.t.logpdf(0.5, 3.0), rel=1e-14)
+@vectorize_grad
+def of_numbers(x, a, b):
+    return (
+        probability.normal(x, a, b) + probability.lognormal(x, a, b) + probability.student_t(x, a),
+        probability.laplace(x, a, b) + probability.cauchy(x, a, b) + probability.logistic(x, a, b),
+        probability.gamma(x, a, b) + probability.inverse_gamma(x, a, b) + probability.beta(x, a, b),
+        probability.exponential(x, a) + probability.half_normal(x, a) + probability.half_cauchy(x, a),
+        probability.weibull(x, a, b) + probability.von_mises(x, a, b) + probability.uniform(x, x - a, b),
+        probability.truncated_normal(x, a, b, 0.0, 1.0),
+    )
+
+
+def test_numbers_give_numbers() -> None:
+    """Also in a program with them all."""
+    sums = of_numbers(0.3, 1.5, 2.5)
+    assert all(isinstance(value, float) for value in sums)
+    np.testing.assert_allclose(sums, of_numbers.py_func(0.3, 1.5, 2.5), rtol=1e-13)
+    assert probability.student_t(0.5, 3.0) == pytest.approx(stats.t.logpdf(0.5, 3.0), rel=1e-14)
     assert probability.gamma(0.5, 2.0, np.array([1.0, 2.0])).shape == (2,)
 
 

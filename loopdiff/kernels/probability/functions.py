@@ -138,22 +138,22 @@ def log_normal_mass(low, high):
     one beside zero, mirrored to the right, the difference of two tails, far out by their ratios to the density there.
     """
     a, b = np.where(low + high < 0.0, -high, low), np.where(low + high < 0.0, -low, high)
-    is_narrow = (b - a) * (1.0 + np.abs(b)) < 1.0
-    left, width = np.where(is_narrow, a, 0.0), np.where(is_narrow, b - a, 1.0)
+    is_wide = (b - a) * (1.0 + np.abs(b)) >= 1.0
+    left, width = np.where(is_wide, 0.0, a), np.where(is_wide, 1.0, b - a)
     middle = left + 0.5 * width
     narrow = 0.0
     for node, weight in zip(NODES, WEIGHTS, strict=True):
         shift = node * width
         narrow = narrow + weight * np.exp(-0.5 * shift * shift) * np.cosh(middle * shift)
-    is_far = ~is_narrow & (a > TAIL_FAR)
+    is_far = is_wide & (a > TAIL_FAR)
     edge, end = np.where(is_far, a, TAIL_FAR), np.where(is_far, b, TAIL_FAR + 1.0)
     drop = np.exp(log_mills(end) - log_mills(edge) - 0.5 * (end - edge) * (end + edge))
     far = log_mills(edge) - 0.5 * edge * edge + np.log1p(-drop)
-    is_near = ~is_narrow & (a <= TAIL_FAR)
+    is_near = is_wide & (a <= TAIL_FAR)
     p, q = np.where(is_near, a, 0.0) * 0.7071067811865476, np.where(is_near, b, 1.0) * 0.7071067811865476
     near = np.where(p > 0.0, special.erfc(p) - special.erfc(q), special.erf(q) - special.erf(p))
     about = np.log(narrow) + np.log(width) - 0.5 * middle * middle - HALF_LOG_TAU
-    return np.where(is_narrow, about, np.where(is_far, far, np.log(0.5 * near)))
+    return np.where(is_wide, np.where(is_far, far, np.log(0.5 * near)), about)
 
 
 def log_sum_exp(terms):
