@@ -13,6 +13,7 @@ from scipy import special
 from loopdiff.kernels.operator import operator
 from loopdiff.kernels.probability.functions import (
     HALF_LOG_TAU,
+    each,
     log_bessel_i0,
     log_beta,
     log_gamma_ratio,
@@ -34,8 +35,12 @@ def normal(x, mean, scale):
         mean: Any number.
         scale: The standard deviation, above zero.
     """
-    z = (x - mean) / scale
-    return np.where(scale > 0.0, -0.5 * z * z - np.log(scale) - HALF_LOG_TAU, np.nan)
+
+    def at(x, mean, scale):
+        z = (x - mean) / scale
+        return np.where(scale > 0.0, -0.5 * z * z - np.log(scale) - HALF_LOG_TAU, np.nan)
+
+    return each(at, x, mean, scale)
 
 
 @operator
@@ -47,11 +52,15 @@ def lognormal(x, mean, scale):
         mean: The mean of log(x).
         scale: The standard deviation of log(x), above zero.
     """
-    outside = x <= 0.0
-    y = np.log(np.where(outside, 1.0, x))
-    z = (y - mean) / scale
-    density = -0.5 * z * z - y - np.log(scale) - HALF_LOG_TAU
-    return supported(density, outside, (scale > 0.0) & (mean == mean))
+
+    def at(x, mean, scale):
+        outside = x <= 0.0
+        y = np.log(np.where(outside, 1.0, x))
+        z = (y - mean) / scale
+        density = -0.5 * z * z - y - np.log(scale) - HALF_LOG_TAU
+        return supported(density, outside, (scale > 0.0) & (mean == mean))
+
+    return each(at, x, mean, scale)
 
 
 @operator
@@ -67,10 +76,14 @@ def student_t(x, df, mean=0.0, scale=1.0):
         mean: The place of the middle.
         scale: Above zero.
     """
-    z = (x - mean) / scale
-    valid = (df > 0.0) & (scale > 0.0)
-    constant = log_gamma_ratio(0.5 * np.where(df > 0.0, df, 1.0), 0.5) - 0.5 * np.log(df) - 0.5 * LOG_PI
-    return np.where(valid, constant - np.log(scale) - 0.5 * (df + 1.0) * np.log1p(z * z / df), np.nan)
+
+    def at(x, df, mean, scale):
+        z = (x - mean) / scale
+        valid = (df > 0.0) & (scale > 0.0)
+        constant = log_gamma_ratio(0.5 * np.where(df > 0.0, df, 1.0), 0.5) - 0.5 * np.log(df) - 0.5 * LOG_PI
+        return np.where(valid, constant - np.log(scale) - 0.5 * (df + 1.0) * np.log1p(z * z / df), np.nan)
+
+    return each(at, x, df, mean, scale)
 
 
 @operator
@@ -82,7 +95,11 @@ def laplace(x, mean, scale):
         mean: Any number.
         scale: Above zero.
     """
-    return np.where(scale > 0.0, -np.abs(x - mean) / scale - np.log(scale) - LOG_2, np.nan)
+
+    def at(x, mean, scale):
+        return np.where(scale > 0.0, -np.abs(x - mean) / scale - np.log(scale) - LOG_2, np.nan)
+
+    return each(at, x, mean, scale)
 
 
 @operator
@@ -94,8 +111,12 @@ def cauchy(x, mean, scale):
         mean: The place of the middle; there is no mean.
         scale: Half of the width at half of the height, above zero.
     """
-    z = (x - mean) / scale
-    return np.where(scale > 0.0, -LOG_PI - np.log(scale) - np.log1p(z * z), np.nan)
+
+    def at(x, mean, scale):
+        z = (x - mean) / scale
+        return np.where(scale > 0.0, -LOG_PI - np.log(scale) - np.log1p(z * z), np.nan)
+
+    return each(at, x, mean, scale)
 
 
 @operator
@@ -107,9 +128,13 @@ def logistic(x, mean, scale):
         mean: Any number.
         scale: Above zero; the standard deviation is pi / sqrt(3) times as large.
     """
-    z = (x - mean) / scale
-    below = np.where(z >= 0.0, -z, z)
-    return np.where(scale > 0.0, below - 2.0 * np.log1p(np.exp(below)) - np.log(scale), np.nan)
+
+    def at(x, mean, scale):
+        z = (x - mean) / scale
+        below = np.where(z >= 0.0, -z, z)
+        return np.where(scale > 0.0, below - 2.0 * np.log1p(np.exp(below)) - np.log(scale), np.nan)
+
+    return each(at, x, mean, scale)
 
 
 @operator
@@ -121,13 +146,17 @@ def gamma(x, shape, rate):
         shape: Above zero.
         rate: Above zero, one by what `scipy.stats.gamma` has as its `scale`.
     """
-    outside = (x < 0.0) | (x == np.inf)
-    inner = np.where(outside, 1.0, x)
-    valid = (shape > 0.0) & (rate > 0.0)
-    a, b = np.where(valid, shape, 1.0), np.where(valid, rate, 1.0)
-    some = np.where(inner == 0.0, 1.0, inner)
-    at_zero = special.xlogy(a - 1.0, inner) + np.log(b) - b * inner
-    return supported(np.where(inner == 0.0, at_zero, log_power(a, b * some) - np.log(some)), outside, valid)
+
+    def at(x, shape, rate):
+        outside = (x < 0.0) | (x == np.inf)
+        inner = np.where(outside, 1.0, x)
+        valid = (shape > 0.0) & (rate > 0.0)
+        a, b = np.where(valid, shape, 1.0), np.where(valid, rate, 1.0)
+        some = np.where(inner == 0.0, 1.0, inner)
+        at_zero = special.xlogy(a - 1.0, inner) + np.log(b) - b * inner
+        return supported(np.where(inner == 0.0, at_zero, log_power(a, b * some) - np.log(some)), outside, valid)
+
+    return each(at, x, shape, rate)
 
 
 @operator
@@ -141,11 +170,15 @@ def inverse_gamma(x, shape, scale):
         shape: Above zero.
         scale: Above zero.
     """
-    outside = x <= 0.0
-    inner = np.where(outside, 1.0, x)
-    valid = (shape > 0.0) & (scale > 0.0)
-    a, b = np.where(valid, shape, 1.0), np.where(valid, scale, 1.0)
-    return supported(log_power(a, b / inner) - np.log(inner), outside, valid)
+
+    def at(x, shape, scale):
+        outside = x <= 0.0
+        inner = np.where(outside, 1.0, x)
+        valid = (shape > 0.0) & (scale > 0.0)
+        a, b = np.where(valid, shape, 1.0), np.where(valid, scale, 1.0)
+        return supported(log_power(a, b / inner) - np.log(inner), outside, valid)
+
+    return each(at, x, shape, scale)
 
 
 @operator
@@ -157,11 +190,15 @@ def beta(x, a, b):
         a: Above zero.
         b: Above zero.
     """
-    outside = (x < 0.0) | (x > 1.0)
-    inner = np.where(outside, 0.5, x)
-    valid = (a > 0.0) & (b > 0.0)
-    constant = log_beta(np.where(valid, a, 1.0), np.where(valid, b, 1.0))
-    return supported(special.xlogy(a - 1.0, inner) + special.xlog1py(b - 1.0, -inner) - constant, outside, valid)
+
+    def at(x, a, b):
+        outside = (x < 0.0) | (x > 1.0)
+        inner = np.where(outside, 0.5, x)
+        valid = (a > 0.0) & (b > 0.0)
+        constant = log_beta(np.where(valid, a, 1.0), np.where(valid, b, 1.0))
+        return supported(special.xlogy(a - 1.0, inner) + special.xlog1py(b - 1.0, -inner) - constant, outside, valid)
+
+    return each(at, x, a, b)
 
 
 @operator
@@ -172,8 +209,12 @@ def exponential(x, rate):
         x: Zero or more.
         rate: Above zero, one by the mean.
     """
-    outside = x < 0.0
-    return supported(np.log(rate) - rate * np.where(outside, 0.0, x), outside, rate > 0.0)
+
+    def at(x, rate):
+        outside = x < 0.0
+        return supported(np.log(rate) - rate * np.where(outside, 0.0, x), outside, rate > 0.0)
+
+    return each(at, x, rate)
 
 
 @operator
@@ -184,9 +225,13 @@ def half_normal(x, scale):
         x: Zero or more.
         scale: The standard deviation of y, above zero.
     """
-    outside = x < 0.0
-    z = np.where(outside, 0.0, x) / scale
-    return supported(LOG_2 - HALF_LOG_TAU - np.log(scale) - 0.5 * z * z, outside, scale > 0.0)
+
+    def at(x, scale):
+        outside = x < 0.0
+        z = np.where(outside, 0.0, x) / scale
+        return supported(LOG_2 - HALF_LOG_TAU - np.log(scale) - 0.5 * z * z, outside, scale > 0.0)
+
+    return each(at, x, scale)
 
 
 @operator
@@ -197,9 +242,13 @@ def half_cauchy(x, scale):
         x: Zero or more; z = x / scale.
         scale: Above zero.
     """
-    outside = x < 0.0
-    z = np.where(outside, 0.0, x) / scale
-    return supported(LOG_2 - LOG_PI - np.log(scale) - np.log1p(z * z), outside, scale > 0.0)
+
+    def at(x, scale):
+        outside = x < 0.0
+        z = np.where(outside, 0.0, x) / scale
+        return supported(LOG_2 - LOG_PI - np.log(scale) - np.log1p(z * z), outside, scale > 0.0)
+
+    return each(at, x, scale)
 
 
 @operator
@@ -211,11 +260,15 @@ def weibull(x, shape, scale):
         shape: Above zero.
         scale: Above zero.
     """
-    outside = (x < 0.0) | (x == np.inf)
-    valid = (shape > 0.0) & (scale > 0.0)
-    z = np.where(outside, 1.0, x) / np.where(valid, scale, 1.0)
-    power = z ** np.where(valid, shape, 1.0)
-    return supported(np.log(shape / scale) + special.xlogy(shape - 1.0, z) - power, outside, valid)
+
+    def at(x, shape, scale):
+        outside = (x < 0.0) | (x == np.inf)
+        valid = (shape > 0.0) & (scale > 0.0)
+        z = np.where(outside, 1.0, x) / np.where(valid, scale, 1.0)
+        power = z ** np.where(valid, shape, 1.0)
+        return supported(np.log(shape / scale) + special.xlogy(shape - 1.0, z) - power, outside, valid)
+
+    return each(at, x, shape, scale)
 
 
 @operator
@@ -229,10 +282,14 @@ def von_mises(x, mean, concentration):
         mean: Any number.
         concentration: Zero or more.
     """
-    valid = concentration >= 0.0
-    half = np.sin(0.5 * (x - mean))
-    constant = log_bessel_i0(np.where(valid, concentration, 0.0)) + 2.0 * HALF_LOG_TAU
-    return np.where(valid, -2.0 * concentration * half * half - constant, np.nan)
+
+    def at(x, mean, concentration):
+        valid = concentration >= 0.0
+        half = np.sin(0.5 * (x - mean))
+        constant = log_bessel_i0(np.where(valid, concentration, 0.0)) + 2.0 * HALF_LOG_TAU
+        return np.where(valid, -2.0 * concentration * half * half - constant, np.nan)
+
+    return each(at, x, mean, concentration)
 
 
 @operator
@@ -244,9 +301,13 @@ def uniform(x, lower, upper):
         lower: Any number.
         upper: Above `lower`.
     """
-    valid = lower < upper
-    width = np.where(valid, upper - lower, 1.0)
-    return supported(-np.log(width) + 0.0 * x, (x < lower) | (x > upper), valid)
+
+    def at(x, lower, upper):
+        valid = lower < upper
+        width = np.where(valid, upper - lower, 1.0)
+        return supported(-np.log(width) + 0.0 * x, (x < lower) | (x > upper), valid)
+
+    return each(at, x, lower, upper)
 
 
 @operator
@@ -263,9 +324,13 @@ def truncated_normal(x, mean, scale, lower, upper):
         lower: May be -inf.
         upper: Above `lower`; may be inf.
     """
-    valid = (scale > 0.0) & (lower < upper) & (mean == mean)
-    spread = np.where(valid, scale, 1.0)
-    z = (x - mean) / spread
-    low, high = np.where(valid, (lower - mean) / spread, 0.0), np.where(valid, (upper - mean) / spread, 1.0)
-    density = -0.5 * z * z - np.log(spread) - HALF_LOG_TAU - log_normal_mass(low, high)
-    return supported(density, (x < lower) | (x > upper), valid)
+
+    def at(x, mean, scale, lower, upper):
+        valid = (scale > 0.0) & (lower < upper) & (mean == mean)
+        spread = np.where(valid, scale, 1.0)
+        z = (x - mean) / spread
+        low, high = np.where(valid, (lower - mean) / spread, 0.0), np.where(valid, (upper - mean) / spread, 1.0)
+        density = -0.5 * z * z - np.log(spread) - HALF_LOG_TAU - log_normal_mass(low, high)
+        return supported(density, (x < lower) | (x > upper), valid)
+
+    return each(at, x, mean, scale, lower, upper)

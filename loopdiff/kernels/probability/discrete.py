@@ -10,7 +10,14 @@ from __future__ import annotations
 import numpy as np
 
 from loopdiff.kernels.operator import operator
-from loopdiff.kernels.probability.functions import is_no_count, log_binomial_term, log_power, log_sum_exp, supported
+from loopdiff.kernels.probability.functions import (
+    each,
+    is_no_count,
+    log_binomial_term,
+    log_power,
+    log_sum_exp,
+    supported,
+)
 
 
 @operator
@@ -21,11 +28,15 @@ def poisson(k, rate):
         k: 0, 1, 2, ...
         rate: The mean, zero or more.
     """
-    outside = is_no_count(k)
-    valid = rate >= 0.0
-    count = np.where(outside | (k == 0.0), 1.0, k)
-    some = log_power(count, np.where(valid, rate, 1.0)) - np.log(count)
-    return supported(np.where(k == 0.0, -rate, some), outside, valid)
+
+    def at(k, rate):
+        outside = is_no_count(k)
+        valid = rate >= 0.0
+        count = np.where(outside | (k == 0.0), 1.0, k)
+        some = log_power(count, np.where(valid, rate, 1.0)) - np.log(count)
+        return supported(np.where(k == 0.0, -rate, some), outside, valid)
+
+    return each(at, k, rate)
 
 
 @operator
@@ -39,10 +50,14 @@ def binomial(k, n, p):
         n: 0, 1, 2, ...
         p: From zero to one.
     """
-    outside = is_no_count(k) | (k > n)
-    valid = (n >= 0.0) & (np.floor(n) == n) & (p >= 0.0) & (p <= 1.0)
-    hits, misses = np.where(outside, 0.0, k), np.where(outside, 0.0, n - k)
-    return supported(log_binomial_term(hits, misses, np.where(valid, p, 0.5)), outside, valid)
+
+    def at(k, n, p):
+        outside = is_no_count(k) | (k > n)
+        valid = (n >= 0.0) & (np.floor(n) == n) & (p >= 0.0) & (p <= 1.0)
+        hits, misses = np.where(outside, 0.0, k), np.where(outside, 0.0, n - k)
+        return supported(log_binomial_term(hits, misses, np.where(valid, p, 0.5)), outside, valid)
+
+    return each(at, k, n, p)
 
 
 @operator
@@ -56,11 +71,15 @@ def negative_binomial(k, n, p):
         n: Above zero, also no whole number.
         p: The probability of success, above zero and up to one.
     """
-    outside = is_no_count(k)
-    valid = (n > 0.0) & (p > 0.0) & (p <= 1.0)
-    misses, size = np.where(outside, 0.0, k), np.where(valid, n, 1.0)
-    term = log_binomial_term(size, misses, np.where(valid, p, 0.5))
-    return supported(term + np.log(size / (size + misses)), outside, valid)
+
+    def at(k, n, p):
+        outside = is_no_count(k)
+        valid = (n > 0.0) & (p > 0.0) & (p <= 1.0)
+        misses, size = np.where(outside, 0.0, k), np.where(valid, n, 1.0)
+        term = log_binomial_term(size, misses, np.where(valid, p, 0.5))
+        return supported(term + np.log(size / (size + misses)), outside, valid)
+
+    return each(at, k, n, p)
 
 
 @operator
@@ -71,11 +90,15 @@ def bernoulli(k, logit):
         k: 1 for what has the probability 1 / (1 + exp(-logit)), or 0.
         logit: Any number; also infinite, where the outcome is certain.
     """
-    outside = (k != 0.0) & (k != 1.0) & (k == k)
-    towards = np.where(k == 1.0, logit, -logit)
-    below = np.where(towards >= 0.0, -towards, towards)
-    sure = np.where(towards >= 0.0, 0.0, towards) - np.log1p(np.exp(below))
-    return supported(sure, outside, (k == k) & (logit == logit))
+
+    def at(k, logit):
+        outside = (k != 0.0) & (k != 1.0) & (k == k)
+        towards = np.where(k == 1.0, logit, -logit)
+        below = np.where(towards >= 0.0, -towards, towards)
+        sure = np.where(towards >= 0.0, 0.0, towards) - np.log1p(np.exp(below))
+        return supported(sure, outside, (k == k) & (logit == logit))
+
+    return each(at, k, logit)
 
 
 @operator

@@ -21,6 +21,27 @@ NODES = (0.07443716949081561, 0.2166976970646236, 0.3397047841495122, 0.43253168
 WEIGHTS = (0.29552422471475287, 0.26926671930999635, 0.21908636251598204, 0.1494513491505806, 0.06667134430868814)
 
 
+def each(f, *arguments):
+    """`f` of numbers or arrays that are broadcast: of vectors and matrices element by element, in one loop over all."""
+    wide = 0.0
+    for argument in arguments:
+        wide = wide + argument
+    if np.ndim(wide) == 1:
+        parts = [np.broadcast_to(argument, wide.shape) for argument in arguments]
+        found = np.empty_like(wide)
+        for i in range(wide.shape[0]):
+            found[i] = f(*[part[i] for part in parts])
+    elif np.ndim(wide) == 2:
+        parts = [np.broadcast_to(argument, wide.shape) for argument in arguments]
+        found = np.empty_like(wide)
+        for i in range(wide.shape[0]):
+            for j in range(wide.shape[1]):
+                found[i, j] = f(*[part[i, j] for part in parts])
+    else:
+        found = f(*arguments)
+    return found
+
+
 def supported(density, outside, valid):
     """`density`; outside of the support -inf, without a derivative; NaN where a parameter is outside of its domain."""
     return np.where(valid, np.where(outside, -np.inf, density), np.nan)
