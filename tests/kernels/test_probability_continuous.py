@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from loopdiff import vectorize_grad
+from loopdiff import LoopdiffError, vectorize_grad
 from loopdiff.kernels import Operator, probability
 
 Numbers = tuple[float, ...]
@@ -320,7 +320,17 @@ def test_numbers_give_numbers() -> None:
     assert all(isinstance(value, float) for value in sums)
     np.testing.assert_allclose(sums, of_numbers.py_func(0.3, 1.5, 2.5), rtol=1e-13)
     assert probability.student_t(0.5, 3.0) == pytest.approx(stats.t.logpdf(0.5, 3.0), rel=1e-14)
-    assert probability.gamma(0.5, 2.0, np.array([1.0, 2.0])).shape == (2,)
+
+
+def test_shapes() -> None:
+    """Vectors, matrices and arrays with more axes, and axes of one element."""
+    rng = np.random.default_rng(0)
+    for shapes in (((), (2,), ()), ((3,), (1,), (3,)), ((2, 1), (3,), ()), ((2, 1, 1), (3, 1), (4,))):
+        arguments = [rng.uniform(0.5, 2.0, size=shape) if shape else 1.5 for shape in shapes]
+        found = probability.gamma(*arguments)
+        np.testing.assert_allclose(found, DENSITIES["gamma"][1](*arguments), rtol=1e-12, atol=1e-13)
+    with pytest.raises(LoopdiffError):
+        probability.gamma(np.ones(2), np.ones(3), 1.0)
 
 
 def test_type_is_kept() -> None:

@@ -138,6 +138,8 @@ def test_counts_may_be_broadcast_and_numbers() -> None:
     value, pullback = probability.poisson.of().vjp(k, 2.5)
     np.testing.assert_allclose(value, stats.poisson.logpmf(k, 2.5), rtol=1e-14)
     assert pullback(np.ones(4)).rate == pytest.approx(7 / 2.5 - 3, rel=1e-14)
+    np.testing.assert_allclose(probability.poisson(k, np.array(3)), stats.poisson.logpmf(k, 3), rtol=1e-14)
+    np.testing.assert_allclose(probability.poisson(k, np.array([3, 1, 2, 0])), stats.poisson.logpmf(k, [3, 1, 2, 0]))
     assert probability.poisson(2, 2.5) == pytest.approx(value[1], rel=1e-14)
 
 
