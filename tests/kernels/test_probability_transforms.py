@@ -124,3 +124,22 @@ def test_unit_vector() -> None:
     np.testing.assert_allclose(pullback((np.zeros(6), 1.0)).x, -X, rtol=1e-15)
     seed = np.arange(6.0)
     np.testing.assert_allclose(pullback((seed, 0.0)).x, (seed - y * (y @ seed)) / norm, rtol=1e-12, atol=1e-14)
+
+
+@loopdiff.vectorize_grad
+def log_posterior(theta, y):
+    scale, log_jacobian = probability.positive(theta[1])
+    prior = probability.normal(theta[0], 0.0, 10.0) + probability.half_cauchy(scale, 2.5)
+    return probability.normal(y, theta[0], scale).sum() + prior + log_jacobian
+
+
+def test_operators_in_a_program() -> None:
+    """The one that the package shows."""
+    theta, y = np.array([0.4, -0.3]), np.array([0.1, 1.2, -0.4])
+    value, gradients = log_posterior.value_and_grad(theta, y)
+    scale = np.exp(theta[1])
+    prior = stats.norm.logpdf(theta[0], 0.0, 10.0) + stats.halfcauchy.logpdf(scale, 0.0, 2.5)
+    assert value == pytest.approx(stats.norm.logpdf(y, theta[0], scale).sum() + prior + theta[1], rel=1e-14)
+    z = (y - theta[0]) / scale
+    by_log_scale = (z * z - 1.0).sum() - 2.0 * scale**2 / (2.5**2 + scale**2) + 1.0
+    np.testing.assert_allclose(gradients.theta, [(z / scale).sum() - theta[0] / 100.0, by_log_scale], rtol=1e-13)

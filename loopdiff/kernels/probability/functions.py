@@ -21,22 +21,32 @@ NODES = (0.07443716949081561, 0.2166976970646236, 0.3397047841495122, 0.43253168
 WEIGHTS = (0.29552422471475287, 0.26926671930999635, 0.21908636251598204, 0.1494513491505806, 0.06667134430868814)
 
 
+def spread_out(argument, wide):
+    """An array, broadcast to the shape of `wide`; a number stays one: what is made of it alone is found once."""
+    if np.ndim(argument) == 0:
+        return argument
+    return np.broadcast_to(argument, wide.shape)
+
+
+def element(argument, *place):
+    """An element of an array; a number itself."""
+    if np.ndim(argument) == 0:
+        return argument
+    return argument[place]
+
+
 def each(f, *arguments):
     """`f` of numbers or arrays that are broadcast: of vectors and matrices element by element, in one loop over all."""
-    wide = 0.0
-    for argument in arguments:
-        wide = wide + argument
-    if np.ndim(wide) == 1:
-        parts = [np.broadcast_to(argument, wide.shape) for argument in arguments]
-        found = np.empty_like(wide)
-        for i in range(wide.shape[0]):
-            found[i] = f(*[part[i] for part in parts])
-    elif np.ndim(wide) == 2:
-        parts = [np.broadcast_to(argument, wide.shape) for argument in arguments]
-        found = np.empty_like(wide)
-        for i in range(wide.shape[0]):
-            for j in range(wide.shape[1]):
-                found[i, j] = f(*[part[i, j] for part in parts])
+    found = sum(arguments, 0.0)  # of the shape and type that the result has, which is stored in its place
+    if np.ndim(found) == 1:
+        parts = [spread_out(argument, found) for argument in arguments]
+        for i in range(found.shape[0]):
+            found[i] = f(*[element(part, i) for part in parts])
+    elif np.ndim(found) == 2:
+        parts = [spread_out(argument, found) for argument in arguments]
+        for i in range(found.shape[0]):
+            for j in range(found.shape[1]):
+                found[i, j] = f(*[element(part, i, j) for part in parts])
     else:
         found = f(*arguments)
     return found
