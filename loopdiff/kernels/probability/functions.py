@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy import special
 
@@ -37,7 +39,7 @@ def element(argument, *place):
 
 def each(f, *arguments):
     """`f` of numbers or arrays that are broadcast: of vectors and matrices element by element, in one loop over all."""
-    found = sum(arguments, 0.0)  # of the shape and type that the result has, which is stored in its place
+    found: Any = sum(arguments, 0.0)  # of the shape and type that the result has, which is stored in its place
     if np.ndim(found) == 1:
         parts = [spread_out(argument, found) for argument in arguments]
         for i in range(found.shape[0]):
