@@ -76,7 +76,6 @@ LATE = {
     "jax.calls": "calls on GPUs",
     "jax.handlers": "calls on GPUs",
     "calls.sweep_entry_points": "tapes that grow",
-    "kernels.operator": "JAX and PyTorch",
     "pipeline.code": "what is compiled may come from disk, without the compiler",
     "pipeline.derive": "what is derived may come from disk, without the compiler",
     "pipeline.stages": "what shows how far compiling is",

@@ -8,7 +8,6 @@ outside of its domain they are NaN, and where `x` is. Integers have no derivativ
 from __future__ import annotations
 
 import numpy as np
-from scipy import special
 
 from loopdiff.kernels.operator import operator
 from loopdiff.kernels.probability.functions import (
@@ -21,6 +20,7 @@ from loopdiff.kernels.probability.functions import (
     log_power,
     supported,
 )
+from loopdiff.numpy_functions.special import xlog1py, xlogy
 
 LOG_2 = 0.6931471805599453
 LOG_PI = 1.1447298858494002
@@ -153,7 +153,7 @@ def gamma(x, shape, rate):
         valid = (shape > 0.0) & (rate > 0.0)
         a, b = np.where(valid, shape, 1.0), np.where(valid, rate, 1.0)
         some = np.where(inner == 0.0, 1.0, inner)
-        at_zero = special.xlogy(a - 1.0, inner) + np.log(b) - b * inner
+        at_zero = xlogy(a - 1.0, inner) + np.log(b) - b * inner
         return supported(np.where(inner == 0.0, at_zero, log_power(a, b * some) - np.log(some)), outside, valid)
 
     return each(at, x, shape, rate)
@@ -196,7 +196,7 @@ def beta(x, a, b):
         inner = np.where(outside, 0.5, x)
         valid = (a > 0.0) & (b > 0.0)
         constant = log_beta(np.where(valid, a, 1.0), np.where(valid, b, 1.0))
-        return supported(special.xlogy(a - 1.0, inner) + special.xlog1py(b - 1.0, -inner) - constant, outside, valid)
+        return supported(xlogy(a - 1.0, inner) + xlog1py(b - 1.0, -inner) - constant, outside, valid)
 
     return each(at, x, a, b)
 
@@ -266,7 +266,7 @@ def weibull(x, shape, scale):
         valid = (shape > 0.0) & (scale > 0.0)
         z = np.where(outside, 1.0, x) / np.where(valid, scale, 1.0)
         power = z ** np.where(valid, shape, 1.0)
-        return supported(np.log(shape / scale) + special.xlogy(shape - 1.0, z) - power, outside, valid)
+        return supported(np.log(shape / scale) + xlogy(shape - 1.0, z) - power, outside, valid)
 
     return each(at, x, shape, scale)
 

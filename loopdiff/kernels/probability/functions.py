@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
-from scipy import special
+
+from loopdiff.numpy_functions.special import xlog1py, xlogy
 
 HALF_LOG_TAU = 0.9189385332046727  # log(2 pi) / 2
 # Of Stirling's series: B(2 k) / (2 k (2 k - 1)), which alternate in sign.
@@ -38,7 +40,7 @@ def element(argument, *place):
 
 
 def each(f, *arguments):
-    """`f` of numbers or arrays that are broadcast: of vectors and matrices element by element, in one loop over all."""
+    """`f` of numbers, of which arrays are made by broadcasting, in one loop over all elements."""
     found: Any = sum(arguments, 0.0)  # of the shape and type that the result has, which is stored in its place
     if np.ndim(found) == 1:
         parts = [spread_out(argument, found) for argument in arguments]
@@ -49,9 +51,30 @@ def each(f, *arguments):
         for i in range(found.shape[0]):
             for j in range(found.shape[1]):
                 found[i, j] = f(*[element(part, i, j) for part in parts])
-    else:
+    elif np.ndim(found) == 0:
         found = f(*arguments)
+    else:
+        parts = [in_one_row(spread_out(argument, found)) for argument in arguments]
+        flat = found.reshape(-1)
+        for i in range(flat.shape[0]):
+            flat[i] = f(*[element(part, i) for part in parts])
+        found = flat.reshape(found.shape)
     return found
+
+
+def in_one_row(argument):
+    return argument if np.ndim(argument) == 0 else argument.reshape(-1)
+
+
+def log_gamma(x):
+    """The logarithm of the gamma function, of numbers and of arrays."""
+    if np.ndim(x) == 0:
+        return math.lgamma(x)
+    flat = x.reshape(-1)
+    found = np.empty_like(flat)
+    for i in range(flat.shape[0]):
+        found[i] = math.lgamma(flat[i])
+    return found.reshape(x.shape)
 
 
 def supported(density, outside, valid):
@@ -80,7 +103,7 @@ def stirling_rest(z):
 def stirling_remainder(z):
     """As `stirling_rest`, for all `z` above zero."""
     far, near = np.where(z > LARGE, z, LARGE), np.where(z > LARGE, 1.0, z)
-    found = special.gammaln(near) - (near - 0.5) * np.log(near) + near - HALF_LOG_TAU
+    found = math.lgamma(near) - (near - 0.5) * np.log(near) + near - HALF_LOG_TAU
     return np.where(z > LARGE, stirling_rest(far), found)
 
 
@@ -102,7 +125,7 @@ def log_power(a, y):
     far = np.where(a > LARGE, a, LARGE)
     large = far * log_less((y - far) / far) + 0.5 * np.log(far) - HALF_LOG_TAU - stirling_rest(far)
     near = np.where(a > LARGE, 1.0, a)
-    return np.where(a > LARGE, large, near * np.log(y) - y - special.gammaln(near))
+    return np.where(a > LARGE, large, near * np.log(y) - y - math.lgamma(near))
 
 
 def log_binomial_term(hits, misses, p):
@@ -116,7 +139,7 @@ def log_binomial_term(hits, misses, p):
     excess = m * p - h * (1.0 - p)  # by how much more hits than `hits` are expected
     spread = h * log_less(excess / h) + m * log_less(-excess / m) + 0.5 * np.log(n / h / m) - HALF_LOG_TAU
     inside = spread + stirling_remainder(n) - stirling_remainder(h) - stirling_remainder(m)
-    return np.where(is_edge, special.xlogy(hits, p) + special.xlog1py(misses, -p), inside)
+    return np.where(is_edge, xlogy(hits, p) + xlog1py(misses, -p), inside)
 
 
 def log_gamma_ratio(z, d):
@@ -127,13 +150,13 @@ def log_gamma_ratio(z, d):
     far = np.where(z > LARGE, z, LARGE)
     step = (far - 0.5) * np.log1p(d / far) - d + d * np.log(far + d) + stirling_rest(far + d) - stirling_rest(far)
     near = np.where(z > LARGE, 1.0, z)
-    return np.where(z > LARGE, step, special.gammaln(near + d) - special.gammaln(near))
+    return np.where(z > LARGE, step, math.lgamma(near + d) - math.lgamma(near))
 
 
 def log_beta(a, b):
     """log(gamma(a) gamma(b) / gamma(a + b)), by the ratio of the two that are large if one is."""
     small, large = np.where(a < b, a, b), np.where(a < b, b, a)  # whose second derivatives hold for equals, too
-    return special.gammaln(small) - log_gamma_ratio(large, small)
+    return math.lgamma(small) - log_gamma_ratio(large, small)
 
 
 def log_bessel_i0(x):
@@ -184,7 +207,7 @@ def log_normal_mass(low, high):
     far = log_mills(edge) - 0.5 * edge * edge + np.log1p(-drop)
     is_near = is_wide & (a <= TAIL_FAR)
     p, q = np.where(is_near, a, 0.0) * 0.7071067811865476, np.where(is_near, b, 1.0) * 0.7071067811865476
-    near = np.where(p > 0.0, special.erfc(p) - special.erfc(q), special.erf(q) - special.erf(p))
+    near = np.where(p > 0.0, math.erfc(p) - math.erfc(q), math.erf(q) - math.erf(p))
     about = np.log(narrow) + np.log(width) - 0.5 * middle * middle - HALF_LOG_TAU
     return np.where(is_wide, np.where(is_far, far, np.log(0.5 * near)), about)
 

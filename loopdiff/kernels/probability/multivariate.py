@@ -8,10 +8,10 @@ outside of its domain.
 from __future__ import annotations
 
 import numpy as np
-from scipy import special
 
 from loopdiff.kernels.operator import operator
-from loopdiff.kernels.probability.functions import HALF_LOG_TAU, log_sum_exp, supported
+from loopdiff.kernels.probability.functions import HALF_LOG_TAU, log_gamma, log_sum_exp, supported
+from loopdiff.numpy_functions.special import xlogy
 
 LOG_2 = 0.6931471805599453
 HALF_LOG_PI = 0.5723649429247001
@@ -35,7 +35,7 @@ def log_multivariate_gamma(a, size):
     """log of pi**(size (size - 1) / 4) times the product of gamma(a - i / 2) over i from 0 to size - 1."""
     total = 0.5 * HALF_LOG_PI * size * (size - 1.0)
     for i in range(size):
-        total += special.gammaln(a - 0.5 * i)
+        total += log_gamma(a - 0.5 * i)
     return total
 
 
@@ -80,8 +80,8 @@ def dirichlet(x, concentration):
     shares = np.where(outside, 1.0, x)
     valid = (concentration > 0.0).all(axis=-1)
     a = np.where(concentration > 0.0, concentration, 1.0)
-    constant = special.gammaln(a.sum(axis=-1)) - special.gammaln(a).sum(axis=-1)
-    return supported(special.xlogy(a - 1.0, shares).sum(axis=-1) + constant, outside.any(axis=-1), valid)
+    constant = log_gamma(a.sum(axis=-1)) - log_gamma(a).sum(axis=-1)
+    return supported(xlogy(a - 1.0, shares).sum(axis=-1) + constant, outside.any(axis=-1), valid)
 
 
 @operator
@@ -126,7 +126,7 @@ def lkj_cholesky(cholesky, concentration):
     valid = concentration > 0.0
     eta = concentration if valid else 1.0
     top = eta + 0.5 * (D - 1.0)
-    constant = log_multivariate_gamma(top - 0.5, D - 1) - (D - 1.0) * (special.gammaln(top) - HALF_LOG_PI)
+    constant = log_multivariate_gamma(top - 0.5, D - 1) - (D - 1.0) * (log_gamma(top) - HALF_LOG_PI)
     diagonal = np.diagonal(cholesky)
     heights = np.log(np.where(diagonal <= 0.0, 1.0, diagonal))
     point = ((D - 3.0 + 2.0 * eta - np.arange(1, D)) * heights[1:]).sum()
