@@ -22,8 +22,8 @@ SUMS = (Op.ADD, Op.SUB, Op.NEG, Op.MUL)
 
 
 @dataclass(frozen=True, slots=True)
-class Extents:
-    """Extents of one array, multiplied. NumPy makes no array in which that overflows, elements or none."""
+class SizeOfAxes:
+    """The product of extents of one array. NumPy makes no array in which that overflows, elements or none."""
 
     array: str
     axes: frozenset[int]
@@ -45,7 +45,7 @@ def without_overflow(cond: ir.Expr) -> ir.Expr | None:
     for most in (*ALLOWED, *FEW) if groups else ():
         if all(magnitude(e, most, EXTENT, groups) < TOO_LARGE for e in sums):
             sizes = (compare(Op.LE, size_of(g), integer(EXTENT)) for g in groups)
-            others = (limit for n in names if isinstance(n, ir.Param) for limit in limits(n, most))
+            others = (e for n in names for e in limits(n, EXTENT if isinstance(n, ir.Dim) else most))
             return all_of((*sizes, *others))
     for most in FEW:
         if all(magnitude(e, most, most) < TOO_LARGE for e in sums):
@@ -53,17 +53,17 @@ def without_overflow(cond: ir.Expr) -> ir.Expr | None:
     return None
 
 
-def groups_in(expr: ir.Expr) -> Iterator[Extents]:
+def groups_in(expr: ir.Expr) -> Iterator[SizeOfAxes]:
     """Extents of one array that are multiplied in `expr`, each axis once."""
     if isinstance(expr, ir.Apply) and expr.op is Op.MUL:
         dims = [f for f in factors_of(expr) if isinstance(f, ir.Dim)]
         for array in dict.fromkeys(d.array for d in dims):
             axes = [d.axis for d in dims if d.array == array]
             if len(set(axes)) == len(axes):
-                yield Extents(array, frozenset(axes))
+                yield SizeOfAxes(array, frozenset(axes))
 
 
-def size_of(group: Extents) -> ir.Expr:
+def size_of(group: SizeOfAxes) -> ir.Expr:
     dims: list[ir.Expr] = [ir.Dim(group.array, axis) for axis in sorted(group.axes)]
     return reduce(mul, dims)
 
@@ -74,7 +74,7 @@ def limits(name: ir.Expr, most: int) -> Iterator[ir.Expr]:
         yield compare(Op.GE, name, integer(-most))
 
 
-def magnitude(expr: ir.Expr, param: int, extent: int, groups: tuple[Extents, ...] = ()) -> int:
+def magnitude(expr: ir.Expr, param: int, extent: int, groups: tuple[SizeOfAxes, ...] = ()) -> int:
     """How far from zero a value is at most, if scalars and extents are no farther than these, and products of `groups`
     no farther than `extent`."""
     if groups and isinstance(expr, ir.Apply) and expr.op is Op.MUL:

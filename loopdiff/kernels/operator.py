@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import inspect
 import linecache
+import math
 from collections.abc import Callable
 from functools import update_wrapper
 from threading import RLock
 from typing import Any
+
+import numpy as np
 
 from loopdiff.api import Differentiable, vectorize_grad
 from loopdiff.errors import NOWHERE, ArgumentError
@@ -60,6 +63,7 @@ class Operator:
         Raises:
             ArgumentError: LD301 for a name that is no option of it.
         """
+        options = {name: plain(value) for name, value in options.items()}
         for name in options:
             if name not in self.options:
                 known = ", ".join(f"`{o}`" for o in self.options) or "none"
@@ -101,8 +105,18 @@ class Operator:
         return vectorize_grad(namespace[self.__name__])
 
 
+def plain(value: Any) -> Any:
+    """An option with lists as tuples, and NumPy's numbers as Python's."""
+    if isinstance(value, tuple | list):
+        return tuple(map(plain, value))
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def is_written(value: Any) -> bool:
-    return all(map(is_written, value)) if isinstance(value, tuple) else isinstance(value, WRITTEN)
+    """Whether an option can stand in a program as Python writes it."""
+    if isinstance(value, tuple):
+        return all(map(is_written, value))
+    return isinstance(value, WRITTEN) and not (isinstance(value, float) and not math.isfinite(value))
 
 
 def operator(function: Callable[..., Any]) -> Operator:

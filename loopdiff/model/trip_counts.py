@@ -1,4 +1,4 @@
-"""How often loops run: exactly for given arguments, else as if every extent were 64, and those of windows 4."""
+"""How often loops run: exactly for given arguments, else as if every extent were 64, and those of windows 8."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import statements, subexprs
 
 NOMINAL = 64.0
-WINDOW = 4.0
+WINDOW = 8.0
 UNBOUNDED = 1e9
 # Where, between the first and the last iteration of the loops around it, the bounds of a loop are looked at.
 SAMPLES = (0.0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0)

@@ -112,4 +112,4 @@ def test_ctc_is_the_sum_over_all_alignments(label: tuple[int, ...]) -> None:
 def test_labels_that_do_not_fit_are_impossible() -> None:
     value, pullback = nn.ctc.of().vjp(draw((1, 2, 3)), np.array([[1, 1]]), np.array([2]), np.array([2]))
     assert value == np.inf
-    assert np.isfinite(pullback(np.ones(1)).log_probabilities).all()
+    assert (pullback(np.ones(1)).log_probabilities == 0.0).all()

@@ -28,9 +28,9 @@ from loopdiff.kernels.nn.activations import (
     tanhshrink,
     threshold_relu,
 )
-from loopdiff.kernels.nn.attention import attention
 from loopdiff.kernels.nn.convolution import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, fold, unfold
-from loopdiff.kernels.nn.dropout import dropout
+from loopdiff.kernels.nn.exponentials import log_softmax, logsumexp, softmax, sparsemax
+from loopdiff.kernels.nn.heads import attention
 from loopdiff.kernels.nn.indexing import (
     csr_matmul,
     embedding_bag,
@@ -64,9 +64,9 @@ from loopdiff.kernels.nn.pooling import (
     mean_pool1d,
     mean_pool2d,
 )
+from loopdiff.kernels.nn.random_masks import dropout
 from loopdiff.kernels.nn.recurrent import gru, linear_scan, lstm, rnn, selective_scan
 from loopdiff.kernels.nn.resampling import grid_sample, pixel_shuffle, resize_linear, rotate, upsample_nearest
-from loopdiff.kernels.nn.softmax import log_softmax, logsumexp, softmax, sparsemax
 
 __all__ = [
     "relu", "relu6", "leaky_relu", "elu", "celu", "selu", "threshold_relu", "gelu", "gelu_tanh", "sigmoid",

@@ -109,8 +109,9 @@ def hard_tanh(x, low=-1.0, high=1.0):
 @operator
 def rational_tanh(x):
     """A rational approximation of `1.7159 * tanh(2 * x / 3)` (Anguita et al., 1993)."""
-    y = 2.0 * abs(x) / 3.0
-    return 1.7159 * np.sign(x) * (1.0 - 1.0 / (1.0 + y + y**2 + 1.41645 * y**4))
+    y = np.where(abs(x) < 1e6, 2.0 * abs(x) / 3.0, 1e6)
+    slope = (1.0 + y + 1.41645 * y**3) / (1.0 + y + y**2 + 1.41645 * y**4)
+    return 1.7159 * np.where(abs(x) < 1e6, 2.0 * x / 3.0 * slope, np.sign(x))
 
 
 @operator
@@ -170,7 +171,9 @@ def lisht(x):
 @operator
 def log_cosh(x):
     """`log(cosh(x))`."""
-    return abs(x) + np.log1p(np.exp(-2.0 * abs(x))) - math.log(2.0)
+    near = np.where(abs(x) < 1.0, x, 1.0)
+    far = abs(x) + np.log1p(np.exp(-2.0 * abs(x))) - math.log(2.0)
+    return np.where(abs(x) < 1.0, 0.5 * np.log1p(np.sinh(near) ** 2), far)
 
 
 @operator

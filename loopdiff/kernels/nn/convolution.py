@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from loopdiff.kernels.checks import require_floats
 from loopdiff.kernels.nn.extents import pair, sides, triple
 from loopdiff.kernels.operator import operator
 
@@ -21,6 +22,16 @@ def margined(x, padding):
     wide = np.zeros((N, C, H + top + bottom, W + left + right), dtype=x.dtype)
     wide[:, :, top : top + H, left : left + W] = x
     return wide
+
+
+def require_steps(stride, dilation):
+    if stride[0] < 1 or stride[1] < 1 or dilation[0] < 1 or dilation[1] < 1:
+        raise ValueError("`stride` and `dilation` are at least 1")
+
+
+def require_bias(bias, channels):
+    if bias is not None and bias.shape[0] != channels:
+        raise ValueError("`bias` has one number for each channel of the result")
 
 
 def add_windows(y, x, w, stride, dilation, flip):
@@ -80,10 +91,13 @@ def conv2d(x, w, bias=None, *, stride=1, padding=0, dilation=1, groups=1, flip=F
         `(N, K, P, Q)` with `P = (H + top + bottom - dilation * (R - 1) - 1) // stride + 1`, and `Q` likewise.
 
     Raises:
-        ArgumentError: LD332 where channels do not fit, or the window is larger than the image.
+        ArgumentError: LD332 where channels do not fit, the window is larger than the image, or `x` holds integers.
     """
     down, across = pair(stride)
     apart, aside = pair(dilation)
+    require_floats(x)
+    require_steps((down, across), (apart, aside))
+    require_bias(bias, w.shape[0])
     wide = margined(x, padding)
     N, C, H, W = wide.shape
     K, D, R, S = w.shape
@@ -130,10 +144,14 @@ def conv3d(x, w, bias=None, *, stride=1, padding=0, dilation=1, groups=1, flip=F
         `(N, K, O, P, Q)`.
 
     Raises:
-        ArgumentError: LD332 where channels do not fit, or the window is larger than the volume.
+        ArgumentError: LD332 where channels do not fit, the window is larger than the volume, or `x` holds integers.
     """
     deep, down, across = triple(stride)
     behind, apart, aside = triple(dilation)
+    require_floats(x)
+    require_steps((down, across), (apart, aside))
+    require_steps((deep, 1), (behind, 1))
+    require_bias(bias, w.shape[0])
     front, above, left = triple(padding)
     (z0, z1), (y0, y1), (x0, x1) = pair(front), pair(above), pair(left)
     N, C, D, H, W = x.shape
@@ -200,6 +218,11 @@ def conv_transpose2d(x, w, bias=None, *, stride=1, padding=0, output_padding=0, 
     apart, aside = pair(dilation)
     (top, bottom), (left, right) = sides(padding)
     below, beyond = pair(output_padding)
+    require_floats(x)
+    require_steps((down, across), (apart, aside))
+    require_bias(bias, w.shape[1] * groups)
+    if top < 0 or bottom < 0 or left < 0 or right < 0:
+        raise ValueError("`padding` is not negative")
     N, K, P, Q = x.shape
     B, D, R, S = w.shape
     if K != B or K % groups != 0:
@@ -248,12 +271,18 @@ def unfold(x, *, window, stride=1, padding=0, dilation=1):
 
     Returns:
         `(N, C * R * S, P * Q)`, as `torch.nn.functional.unfold` orders them.
+
+    Raises:
+        ArgumentError: LD332 where the window is larger than the image.
     """
     R, S = pair(window)
     down, across = pair(stride)
     apart, aside = pair(dilation)
     wide = margined(x, padding)
     N, C, H, W = wide.shape
+    require_steps((down, across), (apart, aside))
+    if apart * (R - 1) >= H or aside * (S - 1) >= W:
+        raise ValueError("the window is larger than the image")
     P = (H - apart * (R - 1) - 1) // down + 1
     Q = (W - aside * (S - 1) - 1) // across + 1
     y = np.zeros((N, C, R, S, P, Q), dtype=x.dtype)
@@ -280,7 +309,8 @@ def fold(x, *, size, window, stride=1, padding=0, dilation=1):
         `(N, C, H, W)`.
 
     Raises:
-        ArgumentError: LD332 where there are not as many windows, or elements of them, as these options say.
+        ArgumentError: LD310, LD322 or LD332 where there are not as many windows, or elements of them, as these options
+            say.
     """
     height, width = size
     R, S = pair(window)

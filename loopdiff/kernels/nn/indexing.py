@@ -1,10 +1,23 @@
-"""Rows taken and put by index, segments, sparse products and messages on graphs. Every index is checked."""
+"""Rows taken and put by index, segments, sparse products and messages on graphs. Indices that are used are checked."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from loopdiff.kernels.checks import require_floats
 from loopdiff.kernels.operator import operator
+from loopdiff.rules.marks import stop_gradient
+
+
+def require_ascending(starts):
+    for k in range(starts.shape[0] - 1):
+        if starts[k] > starts[k + 1]:
+            raise ValueError("`starts` must ascend")
+
+
+def require_as_many(rows, indices):
+    if indices.shape[0] != rows.shape[0]:
+        raise ValueError("there must be as many indices as rows")
 
 
 @operator
@@ -32,8 +45,9 @@ def scatter_add(rows, indices, *, size):
         `(size, D)`; zero where no row goes.
 
     Raises:
-        ArgumentError: LD310 for an index outside.
+        ArgumentError: LD310 for an index outside; LD332 where there are not as many as rows.
     """
+    require_as_many(rows, indices)
     y = np.zeros((size, rows.shape[1]), dtype=rows.dtype)
     for n in range(rows.shape[0]):
         for d in range(rows.shape[1]):
@@ -44,6 +58,8 @@ def scatter_add(rows, indices, *, size):
 @operator
 def scatter_mean(rows, indices, *, size):
     """Means of rows that have one index; zero where no row goes. Arguments as of `scatter_add`."""
+    require_floats(rows)
+    require_as_many(rows, indices)
     y = np.zeros((size, rows.shape[1]), dtype=rows.dtype)
     counts = np.zeros(size, dtype=np.int64)
     for n in range(rows.shape[0]):
@@ -59,11 +75,23 @@ def scatter_mean(rows, indices, *, size):
 @operator
 def scatter_max(rows, indices, *, size):
     """The greatest of rows that have one index, column by column; -inf where no row goes. Equal numbers share the
-    derivative: its sum is that of the seed. Arguments as of `scatter_add`."""
+    derivative evenly: its sum is that of the seed, where the greatest is finite. Arguments as of `scatter_add`."""
+    require_floats(rows)
+    require_as_many(rows, indices)
     y = np.full((size, rows.shape[1]), -np.inf, dtype=rows.dtype)
+    counts = np.zeros((size, rows.shape[1]), dtype=np.int64)
     for n in range(rows.shape[0]):
         for d in range(rows.shape[1]):
-            y[indices[n], d] = max(y[indices[n], d], rows[n, d])
+            y[indices[n], d] = np.maximum(y[indices[n], d], stop_gradient(rows[n, d]))
+    greatest = y.copy()
+    for n in range(rows.shape[0]):
+        for d in range(rows.shape[1]):
+            counts[indices[n], d] += rows[n, d] == greatest[indices[n], d]
+    for n in range(rows.shape[0]):
+        for d in range(rows.shape[1]):
+            if rows[n, d] == greatest[indices[n], d] and np.isfinite(rows[n, d]):
+                # Zero, with the derivative of a share.
+                y[indices[n], d] += (rows[n, d] - stop_gradient(rows[n, d])) / counts[indices[n], d]
     return y
 
 
@@ -71,6 +99,7 @@ def scatter_max(rows, indices, *, size):
 def scatter_prod(rows, indices, *, size):
     """Products of rows that have one index; one where no row goes. Exact at zeros: nothing is divided. Arguments as of
     `scatter_add`."""
+    require_as_many(rows, indices)
     y = np.ones((size, rows.shape[1]), dtype=rows.dtype)
     for n in range(rows.shape[0]):
         for d in range(rows.shape[1]):
@@ -90,8 +119,9 @@ def segment_sum(rows, starts):
         `(K, D)`.
 
     Raises:
-        ArgumentError: LD310 for a start outside.
+        ArgumentError: LD310 for a start outside; LD332 where starts descend.
     """
+    require_ascending(starts)
     K, D = starts.shape[0] - 1, rows.shape[1]
     y = np.zeros((K, D), dtype=rows.dtype)
     for k in range(K):
@@ -116,6 +146,9 @@ def csr_matmul(values, columns, starts, x):
     Raises:
         ArgumentError: LD310 for a column or a start outside.
     """
+    require_floats(x)
+    require_as_many(values, columns)
+    require_ascending(starts)
     M, D = starts.shape[0] - 1, x.shape[1]
     y = np.zeros((M, D), dtype=x.dtype)
     for i in range(M):
@@ -140,6 +173,9 @@ def message_passing(nodes, weights, senders, receivers):
     Raises:
         ArgumentError: LD310 for a node that is not there.
     """
+    require_floats(nodes)
+    require_as_many(senders, receivers)
+    require_as_many(senders, weights)
     y = np.zeros_like(nodes)
     for e in range(senders.shape[0]):
         for d in range(nodes.shape[1]):
@@ -162,6 +198,7 @@ def embedding_bag(table, indices, starts):
     Raises:
         ArgumentError: LD310 for an index or a start outside.
     """
+    require_ascending(starts)
     K, D = starts.shape[0] - 1, table.shape[1]
     y = np.zeros((K, D), dtype=table.dtype)
     for k in range(K):

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from loopdiff.kernels.nn.softmax import logsumexp
+from loopdiff.kernels.checks import require_floats
+from loopdiff.kernels.nn.exponentials import logsumexp
 from loopdiff.kernels.operator import operator
 from loopdiff.numpy_functions.special import expit, log_expit
+
+
+def require_labels(rows, labels):
+    if labels.shape[0] != rows.shape[0]:
+        raise ValueError("there must be as many labels as rows")
+
+
+def require_alike(rows, others):
+    if others.shape[0] != rows.shape[0] or others.shape[1] != rows.shape[1]:
+        raise ValueError("the matrices must have one shape")
 
 
 @operator
@@ -22,8 +33,11 @@ def cross_entropy(logits, labels, *, smoothing=0.0):
         `(N,)`.
 
     Raises:
-        ArgumentError: LD310 where there are fewer classes than a label says, or fewer labels than rows.
+        ArgumentError: LD310 where there are fewer classes than a label says; LD332 where there are not as many labels
+            as rows, or logits are integers.
     """
+    require_floats(logits)
+    require_labels(logits, labels)
     N, C = logits.shape
     losses = np.zeros(N, dtype=logits.dtype)
     for n in range(N):
@@ -38,7 +52,8 @@ def cross_entropy(logits, labels, *, smoothing=0.0):
 
 @operator
 def cross_entropy_of_probabilities(logits, targets):
-    """`logsumexp(logits) * sum(targets) - sum(targets * logits)` of each row.
+    """`logsumexp(logits) * sum(targets) - sum(targets * logits)` of each row; where a target is zero its logit counts
+    in the sum of exponentials only.
 
     Args:
         logits: `(N, C)`.
@@ -47,12 +62,15 @@ def cross_entropy_of_probabilities(logits, targets):
     Returns:
         `(N,)`.
     """
+    require_floats(logits)
+    require_alike(logits, targets)
     N, C = logits.shape
     losses = np.zeros(N, dtype=logits.dtype)
     for n in range(N):
         total = logsumexp(logits[n])
         for c in range(C):
-            losses[n] += targets[n, c] * (total - logits[n, c])
+            if targets[n, c] != 0.0:
+                losses[n] += targets[n, c] * (total - logits[n, c])
     return losses
 
 
@@ -87,11 +105,13 @@ def kl_divergence(log_q, p):
     Returns:
         `(N,)`.
     """
+    require_floats(p)
+    require_alike(p, log_q)
     N, C = p.shape
     losses = np.zeros(N, dtype=p.dtype)
     for n in range(N):
         for c in range(C):
-            if p[n, c] > 0.0:
+            if p[n, c] != 0.0:
                 losses[n] += p[n, c] * (np.log(p[n, c]) - log_q[n, c])
     return losses
 
@@ -109,12 +129,14 @@ def hinge(scores, labels, *, margin=1.0):
     Returns:
         `(N,)`.
     """
+    require_floats(scores)
+    require_labels(scores, labels)
     N, C = scores.shape
     losses = np.zeros(N, dtype=scores.dtype)
     for n in range(N):
         for c in range(C):
             excess = scores[n, c] - scores[n, labels[n]] + margin
-            if c != labels[n] and excess > 0.0:
+            if c != labels[n] and not excess <= 0.0:
                 losses[n] += excess
     return losses
 
@@ -122,6 +144,9 @@ def hinge(scores, labels, *, margin=1.0):
 @operator
 def triplet(anchors, near, far, *, margin=1.0):
     """`max(0, |anchor - near| - |anchor - far| + margin)` of each row, Euclidean (Schroff et al., 2015)."""
+    require_floats(anchors)
+    require_alike(anchors, near)
+    require_alike(anchors, far)
     N, D = anchors.shape
     losses = np.zeros(N, dtype=anchors.dtype)
     for n in range(N):
@@ -129,8 +154,10 @@ def triplet(anchors, near, far, *, margin=1.0):
         for d in range(D):
             to_near += (anchors[n, d] - near[n, d]) ** 2
             to_far += (anchors[n, d] - far[n, d]) ** 2
-        excess = np.sqrt(to_near) - np.sqrt(to_far) + margin
-        if excess > 0.0:
+        # The distance from a point to itself has derivative zero.
+        distance = 0.0 if to_near == 0.0 else np.sqrt(to_near)
+        excess = distance - (0.0 if to_far == 0.0 else np.sqrt(to_far)) + margin
+        if not excess <= 0.0:
             losses[n] = excess
     return losses
 
@@ -150,9 +177,17 @@ def ctc(log_probabilities, labels, lengths, label_lengths, *, blank=0):
         `(N,)`; +inf, without derivative, where the labels do not fit into the times.
 
     Raises:
-        ArgumentError: LD310 where a length or a label is too large.
+        ArgumentError: LD310 where a length or a label is too large; LD332 where numbers of sequences differ, or the
+            blank is among the labels.
     """
+    require_floats(log_probabilities)
     N, U = labels.shape
+    if log_probabilities.shape[0] != N or lengths.shape[0] != N or label_lengths.shape[0] != N:
+        raise ValueError("there must be as many sequences as rows of labels, and lengths of both")
+    for n in range(N):
+        for u in range(label_lengths[n]):
+            if labels[n, u] == blank:
+                raise ValueError("the blank is no label")
     losses = np.zeros(N, dtype=log_probabilities.dtype)
     for n in range(N):
         states = 2 * label_lengths[n] + 1
@@ -176,5 +211,5 @@ def ctc(log_probabilities, labels, lengths, label_lengths, *, blank=0):
         likelihood = before[states - 1]
         if states > 1:
             likelihood = np.logaddexp(likelihood, before[states - 2])
-        losses[n] = -likelihood
+        losses[n] = np.inf if likelihood == -np.inf else -likelihood
     return losses

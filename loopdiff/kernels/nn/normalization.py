@@ -7,8 +7,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from loopdiff.kernels.checks import require_floats
 from loopdiff.kernels.nn.rows import back_from_rows, rows_along
 from loopdiff.kernels.operator import operator
+
+
+def require_lengths(length, weight, bias):
+    if weight is not None and weight.shape[0] != length:
+        raise ValueError("`weight` has not as many numbers as there are places")
+    if bias is not None and bias.shape[0] != length:
+        raise ValueError("`bias` has not as many numbers as there are places")
 
 
 @operator
@@ -23,9 +31,14 @@ def layer_norm(x, weight=None, bias=None, *, axis=-1, epsilon=1e-5):
 
     Returns:
         An array like `x`.
+
+    Raises:
+        ArgumentError: LD332 where lengths do not fit, or `x` holds integers.
     """
+    require_floats(x)
     rows = rows_along(x, axis)
     L = rows.shape[1]
+    require_lengths(L, weight, bias)
     y = np.empty_like(rows)
     for i in range(rows.shape[0]):
         total = 0.0
@@ -47,8 +60,10 @@ def layer_norm(x, weight=None, bias=None, *, axis=-1, epsilon=1e-5):
 def rms_norm(x, weight=None, *, axis=-1, epsilon=1e-6):
     """Each row along an axis by its root mean square, `x / sqrt(mean(x ** 2) + epsilon) * weight` (Zhang and Sennrich,
     2019). Arguments and result as of `layer_norm`."""
+    require_floats(x)
     rows = rows_along(x, axis)
     L = rows.shape[1]
+    require_lengths(L, weight, None)
     y = np.empty_like(rows)
     for i in range(rows.shape[0]):
         squares = 0.0
@@ -74,9 +89,11 @@ def group_norm(x, weight=None, bias=None, *, groups, epsilon=1e-5):
         An array like `x`.
 
     Raises:
-        ArgumentError: LD332 where groups do not divide the channels.
+        ArgumentError: LD332 where groups do not divide the channels, lengths do not fit, or `x` holds integers.
     """
+    require_floats(x)
     N, C = x.shape[0], x.shape[1]
+    require_lengths(C, weight, bias)
     if C % groups != 0:
         raise ValueError("`groups` must divide the channels")
     parts = x.reshape(N, groups, C // groups, -1)
@@ -115,7 +132,9 @@ def batch_norm(x, weight=None, bias=None, *, epsilon=1e-5):
         An array like `x`, and the means and the variances of the channels, `(C,)` each: running averages are the
         caller's.
     """
+    require_floats(x)
     N, C = x.shape[0], x.shape[1]
+    require_lengths(C, weight, bias)
     parts = x.reshape(N, C, -1)
     L = parts.shape[2]
     y = np.empty_like(parts)
@@ -152,7 +171,10 @@ def batch_norm_inference(x, mean, variance, weight=None, bias=None, *, epsilon=1
     Returns:
         An array like `x`.
     """
+    require_floats(x)
     N, C = x.shape[0], x.shape[1]
+    require_lengths(C, weight, bias)
+    require_lengths(C, mean, variance)
     parts = x.reshape(N, C, -1)
     y = np.empty_like(parts)
     for n in range(N):

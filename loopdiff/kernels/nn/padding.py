@@ -39,7 +39,12 @@ def pad2d(x, *, padding, mode="constant", value=0.0):
 
     Returns:
         `(N, C, top + H + bottom, left + W + right)`.
+
+    Raises:
+        ArgumentError: LD332 for another mode; LD320 where `padding` is negative.
     """
+    if mode not in MODES:
+        raise ValueError("`mode` is constant, replicate, reflect, symmetric or circular")
     (top, bottom), (left, right) = sides(padding)
     N, C, H, W = x.shape
     y = np.full((N, C, top + H + bottom, left + W + right), value, dtype=x.dtype)

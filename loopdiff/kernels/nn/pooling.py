@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
+from loopdiff.kernels.checks import require_floats
 from loopdiff.kernels.nn.extents import pair, sides
 from loopdiff.kernels.operator import operator
+
+
+def is_better(value, best):
+    """Whether a number wins over those before it: if it is greater, and the first NaN over all."""
+    return value > best or (np.isnan(value) and not np.isnan(best))
 
 
 @operator
 def max_pool2d(x, *, window, stride=None, padding=0, dilation=1):
     """The greatest number of each window.
 
-    The derivative goes to the winner exactly: the first of equals, in the order of rows. NaN wins over numbers.
+    The derivative goes to the winner exactly: the first of equals, in the order of rows. The first NaN wins over
+    numbers. In a window of nothing but -inf nobody wins.
 
     Args:
         x: `(N, C, H, W)`, real.
@@ -28,6 +35,7 @@ def max_pool2d(x, *, window, stride=None, padding=0, dilation=1):
     Raises:
         ArgumentError: LD332 where the window is larger than the image.
     """
+    require_floats(x)
     R, S = pair(window)
     down, across = (R, S) if stride is None else pair(stride)
     apart, aside = pair(dilation)
@@ -47,7 +55,7 @@ def max_pool2d(x, *, window, stride=None, padding=0, dilation=1):
                         for s in range(S):
                             i = p * down + r * apart - top
                             j = q * across + s * aside - left
-                            if 0 <= i < H and 0 <= j < W and (x[n, c, i, j] > best or np.isnan(x[n, c, i, j])):
+                            if 0 <= i < H and 0 <= j < W and is_better(x[n, c, i, j], best):
                                 best = x[n, c, i, j]
                     y[n, c, p, q] = best
     return y
@@ -60,7 +68,8 @@ def mean_pool2d(x, *, window, stride=None, padding=0, count_padding=True):
     Args:
         x: `(N, C, H, W)`.
         window, stride, padding: As of `max_pool2d`.
-        count_padding: Whether the cells around the image count as zeros; else the mean is of the cells in the image.
+        count_padding: Whether the cells around the image count as zeros; else the mean is of the cells in the image,
+            and zero where a window has none.
 
     Returns:
         `(N, C, P, Q)`.
@@ -68,6 +77,7 @@ def mean_pool2d(x, *, window, stride=None, padding=0, count_padding=True):
     Raises:
         ArgumentError: LD332 where the window is larger than the image.
     """
+    require_floats(x)
     R, S = pair(window)
     down, across = (R, S) if stride is None else pair(stride)
     (top, bottom), (left, right) = sides(padding)
@@ -83,11 +93,12 @@ def mean_pool2d(x, *, window, stride=None, padding=0, count_padding=True):
                 for q in range(Q):
                     first, last = max(p * down - top, 0), min(p * down - top + R, H)
                     start, stop = max(q * across - left, 0), min(q * across - left + S, W)
+                    last, stop = max(first, last), max(start, stop)
                     total = 0.0
                     for i in range(first, last):
                         for j in range(start, stop):
                             total += x[n, c, i, j]
-                    y[n, c, p, q] = total / (R * S if count_padding else (last - first) * (stop - start))
+                    y[n, c, p, q] = total / (R * S if count_padding else max((last - first) * (stop - start), 1))
     return y
 
 
@@ -97,15 +108,21 @@ def lp_pool2d(x, *, p, window, stride=None):
 
     Args:
         x: `(N, C, H, W)`.
-        p: The order, a number above zero.
+        p: The order, at least 1.
         window, stride: As of `max_pool2d`.
 
     Returns:
         `(N, C, P, Q)`.
+
+    Raises:
+        ArgumentError: LD332 where the window is larger than the image.
     """
+    require_floats(x)
     R, S = pair(window)
     down, across = (R, S) if stride is None else pair(stride)
     N, C, H, W = x.shape
+    if H < R or W < S:
+        raise ValueError("the window is larger than the image")
     y = np.zeros((N, C, (H - R) // down + 1, (W - S) // across + 1), dtype=x.dtype)
     for n in range(N):
         for c in range(C):
@@ -131,6 +148,7 @@ def adaptive_mean_pool2d(x, *, size):
     Returns:
         `(N, C, P, Q)`.
     """
+    require_floats(x)
     P, Q = pair(size)
     N, C, H, W = x.shape
     y = np.zeros((N, C, P, Q), dtype=x.dtype)
@@ -151,6 +169,7 @@ def adaptive_mean_pool2d(x, *, size):
 @operator
 def adaptive_max_pool2d(x, *, size):
     """The greatest number of each window of `adaptive_mean_pool2d`; the first of equals has the derivative."""
+    require_floats(x)
     P, Q = pair(size)
     N, C, H, W = x.shape
     y = np.zeros((N, C, P, Q), dtype=x.dtype)
@@ -163,7 +182,7 @@ def adaptive_max_pool2d(x, *, size):
                     best = -np.inf
                     for i in range(first, last):
                         for j in range(start, stop):
-                            if x[n, c, i, j] > best or np.isnan(x[n, c, i, j]):
+                            if is_better(x[n, c, i, j], best):
                                 best = x[n, c, i, j]
                     y[n, c, p, q] = best
     return y

@@ -7,23 +7,39 @@ from __future__ import annotations
 
 import numpy as np
 
+from loopdiff.kernels.checks import require_floats
 from loopdiff.kernels.operator import operator
 from loopdiff.numpy_functions.special import expit
 
 
-def affine(x, h, w, u, b):
-    """`x @ w.T + h @ u.T + b`: what all gates of one step are made of."""
-    N, K = x.shape[0], w.shape[0]
-    gates = np.zeros((N, K), dtype=x.dtype)
-    for n in range(N):
-        for k in range(K):
+def require_shapes(x, h, w, u, b, gates):
+    """Refuse states and weights that are not those of `x` and of each other."""
+    (_, N, D), (M, H) = x.shape, h.shape
+    require_floats(x)
+    if M != N or w.shape[0] != gates * H or w.shape[1] != D or u.shape[0] != gates * H or u.shape[1] != H:
+        raise ValueError("`x` is (T, N, D), `h` (N, H), `w` (gates * H, D), `u` (gates * H, H), `b` (gates * H,)")
+    if b.shape[0] != gates * H:
+        raise ValueError("`b` is (gates * H,)")
+
+
+def from_input(x, w, b):
+    """`x @ w.T + b`, what comes from one step of a sequence."""
+    gates = np.empty((x.shape[0], w.shape[0]), dtype=x.dtype)
+    for n in range(x.shape[0]):
+        for k in range(w.shape[0]):
             gates[n, k] = b[k]
-    for n in range(N):
-        for k in range(K):
+    for n in range(x.shape[0]):
+        for k in range(w.shape[0]):
             for d in range(x.shape[1]):
                 gates[n, k] += x[n, d] * w[k, d]
-    for n in range(N):
-        for k in range(K):
+    return gates
+
+
+def from_state(h, u):
+    """`h @ u.T`, what comes from the step before."""
+    gates = np.zeros((h.shape[0], u.shape[0]), dtype=h.dtype)
+    for n in range(h.shape[0]):
+        for k in range(u.shape[0]):
             for j in range(h.shape[1]):
                 gates[n, k] += h[n, j] * u[k, j]
     return gates
@@ -40,16 +56,20 @@ def rnn(x, h, w, u, b):
 
     Returns:
         All states, `(T, N, H)`.
+
+    Raises:
+        ArgumentError: LD332 where shapes do not fit, or `x` holds integers.
     """
+    require_shapes(x, h, w, u, b, 1)
     T, N, _ = x.shape
     H = h.shape[1]
     states = np.empty((T, N, H), dtype=x.dtype)
     state = h.copy()
     for t in range(T):
-        gates = affine(x[t], state, w, u, b)
+        given, held = from_input(x[t], w, b), from_state(state, u)
         for n in range(N):
             for k in range(H):
-                state[n, k] = np.tanh(gates[n, k])
+                state[n, k] = np.tanh(given[n, k] + held[n, k])
                 states[t, n, k] = state[n, k]
     return states
 
@@ -68,13 +88,19 @@ def lstm(x, h, c, w, u, b):
 
     Returns:
         All outputs, `(T, N, H)`, and the last memory, `(N, H)`.
+
+    Raises:
+        ArgumentError: LD332 where shapes do not fit, or `x` holds integers.
     """
+    require_shapes(x, h, w, u, b, 4)
+    if c.shape[0] != h.shape[0] or c.shape[1] != h.shape[1]:
+        raise ValueError("`c` is (N, H), as `h` is")
     T, N, _ = x.shape
     H = h.shape[1]
     outputs = np.empty((T, N, H), dtype=x.dtype)
     output, memory = h.copy(), c.copy()
     for t in range(T):
-        gates = affine(x[t], output, w, u, b)
+        gates = from_input(x[t], w, b) + from_state(output, u)
         for n in range(N):
             for k in range(H):
                 kept = expit(gates[n, H + k]) * memory[n, k]
@@ -99,16 +125,19 @@ def gru(x, h, w, u, b, hidden_bias):
 
     Returns:
         All states, `(T, N, H)`.
+
+    Raises:
+        ArgumentError: LD332 where shapes do not fit, or `x` holds integers.
     """
+    require_shapes(x, h, w, u, b, 3)
+    if hidden_bias.shape[0] != h.shape[1]:
+        raise ValueError("`hidden_bias` is (H,)")
     T, N, _ = x.shape
     H = h.shape[1]
     states = np.empty((T, N, H), dtype=x.dtype)
     state = h.copy()
-    nothing = np.zeros_like(h)
-    silent = np.zeros_like(b)
     for t in range(T):
-        given = affine(x[t], nothing, w, u, b)
-        held = affine(np.zeros_like(x[t]), state, w, u, silent)
+        given, held = from_input(x[t], w, b), from_state(state, u)
         for n in range(N):
             for k in range(H):
                 reset = expit(given[n, k] + held[n, k])
@@ -129,8 +158,14 @@ def linear_scan(a, b, h):
 
     Returns:
         All states, `(T, ...)`.
+
+    Raises:
+        ArgumentError: LD322 or LD332 where shapes do not fit, or `a` holds integers.
     """
+    require_floats(a)
     T = a.shape[0]
+    if b.shape != a.shape or h.shape != a.shape[1:]:
+        raise ValueError("`a` and `b` are (T, ...), and `h` is (...)")
     factors, terms = a.reshape(T, h.size), b.reshape(T, h.size)
     states = np.empty_like(factors)
     state = h.reshape(-1).copy()
@@ -156,9 +191,17 @@ def selective_scan(x, delta, A, B, C, D):
 
     Returns:
         `(N, T, D)`.
+
+    Raises:
+        ArgumentError: LD332 where shapes do not fit, or `x` holds integers.
     """
+    require_floats(x)
     N, T, M = x.shape
     S = A.shape[1]
+    if delta.shape != x.shape or A.shape[0] != M or D.shape[0] != M:
+        raise ValueError("`x` and `delta` are (N, T, D), `A` (D, S), `D` (D,)")
+    if B.shape != (N, T, S) or C.shape != (N, T, S):
+        raise ValueError("`B` and `C` are (N, T, S)")
     y = np.empty_like(x)
     for i in range(N):
         h = np.zeros((M, S), dtype=x.dtype)

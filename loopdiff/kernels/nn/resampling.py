@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from loopdiff.kernels.checks import require_floats
 from loopdiff.kernels.nn.extents import pair
 from loopdiff.kernels.operator import operator
 from loopdiff.rules.marks import stop_gradient
@@ -47,6 +48,7 @@ def resize_linear(x, *, size, align_corners=False):
     Returns:
         `(N, C, *size)`.
     """
+    require_floats(x)
     P, Q = pair(size)
     N, C, H, W = x.shape
     y = np.empty((N, C, P, Q), dtype=x.dtype)
@@ -117,8 +119,11 @@ def grid_sample(x, grid, *, border=False, align_corners=False):
     Returns:
         `(N, C, P, Q)`.
     """
+    require_floats(x)
     N, C, H, W = x.shape
     P, Q = grid.shape[1], grid.shape[2]
+    if grid.shape[0] != N or grid.shape[3] != 2:
+        raise ValueError("`grid` is (N, P, Q, 2)")
     y = np.empty((N, C, P, Q), dtype=x.dtype)
     for n in range(N):
         for p in range(P):
@@ -148,6 +153,7 @@ def rotate(x, angle):
     Returns:
         An array like `x`.
     """
+    require_floats(x)
     N, C, H, W = x.shape
     y = np.empty_like(x)
     for n in range(N):

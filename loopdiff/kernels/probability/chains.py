@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from loopdiff.kernels.checks import require_floats
 from loopdiff.kernels.operator import operator
 from loopdiff.kernels.probability.functions import HALF_LOG_TAU, log_sum_exp
 
@@ -130,10 +131,16 @@ def kalman(observations, A, C, Q, R, mean, covariance):
         lower triangle is read: derivatives by an entry of `R` and by its mirror image are to be added.
 
     Raises:
-        ArgumentError: LD332 where a covariance of observations is not positive definite, LD320 where shapes do not fit.
+        ArgumentError: LD332 where a covariance of observations is not positive definite, LD203, LD320 or LD332 where
+            shapes do not fit.
     """
+    require_floats(observations)
     T, M = observations.shape
     N = A.shape[0]
+    if A.shape != (N, N) or C.shape != (M, N) or Q.shape != (N, N) or R.shape != (M, M):
+        raise ValueError("`A` and `Q` are (N, N), `C` is (M, N), `R` (M, M)")
+    if mean.shape != (N,) or covariance.shape != (N, N):
+        raise ValueError("`mean` is (N,), `covariance` (N, N)")
     m, P = mean, covariance
     total = 0.0
     for t in range(T):

@@ -17,6 +17,7 @@ from loopdiff.kernels.probability.functions import (
     log_beta,
     log_gamma_ratio,
     log_normal_mass,
+    log_one_plus_square,
     log_power,
     supported,
 )
@@ -81,7 +82,9 @@ def student_t(x, df, mean=0.0, scale=1.0):
         z = (x - mean) / scale
         valid = (df > 0.0) & (scale > 0.0)
         constant = log_gamma_ratio(0.5 * np.where(df > 0.0, df, 1.0), 0.5) - 0.5 * np.log(df) - 0.5 * LOG_PI
-        return np.where(valid, constant - np.log(scale) - 0.5 * (df + 1.0) * np.log1p(z * z / df), np.nan)
+        return np.where(
+            valid, constant - np.log(scale) - 0.5 * (df + 1.0) * log_one_plus_square(z / np.sqrt(df)), np.nan
+        )
 
     return each(at, x, df, mean, scale)
 
@@ -114,7 +117,7 @@ def cauchy(x, mean, scale):
 
     def at(x, mean, scale):
         z = (x - mean) / scale
-        return np.where(scale > 0.0, -LOG_PI - np.log(scale) - np.log1p(z * z), np.nan)
+        return np.where(scale > 0.0, -LOG_PI - np.log(scale) - log_one_plus_square(z), np.nan)
 
     return each(at, x, mean, scale)
 
@@ -246,7 +249,7 @@ def half_cauchy(x, scale):
     def at(x, scale):
         outside = x < 0.0
         z = np.where(outside, 0.0, x) / scale
-        return supported(LOG_2 - LOG_PI - np.log(scale) - np.log1p(z * z), outside, scale > 0.0)
+        return supported(LOG_2 - LOG_PI - np.log(scale) - log_one_plus_square(z), outside, scale > 0.0)
 
     return each(at, x, scale)
 

@@ -77,6 +77,12 @@ def log_gamma(x):
     return found.reshape(x.shape)
 
 
+def log_one_plus_square(z):
+    """log(1 + z * z), also where the square overflows."""
+    is_far = np.abs(z) > 1e8
+    return np.where(is_far, 2.0 * np.log(np.abs(np.where(is_far, z, 1.0))), np.log1p(np.where(is_far, 1.0, z) ** 2))
+
+
 def supported(density, outside, valid):
     """`density`; outside of the support -inf, without a derivative; NaN where a parameter is outside of its domain."""
     return np.where(valid, np.where(outside, -np.inf, density), np.nan)

@@ -75,7 +75,12 @@ def dirichlet(x, concentration):
 
     Returns:
         A number, or `(N,)`.
+
+    Raises:
+        ArgumentError: LD320 or LD332 where numbers of shares differ.
     """
+    if x.shape[-1] != concentration.shape[-1]:
+        raise ValueError("`x` and `concentration` have one number for each share")
     outside = x < 0.0
     shares = np.where(outside, 1.0, x)
     valid = (concentration > 0.0).all(axis=-1)

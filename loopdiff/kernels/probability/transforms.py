@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from loopdiff.kernels.checks import require_floats
 from loopdiff.kernels.operator import operator
 from loopdiff.numpy_functions.special import expit, log_expit
 
@@ -50,6 +51,7 @@ def ordered_vector(x):
     Returns:
         `(K,)` and a number.
     """
+    require_floats(x)
     y = np.empty_like(x)
     y[0] = x[0]
     for k in range(1, x.shape[0]):
@@ -70,6 +72,7 @@ def simplex(x):
     Returns:
         `(K,)` and a number.
     """
+    require_floats(x)
     M = x.shape[0]
     y = np.empty(M + 1, dtype=x.dtype)
     log_left = 0.0
@@ -103,6 +106,7 @@ def correlation_cholesky(x, *, size):
     """
     if 2 * x.shape[0] != size * (size - 1):
         raise ValueError("`x` has one number for each entry below the diagonal: size (size - 1) / 2")
+    require_floats(x)
     L = np.zeros((size, size), dtype=x.dtype)
     log_jacobian = 0.0
     for i in range(size):

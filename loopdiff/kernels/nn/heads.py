@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from loopdiff.kernels.checks import require_floats
 from loopdiff.kernels.operator import operator
 from loopdiff.rules.marks import stop_gradient
 
@@ -41,7 +42,7 @@ def attention(q, k, v, mask=None, bias=None, *, shared=1, causal=False, scale=No
         q: `(B, H, L, D)`.
         k: `(B, G, M, D)`.
         v: `(B, G, M, E)`.
-        mask: `(B, M)`, booleans or integers: which keys there are (padding); or None.
+        mask: `(B, M)`, booleans or integers: which keys there are, zero for those that are padding; or None.
         bias: `(H, L, M)`, added to scores, or None; -inf where a query does not see a key.
         shared: How many heads share keys and values: `H == G * shared`.
         causal: Whether query `i` sees the keys up to `i + M - L` only.
@@ -51,12 +52,17 @@ def attention(q, k, v, mask=None, bias=None, *, shared=1, causal=False, scale=No
         `(B, H, L, E)`. A query that sees no key gets zeros, and no derivative.
 
     Raises:
-        ArgumentError: LD332 where shapes do not fit.
+        ArgumentError: LD332 where shapes do not fit, or `q` holds integers.
     """
     B, H, L, D = q.shape
     G, M, E = k.shape[1], k.shape[2], v.shape[3]
-    if G * shared != H or v.shape[1] != G or v.shape[2] != M or k.shape[3] != D:
+    require_floats(q)
+    if k.shape[0] != B or v.shape[0] != B or G * shared != H or v.shape[1] != G or v.shape[2] != M or k.shape[3] != D:
         raise ValueError("`q` is (B, G * shared, L, D), `k` (B, G, M, D), `v` (B, G, M, E)")
+    if mask is not None and (mask.shape[0] != B or mask.shape[1] != M):
+        raise ValueError("`mask` is (B, M)")
+    if bias is not None and (bias.shape[0] != H or bias.shape[1] != L or bias.shape[2] != M):
+        raise ValueError("`bias` is (H, L, M)")
     factor = 1.0 / np.sqrt(1.0 * D) if scale is None else scale
     y = np.zeros((B, H, L, E), dtype=q.dtype)
     for b in range(B):
@@ -77,5 +83,5 @@ def attention(q, k, v, mask=None, bias=None, *, shared=1, causal=False, scale=No
                             y[b, h, i, e] += scores[i, j] * v[b, g, j, e]
                 for i in range(L):
                     for e in range(E):
-                        y[b, h, i, e] = y[b, h, i, e] / totals[i] if totals[i] > 0.0 else 0.0
+                        y[b, h, i, e] = 0.0 if totals[i] == 0.0 else y[b, h, i, e] / totals[i]
     return y

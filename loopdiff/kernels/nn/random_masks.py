@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from loopdiff.kernels.checks import require_floats
 from loopdiff.kernels.operator import operator
 
 GOLDEN = -7046029254386353131  # the increment and the multipliers of SplitMix64, as signed numbers
@@ -32,7 +33,13 @@ def dropout(x, seed, *, rate=0.5):
 
     Returns:
         An array like `x`.
+
+    Raises:
+        ArgumentError: LD332 for another rate, or where `x` holds integers.
     """
+    require_floats(x)
+    if rate < 0.0 or rate >= 1.0:
+        raise ValueError("`rate` is a probability below 1")
     flat = x.reshape(-1)
     y = np.empty_like(flat)
     for i in range(flat.shape[0]):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from loopdiff.kernels.checks import require_floats
 from loopdiff.kernels.nn.rows import back_from_rows, rows_along
 from loopdiff.kernels.operator import operator
 from loopdiff.rules.marks import stop_gradient
@@ -24,6 +25,7 @@ def softmax(x, *, axis=-1):
     Returns:
         An array like `x`.
     """
+    require_floats(x)
     rows = rows_along(x, axis)
     y = np.empty_like(rows)
     for i in range(rows.shape[0]):
@@ -59,6 +61,7 @@ def log_softmax(x, *, axis=-1):
     Returns:
         An array like `x`.
     """
+    require_floats(x)
     rows = rows_along(x, axis)
     y = np.empty_like(rows)
     for i in range(rows.shape[0]):
@@ -95,6 +98,7 @@ def logsumexp(x, *, axis=-1, keepdims=False):
     Returns:
         An array like `x` without that axis.
     """
+    require_floats(x)
     rows = rows_along(x, axis)
     y = np.empty_like(rows[:, :1])
     for i in range(rows.shape[0]):
@@ -136,21 +140,23 @@ def sparsemax(x, *, axis=-1):
         An array like `x`: `max(x - t, 0)` with the `t` for which rows sum to 1. At the edge of the support it has the
         derivative of the numbers outside.
     """
+    require_floats(x)
     rows = rows_along(x, axis)
     y = np.empty_like(rows)
     for i in range(rows.shape[0]):
         ascending = np.sort(rows[i])
+        greatest = stop_gradient(ascending[-1])
         before, least = 0.0, np.inf
         for j in range(rows.shape[1]):
-            number = stop_gradient(ascending[-1 - j])
+            number = stop_gradient(ascending[-1 - j]) - greatest
             before += number
             if 1.0 + (j + 1) * number > before:
                 least = number
         total, count = -1.0, 0
         for j in range(rows.shape[1]):
-            if rows[i, j] >= least:
-                total += rows[i, j]
+            if rows[i, j] - greatest >= least:
+                total += rows[i, j] - greatest
                 count += 1
         for j in range(rows.shape[1]):
-            y[i, j] = rows[i, j] - total / count if rows[i, j] >= least else 0.0
+            y[i, j] = rows[i, j] - greatest - total / count if rows[i, j] - greatest >= least else 0.0
     return back_from_rows(y, x, axis)
