@@ -83,7 +83,7 @@ def test_ties_share_evenly_however_many() -> None:
 
 def test_smooth_functions_are_smooth_at_zero() -> None:
     assert nn.rational_tanh.of().grad(0.0)[0] == pytest.approx(1.7159 * 2.0 / 3.0)
-    assert nn.log_cosh.of().hvp((0.0,), {"x": 1.0})[0] == pytest.approx(1.0)
+    assert nn.log_cosh.of().hvp((0.0,), {"x": 1.0})[2].x == pytest.approx(1.0)
     assert nn.log_cosh(1e-9) == pytest.approx(0.5e-18)
     np.testing.assert_allclose(nn.rational_tanh(np.array([-1e300, 1e7])), [-1.7159, 1.7159], rtol=1e-6)
 

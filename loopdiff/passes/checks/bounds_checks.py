@@ -43,6 +43,7 @@ from loopdiff.passes.checks.check_placement import Group, place_checks
 from loopdiff.passes.checks.computed_subscripts import Kept, keep_place
 from loopdiff.passes.checks.early_checks import is_early, with_early_conditions, without_early
 from loopdiff.passes.checks.size_checks import extent_conditions, range_conditions
+from loopdiff.passes.checks.stated_errors import stated_first
 from loopdiff.source.words import in_user_words
 
 Guards = tuple[ir.Expr, ...]
@@ -80,7 +81,8 @@ def add_checks(ls: ir.LoopSet, words: Collection[str] = ()) -> ir.LoopSet:
             return (replace(stmt, message=in_user_words(message, words)),)
         return (stmt,)
 
-    return replace(checked, body=without_repeats(map_body((*conditions, *checked.body), in_words)))
+    stated, rest = stated_first(ls, checked.body)
+    return replace(checked, body=without_repeats(map_body((*stated, *conditions, *rest), in_words)))
 
 
 def without_repeats(body: tuple[ir.Stmt, ...], known: frozenset[ir.Expr] = frozenset()) -> tuple[ir.Stmt, ...]:
