@@ -1,0 +1,67 @@
+"""A program's own errors about shapes and arguments come before checks that would fail for the same reason."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from loopdiff import ArgumentError, vectorize_grad
+
+
+@vectorize_grad
+def weighted(x, w, n):
+    if w.shape[0] < x.shape[0] + n:
+        raise ValueError("there are too few weights")
+    y = np.empty(x.shape[0] - n)
+    for i in range(x.shape[0] - n):
+        y[i] = x[i] * w[i + n]
+    assert n >= 0, "n is negative"
+    return y.sum()
+
+
+@vectorize_grad
+def in_order(x, w, n):
+    if x[0] < 0.0:
+        raise ValueError("x begins below zero")
+    if w.shape[0] != x.shape[0]:
+        raise ValueError("as many weights as numbers")
+    return x[0] * w[n]
+
+
+@vectorize_grad
+def divided(x, n, k):
+    x[0] = 2.0
+    if n % k == 0:
+        raise ValueError("n is a multiple")
+    return x[n]
+
+
+X = np.arange(1.0, 6.0)
+
+
+def test_the_programs_own_words_come_first() -> None:
+    assert weighted(X, X, 0) == pytest.approx((X * X).sum())
+    with pytest.raises(ArgumentError, match="LD332: ValueError: there are too few weights"):
+        weighted(X, X[:3], 0)
+    with pytest.raises(ArgumentError, match="LD332: assertion failed: n is negative"):
+        weighted(X, X, -1)
+    with pytest.raises(ArgumentError, match="too few weights"):
+        weighted.vjp(X, X[:3], 2)
+
+
+def test_the_first_error_is_the_one_that_is_raised() -> None:
+    with pytest.raises(ArgumentError, match="x begins below zero"):
+        in_order(-X, X[:3], 0)
+    with pytest.raises(ArgumentError, match="as many weights"):
+        in_order(X, X[:3], 0)
+    with pytest.raises(ArgumentError, match="LD310"):
+        in_order(X, X, 5)
+
+
+def test_conditions_that_may_fail_stay_in_their_place() -> None:
+    x = X.copy()
+    with pytest.raises((ArgumentError, ZeroDivisionError)):
+        divided(x, 1, 0)
+    with pytest.raises(ArgumentError, match="n is a multiple"):
+        divided(x, 4, 2)
+    assert divided(x, 1, 2) == 2.0
