@@ -117,7 +117,8 @@ def test_rows_by_hand_are_checked_once() -> None:
         # The extents of one array are multiplied without overflow, or NumPy does not make it.
         (
             op(Op.GE, ir.Dim("y", 0), mul(mul(ir.Dim("x", 2), ir.Dim("x", 0)), ir.Dim("x", 1))),
-            "x.shape[0] * x.shape[2] <= 281474976710656 and x.shape[0] * x.shape[1] * x.shape[2] <= 281474976710656",
+            "x.shape[0] * x.shape[2] <= 281474976710656 and x.shape[0] * x.shape[1] * x.shape[2] <= 281474976710656"
+            " and x.shape[2] <= 281474976710656 and x.shape[0] <= 281474976710656 and x.shape[1] <= 281474976710656",
         ),
         (
             op(Op.GE, ir.Dim("y", 0), mul(mul(ir.Dim("x", 0), ir.Dim("x", 0)), ir.Dim("x", 1))),
