@@ -65,3 +65,24 @@ def test_conditions_that_may_fail_stay_in_their_place() -> None:
     with pytest.raises(ArgumentError, match="n is a multiple"):
         divided(x, 4, 2)
     assert divided(x, 1, 2) == 2.0
+
+
+@vectorize_grad
+def walked(x, A, m):
+    t = 0.0
+    for i in range(0, -1, m - 1):
+        t += A[m][2:].sum()
+    for j in range(3):
+        for i in range(0, 4, m - 1 + j):
+            x[i] = x[i] + A[m, i]
+    return t + x[0]
+
+
+def test_checks_ahead_of_a_loop_that_would_not_end_end() -> None:
+    """Loops that only check went on for ever where the step that Python refuses is zero."""
+    with pytest.raises(ArgumentError, match="LD330: the step of `range` is zero"):
+        walked(X.copy(), np.ones((1, 1)), 1)
+    with pytest.raises(ArgumentError, match="LD330"):
+        walked.vjp(X.copy(), np.ones((1, 9)), 1)
+    with pytest.raises(ArgumentError, match="LD310"):
+        walked(X.copy(), np.ones((1, 9)), 2)

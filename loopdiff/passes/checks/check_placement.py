@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from loopdiff.analysis.repeatable import Repeatable, repeatable
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import all_of
+from loopdiff.ir.build import all_of, compare, integer
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.renaming import rename_everywhere, renamed_block
@@ -117,8 +117,16 @@ def with_own_names(
     arrays = tuple(a for a in renamed.arrays if a.name in new.values())
     defined = frozenset(n for g in before for n in g.defines)
     starts = tuple(ir.Assign(ir.Access(own), ir.Load(ir.Access(old))) for old, own in new.items() if old in defined)
-    body = tuple(once(s) for s in renamed_block(renamed.body, names))
+    body = tuple(if_moving(once(s)) for s in renamed_block(renamed.body, names))
     return Inspector(position, unless_certain((*starts, *body)), arrays)
+
+
+def if_moving(stmt: ir.Stmt) -> ir.Stmt:
+    """`stmt` without loops that would not end: that their step is not zero is asked behind the inspector."""
+    stmt = map_blocks(lambda body: tuple(map(if_moving, body)), stmt)
+    if not isinstance(stmt, ir.Loop) or isinstance(stmt.step, ir.Const):
+        return stmt
+    return ir.If(compare(Op.NE, stmt.step, integer(0)), (stmt,), loc=stmt.loc)
 
 
 def once(stmt: ir.Stmt) -> ir.Stmt:
