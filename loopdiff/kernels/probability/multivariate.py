@@ -54,7 +54,7 @@ def multivariate_normal(x, mean, cholesky):
         A number, or `(N,)`.
 
     Raises:
-        ArgumentError: LD310 or LD332 where `cholesky` is not of the size of the vectors.
+        ArgumentError: LD332 where `cholesky` is not of the size of the vectors.
     """
     D = x.shape[-1]
     if cholesky.shape[0] != D or cholesky.shape[1] != D:
@@ -102,7 +102,7 @@ def wishart(cholesky, df, scale_cholesky):
         scale_cholesky: `(D, D)`, C; the mean of X is df V.
 
     Raises:
-        ArgumentError: LD310, LD320 or LD332 where the matrices are not of one size.
+        ArgumentError: LD320 or LD332 where the matrices are not of one size.
     """
     D = cholesky.shape[0]
     if cholesky.shape[1] != D or scale_cholesky.shape[0] != D or scale_cholesky.shape[1] != D:
