@@ -101,7 +101,7 @@ def torch_lstm(x: Any, h: Any, c: Any, w: Any, u: Any, b: Any) -> Any:
 
 
 def rows() -> list[Row]:
-    F = importlib.import_module("torch.nn.functional") if HAS_TORCH else None
+    F: Any = importlib.import_module("torch.nn.functional") if HAS_TORCH else None
 
     def torch_conv(x: Any, w: Any, b: Any) -> Any:
         return F.conv2d(x, w, b, padding=1, groups=x.shape[1] // w.shape[1])

@@ -52,7 +52,7 @@ def test_multivariate_normal(shape: tuple[int, ...]) -> None:
     C = np.tril(L) @ np.tril(L).T
     np.testing.assert_allclose(function(x, mean, L), stats.multivariate_normal(mean, C).logpdf(x), rtol=1e-12)
     assert np.all(np.isnan(function(x, mean, -L)))
-    with pytest.raises(loopdiff.ArgumentError, match="`cholesky` is .D, D."):
+    with pytest.raises(loopdiff.ArgumentError, match=r"`cholesky` is \(D, D\)"):
         function(x, mean, L[:3, :3].copy())
     with pytest.raises(loopdiff.ArgumentError, match="LD332"):
         function(x, mean, np.eye(D + 1))

@@ -70,7 +70,7 @@ def test_conditions_that_may_fail_stay_in_their_place() -> None:
 @vectorize_grad
 def walked(x, A, m):
     t = 0.0
-    for i in range(0, -1, m - 1):
+    for _ in range(0, -1, m - 1):
         t += A[m][2:].sum()
     for j in range(3):
         for i in range(0, 4, m - 1 + j):

@@ -66,7 +66,7 @@ def in_one_row(argument):
     return argument if np.ndim(argument) == 0 else argument.reshape(-1)
 
 
-def log_gamma(x):
+def log_gamma(x: Any) -> Any:
     """The logarithm of the gamma function, of numbers and of arrays."""
     if np.ndim(x) == 0:
         return math.lgamma(x)
