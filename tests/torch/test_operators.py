@@ -6,9 +6,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import torch.nn.functional as F
+import torch.nn.functional as F  # noqa: E402
 
-from loopdiff.kernels import nn
+from loopdiff.kernels import nn  # noqa: E402
 
 
 def test_operators_take_tensors() -> None:
