@@ -24,6 +24,16 @@ def margined(x, padding):
     return wide
 
 
+def margined_volume(x, padding):
+    """Volumes with zeros around them."""
+    front, above, left = triple(padding)
+    (z0, z1), (y0, y1), (x0, x1) = pair(front), pair(above), pair(left)
+    N, C, D, H, W = x.shape
+    wide = np.zeros((N, C, D + z0 + z1, H + y0 + y1, W + x0 + x1), dtype=x.dtype)
+    wide[:, :, z0 : z0 + D, y0 : y0 + H, x0 : x0 + W] = x
+    return wide
+
+
 def require_steps(stride, dilation):
     if stride[0] < 1 or stride[1] < 1 or dilation[0] < 1 or dilation[1] < 1:
         raise ValueError("`stride` and `dilation` are at least 1")
@@ -152,18 +162,15 @@ def conv3d(x, w, bias=None, *, stride=1, padding=0, dilation=1, groups=1, flip=F
     require_steps((down, across), (apart, aside))
     require_steps((deep, 1), (behind, 1))
     require_bias(bias, w.shape[0])
-    front, above, left = triple(padding)
-    (z0, z1), (y0, y1), (x0, x1) = pair(front), pair(above), pair(left)
-    N, C, D, H, W = x.shape
+    wide = margined_volume(x, padding)
+    N, C, D, H, W = wide.shape
     K, B, T, R, S = w.shape
-    wide = np.zeros((N, C, D + z0 + z1, H + y0 + y1, W + x0 + x1), dtype=x.dtype)
-    wide[:, :, z0 : z0 + D, y0 : y0 + H, x0 : x0 + W] = x
     if B * groups != C or K % groups != 0:
         raise ValueError("the channels do not fit: `w` is (K, C // groups, T, R, S), and `groups` divides K")
     F = K // groups
-    O = (D + z0 + z1 - behind * (T - 1) - 1) // deep + 1
-    P = (H + y0 + y1 - apart * (R - 1) - 1) // down + 1
-    Q = (W + x0 + x1 - aside * (S - 1) - 1) // across + 1
+    O = (D - behind * (T - 1) - 1) // deep + 1
+    P = (H - apart * (R - 1) - 1) // down + 1
+    Q = (W - aside * (S - 1) - 1) // across + 1
     if O < 1 or P < 1 or Q < 1:
         raise ValueError("the window is larger than the volume")
     y = np.zeros((N, K, O, P, Q), dtype=x.dtype)
