@@ -220,10 +220,8 @@ def main() -> None:
         found = versions()
         used = ", ".join(f"{name} {found[name]}" for name in ("numba", "jax", "torch") if name in found)
         about = f"{processor()}, {options.cores} core(s), float32, {used}, {found['date']}."
-        begin = (
-            PAGE.read_text(encoding="utf-8").split("| operator |")[0] if PAGE.exists() else "# Operators measured\n\n"
-        )
-        PAGE.write_text(begin.split("\n\n")[0] + f"\n\n{about}\n\n" + "\n".join(lines) + "\n", encoding="utf-8")
+        *before, _ = PAGE.read_text(encoding="utf-8").split("| operator |")[0].rstrip().split("\n\n")
+        PAGE.write_text("\n\n".join([*before, about, "\n".join(lines)]) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
