@@ -71,6 +71,7 @@ def test_nan_comes_out() -> None:
     row = np.full((1, 3), np.nan)
     assert np.isnan(nn.hinge(row, np.array([0]))).all()
     assert np.isnan(nn.triplet(row, row, row)).all()
+    assert np.isnan(nn.lp_pool2d(np.array([[np.nan, 1.0], [0.0, 2.0]]).reshape(1, 1, 2, 2), p=2, window=2)).all()
     assert np.isnan(nn.kl_divergence(np.zeros((1, 2)), np.array([[np.nan, 0.5]]))).all()
     assert np.isnan(nn.attention(np.full((1, 1, 1, 2), np.nan), draw((1, 1, 3, 2)), draw((1, 1, 3, 2)))).all()
 

@@ -132,7 +132,7 @@ def lp_pool2d(x, *, p, window, stride=None):
                     for r in range(R):
                         for s in range(S):
                             total += abs(x[n, c, i * down + r, j * across + s]) ** p
-                    y[n, c, i, j] = total ** (1.0 / p) if total > 0.0 else 0.0
+                    y[n, c, i, j] = 0.0 if total == 0.0 else total ** (1.0 / p)
     return y
 
 
