@@ -136,6 +136,12 @@ def lp_pool2d(x, *, p, window, stride=None):
     return y
 
 
+def share(k, length, parts):
+    """Where the part `k` of an axis that is shared evenly begins, and where it ends: parts overlap rather than leave
+    cells out."""
+    return k * length // parts, ((k + 1) * length + parts - 1) // parts
+
+
 @operator
 def adaptive_mean_pool2d(x, *, size):
     """The mean of each of `size` windows that share the image evenly: rows `i * H // P` up to, without it,
@@ -156,8 +162,7 @@ def adaptive_mean_pool2d(x, *, size):
         for c in range(C):
             for p in range(P):
                 for q in range(Q):
-                    first, last = p * H // P, ((p + 1) * H + P - 1) // P
-                    start, stop = q * W // Q, ((q + 1) * W + Q - 1) // Q
+                    (first, last), (start, stop) = share(p, H, P), share(q, W, Q)
                     total = 0.0
                     for i in range(first, last):
                         for j in range(start, stop):
@@ -177,8 +182,7 @@ def adaptive_max_pool2d(x, *, size):
         for c in range(C):
             for p in range(P):
                 for q in range(Q):
-                    first, last = p * H // P, ((p + 1) * H + P - 1) // P
-                    start, stop = q * W // Q, ((q + 1) * W + Q - 1) // Q
+                    (first, last), (start, stop) = share(p, H, P), share(q, W, Q)
                     best = -np.inf
                     for i in range(first, last):
                         for j in range(start, stop):
