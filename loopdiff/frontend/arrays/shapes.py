@@ -68,7 +68,7 @@ def may_be_array(state: State, node: ast.expr) -> bool:
 def extent_at(state: State, array: str | Array, axis: int, span: Span) -> ir.Expr | None:
     """The extent along `axis`; None if there is no such axis."""
     if isinstance(array, str):
-        return ir.Dim(array, axis, loc=span)
+        return state.dim(array, axis, span)
     return array.extents[axis] if -array.rank <= axis < array.rank else None
 
 

@@ -189,6 +189,9 @@ def reshaped(state: State, array: Array, extents: Sequence[ir.Expr | None], node
             message = f"`{ast.unparse(node)}` is a shape with a negative extent"
             state.out.append(ir.Require(low, "LD322", message, loc=span))
     sizes = [divided_evenly(array.extents, given, total, rest) if e is None else e for e in extents]
+    if extent_left(total, rest) in sizes:
+        message = f"`{ast.unparse(node)}` leaves open how many -1 is: the other extents make no element"
+        state.out.append(ir.Require(ir.Apply(Op.GT, (rest, ZERO), loc=span), "LD322", message, loc=span))
     before, after = (ir.Apply(Op.EQ, pair, loc=span) for pair in ((total, rest), (total, product(sizes))))
     check = after if None in extents else before
     if distance(*check.args) != 0:
@@ -205,9 +208,16 @@ def divided_evenly(old: Sequence[ir.Expr], given: Sequence[ir.Expr], total: ir.E
         if same is None:
             if isinstance(extent, ir.Const) and extent.value == 1:
                 continue
-            return ir.Apply(Op.FLOORDIV, (total, rest))
+            return extent_left(total, rest)
         del left[same]
     return product(left)
+
+
+def extent_left(total: ir.Expr, rest: ir.Expr) -> ir.Expr:
+    """`total // rest`, which is the number of elements of other extents: where there are none, that is an error, and
+    nothing that is evaluated ahead of it divides by zero."""
+    is_some = isinstance(rest, ir.Const) and rest.value > 0
+    return ir.Apply(Op.FLOORDIV, (total, rest if is_some else maximum(rest, ONE)))
 
 
 def unravelled(old: Sequence[ir.Expr], new: Sequence[ir.Expr]) -> list[ir.Expr]:

@@ -275,7 +275,7 @@ def unpacked_shape(
         has_rank = ir.Apply(Op.EQ, (ir.RankOf(array, loc=span), ir.Const(rank, loc=span)), loc=span)
         message = f"`{ast.unparse(node)}` is unpacked into {len(axes)} names"
         state.out.append(ir.Require(has_rank, "LD207", message, loc=span))
-    return tuple(ir.Dim(array, axis, loc=span) for axis in axes)
+    return tuple(state.dim(array, axis, span) for axis in axes)
 
 
 def sliced_axes(part: ast.Slice, count: int) -> range | None:

@@ -307,6 +307,12 @@ class State:
             return kind.rank if isinstance(kind, ArrayType) else 0
         return len(decl.extents) if decl.extents is not None else self.rank(decl.like or "")
 
+    def dim(self, array: str, axis: int, span: Span) -> ir.Dim:
+        """`array.shape[axis]`; once types are known, an axis that is counted from the end is the one that it is."""
+        if axis < 0 and self.types is not None and -axis <= (rank := self.rank(array)):
+            axis += rank
+        return ir.Dim(array, axis, loc=span)
+
     def extent(self, array: str, axis: int, span: Span) -> ir.Expr:
         """The extent of `array`, of a local one as it was stated if that is known at entry."""
         decl = self.arrays[array]
