@@ -75,6 +75,31 @@ def under_a_condition(x, v):
             x[i] += 0.1 * v[i]
 
 
+def test_a_state_that_steps_are_products_of_is_kept_once_for_each_step() -> None:
+    """Copies of the whole state in each of its rows would be as many times too large."""
+
+    def program(h, u, T):
+        state = h.copy()
+        for _ in range(T):
+            gates = np.zeros((h.shape[0], u.shape[0]))
+            for n in range(h.shape[0]):
+                for k in range(u.shape[0]):
+                    for j in range(h.shape[1]):
+                        gates[n, k] += state[n, j] * u[k, j]
+            for n in range(h.shape[0]):
+                for k in range(h.shape[1]):
+                    state[n, k] = np.tanh(gates[n, k])
+        return state
+
+    rng = np.random.default_rng(0)
+    args = (rng.random((2, 3)), rng.random((3, 3)), 4)
+    with interpreting():
+        f = vectorize_grad(program)
+        check_grads(f, args)
+        kept = [t.shape for t in f.compile(*args).temporaries if t.name.startswith("state_tape")]
+    assert kept == [("max(0, T)", "h.shape[0]", "h.shape[1]")]
+
+
 @pytest.mark.parametrize("size", [1, 2, 5])
 @pytest.mark.parametrize(
     ("function", "most_axes"),

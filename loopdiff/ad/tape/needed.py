@@ -335,17 +335,18 @@ class Needed:
         remembering = None if owner in self.segmented else owner
         if not overwritten(at.path, access, remembering):
             return CopiedAt(()) if is_cell and remembering is None else InPlace()
+        may_be_ahead = owner is None and not at.guards and not self.scopes_around(at.path) and self.policy != "store"
+        ahead = recorded_ahead(self.facts, at.path, access) if may_be_ahead else None
         loops = self.tape.loops(at.path, owner)
+        most = len(loops) if ahead is None else min(len(loops), len(ahead.loops))
         for depth, (path, _) in enumerate(loops, start=1):
-            if depth + len(access.subscripts) > len(loops) or depth == len(loops):
+            if depth + len(access.subscripts) > most or depth == len(loops):
                 break
             if is_open(self.facts.sites[path].stmt):
                 continue  # its last iteration may not come to the end, where snapshots are made
             if self.facts.ls.array(array).role == "local" and not overwritten(at.path, access, path):
                 return CopiedAt(path)
-        if owner is None and not at.guards and not self.scopes_around(at.path) and self.policy != "store":
-            return recorded_ahead(self.facts, at.path, access) or AtUse()
-        return AtUse()
+        return ahead or AtUse()
 
     def record(self, expr: ir.Expr, at: At) -> ir.Expr:
         """Record `expr` where the primal evaluates it: ahead of the statement, or for a result at the end."""
