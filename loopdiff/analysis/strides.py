@@ -9,6 +9,7 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import indices_in, statements, subexprs
 
 Stride = Literal["uniform", "unit", "strided", "indexed"]
+CLOSE = 4  # elements from lane to lane, at most, of lanes that a few whole vectors hold
 
 
 def coefficient(expr: ir.Expr, index: str) -> int | None:
@@ -101,6 +102,12 @@ def is_reversed_run(access: ir.Access, index: str, varying: frozenset[str], ls: 
     """Whether the lanes meet neighbours in memory, the last one first: one load and a reversal."""
     moved = lane_axis(access, index, varying)
     return moved is not None and moved == (dense_axis(access, ls), -1)
+
+
+def close_step(access: ir.Access, index: str, varying: frozenset[str], ls: ir.LoopSet) -> int:
+    """How many elements lanes lie apart that are close to each other in memory; 0 where they are neighbours or far."""
+    moved = lane_axis(access, index, varying)
+    return moved[1] if moved is not None and moved[0] == dense_axis(access, ls) and 2 <= moved[1] <= CLOSE else 0
 
 
 def varying_names(loop: ir.Loop) -> frozenset[str]:

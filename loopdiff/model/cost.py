@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 
 from loopdiff.analysis.contractions import Contraction, access_indices, terms
-from loopdiff.analysis.strides import Stride, is_reversed_run, is_varying, stride_of, varying_names
+from loopdiff.analysis.strides import Stride, close_step, is_reversed_run, is_varying, stride_of, varying_names
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F32, F64
@@ -45,6 +45,7 @@ from loopdiff.model.trip_counts import Ranges, TripCounter
 
 NONE: frozenset[str] = frozenset()
 APART = ("strided", "indexed")
+WORDS = ("float32", "float64", "int32", "int64")  # elements that masked moves exist for
 OFTEN = 0.5  # of the iterations enter each branch of a condition
 LIGHT, COPIES = 16, 4.0  # bodies of so few operations run in so many copies, which hides the latency of sums
 
@@ -323,7 +324,18 @@ class Reader:
             return 1
         return 1 if is_reversed_run(access, self.index, self.varying, self.model.ls) else self.lanes
 
+    def close(self, access: ir.Access) -> int:
+        """How many vectors hold the lanes, that lie close to each other; 0 where they do not."""
+        if self.places(access) == 1 or self.model.types.arrays[access.array].dtype not in WORDS:
+            return 0
+        return close_step(access, self.index, self.varying, self.model.ls)
+
     def load(self, access: ir.Access) -> None:
+        if vectors := self.close(access):
+            self.tally.loads += LOAD * vectors
+            self.tally.arithmetic += ARITHMETIC * vectors
+            self.tally.instructions += 2 * vectors
+            return
         lanes = self.places(access)
         self.tally.loads += GATHERED * lanes if lanes > 1 else LOAD
         self.tally.arithmetic += ARITHMETIC * lanes if lanes > 1 else 0.0
@@ -331,6 +343,11 @@ class Reader:
 
     def store(self, target: ir.Access) -> None:
         if not target.subscripts:
+            return
+        if (vectors := self.close(target)) and self.model.machine.has_mask_registers:
+            self.tally.stores += STORE * vectors
+            self.tally.arithmetic += 2 * ARITHMETIC * vectors
+            self.tally.instructions += 3 * vectors
             return
         lanes = self.places(target)
         self.tally.stores += SCATTERED * lanes if lanes > 1 else STORE

@@ -72,5 +72,10 @@ class Machine:
         """How many vectors it holds."""
         return 32 if self.bits == 512 else 16
 
+    @property
+    def has_mask_registers(self) -> bool:
+        """Whether masked stores are as fast as others."""
+        return self.bits == 512
+
     def nanoseconds(self, cycles: float) -> float:
         return cycles / self.clock

@@ -3,7 +3,10 @@ types."""
 
 from __future__ import annotations
 
+import ctypes
 import math
+import mmap
+import os
 
 import numba
 import numpy as np
@@ -370,6 +373,47 @@ def test_loads_from_every_layout(number):
     ]  # fmt: skip
     for row, values in enumerate(expected):
         np.testing.assert_array_equal(out[row], values, f"row {row}")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no mprotect")
+@pytest.mark.parametrize("width", [2, 4, 8])
+@pytest.mark.parametrize("step", [2, 3, 4, 5])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int32", "int16"])
+def test_lanes_a_few_elements_apart(dtype, step, width):
+    """No element between lanes is written, and none behind the last lane read: the array ends there."""
+
+    @numba.njit
+    def run(a, i, b, remaining, out, into, part):
+        mask = tail_mask(remaining, width)
+        store(out, (0, 0), cast(load_strided(a, (i,), 0, step, width), "float64"))
+        store(out, (1, 0), cast(load_strided_masked(b, (i,), 0, step, mask), "float64"))
+        store_strided(into, (i,), 0, step, load_strided(a, (i,), 0, step, width))
+        store_strided_masked(part, (i,), 0, step, load_strided(a, (i,), 0, step, width), mask)
+
+    remaining = width - 1
+    a = before_a_wall(np.arange(1, 3 + step * (width - 1) + 1).astype(dtype))
+    b = before_a_wall(a[: 3 + step * (remaining - 1)])
+    into, part = before_a_wall(np.full_like(a, 7)), before_a_wall(np.full_like(b, 7))
+    out = np.zeros((2, width))
+    run(a, 2, b, remaining, out, into, part)
+    expected = a[2::step].astype(float)
+    np.testing.assert_array_equal(out, [expected, np.where(np.arange(width) < remaining, expected, 0)])
+    for found, lanes in ((into, width), (part, remaining)):
+        whole = np.full_like(found, 7)
+        whole[2::step] = expected[:lanes]
+        np.testing.assert_array_equal(found, whole)
+
+
+def before_a_wall(values):
+    """`values` in memory that ends with them: the page behind it can be neither read nor written."""
+    pages = mmap.mmap(-1, 2 * mmap.PAGESIZE)
+    whole = np.frombuffer(pages, np.uint8)
+    libc = ctypes.CDLL(None, use_errno=True)
+    wall = ctypes.c_void_p(whole.ctypes.data + mmap.PAGESIZE)
+    assert libc.mprotect(wall, ctypes.c_size_t(mmap.PAGESIZE), 0) == 0, ctypes.get_errno()
+    found = whole[mmap.PAGESIZE - values.nbytes : mmap.PAGESIZE].view(values.dtype)
+    found[...] = values
+    return found
 
 
 @pytest.mark.parametrize("number", range(4))

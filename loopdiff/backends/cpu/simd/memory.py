@@ -32,6 +32,7 @@ from .build import (
     masked_load,
     shuffle,
 )
+from .interleaved import CLOSE, LEAST_BYTES, Interleaved
 from .lanes import is_index
 from .places import Place, is_integer
 from .types import Vector, element_of, has_mask_registers, width_of
@@ -174,6 +175,8 @@ def locate_along(axis: int, width: int) -> Locate:
             return first, False
         if is_dense and step == -1:
             return builder.gep(first, [INT64((1 - width) * at.itemsize)], source_etype=INT8), True
+        if is_dense and 2 <= step <= CLOSE and at.itemsize >= LEAST_BYTES:
+            return Interleaved(first, step, width), False
         stride = context.cast(builder, args[3], sig.args[3], types.int64)
         stride = builder.mul(stride, at.strides[axis], flags=("nsw",))
         return Apart(first, stride, width), False
@@ -208,7 +211,7 @@ def loading(args: tuple[Any, ...], width: int, locate: Locate, is_masked: bool) 
         at = place(context, builder, array, values[0], idx, values[1])
         where, is_reversed = locate(context, builder, at, sig, values)
         mask = values[-1] if is_masked else None
-        if isinstance(where, Apart):
+        if isinstance(where, Apart | Interleaved):
             return widened(builder, at, where.load(builder, at, mask))
         mask = flipped(builder, mask) if is_reversed and mask else mask
         value = whole_load(builder, at, where, width, mask)
@@ -226,7 +229,7 @@ def storing(args: tuple[Any, ...], width: int, locate: Locate, value_at: int) ->
         where, is_reversed = locate(context, builder, at, sig, values)
         value = narrowed(context, builder, at, values[value_at], sig.args[value_at], width)
         mask = values[value_at + 1] if len(values) > value_at + 1 else None
-        if isinstance(where, Apart):
+        if isinstance(where, Apart | Interleaved):
             where.store(builder, at, value, mask)
         elif is_reversed:
             whole_store(builder, at, where, flipped(builder, value), flipped(builder, mask) if mask else None)

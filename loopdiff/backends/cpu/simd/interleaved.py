@@ -1,0 +1,81 @@
+"""Lanes that lie a few elements apart, among others that belong to nobody: whole vectors, and a shuffle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+from llvmlite import ir as llvm_ir
+from numba.core import types
+
+from .apart import Apart
+from .build import INT8, INT32, INT64, call, constant, llvm_type, mangled, masked_load, shuffle
+from .places import Place
+from .types import has_mask_registers
+
+CLOSE = 4  # elements from lane to lane, at most
+LEAST_BYTES = 4  # of an element: masked moves of smaller ones are instructions of few processors
+
+
+@dataclass(frozen=True, slots=True)
+class Interleaved:
+    """`width` lanes, one in each `step` elements from the pointer `first` on.
+
+    `step` vectors hold them at most, the last of which ends with the last lane: no other memory is touched.
+    """
+
+    first: Any
+    step: int
+    width: int
+
+    def pieces(self) -> Iterator[tuple[int, dict[int, int]]]:
+        """Where each vector starts, in elements, and which lane each of its elements is, where that is one."""
+        last = (self.width - 1) * (self.step - 1)
+        begun: set[int] = set()
+        for start in (min(self.width * k, last) for k in range(self.step)):
+            own = range(-(-start // self.step), (start + self.width - 1) // self.step + 1)
+            lanes = {n * self.step - start: n for n in own if n not in begun}
+            begun |= set(own)
+            if lanes:
+                yield start, lanes
+
+    def pointer(self, builder: Any, at: Place, start: int) -> Any:
+        return builder.gep(self.first, [INT64(start * at.itemsize)], source_etype=INT8)
+
+    def load(self, builder: Any, at: Place, mask: Any) -> Any:
+        memory = llvm_ir.VectorType(at.memory, self.width)
+        found: list[tuple[Any, dict[int, int]]] = []
+        for start, lanes in self.pieces():
+            pointer = self.pointer(builder, at, start)
+            if mask is None:
+                typed = builder.bitcast(pointer, memory.as_pointer())
+                value = builder.load(typed, align=at.align, typ=memory)
+            else:
+                value = masked_load(builder, pointer, memory, at.align, self.spread(builder, mask, lanes))
+            found.append((value, {lane: place for place, lane in lanes.items()}))
+
+        def joined(left: tuple[Any, dict[int, int]], right: tuple[Any, dict[int, int]]) -> tuple[Any, dict[int, int]]:
+            picks = [
+                self.width + right[1][lane] if lane in right[1] else left[1].get(lane, 0) for lane in range(self.width)
+            ]
+            return shuffle(builder, left[0], picks, right[0]), {lane: lane for lane in range(self.width)}
+
+        return reduce(joined, found)[0]
+
+    def spread(self, builder: Any, lanes_of: Any, places: dict[int, int]) -> Any:
+        """The lanes of a vector at their `places` among the elements of a piece, and zeros between them."""
+        zeros = constant(lanes_of.type, 0)
+        return shuffle(builder, lanes_of, [places.get(k, self.width) for k in range(self.width)], zeros)
+
+    def store(self, builder: Any, at: Place, value: Any, mask: Any) -> None:
+        if not has_mask_registers():
+            Apart(self.first, INT64(self.step * at.itemsize), self.width).store(builder, at, value, mask)
+            return
+        mask = constant(llvm_type(types.boolean, self.width), 1) if mask is None else mask
+        for start, lanes in self.pieces():
+            pointer = self.pointer(builder, at, start)
+            parts = [self.spread(builder, v, lanes) for v in (value, mask)]
+            args = [parts[0], pointer, INT32(at.align), parts[1]]
+            call(builder, f"llvm.masked.store.{mangled(value.type)}.p0", llvm_ir.VoidType(), args)
