@@ -93,7 +93,7 @@ class Pullback:
                 value = np.zeros(shape if isinstance(kind, ArrayType) else ())
             if isinstance(kind, ArrayType) and has_slope(kind):
                 array = checked_array(what, kind, shape, value, "LD340")
-                out += self.interface.seed_parts(kind, run.memory.cast(array, np.dtype(kind.dtype), "C", None))
+                out += self.interface.seed_parts(kind, run.seed_array(len(out), kind, array))
             elif isinstance(kind, ScalarType) and has_slope(kind):
                 out += self.interface.seed_parts(kind, checked_scalar(what, kind, self.readable(value), "LD340"))
             elif value is not None and np.any(self.readable(value)):

@@ -89,10 +89,11 @@ class ReverseRun:
         tail = reverse.params[len(forward.params) :]
         seeds = sum(is_floating(k) for k in self.kinds)
         self.seed_names = tail[:seeds]
+        touched = written_arrays(reverse.body)
+        self.is_seed_read_only = tuple(spec.options.is_for_cpu and n not in touched for n in self.seed_names)
         arrays = [p for p in self.ls.params if self.ls.has_array(p)]
         self.buffers = tail_names(tail[seeds:], arrays, "_adj")
         self.plan_buffers(reverse)
-        touched = written_arrays(reverse.body)
         loaded = read_arrays(reverse.body) | touched
         self.kept = tuple(i for i, p in enumerate(self.ls.params) if p in loaded and self.ls.has_array(p))
         self.disturbed = tuple(i for i, p in enumerate(self.ls.params) if p in touched)
@@ -123,6 +124,14 @@ class ReverseRun:
         self.takers = {name: recipe for name, recipe in named if name in self.spec.written}
 
     # -- memory ----------------------------------------------------------------------------------------------
+    def seed_array(self, number: int, kind: ArrayType, given: np.ndarray) -> np.ndarray:
+        """The seed `number`, an array of `kind`, as the reverse sweep takes it: the caller's own where it only reads
+        that."""
+        dtype = np.dtype(kind.dtype)
+        if self.is_real and self.is_seed_read_only[number] and given.dtype == dtype and given.flags.carray:
+            return given
+        return self.memory.cast(given, dtype, "C", None)
+
     @property
     def needs(self) -> Needs:
         """What there has to be memory for."""

@@ -40,8 +40,12 @@ class Memory:
 
 def layout_preserving_copy(array: np.ndarray) -> np.ndarray:
     """A copy that compiled code for the same layout accepts: strided arrays get one with gaps, where they have some."""
-    if array.flags.forc or array.ndim == 0:
-        return array.copy(order="K")
+    if array.ndim == 0:
+        return array.copy()
+    if array.flags.forc:
+        found = GRADIENTS.empty(array.shape, array.dtype, "C" if array.flags.c_contiguous else "F", array.nbytes)
+        np.copyto(found, array)
+        return found
     steps = zip(array.strides, array.shape, strict=True)
     axis = max(k for k, (step, extent) in enumerate(steps) if extent > 1 and step != array.itemsize)
     shape = (*array.shape[:axis], 2 * array.shape[axis], *array.shape[axis + 1 :])

@@ -1,4 +1,4 @@
-"""Memory for gradients: that of gradients which nobody refers to any more serves the next ones.
+"""Memory for gradients and copies: that of those which nobody refers to any more serves the next ones.
 
 The C library gives large blocks back to the system when they are freed, and the system clears each page when it is
 touched again: for small sweeps over large arrays that takes longer than the sweep does. Blocks are told to be free by

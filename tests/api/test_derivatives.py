@@ -98,6 +98,69 @@ def test_an_array_written_in_place_has_the_gradient_of_its_initial_value() -> No
     assert x[1] == W[1] * X[1] * X[0]
 
 
+@vectorize_grad
+def squares_of_rows(x):
+    y = np.empty_like(x)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j] * x[i, j]
+    return y
+
+
+@vectorize_grad
+def running_products(x):
+    y = x.copy()
+    for i in range(1, x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] *= y[i - 1, j]
+    return y
+
+
+def seeds_of_all_layouts() -> list[np.ndarray]:
+    whole = np.arange(1.0, 13.0).reshape(3, 4)
+    fixed = whole.copy()
+    fixed.flags.writeable = False
+    unaligned = np.empty(whole.nbytes + 1, np.uint8)[1:].view(np.float64).reshape(3, 4)
+    unaligned[...] = whole
+    wide = np.zeros((3, 8))
+    wide[:, ::2] = whole
+    return [
+        whole,
+        fixed,
+        unaligned,
+        np.asfortranarray(whole),
+        wide[:, ::2],
+        whole.astype(np.float32),
+        whole.astype(int),
+    ]
+
+
+@pytest.mark.parametrize("number", range(7))
+@pytest.mark.parametrize("function", [squares_of_rows, running_products])
+def test_seeds_of_any_layout_stay_as_they_are(function: Any, number: int) -> None:
+    """A reverse sweep that only reads its seed takes the caller's own; one that consumes it takes a copy."""
+    x = np.arange(1.0, 13.0).reshape(3, 4) / 5.0
+    seed = seeds_of_all_layouts()[number]
+    kept = seed.copy()
+    _, pullback = function.vjp(x)
+    first, again = pullback(seed).x, pullback(seed).x
+    np.testing.assert_array_equal(seed, kept)
+    np.testing.assert_array_equal(first, again)
+    if function is squares_of_rows:
+        expected = 2.0 * x * kept
+    else:
+        p, y = np.cumprod(x, axis=0), kept
+        expected = np.cumsum((p * y)[::-1], axis=0)[::-1] / x
+    np.testing.assert_allclose(first, expected, rtol=1e-14)
+
+
+def test_a_seed_may_be_the_argument_or_the_result() -> None:
+    x = np.arange(1.0, 13.0).reshape(3, 4)
+    y, pullback = squares_of_rows.vjp(x)
+    np.testing.assert_array_equal(pullback(x).x, 2.0 * x * x)
+    np.testing.assert_array_equal(pullback(y).x, 2.0 * x * x * x)
+
+
 @pytest.mark.parametrize(
     ("function", "args", "seeds"),
     [
