@@ -21,7 +21,7 @@ from loopdiff.ir.build import integer, is_descending, turned_round
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import INFO
 from loopdiff.ir.renaming import renamed_block
-from loopdiff.ir.walk import Path, Site, exits, lets_used, map_sites, statements, subexprs
+from loopdiff.ir.walk import Path, Site, exits, lets_used, map_blocks_at, map_sites, statements, subexprs
 from loopdiff.mapping.lane_blocks import is_block_loop
 from loopdiff.model.trip_counts import is_row_of_elements, lets_of
 from loopdiff.passes.loops.sum_shapes import separate_shifts, tidy_sums
@@ -97,7 +97,7 @@ def is_isolated(piece: ir.Loop, lets: Mapping[str, ir.Expr]) -> bool:
 def distribute(model: Model, stmt: ir.Stmt, path: Path, names: NameSupply) -> list[ir.Stmt]:
     """`stmt`, or the loops it splits into if one of them is a contraction that was not isolated before."""
     if not isinstance(stmt, ir.Loop) or contraction(stmt) is not None:
-        return [stmt]
+        return [with_blocks_distributed(model, stmt, path, names)]
     groups = separate_shifts(stmt)
     if groups is not None and is_legal(model, AnyOrder(path)):
         first, *rest = (replace(stmt, body=g) for g in groups)
@@ -106,12 +106,23 @@ def distribute(model: Model, stmt: ir.Stmt, path: Path, names: NameSupply) -> li
     lets = lets_of(model.ls)
     is_better = any(is_isolated(p, lets) for p in pieces) and not repeats_functions(pieces)
     if len(pieces) < 2 or not is_better:
-        inner = (distributed(model, child, (*path, k), names) for k, child in enumerate(stmt.body))
-        return [replace(stmt, body=tuple(inner))]
+        return [with_blocks_distributed(model, stmt, path, names)]
     out: list[ir.Stmt] = []
     for position, piece in enumerate(pieces):
         out += [piece] if position == 0 else renamed_block((piece,), names)
     return out
+
+
+def with_blocks_distributed(model: Model, stmt: ir.Stmt, path: Path, names: NameSupply) -> ir.Stmt:
+    """`stmt` with the loops in it distributed in place; a contraction stays in one piece."""
+    if isinstance(stmt, ir.Loop) and contraction(stmt) is not None:
+        return stmt
+
+    def block(body: tuple[ir.Stmt, ...], prefix: Path, first: int) -> tuple[ir.Stmt, ...]:
+        found = (distribute(model, s, (*prefix, k), names) for k, s in enumerate(body, start=first))
+        return tuple(piece for pieces in found for piece in pieces)
+
+    return map_blocks_at(block, stmt, path)
 
 
 def may_be_contraction(loop: ir.Loop) -> bool:
@@ -124,18 +135,6 @@ def is_summed(site: Site) -> bool:
     if not isinstance(stmt, ir.Accumulate) or stmt.op != "add" or site.is_conditional or len(around) < 2:
         return False
     return bool(stmt.target.subscripts) and not access_indices(stmt.target).issuperset(around)
-
-
-def distributed(model: Model, stmt: ir.Stmt, path: Path, names: NameSupply) -> ir.Stmt:
-    """A nested statement with what is inside it distributed in place."""
-    match stmt:
-        case ir.Loop(body=body):
-            inner: list[ir.Stmt] = []
-            for k, child in enumerate(body):
-                inner += distribute(model, child, (*path, k), names)
-            return replace(stmt, body=tuple(inner))
-        case _:
-            return stmt
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,6 +77,39 @@ def decided_by_the_iteration_before(A, B, C, z):
         which = 1
 
 
+def steps_in_time(A, B, C, A_adj, B_adj, C_adj):
+    for t in range(3):
+        for m in range(A.shape[0]):
+            for n in range(B.shape[1]):
+                for k in range(A.shape[1]):
+                    bar = C_adj[m, n]
+                    A_adj[m, k] += bar * B[k, n]
+                    B_adj[k, n] += bar * A[m, k]
+        for m in range(A.shape[0]):
+            for n in range(B.shape[1]):
+                C_adj[m, n] *= 0.5 + t * A_adj[m, n]
+
+
+def steps_of_two_kinds(A, B, C, A_adj, B_adj, C_adj):
+    for t in range(3):
+        if C[t, 0] > 0.5:
+            for m in range(A.shape[0]):
+                for n in range(B.shape[1]):
+                    for k in range(A.shape[1]):
+                        bar = C_adj[m, n]
+                        A_adj[m, k] += bar * B[k, n]
+                        B_adj[k, n] += bar * A[m, k]
+                    C_adj[m, n] = A[m, n] * t
+        else:
+            for m in range(A.shape[0]):
+                A_adj[m, 0] += 1.0
+            for m in range(A.shape[0]):
+                for n in range(B.shape[1]):
+                    for k in range(A.shape[1]):
+                        A_adj[m, k] += C_adj[m, n] * B[k, n]
+                        C[k, n] += C_adj[m, n] * A[m, k]
+
+
 CASES: list[tuple[Callable[..., Any], dict[str, Any]]] = [
     (reverse_of_product, {x: r.random((4, 4)) for x in ("A", "B", "A_adj", "B_adj", "C_adj")}),
     (cleared_before_use, {x: r.random((4, 4)) for x in ("A", "B", "C")}),
@@ -85,6 +118,8 @@ CASES: list[tuple[Callable[..., Any], dict[str, Any]]] = [
     (downwards, {"x": r.random(7)}),
     (zeroed_again, {"A": r.random((4, 5)), "y": r.random(4)}),
     (decided_by_the_iteration_before, {x: r.random((4, 4)) for x in ("A", "B", "C", "z")}),
+    (steps_in_time, {x: r.random((4, 4)) for x in ("A", "B", "C", "A_adj", "B_adj", "C_adj")}),
+    (steps_of_two_kinds, {x: r.random((4, 4)) for x in ("A", "B", "C", "A_adj", "B_adj", "C_adj")}),
 ]
 
 
@@ -114,6 +149,14 @@ def test_both_products_of_a_reverse_sweep_are_isolated() -> None:
     assert contractions(after) == 2
     loops = [s.stmt for s in statements(after.body) if isinstance(s.stmt, ir.Loop)]
     assert all(isinstance(p.step, ir.Const) and p.step.value == 1 for p in loops)
+
+
+@pytest.mark.parametrize(("index", "most"), [(7, 2), (8, 4)])
+def test_products_in_steps_and_under_conditions_are_isolated(index: int, most: int) -> None:
+    """A loop that stays in one piece, or a condition, keeps nothing from being distributed inside of it."""
+    _, after, _ = restructured(index)
+    whole = {s.path for s in statements(after.body) if contraction(s.stmt) is not None}
+    assert len([p for p in whole if not any(p[: len(q)] == q for q in whole - {p})]) == most
 
 
 @pytest.mark.parametrize("index", [1, 2])
