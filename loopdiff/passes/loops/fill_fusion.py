@@ -17,7 +17,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import nested, upto
 from loopdiff.ir.names import supply
 from loopdiff.ir.walk import accesses, statements
-from loopdiff.passes.loops.fusion import fuse, is_fill, row_nest
+from loopdiff.passes.loops.fusion import fuse, is_fill, row_nest, takes_fills
 
 
 def fuse_with_fills(ls: ir.LoopSet, *, is_strict: bool) -> ir.LoopSet:
@@ -34,7 +34,7 @@ def spread_fills(ls: ir.LoopSet) -> tuple[ir.LoopSet, frozenset[str]]:
     """
     place = next((k for k, s in enumerate(ls.body) if not is_beginning(s)), len(ls.body))
     first = ls.body[place] if place < len(ls.body) else None
-    if first is None or row_nest(first, ls) is None:
+    if first is None or (row_nest(first, ls) is None and not takes_fills(first, ls)):
         return ls, frozenset()
     touched = {a.array for s in statements((first,)) for a in accesses(s.stmt)}
     gradients = {a.name for a in ls.arrays if a.role == "gradient" and a.extents is not None and len(a.extents) > 1}

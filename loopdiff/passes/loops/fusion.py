@@ -12,7 +12,7 @@ loops themselves, of planes, are fused like nests, so that what nests hand on to
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -32,16 +32,19 @@ from loopdiff.ir.walk import (
     accesses,
     all_statements,
     children,
+    exits,
     has_values,
     map_expr,
     map_stmt_exprs,
     statements,
+    subexprs,
     touched_arrays,
     written_arrays,
 )
 from loopdiff.model import tuning
 
 NONE: frozenset[str] = frozenset()
+Nest = tuple[ir.Loop, Path, tuple[ir.Expr, ...]]
 
 
 def fuse(
@@ -50,7 +53,7 @@ def fuse(
     """`ls` with neighbouring nests fused row by row, and, if `is_deep`, the loops of fused rows likewise; `is_strict`:
     sums keep their order. Nests that fill arrays `waiting` for what is added go along with any.
     """
-    while any(has_neighbours(body, ls) for body in bodies(ls)):
+    while any(has_neighbours(body, ls, waiting) for body in bodies(ls)):
         fuser = Fuser(build_model(ls), supply(ls), is_strict, waiting)
         body = fuser.block(ls.body, ())
         if body == ls.body:
@@ -68,12 +71,36 @@ def bodies(ls: ir.LoopSet) -> Iterable[tuple[ir.Stmt, ...]]:
             yield site.stmt.body
 
 
-def has_neighbours(body: tuple[ir.Stmt, ...], ls: ir.LoopSet) -> bool:
-    nests = [row_nest(s, ls) is not None for s in body]
-    return any(a and b for a, b in pairwise(nests))
+def has_neighbours(body: tuple[ir.Stmt, ...], ls: ir.LoopSet, waiting: frozenset[str]) -> bool:
+    return any(
+        row_nest(a, ls) is not None and (row_nest(b, ls) is not None or (is_fill(a, waiting) and takes_fills(b, ls)))
+        for a, b in pairwise(s for s in body if not begins_something(s))
+    )
 
 
-def row_nest(stmt: ir.Stmt, ls: ir.LoopSet) -> tuple[ir.Loop, Path, tuple[ir.Expr, ...]] | None:
+def begins_something(stmt: ir.Stmt) -> bool:
+    """Whether `stmt` begins an array with nothing in it, or sets a cell."""
+    match stmt:
+        case ir.Allocate(fill=fill):
+            return fill is None
+        case ir.Assign(target=target):
+            return not target.subscripts
+        case _:
+            return False
+
+
+def may_go_ahead(stmt: ir.Stmt, group: Sequence[ir.Stmt], ls: ir.LoopSet) -> bool:
+    """Whether `stmt`, which begins something, may run before all of the group."""
+    if not begins_something(stmt):
+        return False
+    own = touched_arrays((stmt,))
+    if isinstance(stmt, ir.Allocate):
+        extents = ls.array(stmt.array).extents or ()
+        own |= {e.access.array for extent in extents for e in subexprs(extent) if isinstance(e, ir.Load)}
+    return not own & touched_arrays(tuple(group))
+
+
+def row_nest(stmt: ir.Stmt, ls: ir.LoopSet) -> Nest | None:
     """The loop over rows that `stmt` is, or has under a condition: with its path from there, and the condition."""
     if isinstance(stmt, ir.If) and len(stmt.then) == 1 and not stmt.orelse and is_choice_of_rows(stmt):
         found = row_nest(stmt.then[0], ls)
@@ -82,26 +109,32 @@ def row_nest(stmt: ir.Stmt, ls: ir.LoopSet) -> tuple[ir.Loop, Path, tuple[ir.Exp
 
 
 def is_row_nest(stmt: ir.Loop, ls: ir.LoopSet) -> bool:
-    """Whether the innermost loops of `stmt` move along rows of all that they touch."""
-    if not is_constant(stmt.step, 1) or contraction(stmt) is not None:
+    """Whether `stmt` is nothing but loops along rows of all that they touch, and choices between them."""
+    if not all(isinstance(s, ir.Loop) or is_choice_of_rows(s) for s in stmt.body) or not moves_along_rows(stmt, ls):
         return False
-    if has_values(stmt.lower, stmt.upper):
+    inner = (s for s in statements(stmt.body) if is_innermost(s.stmt))
+    return all(is_choice_of_rows(e) for s in inner for e in s.enclosing if isinstance(e, ir.If))
+
+
+def takes_fills(stmt: ir.Stmt, ls: ir.LoopSet) -> bool:
+    """Whether `stmt` may have fills of what it adds to in its rows: it goes through rows, whatever else it does."""
+    return isinstance(stmt, ir.Loop) and not exits(stmt) and moves_along_rows(stmt, ls)
+
+
+def moves_along_rows(stmt: ir.Loop, ls: ir.LoopSet) -> bool:
+    """Whether the innermost loops of `stmt` move along rows of all that they touch, and none is a contraction."""
+    if not stmt.body or not is_constant(stmt.step, 1) or has_values(stmt.lower, stmt.upper):
         return False
-    sites = list(statements(stmt.body))
-    if not stmt.body or not all(isinstance(s, ir.Loop) or is_choice_of_rows(s) for s in stmt.body):
+    sites = [s.stmt for s in statements((stmt,))]
+    if not all(isinstance(s, ir.Loop | ir.If | ir.Let | ir.Assign | ir.Accumulate) for s in sites):
         return False
-    if not all(isinstance(s.stmt, ir.Loop | ir.If | ir.Let | ir.Assign | ir.Accumulate) for s in sites):
+    if any(isinstance(s, ir.Loop) and contraction(s) is not None for s in sites):
         return False
-    inner = [
-        s
-        for s in sites
-        if isinstance(s.stmt, ir.Loop) and not any(isinstance(c.stmt, ir.Loop) for c in statements(s.stmt.body))
-    ]
-    if not all(is_choice_of_rows(e) for s in inner for e in s.enclosing if isinstance(e, ir.If)):
-        return False
-    if any(isinstance(s.stmt, ir.Loop) and contraction(s.stmt) is not None for s in sites):
-        return False
-    return all(isinstance(s.stmt, ir.Loop) and is_smooth(s.stmt, ls) for s in inner)
+    return all(isinstance(s, ir.Loop) and is_smooth(s, ls) for s in sites[1:] if is_innermost(s))
+
+
+def is_innermost(stmt: ir.Stmt) -> bool:
+    return isinstance(stmt, ir.Loop) and not any(isinstance(s, ir.Loop) for s in all_statements(stmt.body))
 
 
 def is_choice_of_rows(stmt: ir.Stmt) -> bool:
@@ -117,8 +150,10 @@ def is_smooth(loop: ir.Loop, ls: ir.LoopSet) -> bool:
     return "unit" in found and all(s in ("unit", "uniform") for s in found)
 
 
-def is_fill(loop: ir.Loop, arrays: frozenset[str]) -> bool:
-    """Whether `loop` does nothing but write a constant to some of `arrays`."""
+def is_fill(loop: ir.Stmt, arrays: frozenset[str]) -> bool:
+    """Whether `loop` is one that does nothing but write a constant to some of `arrays`."""
+    if not isinstance(loop, ir.Loop):
+        return False
     inside = all_statements(loop.body)
     is_simple = all(
         isinstance(s, ir.Loop | ir.If) or (isinstance(s, ir.Assign) and isinstance(s.value, ir.Const)) for s in inside
@@ -150,7 +185,8 @@ class Fuser:
         group: list[Member] = []
         for number, stmt in enumerate(body):
             path = (*prefix, number)
-            found = row_nest(stmt, self.model.ls)
+            rows = row_nest(stmt, self.model.ls)
+            found = rows or self.after_fills(group, stmt)
             if found is not None:
                 loop, inside, guards = found
                 behind = self.behind(group, loop, (*path, *inside)) if group else 0
@@ -158,11 +194,21 @@ class Fuser:
                     out += self.together(group)
                     group, behind = [], 0
                 group.append(Member(stmt, loop, (*path, *inside), guards, behind))
+                if rows is not None:
+                    continue
+            elif group and may_go_ahead(stmt, [m.stmt for m in group], self.model.ls):
+                out.append(stmt)
                 continue
             out += self.together(group)
             group = []
-            out.append(self.inside(stmt, path))
+            if found is None:
+                out.append(self.inside(stmt, path))
         return (*out, *self.together(group))
+
+    def after_fills(self, group: list[Member], stmt: ir.Stmt) -> Nest | None:
+        """The nest `stmt` if it goes with a group of nothing but fills, and with no other."""
+        is_waiting = bool(group) and all(is_fill(m.loop, self.waiting) for m in group)
+        return (stmt, (), ()) if is_waiting and isinstance(stmt, ir.Loop) and takes_fills(stmt, self.model.ls) else None
 
     def inside(self, stmt: ir.Stmt, path: Path) -> ir.Stmt:
         match stmt:

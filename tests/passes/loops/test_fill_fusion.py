@@ -48,6 +48,24 @@ def columns(x, c, y):
             y[i, j] += y[i - 1, j] * x[i, j]
 
 
+def rows_of_two_kinds(x, c, y):
+    """What is done to a row depends on a number that is found in it, so that not all of `x_adj` is written."""
+    N, M = y.shape
+    for i in range(N):
+        greatest = 0.0
+        for j in range(M):
+            greatest = max(greatest, c[i, j])
+        if greatest > 0.7:
+            total = 0.0
+            for j in range(M):
+                total += x[i, j] * x[i, j]
+            for j in range(M):
+                y[i, j] = x[i, j] * total * c[i, j]
+        else:
+            for j in range(M):
+                y[i, j] = c[i, j]
+
+
 def pullback(
     function: Callable[..., Any], args: dict[str, np.ndarray]
 ) -> tuple[ir.LoopSet, ir.LoopSet, list[np.ndarray]]:
@@ -67,9 +85,12 @@ def pullback(
     return sweeps.reverse, arranged, found
 
 
+CASES = [(flux, (4,)), (planes, (3, 2)), (planes, (1, 2)), (columns, (3,)), (rows_of_two_kinds, (3,))]
+
+
 @pytest.mark.parametrize("more", [0, 2])
 @pytest.mark.parametrize("rows", [0, 1, 5])
-@pytest.mark.parametrize(("function", "rest"), [(flux, (4,)), (planes, (3, 2)), (planes, (1, 2)), (columns, (3,))])
+@pytest.mark.parametrize(("function", "rest"), CASES)
 def test_gradients(function: Callable[..., Any], rest: tuple[int, ...], rows: int, more: int) -> None:
     rng = np.random.default_rng(0)
     larger = (rows + 2 + more, rest[0] + 1 + more, *rest[1:])
