@@ -22,6 +22,7 @@ BLOCK_ROWS = 64  # rows of a block, where caches do not ask for fewer
 REPEATED_OPERATIONS = 2  # sums and products that are computed again rather than kept for a block
 FUSION_LAG = 2  # iterations that a fused loop is behind the one before: fdtd_2d 2.96 to 2.40 ms, hdiff 1.67 to 1.27 ms
 FUSION_STREAMS = 12  # arrays of a fused loop: streams that a processor follows at once
+ELEMENTWISE_NODES = 400  # of the expressions in a fused loop over elements
 EDGE_COLUMNS = 4  # columns at each end of a row that are written out
 EDGE_ROWS = 4  # rows that begin at zero beyond those that something is added to
 OPEN_AXES = 2  # axes that loops may leave a part of: each needs a nest of zeros

@@ -29,6 +29,7 @@ from loopdiff.model.machine import Machine
 from loopdiff.passes.checks.bounds_checks import add_checks
 from loopdiff.passes.checks.screening import screen
 from loopdiff.passes.loops.distribution import ascend, restructure, restructure_for_threads
+from loopdiff.passes.loops.elementwise_fusion import fuse_elements
 from loopdiff.passes.loops.factored_sums import factor_sums
 from loopdiff.passes.loops.fill_fusion import fuse_with_fills
 from loopdiff.passes.loops.fusion import fuse
@@ -39,6 +40,7 @@ from loopdiff.passes.loops.sum_registers import hold_sums
 from loopdiff.passes.loops.sum_shapes import tidy_sums
 from loopdiff.passes.loops.triangle_blocks import block_triangles
 from loopdiff.passes.storage.copy_propagation import without_copies, without_whole_copies
+from loopdiff.passes.storage.element_contraction import hold_elements
 from loopdiff.passes.storage.first_writes import drop_zeros
 from loopdiff.passes.storage.sum_initialisation import start_sums
 from loopdiff.passes.storage.workspace import in_workspace, with_given_results
@@ -187,10 +189,14 @@ CPU_FUSION: Passes = (
     Pass(
         "fuse-rows", fuse, lambda c: {"is_strict": not c.fastmath, "is_deep": False}, when=lambda c: c.fusion == "rows"
     ),
+    Pass("fuse-elements", fuse_elements, when=lambda c: c.fusion != "none"),
     Pass("starts", start_sums, exact=False, when=lambda c: c.may_start),
     Pass("idle", leave_out_idle, exact=False),
 )
-CPU_STORAGE: Passes = (Pass("rolling", roll_rows, lambda c: {"reader": c.reader}),)
+CPU_STORAGE: Passes = (
+    Pass("held-elements", hold_elements, lambda c: {"reader": c.reader}),
+    Pass("rolling", roll_rows, lambda c: {"reader": c.reader}),
+)
 
 # For GPUs: independent loops that become threads.
 CUDA_BLOCKS: Passes = (

@@ -22,9 +22,9 @@ from loopdiff.analysis.polyhedral.model import Model, build_model
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer, is_unit_step, parted
 from loopdiff.ir.ops import Op
-from loopdiff.ir.walk import Path, Site, accesses, loads, map_accesses, read_arrays, returned_arrays, statements
+from loopdiff.ir.walk import Path, Site, accesses, map_accesses, read_arrays, statements
 from loopdiff.model import tuning
-from loopdiff.passes.storage.workspace import scratch
+from loopdiff.passes.storage.element_contraction import private_arrays
 
 
 def roll_rows(ls: ir.LoopSet, reader: ir.LoopSet | None = None) -> ir.LoopSet:
@@ -32,13 +32,10 @@ def roll_rows(ls: ir.LoopSet, reader: ir.LoopSet | None = None) -> ir.LoopSet:
 
     `reader` goes on with the arrays that `ls` leaves.
     """
-    wanted = returned_arrays(ls) | (frozenset() if reader is None else read_arrays(reader.body))
-    values = (r.value for r in ls.results if isinstance(r, ir.ScalarResult))
-    wanted |= {e.access.array for v in values for e in loads(v)}
-    ours = scratch(ls)
+    ours = private_arrays(ls, reader)
     own = (a.name for a in ls.arrays if a.name in ours)
     sites = list(statements(ls.body))
-    counts: dict[str, tuple[int, ...]] = {n: () for n in own if n not in wanted}
+    counts: dict[str, tuple[int, ...]] = {n: () for n in own}
     model, axis, found = None, 0, rows_by_array(sites, counts, 0)
     while found:
         model = model or build_model(ls)
