@@ -14,6 +14,32 @@ from loopdiff.kernels.operator import operator
 from loopdiff.rules.marks import stop_gradient
 
 
+def greatest_in(rows, i):
+    """The greatest number of a row, as a constant: what it is does not change any result."""
+    greatest = -np.inf
+    for j in range(rows.shape[1]):
+        greatest = max(greatest, stop_gradient(rows[i, j]))
+    return greatest
+
+
+def log_of_sum(rows, i):
+    """`logsumexp` of a row."""
+    greatest = greatest_in(rows, i)
+    if greatest == np.inf:
+        total, count = 0.0, 0
+        for j in range(rows.shape[1]):
+            if rows[i, j] == np.inf:
+                total += rows[i, j]
+                count += 1
+        return total / count
+    if greatest == -np.inf:
+        return -np.inf
+    total = 0.0
+    for j in range(rows.shape[1]):
+        total += np.exp(rows[i, j] - greatest)
+    return greatest + np.log(total)
+
+
 @operator
 def softmax(x, *, axis=-1):
     """`exp(x) / sum(exp(x))` along an axis; the greatest number is subtracted first.
@@ -29,9 +55,7 @@ def softmax(x, *, axis=-1):
     rows = rows_along(x, axis)
     y = np.empty_like(rows)
     for i in range(rows.shape[0]):
-        greatest = -np.inf
-        for j in range(rows.shape[1]):
-            greatest = max(greatest, stop_gradient(rows[i, j]))
+        greatest = greatest_in(rows, i)
         if greatest == np.inf:
             count = 0
             for j in range(rows.shape[1]):
@@ -65,9 +89,7 @@ def log_softmax(x, *, axis=-1):
     rows = rows_along(x, axis)
     y = np.empty_like(rows)
     for i in range(rows.shape[0]):
-        greatest = -np.inf
-        for j in range(rows.shape[1]):
-            greatest = max(greatest, stop_gradient(rows[i, j]))
+        greatest = greatest_in(rows, i)
         if greatest == np.inf:
             count = 0
             for j in range(rows.shape[1]):
@@ -102,23 +124,7 @@ def logsumexp(x, *, axis=-1, keepdims=False):
     rows = rows_along(x, axis)
     y = np.empty_like(rows[:, :1])
     for i in range(rows.shape[0]):
-        greatest = -np.inf
-        for j in range(rows.shape[1]):
-            greatest = max(greatest, stop_gradient(rows[i, j]))
-        if greatest == np.inf:
-            total, count = 0.0, 0
-            for j in range(rows.shape[1]):
-                if rows[i, j] == np.inf:
-                    total += rows[i, j]
-                    count += 1
-            y[i, 0] = total / count
-        elif greatest == -np.inf:
-            y[i, 0] = -np.inf
-        else:
-            total = 0.0
-            for j in range(rows.shape[1]):
-                total += np.exp(rows[i, j] - greatest)
-            y[i, 0] = greatest + np.log(total)
+        y[i, 0] = log_of_sum(rows, i)
     if keepdims:
         kept = np.moveaxis(x, axis, -1)[..., :1]
         return np.moveaxis(y.reshape(kept.shape), -1, axis)
