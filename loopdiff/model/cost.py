@@ -130,7 +130,7 @@ class CostModel:
         across = 1.0 if tile.rows is None else trips[tile.rows]
         row_blocks = math.ceil(across / rows)
         if tile.is_dot:
-            steps = math.ceil(trips[tile.lanes] / lanes)
+            steps = math.ceil(trips[tile.lanes] / lanes) * math.prod(trips[i] for i in tile.sums if i != tile.lanes)
             blocks = row_blocks * math.ceil(trips[tile.columns] / columns)
             step = self.tile_step(found, tile, rows, columns, lanes)
             cycles = blocks * (steps * step + 1.5 * rows * columns + 2 * START)

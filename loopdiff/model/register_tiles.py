@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
 
@@ -107,16 +108,22 @@ def is_product_operand(expr: ir.Expr, indices: frozenset[str]) -> bool:
 def choose_tile(ls: ir.LoopSet, found: Contraction) -> TiledNest | None:
     """The tile of a contraction; None if no loop gives vectors worth their loads.
 
-    Preferred: a product of matrices. Else vectors along an axis of the target. Else dot products: vectors along the one
-    summed loop. Else vectors along an axis of the target whose elements lie apart in some arrays.
+    Preferred: a product of matrices. Else vectors along an axis of the target. Else, or where that axis is a window
+    that leaves most lanes idle, dot products: vectors along a summed loop. Else vectors along an axis of the target
+    whose elements lie apart in some arrays.
     """
     if not is_product_operand(found.summand, frozenset(p.index for p in found.loops)):
         return None
     reads = [e.access for e in subexprs(found.summand) if isinstance(e, ir.Load)]
-    product = as_product(ls, found)
-    if product is not None:
-        return TiledNest(product.columns, product.rows[0], product.columns, found.sums, product)
-    return column_vectors(ls, found, reads) or dot_products(ls, found, reads) or gathered_vectors(ls, found, reads)
+    product, short = as_product(ls, found), loops_over_windows(ls, found)
+    if product is None:
+        tile = column_vectors(ls, found, reads)
+    else:
+        tile = TiledNest(product.columns, product.rows[0], product.columns, found.sums, product)
+    if tile is not None and tile.columns not in short:
+        return tile
+    dots = dot_products(ls, found, reads, short) if tile is not None or len(found.sums) == 1 else None
+    return dots or tile or gathered_vectors(ls, found, reads)
 
 
 def as_product(ls: ir.LoopSet, found: Contraction) -> Product | None:
@@ -178,8 +185,11 @@ def operands(found: Contraction, columns: str, lanes: tuple[str, ...]) -> tuple[
 
 def is_straight(found: Contraction, a: ir.Access, b: ir.Access, indices: tuple[str, ...]) -> bool:
     """Whether the addresses of the target and of both operands are linear in each of `indices`."""
-    places = [s for access in (found.update.target, a, b) for s in access.subscripts]
-    return all(coefficient(s, k) is not None for s in places for k in indices)
+    return are_linear((found.update.target, a, b), indices)
+
+
+def are_linear(accesses: Iterable[ir.Access], indices: tuple[str, ...]) -> bool:
+    return all(coefficient(s, k) is not None for a in accesses for s in a.subscripts for k in indices)
 
 
 def column_vectors(ls: ir.LoopSet, found: Contraction, reads: list[ir.Access]) -> TiledNest | None:
@@ -191,16 +201,22 @@ def column_vectors(ls: ir.LoopSet, found: Contraction, reads: list[ir.Access]) -
     return None
 
 
-def dot_products(ls: ir.LoopSet, found: Contraction, reads: list[ir.Access]) -> TiledNest | None:
+def dot_products(
+    ls: ir.LoopSet, found: Contraction, reads: list[ir.Access], short: frozenset[str]
+) -> TiledNest | None:  # fmt: skip
+    """Vectors along a summed loop that is not short; if there are others, all of them go around it."""
     target, sums = found.update.target, found.sums
     kept = [k for k in found.kept if all(coefficient(s, k) is not None for s in target.subscripts)]
-    if len(sums) != 1 or not kept:
-        return None
-    strides = [stride_of(a, sums[0], NONE, ls) for a in reads]
-    if "unit" not in strides or not all(s in ("unit", "uniform") for s in strides):
+
+    def is_smooth(index: str) -> bool:
+        strides = [stride_of(a, index, NONE, ls) for a in reads]
+        return "unit" in strides and all(s in ("unit", "uniform") for s in strides)
+
+    lanes = next((k for k in sums if k not in short and is_smooth(k)), None)
+    if lanes is None or not kept or (len(sums) > 1 and not are_linear(reads, sums)):
         return None
     columns = next((k for k in reversed(kept) if stride_of(target, k, NONE, ls) == "unit"), kept[-1])
-    return TiledNest(sums[0], row_loop(found, columns, reads), columns, sums)
+    return TiledNest(lanes, row_loop(found, columns, reads), columns, sums)
 
 
 def gathered_vectors(ls: ir.LoopSet, found: Contraction, reads: list[ir.Access]) -> TiledNest | None:

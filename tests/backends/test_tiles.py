@@ -318,3 +318,48 @@ def test_contractions_of_every_shape(name, dtype):
     start = 0.0 if name in ("squared_distances", "batched_into_gaps") else 1.0
     rtol = 1e-12 if dtype is np.float64 else 2e-4
     np.testing.assert_allclose(args["C"], start + expected(), rtol=rtol, atol=10 * rtol)
+
+
+# -- sums over images, of filters that are windows of them -------------------------------------------------------
+def filters_of_channels(y, x, w):
+    """The loop over `n` and those up to `x.shape[2] - w.shape[2] + 1` are long, that over `w.shape[2]` is short."""
+    for n in range(y.shape[0]):
+        for c in range(w.shape[0]):
+            for r in range(w.shape[1]):
+                for s in range(w.shape[2]):
+                    for p in range(x.shape[2] - w.shape[1] + 1):
+                        for q in range(x.shape[3] - w.shape[2] + 1):
+                            w[c, r, s] += y[n, c, p, q] * x[n, c, p + r, q + s]
+
+
+def filters_of_groups(y, x, w):
+    for n in range(y.shape[0]):
+        for f in range(w.shape[0]):
+            for c in range(w.shape[1]):
+                for s in range(w.shape[2]):
+                    for q in range(x.shape[2] - w.shape[2] + 1):
+                        w[f, c, s] += y[n, f, q] * x[n, c, q + s]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("window", [1, 3, 5, 9])
+@pytest.mark.parametrize("long", [0, 1, 7, 8, 33])
+@pytest.mark.parametrize("function", [filters_of_channels, filters_of_groups])
+def test_filters_are_dot_products(function, long, window, dtype):
+    """Vectors along a window would leave most of their lanes idle: they run along a loop that is summed over."""
+    rng = np.random.default_rng(long + window)
+    if function is filters_of_channels:
+        shapes = (2, 3, 4, long), (2, 3, 4 + 2 - 1, long + window - 1), (3, 2, window)
+    else:
+        shapes = (2, 5, long), (2, 3, long + window - 1), (5, 3, window)
+    y, x, w = (rng.standard_normal(s).astype(dtype) for s in shapes)
+    seen = np.lib.stride_tricks.sliding_window_view
+    if function is filters_of_channels:
+        expected = w + np.einsum("ncpq,ncpqrs->crs", y, seen(x, (2, window), axis=(2, 3))) if long else w.copy()
+    else:
+        expected = w + np.einsum("nfq,ncqs->fcs", y, seen(x, window, axis=2)) if long else w.copy()
+    compiled = compile_loopset(lower(function, {"y": y, "x": x, "w": w}))
+    assert "sum_rows(" in compiled.source
+    compiled.dispatcher(y, x, w)
+    rtol = 1e-12 if dtype is np.float64 else 1e-4
+    np.testing.assert_allclose(w, expected, rtol=rtol, atol=rtol)

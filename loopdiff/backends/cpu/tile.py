@@ -267,10 +267,13 @@ class TileWriter:
         lower, stop = self.span(index)
         full = self.fresh(f"{index}_full")
         self.line(f"{full} = {stop} - ({stop} - {lower}) % {self.width}")
-        with self.emitter.writer.block(f"for {index} in range({lower}, {full}, {self.width}):"):
-            self.add_products(tile, Block(rows, columns, ""))
-        with self.emitter.writer.block(f"for {index} in range({full}, {stop}, {self.width}):"):
-            self.add_products(tile, Block(rows, columns, self.mask_of(f"{stop} - {index}")))
+        with ExitStack() as stack:
+            for other in (k for k in self.tile.sums if k != index):
+                stack.enter_context(self.plain(other))
+            with self.emitter.writer.block(f"for {index} in range({lower}, {full}, {self.width}):"):
+                self.add_products(tile, Block(rows, columns, ""))
+            with self.emitter.writer.block(f"for {index} in range({full}, {stop}, {self.width}):"):
+                self.add_products(tile, Block(rows, columns, self.mask_of(f"{stop} - {index}")))
         sums = self.fresh("sums")
         self.line(f"{sums} = {self.simd('sum_rows')}({tile}, {rows.count})")
         self.add_sums(sums, rows, columns, live)
