@@ -147,10 +147,13 @@ def separate_shifts(loop: ir.Loop) -> list[tuple[ir.Stmt, ...]] | None:
 
 
 def overlap(a: ir.Access, b: ir.Access, index: str) -> bool:
-    """Whether two updates run along the same row at different offsets."""
+    """Whether two updates run along the same row at different offsets, in the same direction."""
     if a.array != b.array or a == b:
         return False
     moving = [axis for axis, s in enumerate(a.subscripts) if coefficient(s, index) not in (0, None)]
-    fixed = [k for k in range(len(a.subscripts)) if k not in moving]
-    is_along = len(moving) == 1 and coefficient(b.subscripts[moving[0]], index) not in (0, None)
+    if len(moving) != 1:
+        return False
+    (along,) = moving
+    fixed = [k for k in range(len(a.subscripts)) if k != along]
+    is_along = coefficient(a.subscripts[along], index) == coefficient(b.subscripts[along], index)
     return is_along and all(a.subscripts[k] == b.subscripts[k] for k in fixed)
