@@ -10,7 +10,7 @@ from loopdiff.backends.cpu.host import host_machine
 from loopdiff.backends.load import CompiledFunction
 from loopdiff.ir import nodes as ir
 from loopdiff.mapping.loops import Arranged
-from loopdiff.pipeline.passes import CPU_FUSION, CPU_LOOPS, CPU_STORAGE, Context, Fusion
+from loopdiff.pipeline.passes import CPU_ELEMENTS, CPU_FUSION, CPU_LOOPS, CPU_STORAGE, Context, Fusion
 from loopdiff.pipeline.runner import run_passes
 from loopdiff.pipeline.stages import Stages
 from loopdiff.schedule.cpu.planner import plan
@@ -31,7 +31,9 @@ class Arranger:
     stages: Stages
 
     def fused(self, ready: ir.LoopSet, fusion: Fusion) -> ir.LoopSet:
-        return run_passes(CPU_FUSION, ready, replace(self.context, fusion=fusion), self.stages)
+        """`ready` with nests fused; what these hand on is in registers, for one thread and for several."""
+        passes = CPU_FUSION if fusion == "none" else (*CPU_FUSION, *CPU_ELEMENTS)
+        return run_passes(passes, ready, replace(self.context, fusion=fusion), self.stages)
 
     def scheduled(self, ls: ir.LoopSet, *, on_threads: bool) -> Arranged:
         style = self.style if on_threads else replace(self.style, dead=None)

@@ -193,10 +193,8 @@ CPU_FUSION: Passes = (
     Pass("starts", start_sums, exact=False, when=lambda c: c.may_start),
     Pass("idle", leave_out_idle, exact=False),
 )
-CPU_STORAGE: Passes = (
-    Pass("held-elements", hold_elements, lambda c: {"reader": c.reader}),
-    Pass("rolling", roll_rows, lambda c: {"reader": c.reader}),
-)
+CPU_ELEMENTS: Passes = (Pass("held-elements", hold_elements, lambda c: {"reader": c.reader}),)
+CPU_STORAGE: Passes = (Pass("rolling", roll_rows, lambda c: {"reader": c.reader}),)
 
 # For GPUs: independent loops that become threads.
 CUDA_BLOCKS: Passes = (

@@ -22,6 +22,7 @@ TITLES = {
     "ONE_PASS": "value and gradient, loops of both sweeps together",
     "CPU_LOOPS": "loops, for processors",
     "CPU_FUSION": "nests, for processors",
+    "CPU_ELEMENTS": "elements, for processors",
     "CPU_STORAGE": "arrays, for processors",
     "CUDA_BLOCKS": "rows, for GPUs",
     "CUDA_LOOPS": "loops, for GPUs",

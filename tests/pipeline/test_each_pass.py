@@ -25,6 +25,7 @@ from loopdiff.pipeline.both import BothSweeps
 from loopdiff.pipeline.derive import bind_types, derive_gradient, read
 from loopdiff.pipeline.passes import (
     BOTH_SWEEPS,
+    CPU_ELEMENTS,
     CPU_FUSION,
     CPU_LOOPS,
     CPU_STORAGE,
@@ -50,7 +51,7 @@ from tests.lengths import each_in_turns, every
 
 from .forms import counterparts, outcome_after, passed_on
 
-CPU: Passes = (*REVERSE, *GRADIENT, *PRIMAL, *CPU_LOOPS, *CPU_FUSION, *CPU_STORAGE)
+CPU: Passes = (*REVERSE, *GRADIENT, *PRIMAL, *CPU_LOOPS, *CPU_FUSION, *CPU_ELEMENTS, *CPU_STORAGE)
 TARGETS: dict[str, tuple[Passes, Context]] = {
     "cpu": (CPU, Context(machine=Machine())),
     "cpu in order": (CPU, Context(machine=Machine(), fastmath=False, fusion="rows")),
