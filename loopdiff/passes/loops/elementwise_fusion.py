@@ -28,20 +28,21 @@ def fuse_elements(ls: ir.LoopSet) -> ir.LoopSet:
     def block(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
         out: list[ir.Stmt] = []
         waiting: Elements | None = None
+        between: list[ir.Stmt] = []  # behind the loop that waits, or ahead of it once another joins it
         for stmt in body:
             stmt = map_blocks(block, stmt)
             found = elements_of(stmt, ls)
             together = None if waiting is None or found is None else fused(waiting, found, ls)
             if together is not None:
-                waiting = together
-                continue
-            if found is None and waiting is not None and may_go_ahead(stmt, (waiting.loop,), ls):
-                out.append(stmt)
-                continue
-            out += [] if waiting is None else [waiting.loop]
-            out += [stmt] if found is None else []
-            waiting = found
-        return tuple(out if waiting is None else [*out, waiting.loop])
+                out += between
+                waiting, between = together, []
+            elif found is None and waiting is not None and may_go_ahead(stmt, (waiting.loop,), ls):
+                between.append(stmt)
+            else:
+                out += [] if waiting is None else [waiting.loop, *between]
+                out += [stmt] if found is None else []
+                waiting, between = found, []
+        return tuple(out if waiting is None else [*out, waiting.loop, *between])
 
     body = block(ls.body)
     return ls if body == ls.body else replace(ls, body=body)

@@ -183,27 +183,27 @@ class Fuser:
     def block(self, body: tuple[ir.Stmt, ...], prefix: Path) -> tuple[ir.Stmt, ...]:
         out: list[ir.Stmt] = []
         group: list[Member] = []
+        between: list[ir.Stmt] = []  # behind the group, or ahead of it once another joins it
         for number, stmt in enumerate(body):
             path = (*prefix, number)
             rows = row_nest(stmt, self.model.ls)
             found = rows or self.after_fills(group, stmt)
+            if found is None and group and may_go_ahead(stmt, [m.stmt for m in group], self.model.ls):
+                between.append(stmt)
+                continue
             if found is not None:
                 loop, inside, guards = found
                 behind = self.behind(group, loop, (*path, *inside)) if group else 0
-                if behind is None:
-                    out += self.together(group)
-                    group, behind = [], 0
-                group.append(Member(stmt, loop, (*path, *inside), guards, behind))
+                out += between if behind is not None else [*self.together(group), *between]
+                group, between = group if behind is not None else [], []
+                group.append(Member(stmt, loop, (*path, *inside), guards, behind or 0))
                 if rows is not None:
                     continue
-            elif group and may_go_ahead(stmt, [m.stmt for m in group], self.model.ls):
-                out.append(stmt)
-                continue
-            out += self.together(group)
-            group = []
+            out += [*self.together(group), *between]
+            group, between = [], []
             if found is None:
                 out.append(self.inside(stmt, path))
-        return (*out, *self.together(group))
+        return (*out, *self.together(group), *between)
 
     def after_fills(self, group: list[Member], stmt: ir.Stmt) -> Nest | None:
         """The nest `stmt` if it goes with a group of nothing but fills, and with no other."""
