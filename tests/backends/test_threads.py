@@ -334,3 +334,23 @@ def test_sums_in_written_order_stay_on_one_thread() -> None:
     f = vectorize_grad(wrt=("x", "w"), parallel=True, fastmath=False)(blend)
     text = f.explain(*arguments(20)).split("reverse sweep")[0]
     assert "on one thread: `e` is summed in the order that is written" in text
+
+
+# -- what statements hand on to each other ---------------------------------------------------------------------
+def handed_on(x):
+    t = np.abs(x) + 0.5
+    u = np.exp(-t) * t
+    return u * u + t
+
+
+@pytest.mark.parametrize("shape", [(0,), (7,), (70_001,), (0, 3), (513, 300)])
+def test_elements_that_statements_hand_on_are_in_registers_of_each_thread(shape: tuple[int, ...]) -> None:
+    x = np.random.default_rng(3).standard_normal(shape)
+    f = vectorize_grad(handed_on, parallel=True)
+    np.testing.assert_allclose(f(x), handed_on(x), rtol=1e-14)
+    value, pullback = f.vjp(x)
+    np.testing.assert_array_equal(value, f(x))
+    t = np.abs(x) + 0.5
+    u = np.exp(-t) * t
+    expected = np.sign(x) * (2.0 * u * np.exp(-t) * (1.0 - t) + 1.0)
+    np.testing.assert_allclose(pullback(np.ones(shape)).x, expected, rtol=1e-13)
