@@ -10,6 +10,7 @@ from loopdiff.ir.walk import indices_in, statements, subexprs
 
 Stride = Literal["uniform", "unit", "strided", "indexed"]
 CLOSE = 4  # elements from lane to lane, at most, of lanes that a few whole vectors hold
+LEAST_BYTES = 4  # of such elements: masked moves of smaller ones are instructions of few processors
 
 
 def coefficient(expr: ir.Expr, index: str) -> int | None:

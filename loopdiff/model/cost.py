@@ -10,8 +10,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from loopdiff.analysis.contractions import Contraction, access_indices, terms
-from loopdiff.analysis.strides import Stride, close_step, is_reversed_run, is_varying, stride_of, varying_names
+from loopdiff.analysis.strides import (
+    LEAST_BYTES,
+    Stride,
+    close_step,
+    is_reversed_run,
+    is_varying,
+    stride_of,
+    varying_names,
+)
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F32, F64
@@ -45,7 +55,6 @@ from loopdiff.model.trip_counts import Ranges, TripCounter
 
 NONE: frozenset[str] = frozenset()
 APART = ("strided", "indexed")
-WORDS = ("float32", "float64", "int32", "int64")  # elements that masked moves exist for
 OFTEN = 0.5  # of the iterations enter each branch of a condition
 LIGHT, COPIES = 16, 4.0  # bodies of so few operations run in so many copies, which hides the latency of sums
 
@@ -326,7 +335,7 @@ class Reader:
 
     def close(self, access: ir.Access) -> int:
         """How many vectors hold the lanes, that lie close to each other; 0 where they do not."""
-        if self.places(access) == 1 or self.model.types.arrays[access.array].dtype not in WORDS:
+        if self.places(access) == 1 or np.dtype(self.model.types.arrays[access.array].dtype).itemsize < LEAST_BYTES:
             return 0
         return close_step(access, self.index, self.varying, self.model.ls)
 

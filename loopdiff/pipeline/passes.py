@@ -189,7 +189,7 @@ CPU_FUSION: Passes = (
     Pass(
         "fuse-rows", fuse, lambda c: {"is_strict": not c.fastmath, "is_deep": False}, when=lambda c: c.fusion == "rows"
     ),
-    Pass("fuse-elements", fuse_elements, when=lambda c: c.fusion != "none"),
+    Pass("fuse-elements", fuse_elements, lambda c: {"is_strict": not c.fastmath}, when=lambda c: c.fusion != "none"),
     Pass("starts", start_sums, exact=False, when=lambda c: c.may_start),
     Pass("idle", leave_out_idle, exact=False),
 )

@@ -179,7 +179,10 @@ def product(extents: Sequence[ir.Expr]) -> ir.Expr:
 
 
 def reshaped(state: State, array: Array, extents: Sequence[ir.Expr | None], node: ast.AST) -> Array:
-    """`array` in another shape, row by row; None stands for the extent that follows from the others."""
+    """`array` in another shape, row by row; None stands for the extent that follows from the others.
+
+    Extents that the old shape has too cancel, so that an array without elements keeps the others, where NumPy refuses.
+    """
     span = state.source.span(node)
     given = [e for e in extents if e is not None]
     total, rest = product(array.extents), product(given)
@@ -188,8 +191,9 @@ def reshaped(state: State, array: Array, extents: Sequence[ir.Expr | None], node
             low = ir.Apply(Op.GE, (extent, ZERO), loc=span)
             message = f"`{ast.unparse(node)}` is a shape with a negative extent"
             state.out.append(ir.Require(low, "LD322", message, loc=span))
-    sizes = [divided_evenly(array.extents, given, total, rest) if e is None else e for e in extents]
-    if extent_left(total, rest) in sizes:
+    left = divided_evenly(array.extents, given) if None in extents else None
+    sizes = [(left or extent_left(total, rest)) if e is None else e for e in extents]
+    if None in extents and left is None and not is_positive(rest):
         message = f"`{ast.unparse(node)}` leaves open how many -1 is: the other extents make no element"
         state.out.append(ir.Require(ir.Apply(Op.GT, (rest, ZERO), loc=span), "LD322", message, loc=span))
     before, after = (ir.Apply(Op.EQ, pair, loc=span) for pair in ((total, rest), (total, product(sizes))))
@@ -200,24 +204,27 @@ def reshaped(state: State, array: Array, extents: Sequence[ir.Expr | None], node
     return taken(array, unravelled(array.extents, sizes), sizes)
 
 
-def divided_evenly(old: Sequence[ir.Expr], given: Sequence[ir.Expr], total: ir.Expr, rest: ir.Expr) -> ir.Expr:
-    """The extent that `-1` stands for."""
+def divided_evenly(old: Sequence[ir.Expr], given: Sequence[ir.Expr]) -> ir.Expr | None:
+    """The extent that `-1` stands for, if all that are `given` are among the `old` ones."""
     left = list(old)
     for extent in given:
         same = next((k for k, e in enumerate(left) if distance(e, extent) == 0), None)
         if same is None:
             if isinstance(extent, ir.Const) and extent.value == 1:
                 continue
-            return extent_left(total, rest)
+            return None
         del left[same]
     return product(left)
 
 
 def extent_left(total: ir.Expr, rest: ir.Expr) -> ir.Expr:
-    """`total // rest`, which is the number of elements of other extents: where there are none, that is an error, and
-    nothing that is evaluated ahead of it divides by zero."""
-    is_some = isinstance(rest, ir.Const) and rest.value > 0
-    return ir.Apply(Op.FLOORDIV, (total, rest if is_some else maximum(rest, ONE)))
+    """`total // rest`, the extent that others leave of a number of elements. Where these make none, that is an error,
+    and nothing that is evaluated ahead of it divides by zero."""
+    return ir.Apply(Op.FLOORDIV, (total, rest if is_positive(rest) else maximum(rest, ONE)))
+
+
+def is_positive(extent: ir.Expr) -> bool:
+    return isinstance(extent, ir.Const) and extent.value > 0
 
 
 def unravelled(old: Sequence[ir.Expr], new: Sequence[ir.Expr]) -> list[ir.Expr]:

@@ -89,15 +89,18 @@ def repeats_functions(pieces: list[ir.Loop]) -> bool:
 
 
 def is_isolated(piece: ir.Loop, lets: Mapping[str, ir.Expr]) -> bool:
-    """Whether `piece` is a contraction, but for rows that are too short to be gone through once more."""
+    """Whether `piece` is a contraction with several results, but for rows that are too short to be gone through once
+    more. A single result needs no tile, and what it is the sum of may be common to several."""
     found = contraction(piece)
-    return found is not None and not any(is_row_of_elements(p, lets) for p in found.loops)
+    return found is not None and bool(found.kept) and not any(is_row_of_elements(p, lets) for p in found.loops)
 
 
 def distribute(model: Model, stmt: ir.Stmt, path: Path, names: NameSupply) -> list[ir.Stmt]:
     """`stmt`, or the loops it splits into if one of them is a contraction that was not isolated before."""
-    if not isinstance(stmt, ir.Loop) or contraction(stmt) is not None:
+    if not isinstance(stmt, ir.Loop):
         return [with_blocks_distributed(model, stmt, path, names)]
+    if contraction(stmt) is not None:
+        return [stmt]
     groups = separate_shifts(stmt)
     if groups is not None and is_legal(model, AnyOrder(path)):
         first, *rest = (replace(stmt, body=g) for g in groups)
@@ -114,9 +117,7 @@ def distribute(model: Model, stmt: ir.Stmt, path: Path, names: NameSupply) -> li
 
 
 def with_blocks_distributed(model: Model, stmt: ir.Stmt, path: Path, names: NameSupply) -> ir.Stmt:
-    """`stmt` with the loops in it distributed in place; a contraction stays in one piece."""
-    if isinstance(stmt, ir.Loop) and contraction(stmt) is not None:
-        return stmt
+    """`stmt` with the loops in it distributed in place."""
 
     def block(body: tuple[ir.Stmt, ...], prefix: Path, first: int) -> tuple[ir.Stmt, ...]:
         found = (distribute(model, s, (*prefix, k), names) for k, s in enumerate(body, start=first))

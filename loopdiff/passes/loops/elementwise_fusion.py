@@ -6,7 +6,8 @@
 
 The iterations of each are independent but for sums, and what one loop writes the other meets in the same iteration, so
 that no dependence is carried from one iteration to another (Kennedy and McKinley, "Maximizing loop parallelism and
-improving data locality via loop fusion and distribution", LCPC 1993). Sums keep their order.
+improving data locality via loop fusion and distribution", LCPC 1993). Sums keep their order; a loop with sums that have
+to is no vector, and none joins it.
 """
 
 from __future__ import annotations
@@ -22,8 +23,10 @@ from loopdiff.model import tuning
 from loopdiff.passes.loops.fusion import is_smooth, may_go_ahead
 
 
-def fuse_elements(ls: ir.LoopSet) -> ir.LoopSet:
-    """`ls` with neighbouring loops over the same elements fused where one hands elements to the next."""
+def fuse_elements(ls: ir.LoopSet, *, is_strict: bool = False) -> ir.LoopSet:
+    """`ls` with neighbouring loops over the same elements fused where one hands elements to the next. `is_strict`: sums
+    keep their order in generated code too.
+    """
 
     def block(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
         out: list[ir.Stmt] = []
@@ -32,7 +35,7 @@ def fuse_elements(ls: ir.LoopSet) -> ir.LoopSet:
         for stmt in body:
             stmt = map_blocks(block, stmt)
             found = elements_of(stmt, ls)
-            together = None if waiting is None or found is None else fused(waiting, found, ls)
+            together = None if waiting is None or found is None else fused(waiting, found, ls, is_strict)
             if together is not None:
                 out += between
                 waiting, between = together, []
@@ -83,9 +86,11 @@ def elements_of(stmt: ir.Stmt, ls: ir.LoopSet) -> Elements | None:
     return Elements(stmt, written, frozenset(sums), frozenset(a.array for a in touches) - written.keys())
 
 
-def fused(first: Elements, second: Elements, ls: ir.LoopSet) -> Elements | None:
+def fused(first: Elements, second: Elements, ls: ir.LoopSet, is_strict: bool) -> Elements | None:
     """Both as one loop; None where dependences forbid it, or nothing is gained."""
     a, b = first.loop, second.loop
+    if is_strict and bool(first.sums) != bool(second.sums):
+        return None
     if (a.lower, a.upper) != (b.lower, b.upper) or len(first.touched | second.touched) > tuning.FUSION_STREAMS:
         return None
     handed = first.written.keys() & second.read - first.sums

@@ -122,7 +122,8 @@ def takes_fills(stmt: ir.Stmt, ls: ir.LoopSet) -> bool:
 
 
 def moves_along_rows(stmt: ir.Loop, ls: ir.LoopSet) -> bool:
-    """Whether the innermost loops of `stmt` move along rows of all that they touch, and none is a contraction."""
+    """Whether there are loops in `stmt`, of which the innermost move along rows of all that they touch, and none is a
+    contraction."""
     if not stmt.body or not is_constant(stmt.step, 1) or has_values(stmt.lower, stmt.upper):
         return False
     sites = [s.stmt for s in statements((stmt,))]
@@ -130,7 +131,8 @@ def moves_along_rows(stmt: ir.Loop, ls: ir.LoopSet) -> bool:
         return False
     if any(isinstance(s, ir.Loop) and contraction(s) is not None for s in sites):
         return False
-    return all(isinstance(s, ir.Loop) and is_smooth(s, ls) for s in sites[1:] if is_innermost(s))
+    inner = [s for s in sites[1:] if is_innermost(s)]
+    return bool(inner) and all(isinstance(s, ir.Loop) and is_smooth(s, ls) for s in inner)
 
 
 def is_innermost(stmt: ir.Stmt) -> bool:
@@ -150,15 +152,15 @@ def is_smooth(loop: ir.Loop, ls: ir.LoopSet) -> bool:
     return "unit" in found and all(s in ("unit", "uniform") for s in found)
 
 
-def is_fill(loop: ir.Stmt, arrays: frozenset[str]) -> bool:
-    """Whether `loop` is one that does nothing but write a constant to some of `arrays`."""
-    if not isinstance(loop, ir.Loop):
+def is_fill(stmt: ir.Stmt, arrays: frozenset[str]) -> bool:
+    """Whether `stmt` is a loop that does nothing but write a constant to some of `arrays`."""
+    if not isinstance(stmt, ir.Loop):
         return False
-    inside = all_statements(loop.body)
+    inside = all_statements(stmt.body)
     is_simple = all(
         isinstance(s, ir.Loop | ir.If) or (isinstance(s, ir.Assign) and isinstance(s.value, ir.Const)) for s in inside
     )
-    return is_simple and written_arrays(loop.body) <= arrays
+    return is_simple and written_arrays(stmt.body) <= arrays
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +200,7 @@ class Fuser:
                 group, between = group if behind is not None else [], []
                 group.append(Member(stmt, loop, (*path, *inside), guards, behind or 0))
                 if rows is not None:
-                    continue
+                    continue  # what follows fills by itself is the last of its group
             out += [*self.together(group), *between]
             group, between = [], []
             if found is None:

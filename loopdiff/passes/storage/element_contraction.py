@@ -20,15 +20,16 @@ from loopdiff.ir.walk import (
     Path,
     Site,
     accesses,
+    expressions,
     has_values,
     loads,
     map_blocks_at,
     map_expr,
     map_own_exprs,
-    nodes_in,
     read_arrays,
     returned_arrays,
     statements,
+    subexprs,
     without,
 )
 from loopdiff.passes.storage.workspace import scratch
@@ -62,7 +63,8 @@ def held_arrays(ls: ir.LoopSet, names: frozenset[str]) -> dict[str, Path]:
     """Those of the arrays that one loop alone touches, each element in one iteration that writes it first, and the path
     of that loop."""
     touched: dict[str, list[tuple[Site, ir.Access]]] = {}
-    excluded = {e.array for e in nodes_in(ls.body) if isinstance(e, ir.Dim | ir.SizeOf)}
+    asked = (*expressions(ls), *(e for a in ls.arrays for e in a.extents or ()))
+    excluded = {e.array for expr in asked for e in subexprs(expr) if isinstance(e, ir.Dim | ir.SizeOf)}
     for site in statements(ls.body):
         if isinstance(site.stmt, ir.Call):
             excluded |= read_arrays((site.stmt,)) | {a.array for a in accesses(site.stmt)}

@@ -15,9 +15,6 @@ from .build import INT8, INT32, INT64, call, constant, llvm_type, mangled, maske
 from .places import Place
 from .types import has_mask_registers
 
-CLOSE = 4  # elements from lane to lane, at most
-LEAST_BYTES = 4  # of an element: masked moves of smaller ones are instructions of few processors
-
 
 @dataclass(frozen=True, slots=True)
 class Interleaved:

@@ -16,6 +16,8 @@ from numba.core import cgutils, types
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic
 
+from loopdiff.analysis.strides import CLOSE, LEAST_BYTES
+
 from .apart import Apart
 from .build import (
     INT1,
@@ -32,7 +34,7 @@ from .build import (
     masked_load,
     shuffle,
 )
-from .interleaved import CLOSE, LEAST_BYTES, Interleaved
+from .interleaved import Interleaved
 from .lanes import is_index
 from .places import Place, is_integer
 from .types import Vector, element_of, has_mask_registers, width_of
