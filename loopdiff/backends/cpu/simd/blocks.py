@@ -29,11 +29,9 @@ from .memory import (
     literal,
     offsets_of_lanes,
     place,
-    whole_load,
-    whole_store,
     writable,
 )
-from .places import is_integer
+from .places import is_integer, whole_load, whole_store
 from .tiles import is_tile, parts
 from .types import Vector
 

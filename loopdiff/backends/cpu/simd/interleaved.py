@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-from llvmlite import ir as llvm_ir
 from numba.core import types
 
 from .apart import Apart
-from .build import INT8, INT32, INT64, call, constant, llvm_type, mangled, masked_load, shuffle
-from .places import Place
+from .build import INT8, INT64, constant, llvm_type, shuffle
+from .places import Place, whole_load, whole_store
 from .types import has_mask_registers
 
 
@@ -42,15 +41,10 @@ class Interleaved:
         return builder.gep(self.first, [INT64(start * at.itemsize)], source_etype=INT8)
 
     def load(self, builder: Any, at: Place, mask: Any) -> Any:
-        memory = llvm_ir.VectorType(at.memory, self.width)
         found: list[tuple[Any, dict[int, int]]] = []
         for start, lanes in self.pieces():
-            pointer = self.pointer(builder, at, start)
-            if mask is None:
-                typed = builder.bitcast(pointer, memory.as_pointer())
-                value = builder.load(typed, align=at.align, typ=memory)
-            else:
-                value = masked_load(builder, pointer, memory, at.align, self.spread(builder, mask, lanes))
+            own = None if mask is None else self.spread(builder, mask, lanes)
+            value = whole_load(builder, at, self.pointer(builder, at, start), self.width, own)
             found.append((value, {lane: place for place, lane in lanes.items()}))
 
         def joined(left: tuple[Any, dict[int, int]], right: tuple[Any, dict[int, int]]) -> tuple[Any, dict[int, int]]:
@@ -72,7 +66,5 @@ class Interleaved:
             return
         mask = constant(llvm_type(types.boolean, self.width), 1) if mask is None else mask
         for start, lanes in self.pieces():
-            pointer = self.pointer(builder, at, start)
-            parts = [self.spread(builder, v, lanes) for v in (value, mask)]
-            args = [parts[0], pointer, INT32(at.align), parts[1]]
-            call(builder, f"llvm.masked.store.{mangled(value.type)}.p0", llvm_ir.VoidType(), args)
+            lanes_of, own = (self.spread(builder, v, lanes) for v in (value, mask))
+            whole_store(builder, at, self.pointer(builder, at, start), lanes_of, own)

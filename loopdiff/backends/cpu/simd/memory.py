@@ -8,7 +8,6 @@ loading and narrowed on storing. Masked-off lanes are never touched in memory an
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from typing import Any
 
 from llvmlite import ir as llvm_ir
@@ -20,24 +19,20 @@ from loopdiff.analysis.strides import CLOSE, LEAST_BYTES
 
 from .apart import Apart
 from .build import (
-    INT1,
     INT8,
     INT32,
     INT64,
     Typed,
     bring,
     broadcast,
-    call,
     constant,
     llvm_type,
-    mangled,
-    masked_load,
     shuffle,
 )
 from .interleaved import Interleaved
 from .lanes import is_index
-from .places import Place, is_integer
-from .types import Vector, element_of, has_mask_registers, width_of
+from .places import Place, is_integer, some_lane, whole_load, whole_store
+from .types import Vector, element_of, width_of
 
 POINTER = INT8.as_pointer()
 
@@ -124,28 +119,6 @@ def narrowed(context: Any, builder: Any, at: Place, value: Any, ty: types.Type, 
         return lanes
     out = llvm_ir.VectorType(at.memory, width) if width else at.memory
     return builder.zext(lanes, out) if isinstance(at.array.dtype, types.Boolean) else builder.trunc(lanes, out)
-
-
-def whole_load(builder: Any, at: Place, pointer: Any, width: int, mask: Any) -> Any:
-    memory = llvm_ir.VectorType(at.memory, width)
-    if mask is None:
-        return builder.load(builder.bitcast(pointer, memory.as_pointer()), align=at.align, typ=memory)
-    return masked_load(builder, pointer, memory, at.align, mask)
-
-
-def whole_store(builder: Any, at: Place, pointer: Any, value: Any, mask: Any) -> None:
-    """Where masks have no registers a masked store takes as long as ten others, even one that stores nothing."""
-    if mask is None:
-        builder.store(value, builder.bitcast(pointer, value.type.as_pointer()), align=at.align)
-        return
-    args = [value, pointer, INT32(at.align), mask]
-    with nullcontext() if has_mask_registers() else builder.if_then(some_lane(builder, mask)):
-        call(builder, f"llvm.masked.store.{mangled(value.type)}.p0", llvm_ir.VoidType(), args)
-
-
-def some_lane(builder: Any, mask: Any) -> Any:
-    """Whether any lane of `mask` is set."""
-    return call(builder, f"llvm.vector.reduce.or.{mangled(mask.type)}", INT1, [mask])
 
 
 def is_mask(ty: Any) -> bool:

@@ -10,7 +10,8 @@ from numba.extending import intrinsic
 
 from .build import Typed
 from .lanes import emit_sum
-from .memory import accepts, address, is_mask, lane_type, locate_run, narrowed, place, whole_load, whole_store, writable
+from .memory import accepts, address, is_mask, lane_type, locate_run, narrowed, place, writable
+from .places import whole_load, whole_store
 from .types import Vector
 
 
