@@ -27,12 +27,11 @@ from loopdiff.ir.walk import (
     map_expr,
     map_own_exprs,
     read_arrays,
-    returned_arrays,
     statements,
     subexprs,
     without,
 )
-from loopdiff.passes.storage.workspace import scratch
+from loopdiff.passes.storage.workspace import private_arrays
 
 UPDATES = {"add": Op.ADD, "max": Op.MAX, "min": Op.MIN}
 HELD = ("float32", "float64", "int64", "bool")  # elements that are in registers what they are in memory
@@ -50,13 +49,6 @@ def hold_elements(ls: ir.LoopSet, reader: ir.LoopSet | None = None) -> ir.LoopSe
     body = without(holder.block(ls.body, (), 0), lambda s: isinstance(s, ir.Allocate) and s.array in held)
     gone = held.keys() - frozenset(ls.params)
     return replace(ls, body=body, arrays=tuple(a for a in ls.arrays if a.name not in gone))
-
-
-def private_arrays(ls: ir.LoopSet, reader: ir.LoopSet | None) -> frozenset[str]:
-    """Arrays that `ls` makes for itself, and of which nobody reads an element afterwards, nor `reader` any."""
-    wanted = returned_arrays(ls) | (frozenset() if reader is None else read_arrays(reader.body))
-    values = (r.value for r in ls.results if isinstance(r, ir.ScalarResult))
-    return scratch(ls) - wanted - {e.access.array for v in values for e in loads(v)}
 
 
 def held_arrays(ls: ir.LoopSet, names: frozenset[str]) -> dict[str, Path]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from loopdiff.analysis.exposure import exposed_reads
 from loopdiff.analysis.polyhedral.model import build_model
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.walk import accesses, read_arrays, returned_arrays, statements, subexprs, written_arrays
+from loopdiff.ir.walk import accesses, loads, read_arrays, returned_arrays, statements, subexprs, written_arrays
 
 
 def scratch(ls: ir.LoopSet) -> frozenset[str]:
@@ -24,6 +24,13 @@ def own_arrays(ls: ir.LoopSet, reader: ir.LoopSet | None = None) -> frozenset[st
     if reader is not None and own & read_arrays(reader.body):
         own -= {access.array for _, access in exposed_reads(build_model(reader))}
     return own
+
+
+def private_arrays(ls: ir.LoopSet, reader: ir.LoopSet | None) -> frozenset[str]:
+    """Arrays that `ls` makes for itself, and of which nobody reads an element afterwards, nor `reader` any."""
+    wanted = returned_arrays(ls) | (frozenset() if reader is None else read_arrays(reader.body))
+    values = (r.value for r in ls.results if isinstance(r, ir.ScalarResult))
+    return scratch(ls) - wanted - {e.access.array for v in values for e in loads(v)}
 
 
 def refilled_tapes(reverse: ir.LoopSet) -> frozenset[str]:

@@ -24,7 +24,7 @@ from loopdiff.ir.build import integer, is_unit_step, parted
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import Path, Site, accesses, map_accesses, read_arrays, statements
 from loopdiff.model import tuning
-from loopdiff.passes.storage.element_contraction import private_arrays
+from loopdiff.passes.storage.workspace import private_arrays
 
 
 def roll_rows(ls: ir.LoopSet, reader: ir.LoopSet | None = None) -> ir.LoopSet:
