@@ -115,7 +115,8 @@ def choose_tile(ls: ir.LoopSet, found: Contraction) -> TiledNest | None:
     if not is_product_operand(found.summand, frozenset(p.index for p in found.loops)):
         return None
     reads = [e.access for e in subexprs(found.summand) if isinstance(e, ir.Load)]
-    product, short = as_product(ls, found), loops_over_windows(ls, found)
+    short = loops_over_windows(ls, found)
+    product = as_product(ls, found, short)
     if product is None:
         tile = column_vectors(ls, found, reads)
     else:
@@ -126,10 +127,11 @@ def choose_tile(ls: ir.LoopSet, found: Contraction) -> TiledNest | None:
     return dots or tile or gathered_vectors(ls, found, reads)
 
 
-def as_product(ls: ir.LoopSet, found: Contraction) -> Product | None:
+def as_product(ls: ir.LoopSet, found: Contraction, short: frozenset[str] | None = None) -> Product | None:
     """The contraction as a product of matrices, if it is one whose operands do not lie along a loop outside it that is
-    not short."""
-    inside, short = frozenset(p.index for p in found.loops), loops_over_windows(ls, found)
+    not short; `short` are those that are, if they are known."""
+    inside = frozenset(p.index for p in found.loops)
+    short = loops_over_windows(ls, found) if short is None else short
     for columns in reversed(found.kept):
         parts = operands(found, columns, ())
         if parts is None or stride_of(found.update.target, columns, NONE, ls) != "unit":

@@ -72,9 +72,10 @@ def bodies(ls: ir.LoopSet) -> Iterable[tuple[ir.Stmt, ...]]:
 
 
 def has_neighbours(body: tuple[ir.Stmt, ...], ls: ir.LoopSet, waiting: frozenset[str]) -> bool:
+    nests = [(s, row_nest(s, ls) is not None) for s in body if not begins_something(s)]
     return any(
-        row_nest(a, ls) is not None and (row_nest(b, ls) is not None or (is_fill(a, waiting) and takes_fills(b, ls)))
-        for a, b in pairwise(s for s in body if not begins_something(s))
+        is_nest and (is_next or (is_fill(stmt, waiting) and takes_fills(following, ls)))
+        for (stmt, is_nest), (following, is_next) in pairwise(nests)
     )
 
 
