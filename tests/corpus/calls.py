@@ -165,6 +165,35 @@ def call(name, function, make, wrt, outputs=(), constructs=("call of a function"
     return Entry(name=name, function=function, make=make, wrt=wrt, outputs=outputs, constructs=constructs)
 
 
+def chosen(va, vb, k):
+    if k > 1:
+        return va
+    vb[0] *= vb[1]
+    return vb
+
+
+def either(va, k):
+    if k:
+        return va if k else 2.0 * va
+    va[:] = np.concatenate([va, va])
+    return va
+
+
+def one_of_two_returned(x, y, n):
+    w = either(x, n) * 1.0
+    return chosen(w, y, n), chosen(y, w, n)
+
+
+def oracle_of_returned(xp, x, y, n):
+    if n > 1:
+        return {"result": (x, y)}
+
+    def raised(a):
+        return xp.concatenate([a[:1] * a[1], a[1:]])
+
+    return {"y": raised(y), "result": (raised(y), raised(x))}
+
+
 ENTRIES: tuple[Entry, ...] = (
     call(
         "helpers_of_all_kinds",
@@ -239,5 +268,16 @@ ENTRIES: tuple[Entry, ...] = (
         ("x", "y"),
         (),
         ("function that changes its arrays",),
+    ),
+    Entry(
+        name="one_of_two_returned",
+        function=one_of_two_returned,
+        make=lambda r, n=1: dict(x=r.uniform(0.1, 0.7, 4), y=r.uniform(0.1, 0.7, 4), n=n),
+        wrt=("x", "y"),
+        outputs=("y",),
+        oracle=oracle_of_returned,
+        is_twin=True,
+        constructs=("function that returns an array or several values",),
+        notes="an array that a helper chooses was refused, or ended in a TypeError, where it is returned as it came",
     ),
 )

@@ -22,6 +22,7 @@ from loopdiff.frontend.parsing.bindings import (
     Values,
     Varying,
 )
+from loopdiff.frontend.parsing.calls import one_of
 from loopdiff.frontend.parsing.meanings import value_of
 from loopdiff.frontend.parsing.order import in_order
 from loopdiff.frontend.parsing.sites import JoinSite, ParseAgain
@@ -57,6 +58,7 @@ def parse_return(state: State, node: ast.Return) -> None:
         elif isinstance(mine, ArrayName | View) and isinstance(common, ArrayName | View):
             give_back(state, number, mine, common, node, together)
         elif mine != common:
+            state.need_types()
             refuse(state, "this `return` gives an array for a number, or a number for an array", node)
 
 
@@ -142,6 +144,8 @@ def checked_result(state: State, value: Value | None, node: ast.expr) -> Value:
         return state.reject("LD118", "a tuple inside the returned tuple", node, "return one flat tuple")
     if state.is_helper:
         return helper_result(state, value, node)
+    if isinstance(value, Varying):
+        value = one_of(state, value, state.source.span(node))
     if isinstance(value, ArrayName) and state.arrays[value.array].role == "argument":
         value = state.all_of(value.array, state.source.span(node))
     if isinstance(value, View | ArrayValue):
