@@ -50,8 +50,8 @@ def roll(a, shift, axis=None):
     if axis is None:
         return rolled(a.ravel(), shift).reshape(a.shape)
     if isinstance(axis, tuple):
-        out = a.copy()
-        for k in range(len(axis)):
+        out = rolled_along(a, shift[0] if isinstance(shift, tuple) else shift, axis[0])
+        for k in range(1, len(axis)):
             out = rolled_along(out, shift[k] if isinstance(shift, tuple) else shift, axis[k])
         return out
     return rolled_along(a, shift, axis)

@@ -13,8 +13,9 @@ from typing import Any, Literal
 
 from loopdiff.backends.cpu.reserved import avoid_reserved_names
 from loopdiff.canonical.compaction import without_compactions
-from loopdiff.canonical.conditions_in_place import with_conditions_in_place
 from loopdiff.canonical.equal_extents import with_equal_extents
+from loopdiff.canonical.forward_substitution import with_substitutions
+from loopdiff.canonical.index_set_splitting import split_ranges
 from loopdiff.canonical.invariant_motion import hoist
 from loopdiff.canonical.like_terms import with_like_terms
 from loopdiff.canonical.python_rounding import keep_decisions
@@ -128,9 +129,10 @@ LOWERING: Passes = (
     Pass("compactions", without_compactions),
     Pass("decisions", keep_decisions, lambda c: {"is_strict": not c.fastmath}, needed=True),
     Pass("checks", add_checks, lambda c: {"words": c.words}, needed=True),
-    Pass("conditions", with_conditions_in_place),
+    Pass("substitute", with_substitutions),
     # What nothing uses goes only now: that it is read may be what a check is for.
     Pass("unused", drop_unused),
+    Pass("split-ranges", split_ranges),
     Pass("simplify", simplify),
     Pass("hoist", hoist),
 )

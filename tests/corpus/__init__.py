@@ -21,6 +21,7 @@ from tests.corpus import (
     nothing,
     numpy_calls,
     once,
+    periodic,
     polybench,
     recurrences,
     ruled,
@@ -76,6 +77,7 @@ ENTRIES: tuple[Entry, ...] = (
     *same_shape.ENTRIES,
     *textbooks.ENTRIES,
     *polybench.ENTRIES,
+    *periodic.ENTRIES,
     *CONSTRUCTS,
 )
 BY_NAME: dict[str, Entry] = {entry.name: entry for entry in ENTRIES}

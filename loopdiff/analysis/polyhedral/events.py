@@ -246,8 +246,14 @@ def is_simple(formula: ir.Expr) -> bool:
 
 
 def extend(terms: Terms, frame: Frame, formulas: tuple[ir.Expr, ...], dims: tuple[Dimension, ...] = ()) -> Frame:
-    """`frame` with more formulas, and the dimensions they need."""
-    return Frame(frame, with_opaques(terms, (*frame.dims, *dims), formulas), formulas)
+    """`frame` with more formulas, the dimensions they need, and what is known of these."""
+    stated, known = 0, with_opaques(terms, (*frame.dims, *dims), formulas)
+    while stated < len(known):
+        new, stated = known[stated:], len(known)
+        ranges = (terms.ranges[d] for d in new if d in terms.ranges and d not in frame.dims)
+        formulas = (*formulas, *ranges)
+        known = with_opaques(terms, known, formulas)
+    return Frame(frame, known, formulas)
 
 
 def with_opaques(terms: Terms, dims: tuple[Dimension, ...], formulas: Iterable[ir.Expr]) -> tuple[Dimension, ...]:

@@ -55,7 +55,7 @@ class Terms:
     """Translates the expressions of one LoopSet; collects its parameters until `is_closed`.
 
     `signed` are indices that may be negative; `trips` maps the index of a loop whose step is not constant to
-    the dimension that holds its value.
+    the dimension that holds its value. `ranges` are formulas that hold for opaque dimensions.
     """
 
     ls: ir.LoopSet
@@ -72,6 +72,7 @@ class Terms:
     trips: dict[str, Dimension] = field(default_factory=dict)
     signed: set[str] = field(default_factory=set)
     extents: dict[Hashable, tuple[ir.Expr | None, ...]] = field(default_factory=dict)
+    ranges: dict[Dimension, ir.Expr] = field(default_factory=dict)
     is_closed: bool = False
 
     def __post_init__(self) -> None:
@@ -114,7 +115,10 @@ class Terms:
             return ir.Apply(Op.MAX, (args[0], ir.Apply(Op.NEG, args)))
         if op == Op.MUL and all(self.is_parametric(a) for a in args):
             return self.parameter(ir.Apply(op, args))
-        return self.opaque(expr, path, level)
+        found = self.unknown(expr, path, level)
+        if op == Op.MOD:
+            self.ranges[found] = remainder_range(found.leaf, args[1])
+        return found.leaf
 
     def parameter(self, expr: ir.Expr) -> ir.Expr:
         if self.is_closed and expr not in self.parameters:
@@ -162,13 +166,16 @@ class Terms:
 
     # -- opaque dimensions -----------------------------------------------------------------------------------
     def opaque(self, expr: ir.Expr, path: Path, level: int) -> ir.Expr:
+        return self.unknown(expr, path, level).leaf
+
+    def unknown(self, expr: ir.Expr, path: Path, level: int) -> Dimension:
         """A dimension for `expr`: keyed by its formula where nothing it reads is ever written, else by its
         place.
         """
         found = self.formula(expr)
         if not found.is_pure:
-            return self.dimension((path, expr), level).leaf
-        return self.dimension(("value", found.leaf), found.level).leaf
+            return self.dimension((path, expr), level)
+        return self.dimension(("value", found.leaf), found.level)
 
     def formula(self, expr: ir.Expr) -> Formula:
         """The Formula of `expr`, in steps as many as the program has operations: written out, values that Lets share
@@ -255,6 +262,12 @@ def evaluate(op: Op, values: list[int]) -> int | None:
             return max(values)
         case _:
             return None
+
+
+def remainder_range(remainder: ir.Expr, divisor: ir.Expr) -> ir.Expr:
+    """Where the remainder of a division by a positive number is: there is none by zero."""
+    within = (ir.Apply(Op.GE, (remainder, ir.Const(0, INT))), ir.Apply(Op.LT, (remainder, divisor)))
+    return ir.Apply(Op.OR, (ir.Apply(Op.LE, (divisor, ir.Const(0, INT))), ir.Apply(Op.AND, within)))
 
 
 def has_opaque(term: ir.Expr) -> bool:

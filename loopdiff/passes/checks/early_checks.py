@@ -51,7 +51,7 @@ def with_early_conditions(model: Model) -> tuple[ir.LoopSet, tuple[ir.Require, .
         found = model.bounded(partial(failing, model, path, site.stmt.cond), UNKNOWN)
         if not found.is_exact:
             if site.stmt.is_early:
-                settled[path] = (left(site.stmt, found.cond),)
+                settled[path] = left(site.stmt, found.cond)
             continue
         settled[path] = ()
         if found.cond != ALWAYS and not (
@@ -78,12 +78,14 @@ def in_front(model: Model) -> Frame:
     return model.frames.get((first_place(model),), EVERYWHERE)
 
 
-def left(stmt: ir.Require, sufficient: ir.Expr) -> ir.Require:
-    """A check that stays where it is, at little cost where something `sufficient` is known."""
+def left(stmt: ir.Require, sufficient: ir.Expr) -> tuple[ir.Require, ...]:
+    """What is left of a check where something `sufficient` is known: it stays where it is, at little cost."""
     certain = safely(sufficient)
+    if certain == ALWAYS:
+        return ()
     if certain is None or certain == NEVER:
-        return stmt
-    return replace(stmt, cond=any_of((certain, stmt.cond)))
+        return (stmt,)
+    return (replace(stmt, cond=any_of((certain, stmt.cond))),)
 
 
 def is_early(stmt: ir.Stmt) -> bool:
@@ -102,12 +104,12 @@ def failing(model: Model, path: Path, cond: ir.Expr) -> Found:
     """For which shapes and integer arguments the condition of the check at `path` fails somewhere."""
     frame = model.frames[path]
     term = model.terms.condition(cond, path, depth(frame))
-    if has_opaque(term):
+    if has_opaque(term) and not any(d in model.terms.ranges for d in model.terms.opaques_in((term,))):
         return UNKNOWN
     wrong = extend(model.terms, frame, (ir.Apply(Op.NOT, (term,)),))
     where = possible(model, frame, domain(model, wrong).params())
     known = possible(model, in_front(model), known_parameters(model, where))
-    is_exact = not any(d.kind == "opaque" for d in frame.dims)
+    is_exact = not any(d.kind == "opaque" for d in wrong.dims)
     return Found(where.intersect(known), fails(model, where.gist(known)), is_exact)
 
 

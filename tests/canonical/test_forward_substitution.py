@@ -67,7 +67,7 @@ def test_conditions(function: Callable[..., Any], held: int) -> None:
     rng = np.random.default_rng(2)
     args = {"x": rng.random(9), "y": rng.random(9)}
     found = normal_form(function, args)
-    verify(found, "conditions")
+    verify(found, "substitute")
     truths = [a for a in found.arrays if a.extents and a.type is not None and a.type.element == BOOL]
     assert len(truths) == held
     mine = {k: v.copy() for k, v in args.items()}
