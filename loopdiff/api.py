@@ -30,7 +30,7 @@ from loopdiff.errors import (
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.capture import ArgumentType
-from loopdiff.settings.options import Accuracy, Check, MemoryLimit, Options, Shown, TapePolicy, Target
+from loopdiff.settings.options import Accuracy, Check, MemoryLimit, Negative, Options, Shown, TapePolicy, Target
 from loopdiff.settings.requests import requests_of
 from loopdiff.source.functions import SourceFunction, plain_function, source_of
 from loopdiff.source.words import Text
@@ -427,13 +427,13 @@ def vectorize_grad(
     *, wrt: Names = None, tape: TapePolicy = "auto", fastmath: bool = True, parallel: bool = False,
     cache: bool = True, accuracy: Accuracy = "default", memory_limit: MemoryLimit = None, check: Check = "cheap",
     schedule: Mapping[str, Mapping[str, str]] | None = None, autotune: bool = False, target: Target = "cpu",
-    progress: Shown = "auto",
+    progress: Shown = "auto", negative: Negative = "error",
 ) -> Decorator: ...  # fmt: skip
 def vectorize_grad(
     function: Callable[..., Any] | None = None, /, *, wrt: Names = None, tape: TapePolicy = "auto",
     fastmath: bool = True, parallel: bool = False, cache: bool = True, accuracy: Accuracy = "default",
     memory_limit: MemoryLimit = None, check: Check = "cheap", schedule: Mapping[str, Mapping[str, str]] | None = None,
-    autotune: bool = False, target: Target = "cpu", progress: Shown = "auto",
+    autotune: bool = False, target: Target = "cpu", progress: Shown = "auto", negative: Negative = "error",
 ) -> Any:  # fmt: skip
     """Compile a loop nest over NumPy arrays and its derivatives. Used with or without arguments.
 
@@ -462,6 +462,9 @@ def vectorize_grad(
             thread.
         progress: Whether a line on standard error says how far compiling is, once it takes two seconds. `auto`: where
             that is a terminal, for calls from the main thread and not for JAX; `always`; `never`.
+        negative: What a subscript is that is negative for some arguments or in some iterations, `x[i - 1]` at `i = 0`:
+            an error (LD311, LD310), or an element counted `from_end`, as in Python. Those that always are count from
+            there in any case.
 
     Raises:
         UnsupportedLoopError: The function leaves the accepted language (LD1xx).
@@ -471,7 +474,7 @@ def vectorize_grad(
     """
     options = Options(
         tape, fastmath, parallel, cache, accuracy, memory_limit, check, requests_of(schedule), autotune, target,
-        progress=progress,
+        progress=progress, negative=negative,
     )  # fmt: skip
     names = None if wrt is None else tuple(wrt) if isinstance(wrt, Iterable) and not isinstance(wrt, str) else (wrt,)
     if function is None:

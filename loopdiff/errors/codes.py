@@ -279,7 +279,7 @@ CODES: dict[str, Code] = {
     "LD311": Code(
         "negative subscript",
         "A subscript that depends on a loop would be negative in some iterations, and there count from the end.",
-        "start the loop later, or wrap it: `x[(i - 1) % n]`",
+        'start the loop later, or wrap it: `x[(i - 1) % n]`, or ask for it: `vectorize_grad(negative="from_end")`',
     ),
     # -- LD32x: shapes, checked before the work that relies on them ----------------------------------------
     "LD320": Code(

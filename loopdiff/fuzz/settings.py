@@ -36,6 +36,7 @@ class Setting:
     wishes: tuple[Wished, ...] = ()
     processor: str = ""
     callers: int = 1
+    negative: str = "error"
 
     @property
     def options(self) -> dict[str, Any]:
@@ -43,7 +44,7 @@ class Setting:
         schedule: dict[str, dict[str, str]] = {}
         for sweep, loop, wish in self.wishes:
             schedule.setdefault(sweep, {})[loop] = wish
-        names = ("fastmath", "parallel", "target", "accuracy", "memory_limit")
+        names = ("fastmath", "parallel", "target", "accuracy", "memory_limit", "negative")
         return {name: getattr(self, name) for name in names} | {"schedule": schedule or None}
 
     def plainer(self) -> Iterator[Setting]:
@@ -66,7 +67,7 @@ class Setting:
 
 PLAIN_VALUES = {
     "callers": 1, "processor": "", "memory_limit": None, "accuracy": "default", "target": "cpu", "parallel": False,
-    "fastmath": True,
+    "fastmath": True, "negative": "error",
 }  # fmt: skip
 
 
@@ -87,6 +88,7 @@ def draw_setting(seed: int, text: str) -> Setting:
         wishes=draw_wishes(rng, text, is_on_cpu) if rng.random() < 0.4 else (),
         processor=rng.choice(OTHERS) if OTHERS and is_on_cpu and rng.random() < 0.25 else "",
         callers=4 if rng.random() < 0.2 else 1,
+        negative="from_end" if rng.random() < 0.1 else "error",
     )
 
 

@@ -93,12 +93,16 @@ def looked_through(source: SourceFunction, sources: Sources, stages: Stages) -> 
 
 
 def lower(
-    surface: ir.LoopSet, types: Mapping[str, ArgumentType], stages: Stages, fastmath: bool = True
-) -> ir.LoopSet:  # fmt: skip
+    surface: ir.LoopSet,
+    types: Mapping[str, ArgumentType],
+    stages: Stages,
+    fastmath: bool = True,
+    from_end: bool = False,
+) -> ir.LoopSet:
     """The normal LoopSet for arguments of `types`. Raises UnsupportedLoopError (LD2xx)."""
     words = frozenset((*(a.name for a in surface.arrays), *(s.name for s in surface.scalars)))
     bound = bind_types(surface, types, stages)
-    return stages.check("normal", after("LOWERING", bound, stages, fastmath=fastmath, words=words))
+    return stages.check("normal", after("LOWERING", bound, stages, fastmath=fastmath, from_end=from_end, words=words))
 
 
 def after(pipeline: str, loops: T, stages: Stages, **facts: Any) -> T:

@@ -66,7 +66,8 @@ Fusion = Literal["deep", "rows", "none"]
 class Context:
     """What passes ask about besides the loops.
 
-    `fastmath`: sums may be reordered. `machine`: the processor; None for a GPU. `words`: the names in the user's text.
+    `fastmath`: sums may be reordered. `from_end`: negative subscripts count from there. `machine`: the processor; None
+    for a GPU. `words`: the names in the user's text.
     `requests`: what is asked of loops, `asked` of those of both sweeps. `reader` goes on with the arrays that the
     function leaves; `dead` are arrays that nobody looks at before or after it, nor at the `forgotten` ones after it.
     `reserved`: names of what generated code calls, besides those of the CPU. `fusion`: nests, with the loops inside of
@@ -74,6 +75,7 @@ class Context:
     """
 
     fastmath: bool = True
+    from_end: bool = False
     machine: Machine | None = None
     words: frozenset[str] = frozenset()
     requests: Requests = NOTHING
@@ -128,7 +130,7 @@ LOWERING: Passes = (
     Pass("extents", with_equal_extents),
     Pass("compactions", without_compactions),
     Pass("decisions", keep_decisions, lambda c: {"is_strict": not c.fastmath}, needed=True),
-    Pass("checks", add_checks, lambda c: {"words": c.words}, needed=True),
+    Pass("checks", add_checks, lambda c: {"words": c.words, "from_end": c.from_end}, needed=True),
     Pass("substitute", with_substitutions),
     # What nothing uses goes only now: that it is read may be what a check is for.
     Pass("unused", drop_unused),

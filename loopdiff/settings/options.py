@@ -19,6 +19,7 @@ PlanPolicy = TapePolicy | Literal["rows", "recompute-2", "recompute-3", "recompu
 SEGMENT_LEVELS: Mapping[PlanPolicy, int] = {"recompute": 1, "recompute-2": 2, "recompute-3": 3, "recompute-5": 5}
 Accuracy = Literal["default", "high"]
 Check = Literal["cheap", "always", "first", "never"]
+Negative = Literal["error", "from_end"]
 Target = Literal["cpu", "cuda", "cuda-emulated"]
 Arrays = Literal["host", "device"]
 Shown = Literal["auto", "always", "never"]
@@ -40,6 +41,7 @@ class Options:
     `progress`: whether it is shown how far compiling is; `auto`: to who waits at a terminal.
     `target`: where loops run. `cuda-emulated` runs CUDA kernels on the CPU, thread after thread.
     `arrays`: where those of callers are, which calls find out themselves.
+    `negative`: what subscripts are that are negative for some arguments: errors, or counted `from_end`, as in Python.
 
     Raises ArgumentError (LD309) for a value that is not one of these.
     """
@@ -56,11 +58,12 @@ class Options:
     target: Target = "cpu"
     arrays: Arrays = "host"
     progress: Shown = "auto"
+    negative: Negative = "error"
 
     def __post_init__(self) -> None:
         choices = {
             "tape": get_args(TapePolicy), "accuracy": get_args(Accuracy), "check": get_args(Check),
-            "target": get_args(Target), "progress": get_args(Shown),
+            "target": get_args(Target), "progress": get_args(Shown), "negative": get_args(Negative),
         }  # fmt: skip
         for name in ("fastmath", "parallel", "cache", "autotune"):
             choices[name] = (True, False)

@@ -63,7 +63,8 @@ class Program:
 
     def lower(self, spec: Specialization) -> ir.LoopSet:
         """The normal LoopSet for the types of `spec`."""
-        return lower(spec.surface.ls, spec.types, spec.stages, spec.options.fastmath)
+        from_end = spec.options.negative == "from_end"
+        return lower(spec.surface.ls, spec.types, spec.stages, spec.options.fastmath, from_end)
 
     def interface(self, spec: Specialization) -> Interface:
         return interface_of(bind_types(spec.surface.ls, spec.types, spec.stages), spec.normal)

@@ -82,6 +82,7 @@ def test_output_that_overlaps_itself(refused):
         {"memory_limit": -1},
         {"memory_limit": 1.5},
         {"memory_limit": "all"},
+        {"negative": "wrap"},
     ],
 )
 def test_settings(refused, settings):

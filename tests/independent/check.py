@@ -28,6 +28,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "recompute": {"tape": "recompute"},
     "parallel": {"parallel": True},
     "emulated": {"target": "cuda-emulated"},
+    "from_end": {"negative": "from_end"},
     "gpu": {"target": "cuda"},
 }
 

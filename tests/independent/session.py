@@ -29,7 +29,7 @@ from .shrink import form, shrunk
 from .vary import varied, with_other_arguments
 
 TAPES = (("auto", 4), ("store", 2), ("recompute", 2))
-OTHERS = (("parallel", 0.06), ("emulated", 0.05), ("jax", 0.08), ("second", 0.1))
+OTHERS = (("parallel", 0.06), ("from_end", 0.08), ("emulated", 0.05), ("jax", 0.08), ("second", 0.1))
 SECONDS = 60  # a program and its shrinking may take
 
 

@@ -44,6 +44,7 @@ from loopdiff.passes.checks.computed_subscripts import Kept, keep_place
 from loopdiff.passes.checks.early_checks import is_early, with_early_conditions, without_early
 from loopdiff.passes.checks.size_checks import extent_conditions, range_conditions
 from loopdiff.passes.checks.stated_errors import stated_first
+from loopdiff.passes.checks.subscripts_from_end import with_subscripts_from_end
 from loopdiff.source.words import in_user_words
 
 Guards = tuple[ir.Expr, ...]
@@ -52,11 +53,13 @@ Table = Mapping[tuple[Path, ir.Access], tuple[Unchecked, ...]]
 OWN_CODES = ("LD310", "LD311", "LD324", "LD325")
 
 
-def add_checks(ls: ir.LoopSet, words: Collection[str] = ()) -> ir.LoopSet:
+def add_checks(ls: ir.LoopSet, words: Collection[str] = (), from_end: bool = False) -> ir.LoopSet:
     """The normal LoopSet `ls` with a `Require` (LD310, LD311) for each subscript that may leave its array.
 
-    `words` are the names in the user's source, for messages.
+    `words` are the names in the user's source, for messages. `from_end`: negative subscripts count from there.
     """
+    if from_end:
+        ls = with_subscripts_from_end(ls)
     ls, early = with_early_conditions(count_from_the_end(build_model(ls)))
     model = build_model(ls)
     unchecked = list(unchecked_accesses(model))

@@ -20,7 +20,16 @@ from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.renaming import rename_everywhere, renamed_block
 from loopdiff.ir.slicing import Names, eliminate_dead
-from loopdiff.ir.walk import lets_used, map_blocks, nodes_of, seen_params, statements, touched_arrays, written_arrays
+from loopdiff.ir.walk import (
+    lets_used,
+    loads_in,
+    map_blocks,
+    nodes_of,
+    seen_params,
+    statements,
+    touched_arrays,
+    written_arrays,
+)
 from loopdiff.passes.checks.certainty import certain_if, settled
 
 Block = tuple[ir.Stmt, ...]
@@ -57,6 +66,7 @@ def place_checks(ls: ir.LoopSet, groups: Sequence[Group]) -> ir.LoopSet:
     names, known = supply(ls), repeatable(ls)
     inspectors: list[Inspector] = []
     blocks = [g.plain for g in groups]
+    stated = conditions_ahead(groups)
     for number, group in enumerate(groups):
         if not group.has_checks:
             continue
@@ -64,12 +74,23 @@ def place_checks(ls: ir.LoopSet, groups: Sequence[Group]) -> ir.LoopSet:
         if found is None:
             blocks[number] = group.checked
         else:
+            found = replace(found, position=max(found.position, stated))
             inspectors = [found] if found.covers_all else [*inspectors, found]
     body: list[ir.Stmt] = []
     for number, block in enumerate(blocks):
         body += [s for i in inspectors if i.position == number for s in i.body]
         body += block
     return replace(ls, body=tuple(body), arrays=(*ls.arrays, *(a for i in inspectors for a in i.arrays)))
+
+
+def conditions_ahead(groups: Sequence[Group]) -> int:
+    """How many conditions on shapes and integer arguments come first: checks may rely on them."""
+
+    def is_condition(group: Group) -> bool:
+        (stmt,) = group.plain if len(group.plain) == 1 else (None,)
+        return isinstance(stmt, ir.Require) and not group.has_checks and not any(loads_in((stmt,)))
+
+    return next((number for number, group in enumerate(groups) if not is_condition(group)), len(groups))
 
 
 def inspector(ls: ir.LoopSet, groups: Sequence[Group], names: NameSupply, known: Repeatable) -> Inspector | None:
