@@ -11,6 +11,9 @@ LANES_GAIN = 2.5  # times as fast as in order that lanes around nests have to be
 ROW_REGISTERS = 4  # registers for the elements of a row that iterations hand on
 JAMMED_ROWS = (4, 2)  # rows that go together, the largest number first that has registers (stencils of 3 to 5 points)
 JAM_SHARES = 0.25  # of what rows read and add to, that several of them have in common at least
+STREAMED_ROWS, STREAMED_ROWS_ALONE = 4, 8  # of a matrix at once: 4000 x 4000, A @ p and r @ A: 15.4 to 5.7 ms
+STREAMED_OPERATIONS = 6  # for an element of a matrix, at most, where memory takes the time
+STREAMS_LOOK_AHEAD = 12  # statements among which another nest over the same matrix is looked for
 TRIANGLE_ROWS = 32  # rows of a triangle that are products of matrices together, but for a small triangle
 JAM_RESERVED = 4  # registers for constants and what is used at once
 

@@ -51,7 +51,10 @@ def arrange(
     are exact requests stay as they are. Raises ScheduleError for `requests` that cannot be granted (LD5xx).
     """
     may_fuse = all(r.is_exact for r in requests.items)
-    context = Context(fastmath=style.fastmath, machine=host_machine(), reader=reader, may_start=may_fuse)
+    is_alone = may_fuse and style.dead is None
+    context = Context(
+        fastmath=style.fastmath, machine=host_machine(), reader=reader, may_start=may_fuse, is_alone=is_alone
+    )
     arranger = Arranger(context, style, requests, stages)
     ready = run_passes(CPU_LOOPS, ls, context, stages)
     fused = arranger.fused(ready, "deep" if may_fuse else "none")

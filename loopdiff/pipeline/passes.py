@@ -34,6 +34,7 @@ from loopdiff.passes.loops.elementwise_fusion import fuse_elements
 from loopdiff.passes.loops.factored_sums import factor_sums
 from loopdiff.passes.loops.fill_fusion import fuse_with_fills
 from loopdiff.passes.loops.fusion import fuse
+from loopdiff.passes.loops.matrix_streams import stream_matrices
 from loopdiff.passes.loops.owner_computes import gather_sums, gather_with_zeros
 from loopdiff.passes.loops.separate_sums import separate_sums
 from loopdiff.passes.loops.skewed_sums import skew_sums
@@ -71,7 +72,8 @@ class Context:
     `requests`: what is asked of loops, `asked` of those of both sweeps. `reader` goes on with the arrays that the
     function leaves; `dead` are arrays that nobody looks at before or after it, nor at the `forgotten` ones after it.
     `reserved`: names of what generated code calls, besides those of the CPU. `fusion`: nests, with the loops inside of
-    them or not, or nothing. `may_start`: register tiles may start sums.
+    them or not, or nothing. `may_start`: register tiles may start sums. `is_alone`: one thread
+    runs all iterations, in whatever arrangement is best.
     """
 
     fastmath: bool = True
@@ -86,6 +88,7 @@ class Context:
     reserved: frozenset[str] = frozenset()
     fusion: Fusion = "deep"
     may_start: bool = True
+    is_alone: bool = False
 
 
 def always(_: Context) -> bool:
@@ -187,6 +190,7 @@ CPU_LOOPS: Passes = (
     Pass("restructure", restructure, exact=False),
     Pass("triangles", block_triangles, exact=False),
     Pass("ascend", ascend, lambda _: {"is_strict": True}, when=lambda c: not c.fastmath),
+    Pass("stream-matrices", stream_matrices, exact=False, when=lambda c: c.is_alone),
 )
 CPU_FUSION: Passes = (
     Pass("fuse", fuse_with_fills, lambda c: {"is_strict": not c.fastmath}, when=lambda c: c.fusion == "deep"),
