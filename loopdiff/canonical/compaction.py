@@ -20,12 +20,13 @@ this depends on may be written in between. It must be certain that all chosen el
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 
 from loopdiff.canonical.put_in_place import nest_with_lets, unseen_arrays, without_arrays
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import compare, conjuncts, is_constant, is_from_zero, is_zero, nested
+from loopdiff.ir.build import compare, conjuncts, integer, is_constant, is_from_zero, is_zero, nested
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import FUNCTIONS, Op
 from loopdiff.ir.types import BOOL, INT
@@ -137,34 +138,53 @@ def with_lets_in_place(body: Block, lets: dict[ir.Expr, ir.Expr]) -> Block | Non
     return (*made,) if is_steady else None
 
 
+Parts = tuple[ir.Expr, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """What an element of a packed array is made of: `value`, where `loops` go over its axes after the first."""
+    """What an element of a packed array is made of, where `loops` go over its axes after the first: of a pair, the
+    parts of a complex number, each of the `values`."""
 
     array: str
     loops: tuple[ir.Loop, ...]
-    value: ir.Expr
+    values: Mapping[Parts, ir.Expr]
+
+    def changed(self, change: Callable[[ir.Expr], ir.Expr]) -> Packed:
+        return replace(self, values={k: change(v) for k, v in self.values.items()})
 
 
 def packed_arrays(found: Counting) -> list[Packed]:
     """What a nest packs, in arrays that nothing else in it writes."""
-    made = (packed_at(s, found.counter) for s in found.body)
-    times = Counter(a.array for a in stores_in(found.body))
-    return [
-        m for m in made if m is not None and times[m.array] == 1 and not is_read(found.counter.access.array, m.value)
-    ]
+    made: dict[str, list[Packed | None]] = {}
+    for stmt in found.body:
+        for array in dict.fromkeys(a.array for a in stores_in((stmt,))):
+            made.setdefault(array, []).append(packed_at(stmt, found.counter))
+    whole = (together(parts) for parts in made.values())
+    return [m for m in whole if m is not None and not is_read(found.counter.access.array, *m.values.values())]
+
+
+def together(parts: Sequence[Packed | None]) -> Packed | None:
+    """The parts of one array, each of which is stored once."""
+    if None in parts or len({p.array for p in parts if p is not None}) != 1:
+        return None
+    first, *others = (p for p in parts if p is not None)
+    values = {k: v for p in (first, *others) for k, v in p.values.items()}
+    return replace(first, values=values) if len(values) == len(parts) and not (others and first.loops) else None
 
 
 def packed_at(stmt: ir.Stmt, place: ir.Expr) -> Packed | None:
-    """What `stmt` gives to all that stands at `place` of an array, along its first axis."""
+    """What `stmt` gives to all that stands at `place` of an array, along its first axis, or to one part of it."""
     loops: list[ir.Loop] = []
     while isinstance(stmt, ir.Loop) and len(stmt.body) == 1:
         loops.append(stmt)
         (stmt,) = stmt.body
     match stmt:
         case ir.Assign(target=ir.Access(array=array, subscripts=(first, *rest)), value=value):
-            is_all = rest == [ir.Index(p.index) for p in loops] and all(map(is_from_zero, loops))
-            return Packed(array, tuple(loops), value) if first == place and is_all else None
+            along, part = rest[: len(loops)], rest[len(loops) :]
+            is_all = along == [ir.Index(p.index) for p in loops] and all(map(is_from_zero, loops))
+            is_part = all(isinstance(e, ir.Const) for e in part)
+            return Packed(array, tuple(loops), {tuple(part): value}) if first == place and is_all and is_part else None
         case _:
             return None
 
@@ -190,15 +210,15 @@ class Known:
         """Whether anything is known of it once `written` was written."""
         self.counters = [c for c in self.counters if c.access.array not in written]
         made = self.packed.items()
-        self.packed = {a: p for a, p in made if a not in written and not arrays_in(p.value) & written}
+        self.packed = {a: p for a, p in made if a not in written and not arrays_in(*p.values.values()) & written}
         return bool(self.counters) and not arrays_in(*self.nest.choice) & written
 
     def value(self, access: ir.Access, indices: Sequence[ir.Expr]) -> ir.Expr:
         """What the element of a packed array is made of, in the iteration `indices`."""
         made = self.packed[access.array]
-        rest = (ir.Index(p.index) for p in made.loops)
-        own = dict(zip((*self.nest.indices, *rest), (*indices, *access.subscripts[1:]), strict=True))
-        return substitute(made.value, own)
+        rest, last = (ir.Index(p.index) for p in made.loops), 1 + len(made.loops)
+        own = dict(zip((*self.nest.indices, *rest), (*indices, *access.subscripts[1:last]), strict=True))
+        return substitute(made.values[access.subscripts[last:]], own)
 
     def uses(self, body: Block, place: ir.Expr) -> list[ir.Access]:
         """Elements of packed arrays that `body` reads, at `place` along the first axis; none if it reads others, or
@@ -206,6 +226,8 @@ class Known:
         found = [e.access for e in loads_in(body) if e.access.array in self.packed]
         at = [a for a in (*found, *stores_in(body)) if a.subscripts[:1] == (place,)]
         is_used_up = len(at) == sum(e == place for e in nodes_in(body))
+        is_known = all(a.subscripts[1 + len((p := self.packed[a.array]).loops) :] in p.values for a in found)
+        is_used_up = is_used_up and is_known
         return found if is_used_up and all(a.subscripts[0] == place for a in found) else []
 
     def read_in_place(self, body: Block, indices: Sequence[ir.Expr]) -> Block:
@@ -224,22 +246,31 @@ class Known:
 @dataclass(slots=True)
 class Walk:
     """One walk over `ls`, which reads elements of `chosen` arrays where they come from; it says which of these are
-    `replaced` anywhere."""
+    `replaced` anywhere. `sizes` are extents of arrays that it has seen to be made."""
 
     ls: ir.LoopSet
     types: TypeEnv
     chosen: Names
     names: NameSupply
     replaced: Names = frozenset()
+    sizes: set[ir.Expr] = field(default_factory=set)
 
     def rewritten(self) -> ir.LoopSet:
         here = Here(self, [], set(), {})
-        body = tuple(new for stmt in self.ls.body for new in here.statement(stmt))
+        body: list[ir.Stmt] = []
+        for stmt in self.ls.body:
+            body += here.statement(stmt)
+            if isinstance(stmt, ir.Allocate):
+                self.sizes |= {*(self.ls.array(stmt.array).extents or ())}
         results = (
             replace(r, value=map_expr(here.counted, r.value)) if isinstance(r, ir.ScalarResult) else r
             for r in self.ls.results
         )
-        return replace(self.ls, body=body, results=tuple(results))
+        return replace(self.ls, body=tuple(body), results=tuple(results))
+
+    def is_size(self, expr: ir.Expr) -> bool:
+        """Whether `expr` is never below zero, as the argument of a `range` may be: arrays were made with it."""
+        return isinstance(expr, ir.Dim) or (isinstance(expr, ir.Const) and expr.value >= 0) or expr in self.sizes
 
     def block(self, body: Block) -> Block:
         here = Here(self, [], set(), {})
@@ -290,7 +321,7 @@ class Here:
             case ir.Apply(op=Op.MIN, args=(a, b)):
                 for count, most in ((a, b), (b, a)):
                     found = self.counter(count)
-                    is_certain = found is not None and all(map(is_size, (p.upper for p in found.nest.loops)))
+                    is_certain = found is not None and all(map(self.walk.is_size, (p.upper for p in found.nest.loops)))
                     if found is not None and is_certain and self.has_room(found.nest, most):
                         return count
                 return expr
@@ -326,7 +357,7 @@ class Here:
         body = without(loop.body, lambda s: isinstance(s, ir.Require) and self.is_in_range(s.cond, loop))
         used = found.uses(body, place)
         arrays = frozenset(a.array for a in used)
-        read = arrays_in(*found.nest.choice, *(found.packed[a].value for a in arrays))
+        read = arrays_in(*found.nest.choice, *(v for a in arrays for v in found.packed[a].values.values()))
         if not used or written_arrays(body) & (read | arrays):
             return None
         self.walk.replaced |= arrays
@@ -352,11 +383,26 @@ class Here:
         body = found.read_in_place(nest.body, nest.indices)
         shared = written_arrays(body) & arrays_in(*nest.choice, *values)
         read = [e.access for x in (*nest.choice, *values) for e in loads(x)]
+        if shared and len(body) > 1:
+            others = {e.access.array for s in nest.body for e in loads_in((s,))} & written_arrays(body)
+            body = () if others else self.first_read(body)
         if arrays & written_arrays(body) or (shared and not is_in_place(nest, body, read, shared)):
             return None
         self.walk.replaced |= arrays
         count = ir.Accumulate("add", nest.counter.access, ir.Const(1, INT), loc=nest.loops[-1].loc)
         return nested(nest.loops, (ir.If(nest.cond, (*body, count), loc=nest.loops[-1].loc),))
+
+    def first_read(self, body: Block) -> Block:
+        """`body`, of stores, with all that they store computed ahead of them; nothing if there is more in it."""
+        lets: list[ir.Stmt] = []
+        stores: list[ir.Stmt] = []
+        for stmt in body:
+            if not isinstance(stmt, ir.Assign | ir.Accumulate):
+                return ()
+            name = self.walk.names.fresh("part")
+            lets.append(ir.Let(name, stmt.value, loc=stmt.loc))
+            stores.append(replace(stmt, value=ir.Var(name)))
+        return (*lets, *stores)
 
     def like(self, nest: Counting) -> Known | None:
         """What is known of an earlier nest that chose what `nest` chooses, which starts to count at zero."""
@@ -375,7 +421,7 @@ class Here:
             found.counters.append(nest.counter)
             renamed = dict(zip(nest.indices, found.nest.indices, strict=True))
             for made in packed_arrays(nest):
-                self.pack(found, replace(made, value=substitute(made.value, renamed)), written)
+                self.pack(found, made.changed(lambda v, renamed=renamed: substitute(v, renamed)), written)
         elif isinstance(stmt, ir.Loop) and len(stmt.body) == 1 and (found := self.packed_for(stmt)) is not None:
             place = ir.Index(stmt.index)
             made = packed_at(stmt.body[0], place)
@@ -390,32 +436,40 @@ class Here:
     def pack(self, found: Known, made: Packed, written: Names) -> None:
         """Add what an array is packed with, if it is one that may go, has room and costs nothing to make again."""
         decl = self.walk.ls.array(made.array)
-        if made.array not in self.walk.chosen or decl.extents is None or arrays_in(made.value) & written:
+        values = [*made.values.values()]
+        if made.array not in self.walk.chosen or decl.extents is None or arrays_in(*values) & written:
             return
         if decl.type is None or not decl.type.keeps_values:
             return
         first, *rest = decl.extents
         uppers = [p.upper for p in made.loops]
         reads = sum(e.access.array == made.array for e in loads_in(self.walk.ls.body))
-        is_free = reads <= 1 or not any(isinstance(e, ir.Apply) and e.op in FUNCTIONS for e in subexprs(made.value))
-        if self.has_room(found.nest, first) and uppers == rest and is_free:
+        is_slow = any(isinstance(e, ir.Apply) and e.op in FUNCTIONS for v in values for e in subexprs(v))
+        parts = rest[len(uppers) :]
+        places = product(*(map(integer, range(int(e.value))) for e in parts if isinstance(e, ir.Const)))
+        is_whole = {*made.values} == {*places}
+        is_free = reads <= len(values) or not is_slow
+        if self.has_room(found.nest, first) and rest[: len(uppers)] == uppers and is_whole and is_free:
             found.packed[made.array] = made
 
 
 def is_in_place(nest: Counting, body: Block, read: Sequence[ir.Access], shared: Names) -> bool:
-    """Whether each iteration writes one element of the `shared` arrays that is its own, and reads no others of them."""
+    """Whether each iteration writes one element of the `shared` arrays that is its own, all that it reads of them being
+    this one; parts of one complex number are one element."""
     indices = {*nest.indices}
     while len(body) == 1 and isinstance(loop := body[0], ir.Loop):
         indices.add(ir.Index(loop.index))
         body = loop.body
-    target = written_access(body[0]) if len(body) == 1 else None
-    is_own = target is not None and indices <= {*target.subscripts}
-    return is_own and all(a == target for a in read if a.array in shared)
+    targets = {element_of(t) for s in body if (t := written_access(s)) is not None}
+    is_own = len(targets) == 1 and all(indices <= {*t.subscripts} for t in targets)
+    is_alone = is_own and all(isinstance(s, ir.Let | ir.Assign | ir.Accumulate) for s in body)
+    return is_alone and all(element_of(a) in targets for a in read if a.array in shared)
 
 
-def is_size(expr: ir.Expr) -> bool:
-    """Whether `expr` is never below zero, as the argument of a `range` may be."""
-    return isinstance(expr, ir.Dim) or (isinstance(expr, ir.Const) and expr.value >= 0)
+def element_of(access: ir.Access) -> ir.Access:
+    """`access`, or the complex number that it is a part of."""
+    *rest, last = access.subscripts or (ir.Const(0, INT),)
+    return replace(access, subscripts=tuple(rest)) if isinstance(last, ir.Const) else access
 
 
 def stores_in(body: Block) -> list[ir.Access]:

@@ -6,7 +6,8 @@
             s += A[(i * NP + j) // A.shape[1],                         s += A[i, j]
                    (i * NP + j) % A.shape[1]]
 
-Whoever asks whether two loops go over the same range, or a loop over all of an array, then compares expressions. Digits
+Behind `allocate y` with the extent `n`, which is refused where it is negative, `max(n, 0)` is `n` as well. Whoever asks
+whether two loops go over the same range, or a loop over all of an array, then compares expressions. Digits
 of a number in a mixed radix are what it was made of, where loops keep these below their radix: so a reshaped array that
 was given its own shape, or one with axes of one element more, is read where it is.
 """
@@ -18,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import is_from_zero
+from loopdiff.ir.build import integer, is_from_zero
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT
 from loopdiff.ir.walk import (
@@ -42,7 +43,8 @@ def with_equal_extents(ls: ir.LoopSet) -> ir.LoopSet:
     mentions = Counter(n for s in all_statements(ls.body) for n in mentioned_arrays(s))
     walk = Walk(ls, mentions, {a.name: a for a in ls.arrays})
     body = walk.block(ls.body, {}, {})
-    return ls if body == ls.body else replace(ls, arrays=tuple(walk.arrays.values()), body=body)
+    arrays = tuple(walk.arrays.values())
+    return ls if (body, arrays) == (ls.body, ls.arrays) else replace(ls, arrays=arrays, body=body)
 
 
 def mentioned_arrays(stmt: ir.Stmt) -> Iterator[str]:
@@ -75,8 +77,12 @@ class Walk:
                 if pair is not None:
                     equal = {**{e: pair[1] if f == pair[0] else f for e, f in equal.items()}, pair[0]: pair[1]}
                     self.declare(body[number:], equal)
-                out.append(stmt)
+                limits = {e: f for e, f in equal.items() if isinstance(e, ir.Apply)}
+                out.append(replace(stmt, cond=substitute(stmt.cond, limits)) if limits else stmt)
                 continue
+            if isinstance(stmt, ir.Allocate) and (known := self.without_limits(stmt.array)).keys() - equal.keys():
+                equal = {**equal, **known}
+                self.declare(body[number + 1 :], equal)
             new = map_own_exprs(lambda e, equal=equal: substitute(e, equal), stmt) if equal else stmt
             new = map_own_exprs(lambda e: map_expr(lambda x: digit(x, ranges), e), new)
             inside = ranges
@@ -93,6 +99,12 @@ class Walk:
                 return (pair[1], pair[0]) if pair[0] != pair[1] and all(map(self.is_extent, pair)) else None
             case _:
                 return None
+
+    def without_limits(self, array: str) -> Equal:
+        """Arguments behind the place where `array` is made with such extents: they are not negative there."""
+        extents = (e for e in self.arrays[array].extents or () if isinstance(e, ir.Param))
+        pairs = ((e, order) for e in extents for order in ((e, integer(0)), (integer(0), e)))
+        return {ir.Apply(Op.MAX, order): e for e, order in pairs}
 
     def is_extent(self, expr: ir.Expr) -> bool:
         match expr:

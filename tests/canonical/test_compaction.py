@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from loopdiff import vectorize_grad
 from loopdiff.errors import LoopdiffError
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.interpret import run
 from loopdiff.ir.verify import verify
 from loopdiff.ir.walk import statements
-from tests.gradients.interpreted import normal_form
+from tests.gradients.interpreted import interpreting, normal_form
 
 
 def mean(x, y, m):
@@ -240,3 +241,57 @@ def test_too_little_room_is_an_error() -> None:
     args = {"x": np.ones(5), "m": np.ones(5, bool)}
     with pytest.raises((LoopdiffError, IndexError)):
         run(normal_form(too_little_room, args), dict(args))
+
+
+def escape(z, c, n):
+    for _ in range(3):
+        inside = np.abs(z) < 1.2
+        n[inside] += 1
+        z[inside] = z[inside] ** 2 + c[inside]
+
+
+def exchanged(z, c, n):
+    m = z.real > 0.1
+    z[m] = c[m].conjugate() * 1j + z[m]
+    c[m] = c[m] * z[m]
+
+
+def with_the_other_part(z, c, n):
+    m = z.imag > 0.0
+    w = z[m]
+    z[m] = w.imag + 1j * (w.real - c[m].imag)
+
+
+def changed_between(z, c, n):
+    m = z.real > 0.0
+    w = z[m]
+    z[:] = 0.5 * c
+    c[m] = w * 2.0
+
+
+def sized(z, c, n, rows, columns):
+    g = np.zeros((rows, columns))
+    g += 0.3 * z.real[:rows, None]
+    m = g > 0.1
+    g[m] = g[m] * 2.0
+    n[0] = int(100.0 * g.sum())
+
+
+@pytest.mark.parametrize(
+    ("function", "kept"), [(escape, 0), (exchanged, 0), (with_the_other_part, 0), (changed_between, 1), (sized, 0)]
+)
+def test_complex_numbers_and_numbers_of_rows(function: Callable[..., Any], kept: int) -> None:
+    rng = np.random.default_rng(4)
+    z, c = (rng.normal(size=9) + 1j * rng.normal(size=9) for _ in range(2))
+    args: dict[str, Any] = {"z": z, "c": c, "n": np.zeros(9, int)}
+    args |= {"rows": 4, "columns": 3} if function is sized else {}
+    f = vectorize_grad(function)
+    mine = {k: v.copy() if isinstance(v, np.ndarray) else v for k, v in args.items()}
+    with interpreting():
+        f(**mine)
+    function(**args)
+    for name in ("z", "c", "n"):
+        np.testing.assert_allclose(mine[name], args[name], rtol=1e-14, err_msg=name)
+    found = normal_form(function, args)
+    chosen = [a for a in found.arrays if a.role == "local" and a.extents and a.name not in ("inside", "m", "g")]
+    assert len(chosen) == kept, [a.name for a in chosen]
