@@ -427,13 +427,14 @@ def vectorize_grad(
     *, wrt: Names = None, tape: TapePolicy = "auto", fastmath: bool = True, parallel: bool = False,
     cache: bool = True, accuracy: Accuracy = "default", memory_limit: MemoryLimit = None, check: Check = "cheap",
     schedule: Mapping[str, Mapping[str, str]] | None = None, autotune: bool = False, target: Target = "cpu",
-    progress: Shown = "auto", negative: Negative = "error",
+    progress: Shown = "auto", negative: Negative = "error", source: str | None = None,
 ) -> Decorator: ...  # fmt: skip
 def vectorize_grad(
     function: Callable[..., Any] | None = None, /, *, wrt: Names = None, tape: TapePolicy = "auto",
     fastmath: bool = True, parallel: bool = False, cache: bool = True, accuracy: Accuracy = "default",
     memory_limit: MemoryLimit = None, check: Check = "cheap", schedule: Mapping[str, Mapping[str, str]] | None = None,
     autotune: bool = False, target: Target = "cpu", progress: Shown = "auto", negative: Negative = "error",
+    source: str | None = None,
 ) -> Any:  # fmt: skip
     """Compile a loop nest over NumPy arrays and its derivatives. Used with or without arguments.
 
@@ -465,6 +466,8 @@ def vectorize_grad(
         negative: What a subscript is that is negative for some arguments or in some iterations, `x[i - 1]` at `i = 0`:
             an error (LD311, LD310), or an element counted `from_end`, as in Python. Those that always are count from
             there in any case.
+        source: The text that the function was made of by `exec`, where no file holds it; all of it, and what the
+            function calls may stand there as well.
 
     Raises:
         UnsupportedLoopError: The function leaves the accepted language (LD1xx).
@@ -476,6 +479,10 @@ def vectorize_grad(
         tape, fastmath, parallel, cache, accuracy, memory_limit, check, requests_of(schedule), autotune, target,
         progress=progress, negative=negative,
     )  # fmt: skip
+    if source is not None:
+        from loopdiff.source.texts import hand_over
+
+        hand_over(source)
     names = None if wrt is None else tuple(wrt) if isinstance(wrt, Iterable) and not isinstance(wrt, str) else (wrt,)
     if function is None:
         return lambda f: decorate(f, names, options)

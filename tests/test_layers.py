@@ -80,7 +80,7 @@ LATE = {
     "pipeline.derive": "what is derived may come from disk, without the compiler",
     "pipeline.stages": "what shows how far compiling is",
     "torch.wrapping": "what PyTorch's compiler sees, which imports that compiler",
-    "source.functions": "functions of NumPy in Python, and spellings that stand for others, where a program has any",
+    "source.functions": "functions of NumPy in Python, other spellings, and texts that no file holds, if there are any",
     "specialize.explain": "explanations",
 }
 

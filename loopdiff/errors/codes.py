@@ -13,7 +13,7 @@ CODES: dict[str, Code] = {
         "source not available",
         "loopdiff reads the text of the function, and of those it calls. Built-in functions and functions made by "
         "`exec` without a registered source have none.",
-        "write it as a `def` in a file or a notebook cell, or register the text in `linecache.cache`",
+        "write it as a `def` in a file or a notebook cell, or hand over the text: `vectorize_grad(source=text)(f)`",
     ),
     "LD101": Code(
         "the text is not what Python runs",

@@ -3,7 +3,8 @@
 An indented function (a method, a function in a function) is parsed under an `if` line put above it, so that
 columns need no correction and strings over several lines keep their text. Functions typed in a REPL, in a
 notebook cell, or made by `exec` work when their text is registered in `linecache`, as these tools do; at prompts
-that do not, the history of the prompt is searched. Text that is not what Python runs is refused.
+that do not, the history of the prompt is searched, and texts that were handed over. Text that is not what Python
+runs is refused.
 """
 
 from __future__ import annotations
@@ -141,10 +142,7 @@ def source_of(func: Callable[..., Any]) -> SourceFunction:
     code = function.__code__
     refuse_special(function)
     file, lines = source_lines(function, code)
-    try:
-        node, text = lambda_definition(lines, function) if code.co_name == LAMBDA else block_definition(lines, function)
-    except (SyntaxError, tokenize.TokenError):
-        node, text = None, ""
+    node, text = read_definition(lines, function)
     if node is None:
         raise UnsupportedLoopError(other_text(function, file))
     namespace, written = namespace_of(function), node
@@ -216,6 +214,11 @@ def source_lines(function: FunctionType, code: CodeType) -> tuple[str, list[str]
     except (OSError, TypeError) as error:
         file, lines = typed_lines(code)
         if not lines:
+            from loopdiff.source.texts import texts_of
+
+            given = (t for t in texts_of(code) if read_definition(t[1], function)[0] is not None)
+            file, lines = next(given, (file, []))
+        if not lines:
             raise UnsupportedLoopError(unavailable(function)) from error
     linecache.cache[file] = (sum(map(len, lines)), None, lines, file)
     return file, lines
@@ -248,6 +251,15 @@ def compiles_to(text: str, code: CodeType) -> bool:
     except SyntaxError:
         return False
     return any(isinstance(c, CodeType) and c == code for c in module.co_consts)
+
+
+def read_definition(lines: list[str], function: FunctionType) -> tuple[ast.FunctionDef | None, str]:
+    """The definition of `function` in `lines` and its text; None if Python made it of something else."""
+    is_lambda = function.__code__.co_name == LAMBDA
+    try:
+        return lambda_definition(lines, function) if is_lambda else block_definition(lines, function)
+    except (SyntaxError, tokenize.TokenError):
+        return None, ""
 
 
 def block_definition(lines: list[str], function: FunctionType) -> tuple[ast.FunctionDef | None, str]:

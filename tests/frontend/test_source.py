@@ -6,6 +6,9 @@ import ast
 import functools
 import linecache
 import math
+import os
+import subprocess
+import sys
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -13,15 +16,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+import loopdiff
 from loopdiff.errors import UnsupportedLoopError
 from loopdiff.frontend.parse import parse_function
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import statements, subexprs
 from loopdiff.source.functions import source_of
+from tests.gradients.interpreted import interpreting
 from tests.texts import registered
 
 SCALE = 2.0
-HINT = "  hint: write it as a `def` in a file or a notebook cell, or register the text in `linecache.cache`"
+HINT = (
+    "  hint: write it as a `def` in a file or a notebook cell, or hand over the text: `vectorize_grad(source=text)(f)`"
+)
 
 
 def keep(function: Any) -> Any:
@@ -214,6 +221,57 @@ def test_exec_without_registered_text() -> None:
     with pytest.raises(UnsupportedLoopError) as caught:
         source_of(namespace["f"])
     assert str(caught.value) == f"LD100: the source of `f` is not available (<string>)\n{HINT}"
+
+
+TEXT = """
+import numpy as np
+
+def weight(v, k):
+    return k * v * v
+
+@np.vectorize
+def other(v):
+    return v
+
+def f(x):
+    s = 0.0
+    for i in range(x.shape[0]):
+        s += weight(x[i], FACTOR)
+    return s
+
+g = lambda x: weight(x[0], 2.0)
+"""
+
+
+def test_texts_that_are_handed_over() -> None:
+    """Of several texts the one that a function was made of; reports quote it, and helpers are found in it."""
+    namespaces: list[dict[str, Any]] = []
+    for factor in ("3.0", "4.0"):
+        text = TEXT.replace("FACTOR", factor)
+        exec(compile(text, "<string>", "exec", dont_inherit=True), namespace := {})
+        namespaces.append(namespace)
+        loopdiff.vectorize_grad(source=text)(namespace["f"])
+    x = np.array([1.0, 2.0])
+    with interpreting():
+        for factor, namespace in zip((3.0, 4.0), namespaces, strict=True):
+            f = loopdiff.vectorize_grad(namespace["f"])
+            assert f(x) == 5.0 * factor
+            np.testing.assert_allclose(f.grad(x).x, 2.0 * factor * x)
+        assert loopdiff.vectorize_grad(namespaces[0]["g"])(x) == 2.0
+    wrong = TEXT.replace("FACTOR", "open(x)")
+    exec(compile(wrong, "<string>", "exec", dont_inherit=True), namespace := {})
+    with pytest.raises(UnsupportedLoopError, match=r"(?s)--> <text \w+>:14.*open\(x\)"):
+        loopdiff.vectorize_grad(source=wrong)(namespace["f"])
+
+
+def test_text_of_a_command() -> None:
+    text = (
+        "import loopdiff, numpy as np\ndef f(x):\n    return x[0] * 3.0\nprint(loopdiff.vectorize_grad(f)(np.ones(2)))"
+    )
+    path = str(Path(loopdiff.__file__).parents[1])
+    environment = {**os.environ, "PYTHONPATH": path}
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, env=environment, check=False)
+    assert done.stdout == "3.0\n", done.stderr
 
 
 def test_text_known_only_to_inspect(monkeypatch: pytest.MonkeyPatch) -> None:
