@@ -16,6 +16,7 @@ from loopdiff.canonical.compaction import without_compactions
 from loopdiff.canonical.equal_extents import with_equal_extents
 from loopdiff.canonical.forward_substitution import with_substitutions
 from loopdiff.canonical.index_set_splitting import split_ranges
+from loopdiff.canonical.induction_variables import without_counters
 from loopdiff.canonical.invariant_motion import hoist
 from loopdiff.canonical.like_terms import with_like_terms
 from loopdiff.canonical.python_rounding import keep_decisions
@@ -131,6 +132,7 @@ LOWERING: Passes = (
     Pass("complex", split_complex, needed=True),
     Pass("normalize", normalize, lambda _: {"keeps_reads": True}, needed=True),
     Pass("extents", with_equal_extents),
+    Pass("induction", without_counters),
     Pass("compactions", without_compactions),
     Pass("decisions", keep_decisions, lambda c: {"is_strict": not c.fastmath}, needed=True),
     Pass("checks", add_checks, lambda c: {"words": c.words, "from_end": c.from_end}, needed=True),

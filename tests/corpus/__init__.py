@@ -10,6 +10,7 @@ from tests.corpus import (
     cases,
     complex_numbers,
     control,
+    counters,
     dense,
     found,
     functions,
@@ -78,6 +79,7 @@ ENTRIES: tuple[Entry, ...] = (
     *textbooks.ENTRIES,
     *polybench.ENTRIES,
     *periodic.ENTRIES,
+    *counters.ENTRIES,
     *CONSTRUCTS,
 )
 BY_NAME: dict[str, Entry] = {entry.name: entry for entry in ENTRIES}
