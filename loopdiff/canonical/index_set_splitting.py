@@ -41,7 +41,7 @@ from loopdiff.ir.walk import (
 
 Block = tuple[ir.Stmt, ...]
 Values = Mapping[ir.Expr, ir.Expr]
-MOST_STATEMENTS = 64
+MOST_STATEMENTS, MOST_INSIDE = 64, 160  # of all copies of a body, and of one without loops in it
 MOST_PEELED = 4  # iterations at an end, each written out
 MOST_SHIFTS = 2  # that are no constants, of one loop
 
@@ -125,7 +125,8 @@ class Splitter:
         moved = moved if first >= 0 and gap >= 0 else []
         count = (first - within.first + gap - within.gap + 1) << len(moved)
         is_few = first - within.first <= MOST_PEELED and gap - within.gap <= MOST_PEELED
-        if count == 1 or not is_few or count * len(all_statements(loop.body)) > MOST_STATEMENTS:
+        most = MOST_STATEMENTS if any(True for _ in loops_in(loop.body)) else MOST_INSIDE
+        if count == 1 or not is_few or count * len(all_statements(loop.body)) > most:
             return (loop,)
         divisor = found[0].divisor
         values = {r.expr: r.at(ir.Index(loop.index), integer(r.constant), int(r.sign < 0)) for r in constant}
