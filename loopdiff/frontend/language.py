@@ -123,7 +123,13 @@ ACCEPTED: tuple[Construct, ...] = (
         "for i in range(1, n):\n    y[2 * i - 1] = x[i - 1] + x[n - i]",
         "0.1",
     ),
-    Construct("negative subscripts", "x[-1] = y[-2]", "0.1"),
+    Construct(
+        "negative subscripts",
+        "x[-1] = y[-2]",
+        "0.1",
+        "Subscripts that are negative in some iterations are refused, or count from the end where that is asked for: "
+        '`negative="from_end"`.',
+    ),
     Construct(
         "indirect subscripts",
         "for i in range(n):\n    y[idx[i]] += x[idx[n - i]]",
