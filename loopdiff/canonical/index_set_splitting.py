@@ -16,9 +16,10 @@ where it would scatter. Iterations stay in their order. A shift that is no const
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 
+from loopdiff.canonical.invariant_motion import is_total
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import added, from_linear, linear
 from loopdiff.ir.build import at_least_one, compare, integer, is_constant, shifted
@@ -41,7 +42,9 @@ from loopdiff.ir.walk import (
 
 Block = tuple[ir.Stmt, ...]
 Values = Mapping[ir.Expr, ir.Expr]
-MOST_STATEMENTS, MOST_INSIDE = 64, 160  # of all copies of a body, and of one without loops in it
+MOST_INSIDE = 160  # statements of all copies of a body without loops in it
+MOST_STATEMENTS, MOST_SHIFTED = 64, 24  # of one with loops in it, and where shifts are no constants
+MOST_ADDED = 64  # by all copies of nests
 MOST_PEELED = 4  # iterations at an end, each written out
 MOST_SHIFTS = 2  # that are no constants, of one loop
 
@@ -93,7 +96,10 @@ def split_ranges(ls: ir.LoopSet) -> ir.LoopSet:
 
 @dataclass(frozen=True, slots=True)
 class Splitter:
+    """Splits the loops of one function; `added` are the statements that copies of nests have brought."""
+
     names: NameSupply
+    added: list[int] = field(default_factory=list)
 
     def block(self, body: Block, around: Mapping[str, ir.Loop]) -> Block:
         out: list[ir.Stmt] = []
@@ -125,8 +131,7 @@ class Splitter:
         moved = moved if first >= 0 and gap >= 0 else []
         count = (first - within.first + gap - within.gap + 1) << len(moved)
         is_few = first - within.first <= MOST_PEELED and gap - within.gap <= MOST_PEELED
-        most = MOST_STATEMENTS if any(True for _ in loops_in(loop.body)) else MOST_INSIDE
-        if count == 1 or not is_few or count * len(all_statements(loop.body)) > most:
+        if not (constant or moved) or not is_few or not self.has_room(loop, count, bool(moved)):
             return (loop,)
         divisor = found[0].divisor
         values = {r.expr: r.at(ir.Index(loop.index), integer(r.constant), int(r.sign < 0)) for r in constant}
@@ -137,6 +142,17 @@ class Splitter:
         below = (self.at_start(loop, constant, within, k) for k in range(within.first, first))
         above = (self.at_end(loop, constant, first, k) for k in range(gap, within.gap, -1))
         return (*lets, *below, *main, *above)
+
+    def has_room(self, loop: ir.Loop, count: int, is_shifted: bool) -> bool:
+        """Whether there may be so many copies of the body: code takes time to compile."""
+        size = len(all_statements(loop.body))
+        if not any(True for _ in loops_in(loop.body)):
+            return count * size <= MOST_INSIDE
+        is_small = count * size <= (MOST_SHIFTED if is_shifted else MOST_STATEMENTS)
+        if not is_small or sum(self.added) + (count - 1) * size > MOST_ADDED:
+            return False
+        self.added.append((count - 1) * size)
+        return True
 
     # -- iterations at the ends ------------------------------------------------------------------------------
     def at_start(self, loop: ir.Loop, found: list[Remainder], within: Range, k: int) -> ir.Stmt:
@@ -254,7 +270,7 @@ def remainders(loop: ir.Loop) -> Iterator[Remainder]:
     def is_same(expr: ir.Expr) -> bool:
         return not any(
             isinstance(e, ir.Load) or (isinstance(e, ir.Index) and e.name in changing)
-            or (isinstance(e, ir.Var) and e.name in made)
+            or (isinstance(e, ir.Var) and e.name in made) or (isinstance(e, ir.Apply) and not is_total(e))
             for e in subexprs(expr)
         )  # fmt: skip
 

@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 
+from loopdiff.canonical.invariant_motion import is_total
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import Sum, added, from_linear, linear
 from loopdiff.ir.build import add, floordiv, integer, is_constant, mul, sub
@@ -146,8 +147,9 @@ def raise_of(loop: ir.Loop, counter: str) -> Raise | None:
     if not is_constant(loop.step, 1) or exits(loop) or calls_with(loop.body, counter):
         return None
     found = {k: step for k, s in enumerate(loop.body) if (step := raised_by(s, counter)) is not None}
-    parts = (e for step in found.values() for e in subexprs(step))
+    parts = [e for step in found.values() for e in subexprs(step)]
     varies = any(isinstance(e, ir.Load) or (isinstance(e, ir.Var) and e.name in made) for e in parts)
+    varies = varies or any(isinstance(e, ir.Apply) and not is_total(e) for e in parts)
     return None if varies or len(writes) != len(found) else Raise(loop, counter, found)
 
 

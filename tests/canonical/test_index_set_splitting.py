@@ -98,6 +98,8 @@ def remainders_in_loops(body: list[str]) -> int:
         (["y[:] = np.roll(x, k) * x"], 0),
         (["for i in range(k):", "    y[(i + 1) % n] += x[i % n]"], 2),  # periods without number
         (["for i in range(n):", "    y[(i * 2) % n] += x[i]"], 1),
+        (["for i in range(1, n):", "    y[i] = x[(i - 1) % n]"], 0),
+        (["for i in range(n):", "    if k > 0:", "        y[i] = x[(i + 7 // k) % n]"], 1),  # divides only then
     ],
 )
 def test_what_is_left(body: list[str], left: int) -> None:

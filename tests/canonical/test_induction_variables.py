@@ -145,6 +145,13 @@ def test_gradients(function: Any) -> None:
         check_grads(vectorize_grad(wrt=("x", "y"))(function), (rng.random(9), rng.random(9), 3, 2))
 
 
+def test_nothing_is_divided_for_loops_that_do_not_run() -> None:
+    f = plain(["p = 0", "for i in range(n):", "    p += 7 // k", "    y[p % 9] += x[p % 9]", "y[0] += p"])
+    args = {"x": np.ones(9), "y": np.ones(9), "n": 0, "k": 0}
+    run(normal_form(f, args), dict(args))
+    assert args["y"][0] == 1.0
+
+
 def test_what_is_beyond_the_end_is_an_error() -> None:
     f = vectorize_grad(packed)
     with interpreting(), pytest.raises(ArgumentError, match=r"`x\[p"):

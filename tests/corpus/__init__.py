@@ -18,6 +18,7 @@ from tests.corpus import (
     learning,
     lists,
     loops,
+    matrices,
     newer_numpy,
     nothing,
     numpy_calls,
@@ -79,6 +80,7 @@ ENTRIES: tuple[Entry, ...] = (
     *textbooks.ENTRIES,
     *polybench.ENTRIES,
     *periodic.ENTRIES,
+    *matrices.ENTRIES,
     *counters.ENTRIES,
     *CONSTRUCTS,
 )

@@ -114,8 +114,8 @@ class Streamer:
         skipped: list[ir.Stmt] = []
         for number, stmt in enumerate(rest[: tuning.STREAMS_LOOK_AHEAD]):
             found = stream(self.ls, self.types, stmt)
-            may_wait = are_independent(tuple(s.nest for s in group), tuple(skipped))
-            if not may_wait:
+            is_left = any(isinstance(s, ir.Exit) for s in skipped)
+            if is_left or not are_independent(tuple(s.nest for s in group), tuple(skipped)):
                 break
             if found is not None and goes_along(group, found.over(first)) and found.range == first.range:
                 group.append(found.over(first))
@@ -259,7 +259,10 @@ def form_of(ls: ir.LoopSet, stmt: ir.Assign | ir.Accumulate, row: str, column: s
             return None
         if row in used and across is None:
             return None
-        matrices += {row, column} <= used
+        if {row, column} <= used:
+            if along is None or across is None or along[0] == across[0]:  # iterations meet in one element
+                return None
+            matrices += 1
     if not matrices:
         return None
     used = indices_in(*target.subscripts) & {row, column}

@@ -16,19 +16,20 @@ from loopdiff.passes.loops.matrix_streams import stream_matrices
 from tests.gradients.interpreted import normal_form
 from tests.texts import registered
 
-NAMES = ("A", "B", "p", "q", "r", "s")
+NAMES = ("A", "B", "p", "q", "r", "s", "w")
 ROWS, COLUMNS = "for i in range(A.shape[0]):", "for j in range(A.shape[1]):"
 
 
 def arguments(n: int, m: int, seed: int) -> dict[str, Any]:
     rng = np.random.default_rng(seed)
-    shapes = {"A": (n, m), "B": (n, m), "p": (m,), "q": (m,), "r": (n,), "s": (n,)}
+    shapes = {"A": (n, m), "B": (n, m), "p": (m,), "q": (m,), "r": (n,), "s": (n,), "w": (2 * n + m,)}
     return {name: rng.random(shape) for name, shape in shapes.items()}
 
 
 def plain(nests: list[str]) -> Any:
     checks = ["assert B.shape == A.shape", *(f"assert len({v}) == A.shape[1]" for v in "pq")]
     checks += [f"assert len({v}) == A.shape[0]" for v in "rs"]
+    checks += ["assert len(w) >= 2 * A.shape[0] + A.shape[1]"]
     lines = [f"def f({', '.join(NAMES)}):", *("    " + line for text in (*checks, *nests) for line in text.split("\n"))]
     text = "\n".join(lines) + "\n"
     return registered(text, f"<streams {hash(text)}>", np=np)
@@ -55,12 +56,17 @@ def drawn(seed: int) -> list[str]:
                 f"{matrix}[i, j] += {row}[i] * {column}[j]",
                 f"{matrix}[i, j] = {row}[i] * {column}[j] - {other}[i, j]",
                 f"{matrix}[i, j] *= 0.5",
+                f"w[i + j] {rng.choice(['=', '+='])} 0.5 * w[i + j] + {element}",
+                f"{column}[j] += {element} * w[2 * i + j]",
+                f"{row}[i] += {element} * w[i + j]",
             ]
         )
         found.append(nest(statement, rng.random() < 0.5))
-        if rng.random() < 0.2:
+        if rng.random() < 0.15:
+            found.append("if t > 0:\n    break")
+        elif rng.random() < 0.2:
             found.append(f"r[:] *= {rng.random():.2f}" if rng.random() < 0.5 else "q += 1.0")
-    return found
+    return ["for t in range(3):", *("\n".join("    " + line for line in n.split("\n")) for n in found)]
 
 
 def streamed(nests: list[str]) -> tuple[Any, ir.LoopSet]:
@@ -78,7 +84,7 @@ def test_drawn_nests(seed: int) -> None:
         run(found, mine)
         function(**other)
         for name in NAMES:
-            np.testing.assert_allclose(mine[name], other[name], rtol=1e-12, err_msg=f"{name}, {n} x {m}")
+            np.testing.assert_allclose(mine[name], other[name], rtol=1e-9, atol=1e-9, err_msg=f"{name}, {n} x {m}")
 
 
 def passes_through(found: ir.LoopSet) -> int:
@@ -99,6 +105,7 @@ def passes_through(found: ir.LoopSet) -> int:
         (["q[:] = r @ A", "s[:] = A @ q"], 2),  # all rows are in each element of `q`
         (["s[:] = A @ p", "A *= 0.5", "q[:] = r @ A"], 1),
         (["s[:] = A @ p", "A[0, 0] = 0.5", "q[:] = r @ A"], 2),
+        ([nest("w[i + j] += A[i, j]", False), nest("s[i] += A[i, j] * w[i + j]", False)], 2),  # frames that overlap
     ],
 )
 def test_passes_through_matrices(nests: list[str], count: int) -> None:
