@@ -77,7 +77,7 @@ class Walk:
                 if pair is not None:
                     equal = {**{e: pair[1] if f == pair[0] else f for e, f in equal.items()}, pair[0]: pair[1]}
                     self.declare(body[number:], equal)
-                limits = {e: f for e, f in equal.items() if isinstance(e, ir.Apply)}
+                limits: dict[ir.Expr, ir.Expr] = {e: f for e, f in equal.items() if isinstance(e, ir.Apply)}
                 out.append(replace(stmt, cond=substitute(stmt.cond, limits)) if limits else stmt)
                 continue
             if isinstance(stmt, ir.Allocate) and (known := self.without_limits(stmt.array)).keys() - equal.keys():

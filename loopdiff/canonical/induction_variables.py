@@ -132,7 +132,7 @@ class Inducer:
         ahead = add(start, here)
 
         def at(number: int, stmt: ir.Stmt) -> ir.Stmt:
-            value = {counter: add(ahead, found.within(number))}
+            value: dict[ir.Expr, ir.Expr] = {counter: add(ahead, found.within(number))}
             return map_stmt_exprs(lambda e: substitute(e, value), stmt)
 
         body = (at(k, s) for k, s in enumerate(loop.body) if k not in found.parts)

@@ -92,7 +92,6 @@ ENTRIES: tuple[Entry, ...] = (
         outputs=("y",),
         oracle=frames_oracle,
         is_twin=True,
-        is_analytic=True,
         notes="overlap-add: `y[2 * t + k]`, where frames meet, was taken for an element of a matrix",
     ),
 )

@@ -226,8 +226,8 @@ def stream(ls: ir.LoopSet, types: TypeEnv, stmt: ir.Stmt) -> Stream | None:
     for rows, columns in (loops, loops[::-1]):
         form = form_of(ls, inner, rows.index, columns.index)
         if form is not None:
-            bare = (replace(p, body=()) for p in (rows, columns))
-            return Stream(*bare, inner, start, form, rows is loops[1], stmt)
+            is_turned = rows is loops[1]
+            return Stream(replace(rows, body=()), replace(columns, body=()), inner, start, form, is_turned, stmt)
     return None
 
 
