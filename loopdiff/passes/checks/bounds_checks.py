@@ -23,7 +23,6 @@ from loopdiff.analysis.polyhedral.terms import guarded_loads
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, compare, integer
 from loopdiff.ir.ops import Op
-from loopdiff.ir.printer import print_element
 from loopdiff.ir.walk import (
     Path,
     all_statements,
@@ -44,7 +43,7 @@ from loopdiff.passes.checks.computed_subscripts import Kept, keep_place
 from loopdiff.passes.checks.early_checks import is_early, with_early_conditions, without_early
 from loopdiff.passes.checks.size_checks import extent_conditions, range_conditions
 from loopdiff.passes.checks.stated_errors import stated_first
-from loopdiff.passes.checks.subscripts_from_end import with_subscripts_from_end
+from loopdiff.passes.checks.subscripts_from_end import told_outside, with_subscripts_from_end
 from loopdiff.source.words import in_user_words
 
 Guards = tuple[ir.Expr, ...]
@@ -216,7 +215,7 @@ def access_requirements(
         high = compare(Op.LT, subscript, extent(ls, access.array, axis))
         inside = ir.Apply(Op.AND, (low, high))
         cond = ir.Apply(Op.OR, (*excuses, inside)) if excuses else inside
-        text = f"`{print_element(access, ls)}`: the subscript is outside axis {axis} of `{access.array}`"
+        text = told_outside(ls, access, axis)
         if any(isinstance(e, ir.Load) and e.access.subscripts for e in subexprs(subscript)):
             text += f"; elements that count from its end are written `i % {access.array}.shape[{axis}]`"
         yield ir.Require(cond, "LD310", text, loc=access.loc)

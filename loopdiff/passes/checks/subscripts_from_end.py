@@ -120,5 +120,10 @@ class Counting:
                 continue
             subscript, size = access.subscripts[axis], extents[axis]
             inside = all_of((compare(Op.GE, add(subscript, size), integer(0)), compare(Op.LT, subscript, size)))
-            message = f"`{print_element(access, self.ls)}`: the subscript is outside axis {axis} of `{access.array}`"
+            message = told_outside(self.ls, access, axis)
             yield ir.Require(any_of((*excuses, inside)), "LD310", message, loc=access.loc, is_early=True)
+
+
+def told_outside(ls: ir.LoopSet, access: ir.Access, axis: int) -> str:
+    """What is said of an element that is checked by itself."""
+    return f"`{print_element(access, ls)}`: the subscript is outside axis {axis} of `{access.array}`"

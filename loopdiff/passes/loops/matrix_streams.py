@@ -30,7 +30,16 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.renaming import renamed_block
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.ir.typing import TypeEnv, type_env
-from loopdiff.ir.walk import accesses, are_independent, indices_in, loads, map_blocks, subexprs, substitute
+from loopdiff.ir.walk import (
+    accesses,
+    are_independent,
+    indices_in,
+    loads,
+    map_blocks,
+    map_own_exprs,
+    subexprs,
+    substitute,
+)
 from loopdiff.model import tuning
 
 Block = tuple[ir.Stmt, ...]
@@ -75,8 +84,9 @@ class Stream:
 
 
 def renamed_in(stmt: ir.Assign | ir.Accumulate, new: dict[ir.Expr, ir.Expr]) -> ir.Assign | ir.Accumulate:
-    target = replace(stmt.target, subscripts=tuple(substitute(e, new) for e in stmt.target.subscripts))
-    return replace(stmt, target=target, value=substitute(stmt.value, new))
+    found = map_own_exprs(lambda e: substitute(e, new), stmt)
+    assert isinstance(found, ir.Assign | ir.Accumulate)
+    return found
 
 
 def stream_matrices(ls: ir.LoopSet) -> ir.LoopSet:
