@@ -9,8 +9,9 @@
 Products of a matrix and vectors, and the updates of rank one that are their gradients, take as long as the matrix
 takes to come from memory. So it comes once for all that needs it, in the order in which it lies there (Howell, Demmel,
 Fulton, Hammarling and Marmol, "Cache efficient bidiagonalization using BLAS 2.5 operators", ACM TOMS 34, 2008), and
-elements of `y` are loaded and stored once for several rows (unroll-and-jam). Sums may come in any order; what one nest
-hands to the next, it hands on in the same iteration, or in the same row.
+elements of `y` are loaded and stored once for several rows (unroll-and-jam); so are those of a matrix that is updated
+and then multiplied. Sums may come in any order; what one nest hands to the next, it hands on in the same iteration, or
+in the same row.
 """
 
 from __future__ import annotations
@@ -83,6 +84,9 @@ class Stream:
         )  # fmt: skip
 
 
+Asked = tuple[ir.Stmt, Stream | None]  # a statement, and what it is
+
+
 def renamed_in(stmt: ir.Assign | ir.Accumulate, new: dict[ir.Expr, ir.Expr]) -> ir.Assign | ir.Accumulate:
     found = map_own_exprs(lambda e: substitute(e, new), stmt)
     assert isinstance(found, ir.Assign | ir.Accumulate)
@@ -106,24 +110,26 @@ class Streamer:
     # -- which nests -----------------------------------------------------------------------------------------
     def block(self, body: Block) -> Block:
         """`body` with each group of nests in the place of its last one."""
-        for number, stmt in enumerate(body):
-            first = stream(self.ls, self.types, stmt)
+        return self.arranged([(s, stream(self.ls, self.types, s)) for s in body])
+
+    def arranged(self, body: Sequence[Asked]) -> Block:
+        for number, (_, first) in enumerate(body):
             if first is None:
                 continue
-            group, taken = self.group(first, body[number + 1 :])
+            rest = body[number + 1 :]
+            group, taken = self.group(first, rest)
             if is_worth(group):
-                here, rest = 1 + max(taken, default=-1), body[number + 1 :]
-                between = tuple(s for k, s in enumerate(rest[:here]) if k not in taken)
-                before = tuple(map(self.inside, body[:number]))
-                return (*before, *self.block(between), *self.merged(group), *self.block(rest[here:]))
-        return tuple(map(self.inside, body))
+                here = 1 + max(taken, default=-1)
+                before = tuple(self.inside(s) for s, _ in body[:number])
+                between = self.arranged([s for k, s in enumerate(rest[:here]) if k not in taken])
+                return (*before, *between, *self.merged(group), *self.arranged(rest[here:]))
+        return tuple(self.inside(s) for s, _ in body)
 
-    def group(self, first: Stream, rest: Block) -> tuple[list[Stream], set[int]]:
+    def group(self, first: Stream, rest: Sequence[Asked]) -> tuple[list[Stream], set[int]]:
         """`first` and those of the statements behind it that go along, of which the places are told as well."""
         group, taken = [first], set[int]()
         skipped: list[ir.Stmt] = []
-        for number, stmt in enumerate(rest[: tuning.STREAMS_LOOK_AHEAD]):
-            found = stream(self.ls, self.types, stmt)
+        for number, (stmt, found) in enumerate(rest[: tuning.STREAMS_LOOK_AHEAD]):
             is_left = any(isinstance(s, ir.Exit) for s in skipped)
             if is_left or not are_independent(tuple(s.nest for s in group), tuple(skipped)):
                 break
@@ -161,38 +167,52 @@ class Streamer:
     def rows(self, group: Sequence[Stream], count: int) -> Block:
         """What `count` rows do, from the index of the loop over rows on: once more through these where a sum along them
         is asked for."""
-        out: list[ir.Stmt] = []
-        given: set[str] = set()
+        parts: list[list[Stream]] = [[]]
+        for found in group:
+            given = {s.stmt.target.array for s in parts[-1] if s.form == "dot"}
+            if any(e.access.array in given for e in loads(found.stmt.value)):
+                parts.append([])
+            parts[-1].append(found)
+        return tuple(s for part in parts for s in self.once(part, count))
+
+    def once(self, group: Sequence[Stream], count: int) -> Block:
+        """What `count` rows do in one loop over columns. Elements that are updated and also used are so in registers,
+        and go to memory at its end."""
         before: list[ir.Stmt] = []
         within: list[ir.Stmt] = []
         after: list[ir.Stmt] = []
-
-        def end() -> None:
-            inner = replace(group[0].columns, body=tuple(within))
-            out.extend((*before, *renamed_block((inner,), self.names), *after))
-            for part in (before, within, after):
-                part.clear()
-
+        held: dict[ir.Expr, ir.Expr] = {}
         for found in group:
-            if any(e.access.array in given for e in loads(found.stmt.value)):
-                end()
-                given.clear()
             copies = [at_row(found, k) for k in range(count)]
+            values = [substitute(c.stmt.value, held) for c in copies]
             match found.form:
+                case "update" if all(s is found or found.stmt.target not in s.elements for s in group):
+                    within += [replace(c.stmt, value=v) for c, v in zip(copies, values, strict=True)]
                 case "update":
-                    within += [c.stmt for c in copies]
+                    for copy, value in zip(copies, values, strict=True):
+                        within.append(self.update(copy, value, held))
                 case "sum":
-                    within.append(replace(found.stmt, value=reduce(add, (c.stmt.value for c in copies))))
+                    within.append(replace(found.stmt, value=reduce(add, values)))
                 case "dot":
-                    given.add(found.stmt.target.array)
-                    for copy in copies:
+                    for copy, value in zip(copies, values, strict=True):
                         cell = self.cell(found)
                         zero = ir.Const(0.0, self.element(found), loc=found.stmt.loc)
                         before.append(ir.Assign(cell, zero, loc=found.stmt.loc))
-                        within.append(replace(copy.stmt, target=cell))
+                        within.append(replace(copy.stmt, target=cell, value=value))
                         after.append(stored(copy, ir.Load(cell)))
-        end()
-        return tuple(out)
+        within += [ir.Assign(e.access, v, loc=v.loc) for e, v in held.items() if isinstance(e, ir.Load)]
+        inner = replace(group[0].columns, body=tuple(within))
+        return (*before, *renamed_block((inner,), self.names), *after)
+
+    def update(self, found: Stream, value: ir.Expr, held: dict[ir.Expr, ir.Expr]) -> ir.Let:
+        """The new element that `found` makes, which is `held` from here on."""
+        stmt = found.stmt
+        element = ir.Load(stmt.target)
+        if isinstance(stmt, ir.Accumulate):
+            value = add(held.get(element, element), value)
+        name = self.names.fresh("element")
+        held[element] = ir.Var(name, loc=stmt.loc)
+        return ir.Let(name, value, loc=stmt.loc)
 
     def element(self, found: Stream) -> ScalarType:
         return self.types.arrays[found.stmt.target.array].element

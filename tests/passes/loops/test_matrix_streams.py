@@ -11,6 +11,7 @@ import pytest
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.interpret import run
 from loopdiff.ir.verify import verify
+from loopdiff.ir.walk import all_statements, loads_of
 from loopdiff.passes.loops.distribution import restructure
 from loopdiff.passes.loops.matrix_streams import stream_matrices
 from tests.gradients.interpreted import normal_form
@@ -87,9 +88,22 @@ def test_drawn_nests(seed: int) -> None:
             np.testing.assert_allclose(mine[name], other[name], rtol=1e-9, atol=1e-9, err_msg=f"{name}, {n} x {m}")
 
 
+def test_an_element_that_is_updated_and_multiplied_is_read_and_stored_once() -> None:
+    _, found = streamed(["A += np.outer(r, p)", "A *= 0.5", "q += s @ A"])
+    inner = next(s for s in all_statements(found.body) if isinstance(s, ir.Loop) and isinstance(s.body[0], ir.Let))
+    read = [e.access for s in inner.body for e in loads_of(s) if e.access.array == "A"]
+    stored = [s.target for s in inner.body if isinstance(s, ir.Assign)]
+    assert read == stored
+    assert len(set(stored)) == 4
+
+
+def loops_inside(loop: ir.Loop) -> bool:
+    return any(isinstance(s, ir.Loop) for s in loop.body)
+
+
 def passes_through(found: ir.LoopSet) -> int:
     """How many nests there are, rests of rows and checks aside."""
-    nests = [s for s in found.body if isinstance(s, ir.Loop) and any(isinstance(x, ir.Loop) for x in s.body)]
+    nests = [s for s in found.body if isinstance(s, ir.Loop) and loops_inside(s)]
     return sum(not (isinstance(s.lower, ir.Apply)) for s in nests)
 
 
