@@ -8,16 +8,19 @@ import numpy as np
 
 
 class Question:
-    """Whether the argument is an integer or a truth value, or an array of such; or, if it `takes_literals`, a number
-    written out. The compiler answers; as Python, integers are what NumPy says are integers."""
+    """Whether the argument is a number of these `kinds`, or an array of such; or, if it `takes_literals`, a number
+    written out. The compiler answers; as Python, the kinds are what NumPy says they are."""
 
-    def __init__(self, *, takes_literals: bool) -> None:
+    def __init__(self, kinds: str, *, takes_literals: bool = False) -> None:
+        self.kinds = kinds
         self.takes_literals = takes_literals
 
     def __call__(self, value: Any) -> bool:
-        return np.asarray(value).dtype.kind in "iub"
+        return np.asarray(value).dtype.kind in self.kinds
 
 
-holds_integers = Question(takes_literals=False)
+INTEGERS, COMPLEX = "iub", "c"
+holds_integers = Question(INTEGERS)
+holds_complex = Question(COMPLEX)
 # Whether nothing is differentiated by a number: else a branch that asks for it would give the branch's derivative.
-is_discrete = Question(takes_literals=True)
+is_discrete = Question(INTEGERS, takes_literals=True)

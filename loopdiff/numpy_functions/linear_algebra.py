@@ -1,13 +1,16 @@
 """Linear systems, determinants and factors of matrices, by elimination; stacks of matrices one by one.
 
-Rows change places first, in an elimination whose numbers nothing else needs; the second one then writes each factor
-once, so that the reverse sweep finds it where it is and keeps nothing.
+Rows change places first, in an elimination whose numbers nothing else needs; the second one then writes what rows are
+multiplied by once, in arrays of their own: the reverse sweep finds it where it is, keeps nothing, and goes through each
+matrix once.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from loopdiff.numpy_functions.branching import holds_complex
+from loopdiff.numpy_functions.complex_systems import solve_complex
 from loopdiff.numpy_functions.vectors import squares
 
 
@@ -31,22 +34,73 @@ def solved(a, b):
     assert b.shape[0] == n, "np.linalg.solve takes as many rows on the right as there are equations"
     both = of_both(a, b)
     x = np.empty(b.shape, dtype=both.dtype)
-    held = np.empty(a.shape, dtype=both.dtype)
-    held[:] = a
-    rows = pivots(held)
-    lu = held[rows]
-    for k in range(n):
-        assert lu[k, k] != 0.0, "Singular matrix"
-        eliminate(lu, k)
-    for i in range(n):
-        x[i] = b[rows[i]]
-        for j in range(i):
-            x[i] -= lu[i, j] * x[j]
-    for i in range(n - 1, -1, -1):
-        for j in range(i + 1, n):
-            x[i] -= lu[i, j] * x[j]
-        x[i] /= lu[i, i]
+    if holds_complex(both):
+        solve_complex(a, b, x)
+    else:
+        solve_any(a, b, x)
     return x
+
+
+def solve_any(a, b, x):
+    """`x` with a @ x = b."""
+    n = a.shape[0]
+    left = np.empty(a.shape, dtype=x.dtype)
+    left[:] = a
+    rows = pivots(left)
+    if b.ndim == 1:
+        both = np.empty((n, n + 1), dtype=x.dtype)
+    else:
+        both = np.empty((n, n + b.shape[1]), dtype=x.dtype)
+    for i in range(n):
+        for j in range(n):
+            both[i, j] = a[rows[i], j]
+        if b.ndim == 1:
+            both[i, n] = b[rows[i]]
+        else:
+            for j in range(b.shape[1]):
+                both[i, n + j] = b[rows[i], j]
+    row = np.empty(both.shape, dtype=x.dtype)
+    reduce_rows(both, row)
+    found = np.empty((n, both.shape[1] - n), dtype=x.dtype)
+    substitute_rows(row, found)
+    for i in range(n):
+        if b.ndim == 1:
+            x[i] = found[i, 0]
+        else:
+            for j in range(b.shape[1]):
+                x[i, j] = found[i, j]
+
+
+def reduce_rows(both, row):
+    """A matrix, with what is on the right beside it, as the `row`s of an upper triangle, each divided by its first
+    element."""
+    n = both.shape[0]
+    factor = np.empty((n, n), dtype=both.dtype)
+    for k in range(n):
+        for j in range(k + 1, both.shape[1]):
+            row[k, j] = both[k, j] / both[k, k]
+        for i in range(k + 1, n):
+            factor[k, i] = both[i, k]
+        for i in range(k + 1, n):
+            for j in range(k + 1, both.shape[1]):
+                both[i, j] -= factor[k, i] * row[k, j]
+
+
+def substitute_rows(row, found):
+    """What the `row`s of an upper triangle, with what is on the right beside them, say of the unknowns."""
+    n = row.shape[0]
+    left, factor = np.empty(found.shape, dtype=row.dtype), np.empty((n, n), dtype=row.dtype)
+    for i in range(n):
+        for j in range(found.shape[1]):
+            left[i, j] = row[i, n + j]
+    for k in range(n - 1, -1, -1):
+        for j in range(found.shape[1]):
+            found[k, j] = left[k, j]
+        for i in range(k):
+            factor[k, i] = row[i, k]
+        for i in range(k):
+            for j in range(found.shape[1]):
+                left[i, j] -= factor[k, i] * found[k, j]
 
 
 def of_both(a, b):
@@ -62,21 +116,20 @@ def eliminate(lu, k):
             lu[i, j] -= lu[i, k] * lu[k, j]
 
 
-def pivots(a):
+def pivots(left):
     """Which row of a square matrix to take next in its elimination: that with the greatest number in its column."""
-    n = a.shape[0]
-    assert a.shape[1] == n, "Last 2 dimensions of the array must be square"
+    n = left.shape[0]
+    assert left.shape[1] == n, "Last 2 dimensions of the array must be square"
     rows = np.arange(n)
-    left = a.copy()
     for k in range(n):
         best = k
         for i in range(k + 1, n):
             if abs(left[i, k]) > abs(left[best, k]):
                 best = i
+        assert left[best, k] != 0.0, "Singular matrix"
         if best != k:
             exchange(rows, left, k, best)
-        if left[k, k] != 0.0:
-            eliminate(left, k)
+        eliminate(left, k)
     return rows
 
 

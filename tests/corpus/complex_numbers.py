@@ -54,6 +54,26 @@ def complex_powers_oracle(xp, z, w, p, n):
     return {"result": (t, e)}
 
 
+def resolvents(A, B, z):
+    """Green's functions of a matrix at complex energies, and what they make of columns and of a vector."""
+    total = np.zeros(B.shape, dtype=np.complex128)
+    weight = 0.0
+    for k in range(z.shape[0]):
+        shifted = z[k] * np.eye(A.shape[0]) - A
+        total += z[k] * np.linalg.solve(shifted, B) + np.linalg.solve(shifted, B[:, 0])[:, None]
+        weight += np.abs(np.linalg.inv(shifted)).sum()
+    return total, weight
+
+
+def resolvents_oracle(xp, A, B, z):
+    total, weight = 0.0, 0.0
+    for k in range(z.shape[0]):
+        shifted = z[k] * xp.eye(A.shape[0]) - A
+        total = total + z[k] * xp.linalg.solve(shifted, B + 0j) + xp.linalg.solve(shifted, B[:, :1] + 0j)
+        weight = weight + xp.sum(xp.abs(xp.linalg.inv(shifted)))
+    return {"result": (total, weight)}
+
+
 def analytic_signal(x, a, b):
     """A recursive complex filter: a local array, conjugates, a real sum of it."""
     n = x.shape[0]
@@ -194,6 +214,19 @@ ENTRIES: tuple[Entry, ...] = (
         oracle=complex_powers_oracle,
         is_twin=True,
         constructs=("functions of complex numbers",),
+    ),
+    Entry(
+        name="resolvents",
+        function=resolvents,
+        make=lambda rng, n=4: {
+            "A": 0.3 * anywhere(rng, (n, n)),
+            "B": rng.standard_normal((n, 2)),
+            "z": 2j + near_one(rng, 3),
+        },
+        wrt=("A", "B", "z"),
+        oracle=resolvents_oracle,
+        is_twin=True,
+        constructs=("np.linalg.solve, inv, det, slogdet, cholesky, matrix_power", "complex numbers"),
     ),
     Entry(
         name="analytic_signal",

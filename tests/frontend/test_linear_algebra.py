@@ -30,6 +30,11 @@ def plain_of(expression: str) -> Any:
     [
         ("np.linalg.solve(a, b)", A, B.astype(np.float32)), ("np.linalg.solve(a, b)", A.astype(np.float32), B),
         ("np.linalg.solve(a, b)", Z, B), ("np.linalg.solve(a.T, b[:, 0])", A, Z), ("np.linalg.inv(a)", Z, B),
+        ("np.linalg.solve(a, b)", Z.astype(np.complex64), Z.T), ("np.linalg.solve(a, b[:, 0])", Z.T, Z),
+        ("np.linalg.solve(a, b[:, 0])", Z.astype(np.complex64), A.astype(np.float32)),
+        ("np.linalg.solve(a, b)", NONE + 0j, NONE), ("np.linalg.inv(a)", np.diag([1e-200j, 1e200, 1.0]), B),
+        ("np.linalg.solve(a, b)", np.array([[0.0, 1j], [2.0, 0.0]]), np.array([[2j, 4.0], [1.0, -1j]])),
+        ("np.linalg.solve(a, b)", np.stack([Z, Z.T]), np.stack([A, S])), ("np.linalg.inv(1j * a)", A, B),
         ("np.linalg.solve(a, b)", NONE, NONE), ("np.linalg.solve(a[::2, 1:4], b[:3])", A, B),
         ("np.linalg.det(a)", Z, B), ("np.linalg.det(a)", NONE, B), ("np.linalg.inv(a)", NONE, B),
         ("np.linalg.det(a)", np.zeros((3, 3)), B), ("np.linalg.slogdet(a)", np.ones((2, 2)), B),
@@ -59,6 +64,31 @@ def test_gradients_in_matrix_form() -> None:
     P = outer.T @ half @ outer
     of_factor = np.tril(P + P.T) * (1.0 - 0.5 * np.eye(5))
     np.testing.assert_allclose(found["S"], of_factor + np.linalg.inv(S).T, rtol=1e-9, atol=1e-11)
+
+
+def test_gradients_of_complex_systems_in_matrix_form() -> None:
+    """Cotangents are those of JAX: they go back through the transpose."""
+    text = "def f(A, B):\n    return np.linalg.solve(A, B)\n"
+    f = vectorize_grad(registered(text, "<complex systems>", np=np))
+    for right in (Z[:, :3] * 1j, Z[0]):
+        seed = right + 1.0
+        found = f.vjp(Z, right)[1](seed)._asdict()
+        x, back = np.linalg.solve(Z, right), np.linalg.solve(Z.T, seed)
+        np.testing.assert_allclose(found["B"], back, rtol=1e-9, atol=1e-11)
+        outer = np.outer(back, x) if right.ndim == 1 else back @ x.T
+        np.testing.assert_allclose(found["A"], -outer, rtol=1e-9, atol=1e-11)
+
+
+def test_systems_are_solved_as_well_as_by_lapack() -> None:
+    """Backward errors, also of matrices that are almost singular."""
+    f = vectorize_grad(plain_of("np.linalg.solve(a, b)"))
+    for turned in (1.0, 1j):
+        for least in (1.0, 1e-8, 1e-14):
+            q, _ = np.linalg.qr(RNG.standard_normal((40, 40)) + turned * RNG.standard_normal((40, 40)))
+            p, _ = np.linalg.qr(RNG.standard_normal((40, 40)) + turned * RNG.standard_normal((40, 40)))
+            a, b = q @ np.diag(np.geomspace(1.0, least, 40)) @ p, RNG.standard_normal((40, 2))
+            x = f(a, b)
+            assert np.abs(a @ x - b).max() <= 1e-14 * np.linalg.norm(a) * np.linalg.norm(x)
 
 
 def cofactors(m: np.ndarray) -> np.ndarray:
@@ -106,6 +136,21 @@ def test_what_numpy_raises_is_raised(expression: str, a: np.ndarray, said: str) 
         plain(a, B)
     with pytest.raises(Exception, match=f"LD332: .*{said}"):
         vjp(plain, {"a": a, "b": B})
+
+
+@pytest.mark.parametrize(
+    ("expression", "a", "said"),
+    [
+        ("np.linalg.solve(a, b)", np.outer([1, 1j, 2, -1j, 0], np.ones(5)), "Singular matrix"),
+        ("np.linalg.inv(a)", np.diag([1j, 0.0]), "Singular matrix"), ("np.linalg.inv(a)", B + 0j, "must be square"),
+    ],
+)  # fmt: skip
+def test_what_numpy_raises_of_complex_matrices_is_raised(expression: str, a: np.ndarray, said: str) -> None:
+    plain = plain_of(expression)
+    with pytest.raises(np.linalg.LinAlgError):
+        plain(a, B)
+    with pytest.raises(ValueError, match=f"LD332: .*{said}"):
+        vectorize_grad(plain)(a, B)
 
 
 def test_ranks_that_are_not_taken_are_named() -> None:

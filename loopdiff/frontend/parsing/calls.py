@@ -46,7 +46,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import F64, INT
 from loopdiff.ir.walk import loads
 from loopdiff.numpy_functions import GRIDS
-from loopdiff.numpy_functions.branching import Question
+from loopdiff.numpy_functions.branching import COMPLEX, Question
 from loopdiff.source.functions import LIBRARIES, MISSING
 
 
@@ -84,8 +84,12 @@ def parse_call(state: State, node: ast.Call) -> Quantity:
 def answer(state: State, node: ast.Call, question: Question) -> ir.Expr:
     """What is so of the number, or of the elements of the array, that `node` asks about."""
     element = state.known(as_array(state.quantity(node.args[0])).element)
-    is_whole = kind_so_far(state, element) in (Kind.INT, Kind.BOOL) and not may_widen(state, element)
-    is_so = is_whole or (question.takes_literals and isinstance(element, ir.Const))
+    kind = kind_so_far(state, element)
+    if question.kinds == COMPLEX:
+        is_so = kind.is_complex
+    else:
+        is_so = kind in (Kind.INT, Kind.BOOL) and not may_widen(state, element)
+    is_so = is_so or (question.takes_literals and isinstance(element, ir.Const))
     return ir.Const(is_so, loc=state.source.span(node))
 
 
