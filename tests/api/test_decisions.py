@@ -228,3 +228,39 @@ def test_through_jax() -> None:
         np.testing.assert_allclose(value, f(x), rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(wrapped(x), f(x), rtol=1e-12, atol=1e-12)
         assert strict(x) == jax.value_and_grad(strict)(x)[0] == f(x)
+
+
+def within(z, bound, x, d):
+    for i in range(z.shape[0]):
+        d[0, i] = abs(z[i]) < bound
+        d[1, i] = abs(z[i]) <= bound
+        d[2, i] = bound < abs(z[i])
+        d[3, i] = bound <= abs(z[i])
+        d[4, i] = abs(z[i]) == bound
+        d[5, i] = bound != abs(z[i])
+        x[i] = z[i].real if abs(z[i]) < bound else 0.0
+
+
+NUMBERS_OF_ALL_SIZES = (
+    0.0, -0.0, 5e-324, 1e-310, 1e-300, 1e-160, 1e-44, 3e-8, 0.1, 1.0, 1e8, 3e38, 1e154, 1e300, 1.7e308, math.inf,
+    math.nan,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["complex128", "complex64"])
+def test_distances_on_either_side_of_a_bound(dtype: str) -> None:
+    """A bound that lanes meet, or miss by the last bit, and numbers of all sizes."""
+    rng = np.random.default_rng(5)
+    f, real = vectorize_grad(within, wrt=("x",)), np.zeros(1, dtype).real.dtype.type
+    with np.errstate(all="ignore"):
+        special = np.array([complex(a, b) for a in NUMBERS_OF_ALL_SIZES for b in NUMBERS_OF_ALL_SIZES]).astype(dtype)
+        cases = [(special, bound) for bound in NUMBERS_OF_ALL_SIZES]
+        for size in (2.0, 0.3, 1e-3, 5.0):
+            around = (size * np.exp(1j * rng.uniform(0.0, 7.0, 203))).astype(dtype)
+            cases += [(np.append(special, around), bound) for bound in (size, *np.abs(around[:3]))]
+        for z, bound in cases:
+            ours, python = ((np.zeros(len(z)), np.zeros((6, len(z)), np.bool_)) for _ in range(2))
+            f(z, real(bound), *ours)
+            within(z, real(bound), *python)
+            np.testing.assert_array_equal(ours[1], python[1])
+            np.testing.assert_array_equal(ours[0], python[0])

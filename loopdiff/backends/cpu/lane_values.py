@@ -185,7 +185,7 @@ class LaneValues:
         op = expr.op
         if op in CHOICES:
             return self.logical(expr, lanes)
-        texts = [self.expr(a, lanes) for a in expr.args]
+        texts = self.decided(expr, lanes) or [self.expr(a, lanes) for a in expr.args]
         if op in INFIX:
             return f"({texts[0]} {op.value} {texts[1]})"
         if op is Op.STOP:
@@ -205,6 +205,25 @@ class LaneValues:
                 folded = f"{self.simd(NAMED[op])}({folded}, {text})"
             return folded
         return self.called(expr, texts)
+
+    def decided(self, expr: ir.Apply, lanes: Lanes) -> list[str] | None:
+        """Both sides of a comparison of an exact distance with a number, where it is exact close to that number."""
+        if expr.op not in COMPARISONS:
+            return None
+        for exact, bound in (expr.args, expr.args[::-1]):
+            if (
+                isinstance(exact, ir.Apply)
+                and exact.op is Op.HYPOT
+                and exact.is_strict
+                and isinstance(bound, ir.Const | ir.Param | ir.Var)
+                and self.is_vector(exact, lanes)
+                and type_of(exact, self.emitter.types) is type_of(bound, self.emitter.types)
+            ):
+                self.emitter.functions.add("decided_hypot")
+                number = self.expr(bound, lanes)
+                sides = [f"vdecided_hypot({', '.join(self.expr(a, lanes) for a in exact.args)}, {number})", number]
+                return sides if exact is expr.args[0] else sides[::-1]
+        return None
 
     def called(self, expr: ir.Apply, texts: list[str]) -> str:
         """A call of a function that is no operator of vectors."""

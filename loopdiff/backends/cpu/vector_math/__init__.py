@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import scalar_math, simd
+from .decided import decided_hypot
 from .functions import DEFAULT, HIGH, LIBM, vector_function
 
 __all__ = ["ACCURATE_FUNCTIONS", "VECTOR_FUNCTIONS", "vector_function", "vector_functions"]
@@ -16,7 +17,7 @@ COMMON: dict[str, Any] = {
     "digamma": simd.lanewise(scalar_math.digamma, is_same=True),
     "trigamma": simd.lanewise(scalar_math.trigamma, is_same=True),
 }  # fmt: skip
-STRICT = {f"strict_{name}": function for name, function in LIBM.items()}
+STRICT = {"decided_hypot": decided_hypot, **{f"strict_{name}": function for name, function in LIBM.items()}}
 VECTOR_FUNCTIONS: dict[str, Any] = {**COMMON, **STRICT, **DEFAULT}
 ACCURATE_FUNCTIONS: dict[str, Any] = {**COMMON, **STRICT, **HIGH}
 """By operation (lower-case name of its `Op`): the intrinsic that generated code calls; operations missing
