@@ -86,6 +86,31 @@ def in_one_loop(x, y):
             y[i] = 0.9 * y[i] + 0.1
 
 
+def in_one_branch(x, y):
+    for _ in range(3):
+        for i in range(x.shape[0]):
+            if x[i] > 0.5:
+                s = x[i] * y[i]
+                x[i] = s * np.sin(y[i])
+                y[i] = 0.9 * y[i] + x[i]
+                x[i] *= y[i]
+            else:
+                x[i] *= np.exp(y[i])
+                y[i] *= 0.9 * x[i]
+
+
+def left_between(x, y):
+    for _ in range(3):
+        for i in range(x.shape[0]):
+            if y[i] > 0.5:
+                x[i] *= y[i]
+                if x[i] > 0.7:
+                    break
+                x[i] *= x[i] * y[i]
+        for i in range(x.shape[0]):
+            y[i] = 0.9 * y[i] + 0.1
+
+
 @pytest.mark.parametrize(
     ("function", "tapes_of_y"),
     [
@@ -96,6 +121,8 @@ def in_one_loop(x, y):
         (written_between, 2),
         (not_covered, 2),
         (conditional, 2),
+        (in_one_branch, 3),  # before and after it is written, and in the other branch
+        (left_between, 2),
     ],
 )
 def test_tapes_are_shared_where_values_are(function: Callable[..., Any], tapes_of_y: int) -> None:

@@ -14,7 +14,7 @@ from loopdiff.ad.facts import Facts
 from loopdiff.analysis.strides import coefficient
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer, sub
-from loopdiff.ir.walk import Path, indices_in, subexprs, substitute, written_arrays
+from loopdiff.ir.walk import Path, all_statements, indices_in, subexprs, substitute, written_arrays
 
 PLAIN = (ir.Const, ir.Index, ir.Param, ir.Dim, ir.Apply)
 
@@ -37,12 +37,30 @@ def same_read(facts: Facts, path: Path, access: ir.Access, known: KnownReads) ->
     other, read = known.path, known.access
     if access.array != read.array or not (has_plain_subscripts(access) and has_plain_subscripts(read)):
         return None
+    if access == read and run_together(facts, path, other, access.array):
+        return {}
     shared = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(path, other, strict=False))))
     for level in range(min(shared, len(path) - 1, len(other) - 1), -1, -1):
         found = at_level(facts, path, access, known, level)
         if found is not None:
             return found
     return None
+
+
+def run_together(facts: Facts, path: Path, other: Path, array: str) -> bool:
+    """Whether both statements are in one branch of a condition, and nothing between their reads writes `array` or
+    leaves it."""
+    around = facts.sites.get(path[:-1])
+    if path[:-1] != other[:-1] or around is None or not isinstance(around.stmt, ir.If):
+        return False
+    block = around.stmt
+    (first, last), body = sorted((path[-1], other[-1])), (*block.then, *block.orelse)
+    between = body[first:last]
+    return (
+        (first < len(block.then)) == (last < len(block.then))
+        and array not in written_arrays(between)
+        and not any(isinstance(s, ir.Exit) for s in all_statements(between))
+    )
 
 
 def at_level(
