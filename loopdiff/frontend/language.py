@@ -98,6 +98,13 @@ ACCEPTED: tuple[Construct, ...] = (
         "0.1",
         "With `ignore` and `warn`: there are no warnings here. Others are refused (LD103).",
     ),
+    Construct(
+        "print",
+        'print("start", x[:3], x.shape)\nfor i in range(n):\n    print(f"{i:3d} {x[i]:.4f}", "%5.2f" % y[i], sep=";")',
+        "0.1",
+        "Numbers, arrays, shapes, and texts of them in all formats of Python. It prints as often as the function does, "
+        "once in `value_and_grad`, and loops around it run one iteration after the other. Not on a GPU (LD603).",
+    ),
     Construct("scalar locals", "t = 0.0\nfor i in range(n):\n    t += x[i]\ny[0] = t", "0.1"),
     Construct(
         "tuple assignment and swap",

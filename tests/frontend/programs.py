@@ -423,6 +423,17 @@ def without_warnings(x, y):
     return total, z.sum()
 
 
+@shows("print", vector(), 0.5)
+def printed(x, s):
+    print("begins", x[:2], x.shape, s > 0.2, end=" ...\n", flush=True)
+    t = s
+    for i, v in enumerate(x):
+        if v > 0.0:
+            print(f"{i:3d} {t:.4f}", "%5.2f (%d)" % (v, i), str(v).rjust(20), "{:>8.3f}".format(t), sep=" ; ")
+        t = 0.5 * t + v * v
+    return t
+
+
 @shows("raise", vector(), 2)
 def raised(x, n):
     def root(v):

@@ -129,6 +129,7 @@ class Whole:
     inlined: int = 0
     decisions: Decisions = field(default_factory=Decisions)
     flags: set[str] = field(default_factory=set)
+    printed: str | None = None
     births: dict[str, ArrayEvent] = field(default_factory=dict)
     altered: list[ArrayEvent] = field(default_factory=list)
     lengthened: list[ArrayEvent] = field(default_factory=list)

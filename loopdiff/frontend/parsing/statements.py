@@ -42,6 +42,7 @@ from loopdiff.frontend.parsing.ways.varying import (
     join_options,
     with_heads,
 )
+from loopdiff.frontend.printing import is_print, parse_print
 from loopdiff.frontend.refused import REFUSED_METHODS, REFUSED_STATEMENTS
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
@@ -162,6 +163,9 @@ def parse_bare_expression(state: State, node: ast.Expr, value: ast.expr) -> None
     if isinstance(value, ast.Constant) or append(state, node):
         return
     text = ast.unparse(value)
+    if isinstance(value, ast.Call) and is_print(state, value):
+        parse_print(state, value)
+        return
     if isinstance(value, ast.Call) and stored_call(state, value) is not None:
         return
     if isinstance(value, ast.Call) and (found := state.whole.call(state, value)) is not MISSING:
