@@ -39,7 +39,7 @@ ARRAYS: tuple[Construct, ...] = (
         "Also hstack and column_stack. Its elements have one shape, which follows from those of arguments.",
     ),
     Construct(
-        "np.arange, tri, diag, diagonal",
+        "np.arange, tri, diag, diagflat, diagonal",
         "y[:5] = np.arange(5) * np.diagonal(A)\nA[:] = np.tri(5) + np.diag(x[:4], 1)",
         "0.1",
         "`arange` of integers or of floats. Most of these and of the next seven rows are written out: "
@@ -183,6 +183,13 @@ ARRAYS: tuple[Construct, ...] = (
         "v = x[1:-1]\nv[0] = s\ny[n:] = x[::-2]\nw = v[1:]\nw[-1] += v[n]",
         "0.1",
         "Basic slices with any bounds and constant steps are views: writes go through, also under other names.",
+    ),
+    Construct(
+        "sizes that loops change",
+        "m = len(x)\nwhile m > 1:\n    h = m // 2\n    half = np.zeros(h)\n    half[:] = x[:h] + x[m - h : m]\n"
+        "    y[0] += half.sum()\n    m = h",
+        "0.1",
+        "What loops only divide, or what their condition bounds as in `while size <= n`, and `2**k` of such.",
     ),
     Construct(
         "slices with an argument as the step",

@@ -137,7 +137,7 @@ def finished(state: State) -> ir.LoopSet:
     kept = without_flags(tuple(state.out), frozenset(whole.flags))
     whole.arrays = {n: a for n, a in whole.arrays.items() if n not in whole.flags - written_arrays(kept)}
     body, flags = remove_jumps(placed_block(kept), state.names, span)
-    if whole.printed in whole.arrays:
+    if whole.printed is not None:
         body = (ir.Allocate(whole.printed, ir.Const(0, loc=span), loc=span), *body)
     results, is_tuple = ((), False) if state.returned is None else (results_of(state.returned), state.returned.is_tuple)
     arrays = (*map(placed_declaration, state.arrays.values()), *flags)

@@ -44,7 +44,7 @@ def parse_print(state: State, node: ast.Call) -> None:
 def order_of(state: State, span: Span) -> str:
     """The array through which everything that the program prints comes in its order."""
     whole = state.whole
-    if whole.printed is None or whole.printed not in whole.arrays:  # parsing may have gone back to before it
+    if whole.printed is None:
         whole.printed = whole.names.fresh(ORDER)
         whole.arrays[whole.printed] = ir.ArrayDecl(
             whole.printed, ArrayType("int64", 1), "local", (ir.Const(1, loc=span),), loc=span

@@ -53,6 +53,7 @@ def of_newer_numpy() -> dict[Any, Any]:
 WRITTEN: dict[Callable[..., Any], FunctionType] = {
     np.tri: building.tri,
     np.diag: building.diag,
+    np.diagflat: building.diagflat,
     np.flipud: building.flipud,
     np.fliplr: building.fliplr,
     np.rot90: building.rot90,

@@ -429,7 +429,7 @@ def printed(x, s):
     t = s
     for i, v in enumerate(x):
         if v > 0.0:
-            print(f"{i:3d} {t:.4f}", "%5.2f (%d)" % (v, i), str(v).rjust(20), "{:>8.3f}".format(t), sep=" ; ")
+            print(f"{i:3d} {t:.4f}", "%5.2f (%d)" % (v, i), str(v).rjust(20), "{:>8.3f}".format(t), sep=" ; ")  # noqa: UP031, UP032
         t = 0.5 * t + v * v
     return t
 

@@ -112,6 +112,11 @@ def limit_of(state: State, term: ir.Expr, count: int) -> tuple[Sum, int] | None:
         case ir.Apply(op=Op.FLOORDIV, args=(a, ir.Const(value=int(divisor)) as by)) if divisor > 0 and moves(state, a):
             end = least(state, a) if count > 0 else minus(ZERO, least(state, minus(ZERO, a)))
             return None if moves(state, end) else ({ir.Apply(Op.FLOORDIV, (end, by), loc=term.loc): count}, 0)
+        case ir.Apply(op=Op.POW | Op.SHL as op, args=(ir.Const(value=int(base)) as by, a)) if base > 0 and moves(
+            state, a
+        ):
+            end = least(state, a) if count > 0 else minus(ZERO, least(state, minus(ZERO, a)))
+            return None if moves(state, end) else ({ir.Apply(op, (by, end), loc=term.loc): count}, 0)
         case ir.Apply(op=Op.MOD, args=(_, ir.Const(value=int(divisor)))) if divisor > 0:
             return {}, min(count * (divisor - 1), 0)
         case _:

@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from loopdiff.frontend.arrays.allocation import constant_bound
 from loopdiff.frontend.arrays.constructions import array_like
 from loopdiff.frontend.arrays.element_types import is_truth_value
 from loopdiff.frontend.arrays.indexing import Masked, gathered, mask_target, masked
 from loopdiff.frontend.arrays.integers import maximum
 from loopdiff.frontend.arrays.nests import refuse_read_only
-from loopdiff.frontend.arrays.shapes import extent_at, may_be_array, shaped
+from loopdiff.frontend.arrays.shapes import constant_bound, extent_at, may_be_array, shaped
 from loopdiff.frontend.arrays.slicing import Slice
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, is_array
 from loopdiff.frontend.arrays.views import NewAxis, Rest, Subscript, basic

@@ -6,12 +6,12 @@ import ast
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.accumulations import negated_term, stores
-from loopdiff.frontend.arrays.allocation import constant_bound, is_allocation, parse_allocation
+from loopdiff.frontend.arrays.allocation import is_allocation, parse_allocation
 from loopdiff.frontend.arrays.constructions import array_like
 from loopdiff.frontend.arrays.element_types import dtype_of, is_widened
 from loopdiff.frontend.arrays.indexing import Masked, scattered, store_masked
 from loopdiff.frontend.arrays.nests import copied_view, store_array
-from loopdiff.frontend.arrays.shapes import array_extents, may_be_array, shaped
+from loopdiff.frontend.arrays.shapes import array_extents, constant_bound, may_be_array, shaped
 from loopdiff.frontend.arrays.subscripts import target_of
 from loopdiff.frontend.arrays.values import ArrayValue, Quantity, View, as_array, is_array
 from loopdiff.frontend.arrays.views import bind_view, steady
@@ -39,9 +39,10 @@ from loopdiff.frontend.parsing.lists.replacing import replace_items
 from loopdiff.frontend.parsing.meanings import value_of
 from loopdiff.frontend.parsing.order import changes, frozen, held, in_order
 from loopdiff.frontend.parsing.state import State
+from loopdiff.frontend.parsing.ways.bounded import note_number, note_undecided
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
-from loopdiff.ir.walk import loads, reads, subexprs
+from loopdiff.ir.walk import loads, reads
 from loopdiff.source.records import FieldTargets
 
 RECORD_HINT = "ask the name for fields only, or unpack it at once"
@@ -165,21 +166,6 @@ def assign_name(state: State, target: ast.Name, value: Quantity, span: Span) -> 
             state.out += stores(access, number, span)
             is_only = state.survey.stores[name] == 1 and name not in state.survey.parameters
             note_number(state, access, number, is_only)
-
-
-def note_number(state: State, access: ir.Access, value: ir.Expr, is_only: bool) -> None:
-    """Remember what is known of a cell: its value, if that is known at entry and the only one, and whether it may turn
-    out to be an array.
-    """
-    known = state.known(value)
-    if is_only and state.is_fixed(known):
-        state.whole.fixed[access.array] = known
-    note_undecided(state, access, value)
-
-
-def note_undecided(state: State, access: ir.Access, value: ir.Expr) -> None:
-    if state.types is None and any(isinstance(e, ir.Param | ir.Load) for e in subexprs(value)):
-        state.whole.undecided.add(access.array)
 
 
 # -- tuples --------------------------------------------------------------------------------------------------

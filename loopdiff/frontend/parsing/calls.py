@@ -9,14 +9,13 @@ from typing import Any, cast
 import numpy as np
 
 from loopdiff.errors import Span
-from loopdiff.frontend.arrays.allocation import constant_bound
 from loopdiff.frontend.arrays.constructions import array_like
 from loopdiff.frontend.arrays.effects import stored_call
 from loopdiff.frontend.arrays.element_types import kind_so_far, may_widen
 from loopdiff.frontend.arrays.elementwise import combined, complex_part
 from loopdiff.frontend.arrays.evaluated import require_elements
 from loopdiff.frontend.arrays.functions import array_call, clip_call, method_call
-from loopdiff.frontend.arrays.shapes import extent_at, rank_of, shaped
+from loopdiff.frontend.arrays.shapes import constant_bound, extent_at, rank_of, shaped
 from loopdiff.frontend.arrays.subscripts import element_of
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, is_array, one_of_two
 from loopdiff.frontend.binding.types import Kind
