@@ -273,9 +273,11 @@ ARRAYS: tuple[Construct, ...] = (
     Construct("copies", "z = x.copy()\nz[0] = s\ny[:] = np.copy(z) + A.flatten()[:8]", "0.1"),
     Construct(
         "boolean masks",
-        "m = x > 0.0\nz = x[m]\ny[m] = 2.0 * z\ny[~m] += s\nx[0] = z.sum()",
+        "m = x > 0.0\nz = x[m]\ny[m] = 2.0 * z\ny[~m] += s\nx[0] = z.sum()\nk = x[:5] < 0.5\n"
+        "A[:, k] += A[k, 1].sum() + A[np.ix_(k, k)].sum()",
         "0.1",
-        "How many elements a mask chooses is known when it runs; arrays of that size stay inside the function.",
+        "One mask, among integers and slices. How many elements it chooses is known when it runs; arrays of that size "
+        "stay inside the function.",
     ),
     Construct(
         "index arrays",

@@ -58,6 +58,14 @@ ACCEPTED: tuple[Construct, ...] = (
         "A variable read after it must be assigned on every way there.",
     ),
     Construct(
+        "names that the first iteration binds",
+        "for i in range(n):\n    if i == 0:\n        first = x * s\n    else:\n"
+        "        y[i] = first[i] * (x[i] - last)\n    last = x[i]",
+        "0.1",
+        "Of loops over `range` and `enumerate` without `break`, by a question about their number: `i == 0`, `i > 0`. "
+        "That iteration is compiled apart.",
+    ),
+    Construct(
         "while",
         "while s > 1.0:\n    s *= 0.5\n    x[0] += s",
         "0.1",
@@ -181,7 +189,12 @@ ACCEPTED: tuple[Construct, ...] = (
         "sqrt cbrt exp exp2 expm1 log log2 log10 log1p sin cos tan, their inverses, hyperbolic forms and "
         "inverses, erf erfc gamma lgamma atan2 hypot copysign fmod.",
     ),
-    Construct("rounding and sign", "y[0] = np.floor(s) + math.ceil(s) + round(s) + np.sign(s) + abs(s)", "0.1"),
+    Construct(
+        "rounding and sign",
+        "y[0] = np.floor(s) + math.ceil(s) + round(s) + np.sign(s) + abs(s)\ny[1:3] = np.round(x[1:3], 2)",
+        "0.1",
+        "Decimals are NumPy's: of `np.round`, `np.around` and `x.round`.",
+    ),
     Construct(
         "min and max",
         "y[0] = max(s, x[0], 0.0) + np.minimum(s, 1.0) + np.clip(s, 0.0, 1.0)",

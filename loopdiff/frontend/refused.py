@@ -30,7 +30,6 @@ REFUSED_METHODS: dict[str, str] = {
     "append": "append to a list that the function makes, or allocate an array and store by subscript",
     "item": "leave it out: an element `A[i]` is a number, and so is a sum",
     "tolist": "give what it makes a name first, or leave it out: the elements of an array are numbers",
-    "divmod": "unpack it: `q, r = divmod(a, b)`",
     **dict.fromkeys(("list", "tuple"), "give what it makes a name first, or use the array"),
     "sort": "make another: `w = sorted(v)`, or `np.sort(v)`",
     "fsum": "write `np.sum(x)`, which rounds after each addition",

@@ -78,6 +78,8 @@ WRITTEN: dict[Callable[..., Any], FunctionType] = {
     np.hamming: counted.hamming,
     np.blackman: counted.blackman,
     np.bartlett: counted.bartlett,
+    divmod: elementwise.divided,
+    np.divmod: elementwise.divided,
     math.factorial: counted.factorial,
     math.comb: counted.comb,
     math.gcd: counted.gcd,

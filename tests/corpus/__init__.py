@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.corpus import (
     arrays,
+    as_written,
     bindings,
     calls,
     carried,
@@ -63,6 +64,7 @@ CONSTRUCTS: tuple[Entry, ...] = (
     *calls.ENTRIES,
     *ruled.ENTRIES,
     *sizes.ENTRIES,
+    *as_written.ENTRIES,
     *spellings.ENTRIES,
     *numpy_calls.ENTRIES,
     *structures.ENTRIES,

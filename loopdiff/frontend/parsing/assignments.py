@@ -31,7 +31,6 @@ from loopdiff.frontend.parsing.bindings import (
 from loopdiff.frontend.parsing.boxes import note_element_view
 from loopdiff.frontend.parsing.calls import field_at, grid_call, one_of
 from loopdiff.frontend.parsing.expressions import binary_operation
-from loopdiff.frontend.parsing.folding import binary
 from loopdiff.frontend.parsing.lists.growing import append, begins_list, new_list
 from loopdiff.frontend.parsing.lists.items import kind_after, note_stored
 from loopdiff.frontend.parsing.lists.reading import elements_of
@@ -189,9 +188,6 @@ def parse_values(state: State, node: ast.expr, target: Unpacked, is_late: bool =
         ) is not None and (axes := sliced_axes(part, count)) is not None:
             rank = axes.stop if part.upper is None and axes.start >= 0 else None
             return unpacked_shape(state, array, axes, rank, node)
-        case ast.Call(func=func, args=[a, b], keywords=[]) if state.outside(func) is divmod:
-            (left, right), span = in_order(state, (a, b), State.number), state.source.span(node)
-            return binary(Op.FLOORDIV, left, right, span), binary(Op.MOD, left, right, span)
         case ast.Call(func=func, args=[row], keywords=[]) if any(state.outside(func) is k for k in (tuple, list)):
             return parse_values(state, row, target, is_late)
         case ast.Call():
