@@ -330,8 +330,9 @@ ACCEPTED: tuple[Construct, ...] = (
         "y[0] = sum(a * b for a, b in zip(steps, steps[1:])) + max(v) + np.mean(best) + len(v)",
         "0.1",
         "Of numbers, or of arrays of one shape; kept in an array. They grow in the function that makes them, by "
-        "`append`, `extend([...])` and `+= [...]`, in `for` loops whose ranges say how long they may become. What "
-        "reads them: subscripts, slices, loops and comprehensions, `len`, `sum`, `max`, `min`, `any`, `all`, functions "
+        "`append`, `extend([...])` and `+= [...]`, in `for` loops whose ranges say how long they may become. "
+        "`v.reverse()` turns them round. What reads them: subscripts, slices, loops and comprehensions, `len`, `sum`, "
+        "`max`, `min`, `any`, `all`, functions "
         "of NumPy, and `if v`. Also `list(x)`, `sorted(x)`, `x.tolist()`, `v + w`, `[a, b] * n`.",
     ),
     Construct(

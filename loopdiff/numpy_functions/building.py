@@ -218,6 +218,13 @@ def apply_at(f, a, indices, b):
         a[indices[i]] = f(a[indices[i]], values[i if np.ndim(b) > 0 else 0])
 
 
+def reverse_in_place(v):
+    """The elements of a list the other way round."""
+    n = len(v)
+    for i in range(n // 2):
+        v[i], v[n - 1 - i] = v[n - 1 - i], v[i]
+
+
 def take(a, indices, axis=None):
     """Elements, or parts along an axis, at `indices`."""
     if axis is None:

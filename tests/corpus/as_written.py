@@ -79,6 +79,29 @@ def first_oracle(xp, x):
     return {"result": s + xp.sum((x[1:] - x[:-1]) ** 3)}
 
 
+def list_turned_round(x):
+    path = [0]
+    for k in range(1, len(x)):
+        path.append((path[-1] + 3) % len(x))
+    path.reverse()
+    rows = [2.0 * x]
+    for k in range(3):
+        rows.append(rows[-1] * x)
+    first = rows[0]
+    rows.reverse()
+    s = 0.0
+    for k, p in enumerate(path):
+        s += k * x[p] ** 2
+    return s + np.sum(rows[0]) + np.sum(rows[1] * first)
+
+
+def turned_oracle(xp, x):
+    n = x.shape[0]
+    path = [3 * (n - 1 - k) % n for k in range(n)]
+    squares = sum(k * x[p] ** 2 for k, p in enumerate(path))
+    return {"result": squares + xp.sum(2.0 * x**4) + xp.sum(4.0 * x**4)}
+
+
 def decimals_and_small_integers(x):
     signs = (np.arange(6) % 2 * 2 - 1).astype(np.int8)
     wrapped = (np.arange(6) * 100).astype(np.uint8)
@@ -118,6 +141,7 @@ ENTRIES = (
         first_iteration_binds, lambda r: {"x": r.random(5)}, ("x",), first_oracle,
         ("names that the first iteration binds",), "the first iteration stands apart",
     ),
+    entry(list_turned_round, lambda r: {"x": r.random(5)}, ("x",), turned_oracle, (), "a list keeps its other names"),
     entry(
         decimals_and_small_integers, lambda r: {"x": r.random(6) * 0.02 + np.arange(6) * 0.3 + 0.01}, ("x",),
         decimals_oracle, (), "what is rounded has no derivative", is_twin=False,
