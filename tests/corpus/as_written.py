@@ -102,6 +102,22 @@ def turned_oracle(xp, x):
     return {"result": squares + xp.sum(2.0 * x**4) + xp.sum(4.0 * x**4)}
 
 
+def choices_in_comprehensions(X, C):
+    for _ in range(2):
+        labels = np.argmin(((X[:, None, :] - C[None, :, :]) ** 2).sum(-1), axis=1)
+        C = np.array([X[labels == k].mean(axis=0) if np.any(labels == k) else C[k] for k in range(len(C))])
+    return sum(np.min(((x - C) ** 2).sum(axis=1)) for x in X)
+
+
+def choices_oracle(xp, X, C):
+    for _ in range(2):
+        distances = np.sum((np.asarray(X)[:, None] - np.asarray(C)) ** 2, axis=-1)
+        near = np.argmin(distances, axis=1)[:, None] == np.arange(C.shape[0])
+        count = near.sum(axis=0)[:, None]
+        C = xp.where(count > 0, near.T.astype(float) @ X / np.maximum(count, 1), C)
+    return {"result": xp.sum(xp.min(xp.sum((X[:, None] - C) ** 2, axis=-1), axis=1))}
+
+
 def decimals_and_small_integers(x):
     signs = (np.arange(6) % 2 * 2 - 1).astype(np.int8)
     wrapped = (np.arange(6) * 100).astype(np.uint8)
@@ -142,6 +158,11 @@ ENTRIES = (
         ("names that the first iteration binds",), "the first iteration stands apart",
     ),
     entry(list_turned_round, lambda r: {"x": r.random(5)}, ("x",), turned_oracle, (), "a list keeps its other names"),
+    entry(
+        choices_in_comprehensions,
+        lambda r: {"X": r.random((7, 2)), "C": np.array([[0.2, 0.3], [0.7, 0.6], [9.0, 9.0]])},
+        ("X", "C"), choices_oracle, (), "rows that are one of two arrays", is_twin=False,
+    ),
     entry(
         decimals_and_small_integers, lambda r: {"x": r.random(6) * 0.02 + np.arange(6) * 0.3 + 0.01}, ("x",),
         decimals_oracle, (), "what is rounded has no derivative", is_twin=False,
