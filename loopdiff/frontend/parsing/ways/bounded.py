@@ -155,8 +155,6 @@ def is_smaller(node: ast.expr, names: frozenset[str]) -> bool:
             return is_count(right, 1) and is_smaller(inner, names)
         case ast.BinOp(left=inner, op=ast.RShift(), right=right):
             return is_count(right, 0) and is_smaller(inner, names)
-        case ast.Call(func=ast.Name(id="int"), args=[ast.BinOp(left=inner, op=ast.Div(), right=right)], keywords=[]):
-            return is_count(right, 1) and is_smaller(inner, names)
         case _:
             return False
 
