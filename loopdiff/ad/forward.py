@@ -20,7 +20,7 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.slicing import eliminate_dead
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
-from loopdiff.ir.walk import Path, map_blocks_at, map_expr, map_own_exprs, subexprs, substitute
+from loopdiff.ir.walk import Path, map_blocks_at, map_expr, map_own_exprs, printed_in, subexprs, substitute
 
 MASKING = frozenset((Op.MIN, Op.MAX, Op.ABS))
 RESULT = ir.Var("$result")
@@ -76,7 +76,7 @@ def build_pushforward(ls: ir.LoopSet, tangent: ir.LoopSet) -> ir.LoopSet:
     arrays = tuple(replace(a, role="argument", extents=None) if a.role == "tangent" else a for a in tangent.arrays)
     slopes = tangent.results[len(ls.results) :]
     alone = replace(tangent, name=f"{ls.name}_pushforward", arrays=arrays, results=slopes, returns_tuple=bool(slopes))
-    return simplify(normalize(eliminate_dead(alone, frozenset(alone.params))))
+    return simplify(normalize(eliminate_dead(alone, frozenset(alone.params) | printed_in(alone.body))))
 
 
 def tangent_arrays(ls: ir.LoopSet, tangent: Tangent) -> list[ir.ArrayDecl]:

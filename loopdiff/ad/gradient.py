@@ -14,7 +14,7 @@ from loopdiff.ir.renaming import rename_everywhere
 from loopdiff.ir.slicing import eliminate_dead
 from loopdiff.ir.types import INT
 from loopdiff.ir.typing import type_env, type_of
-from loopdiff.ir.walk import map_stmt_exprs, statements, substitute, written_arrays
+from loopdiff.ir.walk import map_stmt_exprs, printed_in, statements, substitute, written_arrays
 
 Arrays = Mapping[str, ir.ArrayDecl]
 Known = dict[ir.Expr, ir.Expr]
@@ -38,7 +38,8 @@ def build_gradient(
 
 def without_value(gradient: ir.LoopSet) -> ir.LoopSet:
     """The gradients alone, without what only the value needs."""
-    return eliminate_dead(replace(gradient, results=gradient.results[1:]), frozenset(gradient.params))
+    live = frozenset(gradient.params) | printed_in(gradient.body)
+    return eliminate_dead(replace(gradient, results=gradient.results[1:]), live)
 
 
 def build_pullback(
@@ -56,7 +57,8 @@ def build_pullback(
     joined, gradients = join(ls, forward, reverse, count_names, wrt, given, {})
     kept = tuple(gradients[n] for n in wrt if n in gradients)
     pullback = replace(joined, name=f"{ls.name}_pullback", results=kept)
-    return simplify(normalize(eliminate_dead(pullback, frozenset(joined.params))))
+    live = frozenset(joined.params) | printed_in(joined.body)
+    return simplify(normalize(eliminate_dead(pullback, live)))
 
 
 def buffers_of(ls: ir.LoopSet, forward: ir.LoopSet, reverse: ir.LoopSet) -> dict[str, str]:

@@ -16,6 +16,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import COMPARISONS, FLOAT_TESTS, PRODUCTS, ROUNDINGS, SUMS, Op
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import nodes_of, statements, written_arrays
+from loopdiff.rules.printing import is_printing
 
 EXACT_ON_FLOATS = frozenset(
     (*ROUNDINGS, *FLOAT_TESTS, *COMPARISONS, Op.NEG, Op.ABS, Op.SIGN, Op.STOP, Op.MIN, Op.MAX, Op.COPYSIGN)
@@ -50,8 +51,8 @@ class Repeatable:
 
     def is_statement(self, stmt: ir.Stmt) -> bool:
         match stmt:
-            case ir.Call():
-                return False
+            case ir.Call(rule=rule):
+                return is_printing(rule)  # left out where statements are run again
             case ir.Accumulate(op="add", target=target):
                 return not self.types.arrays[target.array].element.is_float
             case _:

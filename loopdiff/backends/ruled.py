@@ -8,6 +8,7 @@ from typing import Any
 import numba
 from numba.core.dispatcher import Dispatcher
 
+from loopdiff.backends import printed as _  # noqa: F401 - what `print` compiles to
 from loopdiff.rules.definitions import RuleForm, plain, rule_of_key
 
 

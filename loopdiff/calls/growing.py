@@ -8,6 +8,7 @@ arguments, with as much room as it has asked for.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from operator import le
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 
 from loopdiff.calls.runs import Arguments, ReverseRun, with_spare
 from loopdiff.memory.arena import Workspace
+from loopdiff.rules.printing import silent
 
 SPARE = 16  # iterations, and one in as many, that a tape has room for beyond what was asked for
 WORN = 4  # times as much room as needed is not kept
@@ -41,11 +43,13 @@ class GrowingTapes:
         room, usual = self.state
         saved = [(k, run.memory.copy(args[k])) for k in self.touched]
         readable = run.readable(args)
+        is_again = False
         while True:
             workspace = arena.take(arena.sizes((*readable, *room)))
             arrays = workspace.arrays
             try:
-                value = self.call(*args, *arrays[: run.workspace_size])
+                with silent() if is_again else nullcontext():
+                    value = self.call(*args, *arrays[: run.workspace_size])
             except BaseException as error:
                 arena.give(workspace)
                 restore(args, saved)
@@ -61,6 +65,7 @@ class GrowingTapes:
             arena.give(workspace)
             restore(args, saved)
             room, usual = self.state = with_spare(asked, SPARE), asked
+            is_again = True
 
 
 def restore(args: Arguments, saved: Sequence[tuple[int, np.ndarray]]) -> None:

@@ -19,6 +19,7 @@ from loopdiff.ir.walk import read_arrays, statements, subexprs, written_arrays
 from loopdiff.memory.arena import Arena, Order, Sizes, Workspace, allocate, sizes_function
 from loopdiff.memory.guards import Mixer, mixed
 from loopdiff.memory.host import HOST, Memory
+from loopdiff.rules.printing import silent
 from loopdiff.settings.options import SEGMENT_LEVELS, Options, PlanPolicy
 from loopdiff.specialize.interface import Interface
 from loopdiff.specialize.results import is_floating
@@ -157,7 +158,8 @@ class ReverseRun:
         copies = [self.memory.copy(a) if is_touched else a for a, is_touched in zip(args, self.touched, strict=True)]
         sizes = self.arena.sizes((*self.readable(args), *(0 for _ in plan.count_names)))[:count]
         workspace = self.memory.allocate(sizes, self.arena.dtypes[:count], self.arena.orders[:count])
-        unit.run(*copies, *workspace)
+        with silent():
+            unit.run(*copies, *workspace)
         found = self.memory.readable(tuple(workspace[k] for k in self.counters))
         return tuple(int(tape[0]) for tape in found)
 

@@ -11,6 +11,7 @@ import numpy as np
 from loopdiff.calls.runs import Arguments, ReverseRun, with_copies_of_written
 from loopdiff.calls.sweep_entry_points import pull_function
 from loopdiff.ir.types import ArrayType
+from loopdiff.rules.printing import silent
 from loopdiff.specialize.results import is_floating
 
 Shapes = dict[str, tuple[int, ...]]
@@ -54,9 +55,10 @@ def time_sweeps(
 
 
 def timed(call: Callable[..., Any], *args: Any) -> tuple[Any, float]:
-    start = time.perf_counter()
-    value = call(*args)
-    return value, time.perf_counter() - start
+    with silent():
+        start = time.perf_counter()
+        value = call(*args)
+        return value, time.perf_counter() - start
 
 
 def seeds_of(run: ReverseRun, value: Any) -> list[Any]:

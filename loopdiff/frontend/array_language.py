@@ -39,7 +39,7 @@ ARRAYS: tuple[Construct, ...] = (
         "Also hstack and column_stack. Its elements have one shape, which follows from those of arguments.",
     ),
     Construct(
-        "np.arange, tri, diag, diagonal",
+        "np.arange, tri, diag, diagflat, diagonal",
         "y[:5] = np.arange(5) * np.diagonal(A)\nA[:] = np.tri(5) + np.diag(x[:4], 1)",
         "0.1",
         "`arange` of integers or of floats. Most of these and of the next seven rows are written out: "
@@ -185,6 +185,13 @@ ARRAYS: tuple[Construct, ...] = (
         "Basic slices with any bounds and constant steps are views: writes go through, also under other names.",
     ),
     Construct(
+        "sizes that loops change",
+        "m = len(x)\nwhile m > 1:\n    h = m // 2\n    half = np.zeros(h)\n    half[:] = x[:h] + x[m - h : m]\n"
+        "    y[0] += half.sum()\n    m = h",
+        "0.1",
+        "What loops only divide, or what their condition bounds as in `while size <= n`, and `2**k` of such.",
+    ),
+    Construct(
         "slices with an argument as the step",
         "y[1::n] = x[1::n] ** 2\ny[0] = x[::n].sum()",
         "0.1",
@@ -266,9 +273,11 @@ ARRAYS: tuple[Construct, ...] = (
     Construct("copies", "z = x.copy()\nz[0] = s\ny[:] = np.copy(z) + A.flatten()[:8]", "0.1"),
     Construct(
         "boolean masks",
-        "m = x > 0.0\nz = x[m]\ny[m] = 2.0 * z\ny[~m] += s\nx[0] = z.sum()",
+        "m = x > 0.0\nz = x[m]\ny[m] = 2.0 * z\ny[~m] += s\nx[0] = z.sum()\nk = x[:5] < 0.5\n"
+        "A[:, k] += A[k, 1].sum() + A[np.ix_(k, k)].sum()",
         "0.1",
-        "How many elements a mask chooses is known when it runs; arrays of that size stay inside the function.",
+        "One mask, among integers and slices. How many elements it chooses is known when it runs; arrays of that size "
+        "stay inside the function.",
     ),
     Construct(
         "index arrays",

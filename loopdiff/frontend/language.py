@@ -58,6 +58,14 @@ ACCEPTED: tuple[Construct, ...] = (
         "A variable read after it must be assigned on every way there.",
     ),
     Construct(
+        "names that the first iteration binds",
+        "for i in range(n):\n    if i == 0:\n        first = x * s\n    else:\n"
+        "        y[i] = first[i] * (x[i] - last)\n    last = x[i]",
+        "0.1",
+        "Of loops over `range` and `enumerate` without `break`, by a question about their number: `i == 0`, `i > 0`. "
+        "That iteration is compiled apart.",
+    ),
+    Construct(
         "while",
         "while s > 1.0:\n    s *= 0.5\n    x[0] += s",
         "0.1",
@@ -97,6 +105,13 @@ ACCEPTED: tuple[Construct, ...] = (
         'with np.errstate(divide="ignore", invalid="ignore"):\n    y[:] = np.where(x > 0.0, s / x, 0.0)',
         "0.1",
         "With `ignore` and `warn`: there are no warnings here. Others are refused (LD103).",
+    ),
+    Construct(
+        "print",
+        'print("start", x[:3], x.shape)\nfor i in range(n):\n    print(f"{i:3d} {x[i]:.4f}", "%5.2f" % y[i], sep=";")',
+        "0.1",
+        "Numbers, arrays, shapes, and texts of them in all formats of Python. It prints as often as the function does, "
+        "once in `value_and_grad`, and loops around it run one iteration after the other. Not on a GPU (LD603).",
     ),
     Construct("scalar locals", "t = 0.0\nfor i in range(n):\n    t += x[i]\ny[0] = t", "0.1"),
     Construct(
@@ -174,7 +189,12 @@ ACCEPTED: tuple[Construct, ...] = (
         "sqrt cbrt exp exp2 expm1 log log2 log10 log1p sin cos tan, their inverses, hyperbolic forms and "
         "inverses, erf erfc gamma lgamma atan2 hypot copysign fmod.",
     ),
-    Construct("rounding and sign", "y[0] = np.floor(s) + math.ceil(s) + round(s) + np.sign(s) + abs(s)", "0.1"),
+    Construct(
+        "rounding and sign",
+        "y[0] = np.floor(s) + math.ceil(s) + round(s) + np.sign(s) + abs(s)\ny[1:3] = np.round(x[1:3], 2)",
+        "0.1",
+        "Decimals are NumPy's: of `np.round`, `np.around` and `x.round`.",
+    ),
     Construct(
         "min and max",
         "y[0] = max(s, x[0], 0.0) + np.minimum(s, 1.0) + np.clip(s, 0.0, 1.0)",
@@ -310,8 +330,9 @@ ACCEPTED: tuple[Construct, ...] = (
         "y[0] = sum(a * b for a, b in zip(steps, steps[1:])) + max(v) + np.mean(best) + len(v)",
         "0.1",
         "Of numbers, or of arrays of one shape; kept in an array. They grow in the function that makes them, by "
-        "`append`, `extend([...])` and `+= [...]`, in `for` loops whose ranges say how long they may become. What "
-        "reads them: subscripts, slices, loops and comprehensions, `len`, `sum`, `max`, `min`, `any`, `all`, functions "
+        "`append`, `extend([...])` and `+= [...]`, in `for` loops whose ranges say how long they may become. "
+        "`v.reverse()` turns them round. What reads them: subscripts, slices, loops and comprehensions, `len`, `sum`, "
+        "`max`, `min`, `any`, `all`, functions "
         "of NumPy, and `if v`. Also `list(x)`, `sorted(x)`, `x.tolist()`, `v + w`, `[a, b] * n`.",
     ),
     Construct(

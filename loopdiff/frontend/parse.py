@@ -40,6 +40,7 @@ from loopdiff.ir.names import NameSupply
 from loopdiff.ir.renaming import renamed
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import map_body, read_arrays, statements, substitute, written_arrays
+from loopdiff.source.first_iterations import with_first_apart
 from loopdiff.source.functions import SourceFunction
 from loopdiff.source.scopes import parameters as arguments_of
 
@@ -59,6 +60,9 @@ class Surface:
     asked: frozenset[tuple[str, int]]
 
 
+UNBOUND = frozenset(("LD114", "LD116"))
+
+
 def parse_function(source: SourceFunction, types: Mapping[str, ArgumentType] | None = None) -> ir.LoopSet:
     """The surface LoopSet of `source` for arguments of `types`.
 
@@ -69,6 +73,20 @@ def parse_function(source: SourceFunction, types: Mapping[str, ArgumentType] | N
 
 
 def parse_surface(source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentType] | None = None) -> Surface:
+    """`source` for arguments of `types`; where names may have no value, with the first iterations of loops apart."""
+    try:
+        return parse_in_some_way(source, sources, types)
+    except UnsupportedLoopError as error:
+        node = with_first_apart(source.node, source.outer) if UNBOUND & set(error.codes) else source.node
+        if node is source.node:
+            raise
+        try:
+            return parse_in_some_way(replace(source, node=node), sources, types)
+        except UnsupportedLoopError:
+            raise error from None
+
+
+def parse_in_some_way(source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentType] | None) -> Surface:
     """`source` for arguments of `types`: as it was written, or else without the structures in it.
 
     Lists of known length are structures, before they are arrays.
@@ -137,6 +155,8 @@ def finished(state: State) -> ir.LoopSet:
     kept = without_flags(tuple(state.out), frozenset(whole.flags))
     whole.arrays = {n: a for n, a in whole.arrays.items() if n not in whole.flags - written_arrays(kept)}
     body, flags = remove_jumps(placed_block(kept), state.names, span)
+    if whole.printed is not None:
+        body = (ir.Allocate(whole.printed, ir.Const(0, loc=span), loc=span), *body)
     results, is_tuple = ((), False) if state.returned is None else (results_of(state.returned), state.returned.is_tuple)
     arrays = (*map(placed_declaration, state.arrays.values()), *flags)
     return indices_apart(ir.LoopSet(source.name, parameters, arrays, scalars, body, results, is_tuple, loc=span))

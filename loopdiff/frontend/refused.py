@@ -28,10 +28,8 @@ BY_TRANSFORM = "write the transform as loops, as in the gallery, or give it a ru
 REFUSED_METHODS: dict[str, str] = {
     "sum": "write `x.sum()`, or add the elements in a loop",
     "append": "append to a list that the function makes, or allocate an array and store by subscript",
-    "print": "print what the function returns, outside of it",
     "item": "leave it out: an element `A[i]` is a number, and so is a sum",
     "tolist": "give what it makes a name first, or leave it out: the elements of an array are numbers",
-    "divmod": "unpack it: `q, r = divmod(a, b)`",
     **dict.fromkeys(("list", "tuple"), "give what it makes a name first, or use the array"),
     "sort": "make another: `w = sorted(v)`, or `np.sort(v)`",
     "fsum": "write `np.sum(x)`, which rounds after each addition",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
+from loopdiff.rules.printing import is_printing
 
 Path = tuple[int, ...]
 LEAVES = frozenset((ir.Const, ir.Var, ir.Index, ir.Param, ir.Dim, ir.SizeOf, ir.RankOf))  # without operands
@@ -388,6 +389,12 @@ def written_parts(call: ir.Call) -> tuple[ir.Access, ...]:
     written = call.rule.written(call.form)
     given = zip(call.rule.names(call.form), call.args, strict=True)
     return tuple(arg.access for name, arg in given if name in written and isinstance(arg, ir.Load))
+
+
+def printed_in(body: tuple[ir.Stmt, ...]) -> frozenset[str]:
+    """Arrays through which what is printed in `body` comes in its order."""
+    calls = (s for s in all_statements(body) if isinstance(s, ir.Call) and is_printing(s.rule))
+    return frozenset(part.array for call in calls for part in written_parts(call))
 
 
 def written_arrays(body: tuple[ir.Stmt, ...]) -> frozenset[str]:

@@ -14,6 +14,7 @@ from loopdiff.errors import ArgumentError, Span
 from loopdiff.errors.codes import reject
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import natural
+from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.walk import map_expr, subexprs
 
@@ -25,7 +26,8 @@ FREE_KEPT = 4
 Order = Literal["C", "F"]
 Sizes = tuple[tuple[int, ...], ...]
 CASTS = {"int64": int, "float64": float, "float32": float, "bool": bool, "max": max, "min": min, "abs": abs}
-EXTENT_NAMES = {**vars(math), **CASTS}
+STRICT = {f"strict_{op.name.lower()}": vars(math)[op.value] for op in Op if op.value in vars(math)}
+EXTENT_NAMES = {**vars(math), **STRICT, **CASTS}
 
 
 def sizes_function(

@@ -53,6 +53,7 @@ def of_newer_numpy() -> dict[Any, Any]:
 WRITTEN: dict[Callable[..., Any], FunctionType] = {
     np.tri: building.tri,
     np.diag: building.diag,
+    np.diagflat: building.diagflat,
     np.flipud: building.flipud,
     np.fliplr: building.fliplr,
     np.rot90: building.rot90,
@@ -77,6 +78,8 @@ WRITTEN: dict[Callable[..., Any], FunctionType] = {
     np.hamming: counted.hamming,
     np.blackman: counted.blackman,
     np.bartlett: counted.bartlett,
+    divmod: elementwise.divided,
+    np.divmod: elementwise.divided,
     math.factorial: counted.factorial,
     math.comb: counted.comb,
     math.gcd: counted.gcd,

@@ -25,6 +25,11 @@ def diag(v, k=0):
     return out
 
 
+def diagflat(v, k=0):
+    """A matrix with all elements of `v` on the `k`-th diagonal."""
+    return diag(np.ravel(v), k)
+
+
 def flipud(m):
     return m[::-1]
 
@@ -213,6 +218,13 @@ def apply_at(f, a, indices, b):
         a[indices[i]] = f(a[indices[i]], values[i if np.ndim(b) > 0 else 0])
 
 
+def reverse_in_place(v):
+    """The elements of a list the other way round."""
+    n = len(v)
+    for i in range(n // 2):
+        v[i], v[n - 1 - i] = v[n - 1 - i], v[i]
+
+
 def take(a, indices, axis=None):
     """Elements, or parts along an axis, at `indices`."""
     if axis is None:
@@ -229,14 +241,24 @@ def pad(array, pad_width, mode="constant", *, constant_values=0):
     assert np.ndim(constant_values) == 0, "np.pad takes one number for all places here"
     is_known = mode == "constant" or mode == "edge" or mode == "wrap" or mode == "reflect" or mode == "symmetric"
     assert is_known, "`mode` of np.pad is 'constant', 'edge', 'wrap', 'reflect' or 'symmetric' here"
+    assert 0 < array.ndim < 5, "np.pad takes one to four axes"
+    first = padded_along(array, pad_width, 0, mode, constant_values)
     if array.ndim == 1:
-        before, after = width(pad_width, 0, 1)
-        return padded(array, before, after, mode, constant_values)
-    assert array.ndim == 2, "np.pad takes a vector or a matrix"
-    above, below = width(pad_width, 0, 2)
-    left, right = width(pad_width, 1, 2)
-    rows = padded(array, above, below, mode, constant_values)
-    return padded(rows.T, left, right, mode, constant_values).T
+        return first
+    second = padded_along(first, pad_width, 1, mode, constant_values)
+    if array.ndim == 2:
+        return second
+    third = padded_along(second, pad_width, 2, mode, constant_values)
+    if array.ndim == 3:
+        return third
+    return padded_along(third, pad_width, 3, mode, constant_values)
+
+
+def padded_along(a, pad_width, axis, mode, value):
+    before, after = width(pad_width, axis, a.ndim)
+    if axis == 0:
+        return padded(a, before, after, mode, value)
+    return np.swapaxes(padded(np.swapaxes(a, 0, axis), before, after, mode, value), 0, axis)
 
 
 def width(pad_width, axis, count):
@@ -261,10 +283,7 @@ def width_of(part):
 
 def padded(a, before, after, mode, value):
     n = a.shape[0]
-    if a.ndim == 1:
-        out = np.empty(before + n + after, dtype=a.dtype)
-    else:
-        out = np.empty((before + n + after, a.shape[1]), dtype=a.dtype)
+    out = np.empty((before + n + after,) + a.shape[1:], dtype=a.dtype)  # noqa: RUF005 - stars are taken apart
     out[before : before + n] = a
     if mode == "constant":
         out[:before] = value

@@ -7,6 +7,21 @@ import numpy as np
 from loopdiff.numpy_functions.branching import holds_integers
 
 
+def around(a, decimals=0):
+    """`a` rounded to so many decimals, as NumPy does it: by products and quotients that are rounded themselves."""
+    if holds_integers(a):
+        assert decimals >= 0, "np.round takes floating numbers here where `decimals` is negative"
+        return +a
+    if decimals < 0:
+        return np.rint(a / 10.0**-decimals) * 10.0**-decimals
+    return np.rint(a * 10.0**decimals) / 10.0**decimals
+
+
+def divided(x1, x2):
+    """Quotients and remainders."""
+    return x1 // x2, x1 % x2
+
+
 def logaddexp(x1, x2):
     """log(exp(x1) + exp(x2)), which need not fit into a number; of two equal numbers by its series, which has the
     derivatives that it has there, up to the fifth."""

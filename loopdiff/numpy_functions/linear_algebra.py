@@ -156,7 +156,7 @@ def determinant(a):
     n = a.shape[0]
     rows, columns, sign = complete_pivots(a)
     lu = 1.0 * a[rows][:, columns]
-    product = sign * lu.ravel()[:0].prod()
+    product = sign * np.diagonal(lu)[:0].prod()
     rank = 0
     for k in range(n):
         if lu[k, k] != 0.0:

@@ -15,6 +15,7 @@ from loopdiff.mapping.launches import LaunchPlan
 from loopdiff.pipeline.passes import CUDA_BLOCKS, CUDA_LAUNCHES, CUDA_LOOPS, CUDA_MODEL, Context
 from loopdiff.pipeline.runner import run_passes
 from loopdiff.pipeline.stages import Stages
+from loopdiff.rules.printing import is_printing
 from loopdiff.schedule.gpu.launch_planner import plan_launches
 from loopdiff.schedule.gpu.refusals import refuse_ungranted
 from loopdiff.settings.requests import NOTHING, Requests
@@ -41,5 +42,8 @@ def launch_plan_of(
 def refuse_calls(ls: ir.LoopSet) -> None:
     for site in statements(ls.body):
         if isinstance(site.stmt, ir.Call):
-            message = f"`{site.stmt.rule.name}` has a rule, and runs on the CPU only"
+            name = site.stmt.rule.name
+            message = f"`{name}` runs on the CPU only"
+            if not is_printing(site.stmt.rule):
+                message = f"`{name}` has a rule, and runs on the CPU only"
             raise BackendError(reject("LD603", message, site.stmt.loc))

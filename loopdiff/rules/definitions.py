@@ -114,6 +114,7 @@ LEAVES: dict[Callable[..., Any], Rule] = {}
 KEYS: dict[Rule, str] = {}
 KNOWN: dict[str, Rule] = {}
 STABLE: set[str] = set()
+MAKERS: dict[str, Callable[[str], Rule]] = {}
 
 
 # -- finding rules -------------------------------------------------------------------------------------------
@@ -159,7 +160,20 @@ def has_text(rule: Rule) -> bool:
 
 
 def rule_of_key(key: str) -> Rule:
-    return KNOWN[key]
+    """The rule that `key` names. Where the key says all there is to it, it is made here."""
+    maker = None if key in KNOWN else next((m for mark, m in MAKERS.items() if key.startswith(mark)), None)
+    return KNOWN[key] if maker is None else maker(key)
+
+
+def add_made(rule: Rule, key: str) -> None:
+    """Know `rule`, which is made of its `key` alone, in every process."""
+    KEYS[rule], KNOWN[key] = key, rule
+    STABLE.add(key)
+
+
+def is_made(rule: Rule) -> bool:
+    """Whether the key of `rule` says all there is to it."""
+    return KEYS.get(rule, "").startswith(tuple(MAKERS))
 
 
 # -- making rules --------------------------------------------------------------------------------------------

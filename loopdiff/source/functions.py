@@ -116,7 +116,8 @@ def plain_function(func: Callable[..., Any]) -> FunctionType:
 def python_function(value: Any) -> FunctionType | None:
     """The Python function that a call of `value` runs, or that says what it computes; None for other objects, functions
     of libraries among them."""
-    if isinstance(value, np.ufunc) or str(getattr(value, "__module__", "")).split(".")[0] in ("numpy", "scipy", "math"):
+    module = str(getattr(value, "__module__", "")).split(".")[0]
+    if isinstance(value, np.ufunc) or value is divmod or module in ("numpy", "scipy", "math"):
         from loopdiff.numpy_functions import written
 
         return written(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.corpus import (
     arrays,
+    as_written,
     bindings,
     calls,
     carried,
@@ -29,6 +30,7 @@ from tests.corpus import (
     ruled,
     same_shape,
     scalars,
+    sizes,
     sparse,
     spellings,
     stencils,
@@ -61,6 +63,8 @@ CONSTRUCTS: tuple[Entry, ...] = (
     *functions.ENTRIES,
     *calls.ENTRIES,
     *ruled.ENTRIES,
+    *sizes.ENTRIES,
+    *as_written.ENTRIES,
     *spellings.ENTRIES,
     *numpy_calls.ENTRIES,
     *structures.ENTRIES,

@@ -275,6 +275,27 @@ def ruled_in_a_condition(x, n):
     return t + halved(a) * b[1]
 
 
+def ruled_printing(x, y):
+    print("entered with", x[:2])
+    t = 0.0
+    for i in range(x.shape[0]):
+        t = 0.5 * t + x[i] * x[i]
+        if t > 0.7:
+            print(f"{i}: {t:.3f}", x[i])
+            t *= x[i]
+        y[i] = t
+    print("left with", t, y)
+    return t
+
+
+def printing_oracle(xp, x, y):
+    states = [0.0 * x[0]]
+    for v in x:
+        t = 0.5 * states[-1] + v * v
+        states.append(xp.where(t > 0.7, t * v, t))
+    return {"result": states[-1], "y": xp.stack(states[1:])}
+
+
 ENTRIES = (
     Entry(
         name="ruled_partials",
@@ -322,5 +343,16 @@ ENTRIES = (
         make=lambda rng: {"x": rng.uniform(0.2, 0.8, 3), "n": 2},
         wrt=("x",),
         notes="what a function with a rule wrote in a condition was not seen by other names of the array",
+    ),
+    Entry(
+        name="ruled_printing",
+        function=ruled_printing,
+        make=lambda rng: {"x": rng.uniform(0.2, 1.2, 7), "y": np.zeros(7)},
+        wrt=("x",),
+        outputs=("y",),
+        oracle=printing_oracle,
+        is_twin=True,
+        constructs=("print",),
+        notes="what is printed may not be done twice, nor hide what the loop around it does",
     ),
 )

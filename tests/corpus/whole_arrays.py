@@ -209,7 +209,7 @@ ENTRIES = (
         wrt=("x", "A"),
         constructs=(
             "np.array of lists",
-            "np.arange, tri, diag, diagonal",
+            "np.arange, tri, diag, diagflat, diagonal",
             "np.flipud, fliplr, rot90, roll, repeat, tile",
             "np.diff, ediff1d, cumsum, cumprod, convolve, correlate, gradient, trapezoid, interp, searchsorted",
             "np.ptp, average, cov, corrcoef, nansum, nanmean, linalg.norm, vdot, cross, kron, polyval, vander, "

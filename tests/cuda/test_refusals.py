@@ -33,6 +33,8 @@ def test_functions_with_rules(name: str) -> None:
     assert caught.value.codes == ("LD603",)
     if name == "ruled_numbers":
         assert "LD603: `root` has a rule, and runs on the CPU only" in str(caught.value)
+    if name == "ruled_printing":
+        assert "LD603: `print` runs on the CPU only" in str(caught.value)
     assert "hint: write the body of the function in place of the call, or keep `target='cpu'`" in str(caught.value)
 
 

@@ -170,7 +170,7 @@ def lists(x, A, n):
     return R @ x[:2], x[k], B, c, np.array([[[1.0], [x[1]]]]), np.array([x[2]])
 
 
-@shows("np.arange, tri, diag, diagonal", vector(4), matrix(3, 4), 4)
+@shows("np.arange, tri, diag, diagflat, diagonal", vector(4), matrix(3, 4), 4)
 def counters(x, A, n):
     return np.arange(n) * x, np.arange(1, n, 2), np.arange(n, 0, -1), np.tri(n, 3, 1), np.diag(x, -1), np.diagonal(A)
 
@@ -328,6 +328,24 @@ def steps_given(x, A, n, m):
         y[k::n] = k * x[k::n]
     x[-5:-1:n] = A[::m, 1][:2]
     return y, x[::n][1:] * 2.0, A[::n, 1::m].sum(), 1.0 * x[20::n], 1.0 * x[::n][::m]
+
+
+@shows("sizes that loops change", vector(12), 3)
+def sizes_changed(x, k):
+    n, t = len(x), 0.0
+    while n > 1:
+        h = (n + 1) // 2
+        a = np.zeros(h)
+        a[: n - h] = x[h:n]
+        t += np.sum(a * np.arange(h))
+        n = h
+    size = 1
+    while size <= k and t < 1e9:
+        t += np.sum(np.ones(size) * x[:size])
+        size += 1
+    for s in range(1, int(np.log2(x.shape[0])) + 1):
+        t += np.sum(np.arange(2**s) * x[: 2**s])
+    return t
 
 
 @shows("sum, max, min, any, all of what is gone through", vector(4), matrix(3, 4), 2)

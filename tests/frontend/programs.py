@@ -423,6 +423,33 @@ def without_warnings(x, y):
     return total, z.sum()
 
 
+@shows("names that the first iteration binds", vector(), 4)
+def first_bound(x, n):
+    t = 0.0
+    for i in range(1, n):
+        if i == 1:
+            first = x * 2.0
+        elif i >= 2:
+            t += first[i] * last  # noqa: F821
+        last = x[i]  # noqa: F841
+    for k, v in enumerate(x):
+        if k > 0:
+            t += (v - before) ** 2  # noqa: F821
+        before = v  # noqa: F841
+    return t
+
+
+@shows("print", vector(), 0.5)
+def printed(x, s):
+    print("begins", x[:2], x.shape, s > 0.2, end=" ...\n", flush=True)
+    t = s
+    for i, v in enumerate(x):
+        if v > 0.0:
+            print(f"{i:3d} {t:.4f}", "%5.2f (%d)" % (v, i), str(v).rjust(20), "{:>8.3f}".format(t), sep=" ; ")  # noqa: UP031, UP032
+        t = 0.5 * t + v * v
+    return t
+
+
 @shows("raise", vector(), 2)
 def raised(x, n):
     def root(v):

@@ -13,7 +13,7 @@ from loopdiff.errors import Span
 from loopdiff.frontend.arrays.integers import ZERO, at_least_zero, maximum, minimum, minus, plus
 from loopdiff.frontend.arrays.nests import limit, made_of, nest, note_order
 from loopdiff.frontend.arrays.ranges import is_nonnegative_here
-from loopdiff.frontend.arrays.shapes import array_extents, shaped
+from loopdiff.frontend.arrays.shapes import array_extents, shape_extents, shaped
 from loopdiff.frontend.arrays.values import View
 from loopdiff.frontend.arrays.views import bind_view
 from loopdiff.frontend.parsing.order import frozen
@@ -233,73 +233,6 @@ def default_element(kind: str, fill: ir.Expr | None) -> ElementType:
             return ElementType(DEFAULT_DTYPE)
         case _:
             return ElementType()
-
-
-def shape_extents(state: State, node: ast.expr) -> tuple[ir.Expr, ...] | None:
-    """Extents written as a number, as a tuple of numbers, `A.shape` or a part of it, or as some of these behind each
-    other; None after a rejection."""
-    match node:
-        case ast.BinOp(left=left, op=ast.Add(), right=right) if is_shape(state, left) and is_shape(state, right):
-            first, second = shape_extents(state, left), shape_extents(state, right)
-            return None if first is None or second is None else (*first, *second)
-        case ast.Attribute(value=base, attr="shape") if (found := shaped(state, base)) is not None:
-            return array_extents(state, found, state.source.span(node))
-        case ast.Tuple(elts=elts) | ast.List(elts=elts):
-            if any(isinstance(e, ast.Starred) for e in elts):
-                state.reject("LD115", "`*` in a shape", node, "write the extents one by one")
-                return None
-            return tuple(state.number(e) for e in elts)
-        case ast.Subscript(value=ast.Attribute(value=base, attr="shape"), slice=ast.Slice() as part):
-            array, bounds = array_of(state, base), constant_slice(part)
-            if array is not None and bounds is not None:
-                return tuple(ir.Dim(array, k, loc=state.source.span(node)) for k in range(*bounds))
-            given, whole = (part.lower, part.upper), shaped(state, base)
-            lower, upper = (None if b is None else constant_bound(b) for b in given)
-            is_constant = all((b is None) == (k is None) for b, k in zip(given, (lower, upper), strict=True))
-            if whole is not None and is_constant and part.step is None:
-                return array_extents(state, whole, state.source.span(node))[lower:upper]
-            state.reject("LD115", "a part of a shape must have constant bounds", node, "write the extents one by one")
-            return None
-        case _:
-            return (state.number(node),)
-
-
-def is_shape(state: State, node: ast.expr) -> bool:
-    """Whether `node` is a tuple of extents."""
-    match node:
-        case ast.Tuple():
-            return True
-        case (
-            ast.Attribute(value=base, attr="shape")
-            | ast.Subscript(value=ast.Attribute(value=base, attr="shape"), slice=ast.Slice())
-        ):
-            return shaped(state, base) is not None
-        case ast.BinOp(left=left, op=ast.Add(), right=right):
-            return is_shape(state, left) and is_shape(state, right)
-        case _:
-            return False
-
-
-def constant_slice(node: ast.Slice) -> tuple[int, int] | None:
-    """`[a:b]` with constants a and b that are not negative."""
-    start, stop = constant_bound(node.lower), constant_bound(node.upper)
-    is_fixed = node.upper is not None and node.step is None
-    if start is None or stop is None or start < 0 or stop < 0 or not is_fixed:
-        return None
-    return start, stop
-
-
-def constant_bound(node: ast.expr | None) -> int | None:
-    """The integer written as `node`, 0 if there is none; None for anything else."""
-    match node:
-        case None:
-            return 0
-        case ast.Constant(value=int(value)):
-            return value
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(value))):
-            return -value
-        case _:
-            return None
 
 
 def element_type(state: State, node: ast.expr) -> ElementType | None:

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial, reduce
+from typing import Any, cast
 
 import numpy as np
 
@@ -240,13 +241,18 @@ def literal(state: State, node: ast.Call) -> Quantity:
 
 
 def array_like(state: State, node: ast.expr) -> Quantity:
-    """The value of `node`, where a list or a tuple is an array of what is in it."""
+    """The value of `node`, where a list, a tuple or a `range` is an array of what is in it."""
     if (found := array_in(state, node)) is not None:
         return found
-    if not isinstance(node, ast.List | ast.Tuple):
-        return state.quantity(node)
-    state.need_types()
-    return listed(state, node)
+    match node:
+        case ast.List() | ast.Tuple():
+            state.need_types()
+            return listed(state, node)
+        case ast.Call(func=func, args=[_, *_] as args, keywords=[]) if state.outside(func) is range:
+            made = ast.Call(ast.Constant(cast(Any, np.arange)), args, [])
+            return state.quantity(ast.fix_missing_locations(ast.copy_location(made, node)))
+        case _:
+            return state.quantity(node)
 
 
 def listed(state: State, node: ast.expr) -> Quantity:

@@ -16,6 +16,7 @@ from loopdiff.frontend.arrays.nests import store_array
 from loopdiff.frontend.arrays.shapes import may_be_array
 from loopdiff.frontend.arrays.subscripts import subscripted, target_part
 from loopdiff.frontend.arrays.values import ArrayValue, Quantity, View, as_array, is_array
+from loopdiff.frontend.parsing.bindings import AnyList
 from loopdiff.frontend.parsing.order import in_order
 from loopdiff.frontend.parsing.outside import is_none, root_is_local
 from loopdiff.frontend.parsing.state import State
@@ -23,7 +24,7 @@ from loopdiff.frontend.parsing.ways.snapshots import tried
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads
-from loopdiff.numpy_functions.building import apply_at
+from loopdiff.numpy_functions.building import apply_at, reverse_in_place
 from loopdiff.source.functions import MISSING
 
 STORING = (np.sum, np.prod, np.mean, np.max, np.min, np.cumsum, np.cumprod)
@@ -54,7 +55,7 @@ def stored_call(state: State, node: ast.Call) -> Quantity | None:
 
 
 def array_statement(state: State, node: ast.Call) -> bool:
-    """Calls for their effect: `np.add.at(x, idx, v)`, `x.fill(v)`. False if `node` is none."""
+    """Calls for their effect: `np.add.at(x, idx, v)`, `x.fill(v)`, `v.reverse()`. False if `node` is none."""
     match node.func:
         case ast.Attribute(value=owner, attr="at") if any(state.outside(owner) is f for f in (np.add, np.subtract)):
             add_at(state, node, state.outside(owner) is np.subtract)
@@ -70,6 +71,11 @@ def array_statement(state: State, node: ast.Call) -> bool:
                 return False
             store_array(state, view, state.number(node.args[0]), node)
             return True
+        case ast.Attribute(value=ast.Name(id=name) as owner, attr="reverse") if not (node.args or node.keywords):
+            if not isinstance(state.binding(name), AnyList):
+                return False
+            made = ast.Call(ast.copy_location(ast.Constant(cast(Any, reverse_in_place)), node), [owner], [])
+            return state.whole.call(state, ast.copy_location(made, node)) is not MISSING
         case _:
             return False
 

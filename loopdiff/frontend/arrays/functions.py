@@ -17,10 +17,10 @@ from loopdiff.frontend.arrays.contractions import LETTERS, dot, einsum, inner, m
 from loopdiff.frontend.arrays.element_types import dtype_of
 from loopdiff.frontend.arrays.elementwise import combined
 from loopdiff.frontend.arrays.integers import plus
-from loopdiff.frontend.arrays.nests import copied_view, orders_of
+from loopdiff.frontend.arrays.nests import SMALL_INTEGERS, copied_view, nest, new_array, orders_of
 from loopdiff.frontend.arrays.reductions import reduced
 from loopdiff.frontend.arrays.shapes import flat, flatten, may_be_array, ravel, reshape, shape_of
-from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, hole, is_array, of_each
+from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, fill, hole, is_array, of_each
 from loopdiff.frontend.arrays.views import (
     Call,
     Nodes,
@@ -45,6 +45,7 @@ from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.snapshots import Snapshot
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
+from loopdiff.ir.types import INT, ArrayType
 from loopdiff.ir.walk import loads, written_arrays
 from loopdiff.numpy_functions import ACCUMULATED, REDUCED
 from loopdiff.source.functions import MISSING, python_function
@@ -347,12 +348,27 @@ def converted(state: State, call: Call, kind: ElementType | None) -> Quantity:
     name = None if kind is None else kind.name
     if kind is not None and kind.of_array is not None:
         name = dtype_of(state, kind.of_array)
+    if name in SMALL_INTEGERS and isinstance(call.array, View | ArrayValue):
+        return narrowed(state, call.array, name, call.node)
     function = scalar_function(getattr(np, {"bool": "bool_"}.get(name or "", name or ""), None))
     if function is None:
         message = f"`{ast.unparse(call.node)}` converts to a dtype that is not known here"
         return state.reject("LD110", message, call.node, "convert to np.float64, np.float32, np.int64 or np.bool_")
     span = state.source.span(call.node)
     return combined(state, lambda e: with_place(function.build(e), span), [call.array], call.node)
+
+
+def narrowed(state: State, array: Array, dtype: str, node: ast.AST) -> View:
+    """A new array of small integers, in which those that do not fit wrap."""
+    span = state.source.span(node)
+    view = new_array(state, "narrow", array.extents, span)
+    state.arrays[view.array] = replace(state.arrays[view.array], type=ArrayType(dtype, array.rank))
+
+    def make(subscripts: tuple[ir.Expr, ...]) -> list[ir.Stmt]:
+        return [ir.Assign(view.access(subscripts), ir.Cast(INT, fill(array.element, subscripts)), loc=span)]
+
+    state.out += nest(state, view.extents, make, span)
+    return view
 
 
 def clipped(state: State, call: Call) -> Quantity:

@@ -10,7 +10,7 @@ from loopdiff.errors import Span
 from loopdiff.frontend.arrays.accumulations import store
 from loopdiff.frontend.arrays.broadcasting import aligned, broadcast, is_unit, require_equal, require_fit, shape_text
 from loopdiff.frontend.arrays.evaluated import require_elements
-from loopdiff.frontend.arrays.integers import minimum
+from loopdiff.frontend.arrays.integers import ONE, minimum, plus
 from loopdiff.frontend.arrays.nests import (
     copied_view,
     made_of,
@@ -27,11 +27,14 @@ from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, a
 from loopdiff.frontend.arrays.views import (
     NewAxis,
     Subscript,
+    basic,
     inside,
     is_full_axis,
     product,
     require_evaluated,
     taken,
+    transposed,
+    with_new_axes,
 )
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
@@ -41,10 +44,12 @@ from loopdiff.ir.walk import loads, statements
 
 @dataclass(frozen=True, slots=True)
 class Masked:
-    """What is assigned to by `view[mask] = ...`: the elements where `mask`, over the leading axes, is true."""
+    """What is assigned to by `array[:, mask] = ...`: the elements of `view` where `mask`, over its leading axes, is
+    true. NumPy has the axis of these elements at `place` among the others."""
 
     view: View
     mask: Array
+    place: int = 0
 
 
 # -- index arrays --------------------------------------------------------------------------------------------
@@ -156,21 +161,39 @@ def with_own_indices(state: State, target: ArrayValue, span: Span) -> ArrayValue
 
 # -- masks ---------------------------------------------------------------------------------------------------
 def mask_target(state: State, array: Array, subscripts: Sequence[Subscript], node: ast.AST) -> Masked | None:
-    """`array[mask]` with the mask on the leading axes; None after a rejection."""
+    """`array[i, :, mask]`, one mask among integers and slices; None after a rejection."""
     span = state.source.span(node)
-    first, *rest = subscripts
-    if not isinstance(first, View | ArrayValue) or any(s != Slice() for s in rest):
-        state.reject("LD120", "a boolean mask stands alone in its subscript", node)
+    places = [k for k, s in enumerate(subscripts) if isinstance(s, View | ArrayValue)]
+    if len(places) > 1 or any(isinstance(s, NewAxis) for s in subscripts):
+        state.reject("LD120", "a boolean mask stands with other arrays, or new axes, in its subscript", node)
         return None
-    for size, extent in zip(first.extents, array.extents, strict=False):
-        shapes = f"{shape_text(first.extents)} and {shape_text(array.extents)}"
+    at = places[0]
+    mask = subscripts[at]
+    assert isinstance(mask, View | ArrayValue)
+    for size, extent in zip(mask.extents, array.extents[at:], strict=False):
+        shapes = f"{shape_text(mask.extents)} and {shape_text(array.extents)}"
         require_equal(state, size, extent, f"the shapes {shapes} of mask and array do not fit together", span)
-    view = array if isinstance(array, View) else copied_view(state, array, "source", span)
-    return Masked(view, first)
+    found = array
+    if any(s != Slice() for s in (*subscripts[:at], *subscripts[at + 1 :])):
+        found = as_array(basic(state, array, [*subscripts[:at], *[Slice()] * mask.rank, *subscripts[at + 1 :]], node))
+    view = found if isinstance(found, View) else copied_view(state, found, "source", span)
+    first = sum(isinstance(s, Slice) for s in subscripts[:at])
+    if first:
+        own = range(first, first + mask.rank)
+        view = transposed(view, [*own, *(k for k in range(view.rank) if k not in own)])
+        assert isinstance(view, View)
+    return Masked(view, mask, place_of_chosen(subscripts))
+
+
+def place_of_chosen(subscripts: Sequence[Subscript]) -> int:
+    """Before which of the axes under slices NumPy has that of the elements that a mask chooses: where the mask and the
+    integers are, if these are side by side, else first."""
+    places = [k for k, s in enumerate(subscripts) if not isinstance(s, Slice)]
+    return places[0] if places == list(range(places[0], places[-1] + 1)) else 0
 
 
 def masked(state: State, array: Array, subscripts: Sequence[Subscript], node: ast.AST) -> Quantity | None:
-    """`array[mask]`: the elements where the mask is true, one after the other in a new array."""
+    """The elements where the mask is true, one after the other in a new array."""
     span = state.source.span(node)
     found = mask_target(state, array, subscripts, node)
     if found is None:
@@ -183,6 +206,8 @@ def masked(state: State, array: Array, subscripts: Sequence[Subscript], node: as
     count = state.temporary("count", span)
     number = ir.Load(count, loc=span)
     state.out.append(ir.Assign(count, ir.Const(0, loc=span), loc=span))
+    if state.is_fixed(limit := state.known(most)):
+        state.whole.ranges[count.array] = ir.Const(0), plus(limit, ONE)
 
     def make(positions: tuple[ir.Expr, ...]) -> list[ir.Stmt]:
         def move(others: tuple[ir.Expr, ...]) -> list[ir.Stmt]:
@@ -193,7 +218,8 @@ def masked(state: State, array: Array, subscripts: Sequence[Subscript], node: as
         return [ir.If(fill(mask.element, positions), follow, loc=span)]
 
     state.out += nest(state, mask.extents, make, span)
-    return View(room.array, room.subscripts, (minimum(number, most), *rest))
+    chosen, place = View(room.array, room.subscripts, (minimum(number, most), *rest)), found.place
+    return transposed(chosen, [*range(1, place + 1), 0, *range(place + 1, chosen.rank)]) if place else chosen
 
 
 def store_masked(
@@ -215,6 +241,7 @@ def store_masked(
     if source is None:
         refuse_axes(state, value, 1 + len(rest), node)
         return
+    source = with_chosen_first(source, 1 + len(rest), target.place)
     source = with_held_elements(state, source, view.array, span)
     if any(e.access.array == view.array for e in loads(source.element)):
         source = copied_view(state, source, view.array, span)
@@ -243,6 +270,14 @@ def store_masked(
         return [ir.If(fill(mask.element, positions), (*nest(state, rest, move, span), *more), loc=span)]
 
     state.out += nest(state, mask.extents, make, span)
+
+
+def with_chosen_first(source: Array, rank: int, place: int) -> Array:
+    """What is stored in `rank` axes with that at `place` before the others."""
+    if not (place and source.rank):
+        return source
+    whole = with_new_axes(source, range(rank - source.rank))
+    return transposed(whole, [place, *(k for k in range(rank) if k != place)])
 
 
 def count_true(state: State, mask: Array, counter: ir.Access, span: Span) -> None:

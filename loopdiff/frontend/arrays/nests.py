@@ -26,8 +26,9 @@ from loopdiff.frontend.arrays.integers import (
     minus,
     plus,
     sums_of_minimum,
+    times,
 )
-from loopdiff.frontend.arrays.ranges import least
+from loopdiff.frontend.arrays.ranges import is_nonnegative_here, least
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, fill, has_holes, hole, is_hole
 from loopdiff.frontend.parsing.sites import Copy, choice_site
 from loopdiff.frontend.parsing.state import State
@@ -265,6 +266,9 @@ def limit(state: State, size: ir.Expr) -> ir.Expr | None:
         case ir.Apply(op=Op.FLOORDIV, args=(a, ir.Const(value=int(count)))) if count > 0:
             inner = limit(state, a)
             return None if inner is None else divided(inner, count)
+        case ir.Apply(op=Op.MUL, args=(a, b)) if is_nonnegative_here(state, a) and is_nonnegative_here(state, b):
+            most, other = limit(state, a), limit(state, b)
+            return None if most is None or other is None else times(at_least_zero(most), at_least_zero(other))
         case _:
             return limit_of_sum(state, size)
 

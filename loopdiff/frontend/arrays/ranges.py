@@ -6,10 +6,10 @@ Whoever asks stands in those loops, where their variables are between the first 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import TypeGuard
 
-from loopdiff.frontend.arrays.integers import ONE, ZERO, Test, is_nonnegative, minus, plus
+from loopdiff.frontend.arrays.integers import ONE, ZERO, Test, is_nonnegative, minimum, minus, plus
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import Sum, added, from_linear, linear
@@ -56,6 +56,15 @@ def least(state: State, expr: ir.Expr) -> ir.Expr:
     return from_linear(*least_sum(state, *linear(state.known(expr))), expr.loc)
 
 
+def lowest(state: State, expr: ir.Expr) -> ir.Expr:
+    """`least`, also of what is the least of several."""
+    match state.known(expr):
+        case ir.Apply(op=Op.MIN, args=args):
+            return reduce(minimum, (lowest(state, a) for a in args))
+        case found:
+            return least(state, found)
+
+
 def least_sum(state: State, terms: Sum, constant: int) -> tuple[Sum, int]:
     for term, count in terms.items():
         rest = {t: n for t, n in terms.items() if t != term}
@@ -92,7 +101,7 @@ def shortest(rest: Sum, constant: int, count: int, operands: Sequence[ir.Expr]) 
 
 def keep_range(state: State, cell: str, expr: ir.Expr) -> None:
     """Note what is certain of `cell`, which holds the value that `expr` has here, also after the loops around."""
-    lower, upper = least(state, expr), minus(ZERO, least(state, minus(ZERO, expr)))
+    lower, upper = lowest(state, expr), minus(ZERO, least(state, minus(ZERO, expr)))
     if state.is_fixed(lower) and state.is_fixed(upper):
         state.whole.ranges[cell] = (lower, plus(upper, ONE))
 
@@ -112,6 +121,11 @@ def limit_of(state: State, term: ir.Expr, count: int) -> tuple[Sum, int] | None:
         case ir.Apply(op=Op.FLOORDIV, args=(a, ir.Const(value=int(divisor)) as by)) if divisor > 0 and moves(state, a):
             end = least(state, a) if count > 0 else minus(ZERO, least(state, minus(ZERO, a)))
             return None if moves(state, end) else ({ir.Apply(Op.FLOORDIV, (end, by), loc=term.loc): count}, 0)
+        case ir.Apply(op=Op.POW | Op.SHL as op, args=(ir.Const(value=int(base)) as by, a)) if base > 0 and moves(
+            state, a
+        ):
+            end = least(state, a) if count > 0 else minus(ZERO, least(state, minus(ZERO, a)))
+            return None if moves(state, end) else ({ir.Apply(op, (by, end), loc=term.loc): count}, 0)
         case ir.Apply(op=Op.MOD, args=(_, ir.Const(value=int(divisor)))) if divisor > 0:
             return {}, min(count * (divisor - 1), 0)
         case _:

@@ -119,6 +119,80 @@ def as_view(state: State, array: str | Array, span: Span) -> Array:
     return state.all_of(array, span) if isinstance(array, str) else array
 
 
+# -- shapes that are written -----------------------------------------------------------------------------------
+def shape_extents(state: State, node: ast.expr) -> tuple[ir.Expr, ...] | None:
+    """Extents written as a number, as a tuple of numbers, `A.shape` or a part of it, or as some of these behind each
+    other; None after a rejection."""
+    match node:
+        case ast.BinOp(left=left, op=ast.Add(), right=right) if is_shape(state, left) and is_shape(state, right):
+            first, second = shape_extents(state, left), shape_extents(state, right)
+            return None if first is None or second is None else (*first, *second)
+        case ast.Attribute(value=base, attr="shape") if (found := shaped(state, base)) is not None:
+            return array_extents(state, found, state.source.span(node))
+        case ast.Tuple(elts=elts) | ast.List(elts=elts):
+            parts = [starred_extents(state, e) if isinstance(e, ast.Starred) else (state.number(e),) for e in elts]
+            return None if None in parts else tuple(extent for part in parts for extent in part or ())
+        case ast.Subscript(value=ast.Attribute(value=base, attr="shape"), slice=ast.Slice() as part):
+            array, bounds = array_of(state, base), constant_slice(part)
+            if array is not None and bounds is not None:
+                return tuple(ir.Dim(array, k, loc=state.source.span(node)) for k in range(*bounds))
+            given, whole = (part.lower, part.upper), shaped(state, base)
+            lower, upper = (None if b is None else constant_bound(b) for b in given)
+            is_constant = all((b is None) == (k is None) for b, k in zip(given, (lower, upper), strict=True))
+            if whole is not None and is_constant and part.step is None:
+                return array_extents(state, whole, state.source.span(node))[lower:upper]
+            state.reject("LD115", "a part of a shape must have constant bounds", node, "write the extents one by one")
+            return None
+        case _:
+            return (state.number(node),)
+
+
+def starred_extents(state: State, node: ast.Starred) -> tuple[ir.Expr, ...] | None:
+    """Extents written as `*A.shape` or a part of it; None after a rejection."""
+    if is_shape(state, node.value):
+        return shape_extents(state, node.value)
+    state.reject("LD115", "`*` in a shape", node, "write the extents one by one")
+    return None
+
+
+def is_shape(state: State, node: ast.expr) -> bool:
+    """Whether `node` is a tuple of extents."""
+    match node:
+        case ast.Tuple():
+            return True
+        case (
+            ast.Attribute(value=base, attr="shape")
+            | ast.Subscript(value=ast.Attribute(value=base, attr="shape"), slice=ast.Slice())
+        ):
+            return shaped(state, base) is not None
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return is_shape(state, left) and is_shape(state, right)
+        case _:
+            return False
+
+
+def constant_slice(node: ast.Slice) -> tuple[int, int] | None:
+    """`[a:b]` with constants a and b that are not negative."""
+    start, stop = constant_bound(node.lower), constant_bound(node.upper)
+    is_fixed = node.upper is not None and node.step is None
+    if start is None or stop is None or start < 0 or stop < 0 or not is_fixed:
+        return None
+    return start, stop
+
+
+def constant_bound(node: ast.expr | None) -> int | None:
+    """The integer written as `node`, 0 if there is none; None for anything else."""
+    match node:
+        case None:
+            return 0
+        case ast.Constant(value=int(value)):
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(value))):
+            return -value
+        case _:
+            return None
+
+
 # -- other shapes ----------------------------------------------------------------------------------------------
 def reshape(state: State, call: Call) -> Quantity:
     """A view of contiguous arrays, a new array of others."""
@@ -171,16 +245,36 @@ def shape_of(state: State, nodes: Sequence[ast.expr], at: ast.AST) -> list[ir.Ex
             return shape_of(state, elts, at)
         case [ast.Attribute(value=base, attr="shape")] if (array := shaped(state, base)) is not None:
             return list(array_extents(state, array, state.source.span(at)))
+        case [ast.BinOp(left=left, op=ast.Add(), right=right)] if is_shape(state, left) and is_shape(state, right):
+            return shape_of(state, [*behind_each_other(left), *behind_each_other(right)], at)
         case _:
             pass
     found: list[ir.Expr | None] = []
     for node in nodes:
-        value = state.known(state.number(node))
-        found.append(None if isinstance(value, ir.Const) and value.value == -1 else value)
+        values = shape_extents(state, node) if is_shape(state, node) else starred_or_one(state, node)
+        if values is None:
+            return None
+        known = map(state.known, values)
+        found += [None if isinstance(v, ir.Const) and v.value == -1 else v for v in known]
     if found.count(None) > 1 or not found:
         state.reject("LD110", "a shape has one extent for each axis, and -1 at most once", at)
         return None
     return found
+
+
+def behind_each_other(node: ast.expr) -> list[ast.expr]:
+    """The extents, and parts of shapes, of which `node` consists."""
+    match node:
+        case ast.BinOp(left=left, right=right):
+            return [*behind_each_other(left), *behind_each_other(right)]
+        case ast.Tuple(elts=elts):
+            return elts
+        case _:
+            return [node]
+
+
+def starred_or_one(state: State, node: ast.expr) -> tuple[ir.Expr, ...] | None:
+    return starred_extents(state, node) if isinstance(node, ast.Starred) else (state.number(node),)
 
 
 def flat(state: State, array: Array, node: ast.AST) -> Array:

@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from loopdiff.frontend.arrays.allocation import constant_bound
 from loopdiff.frontend.arrays.constructions import array_like
 from loopdiff.frontend.arrays.element_types import is_truth_value
 from loopdiff.frontend.arrays.indexing import Masked, gathered, mask_target, masked
 from loopdiff.frontend.arrays.integers import maximum
 from loopdiff.frontend.arrays.nests import refuse_read_only
-from loopdiff.frontend.arrays.shapes import extent_at, may_be_array, shaped
+from loopdiff.frontend.arrays.shapes import constant_bound, extent_at, may_be_array, shaped
 from loopdiff.frontend.arrays.slicing import Slice
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, is_array
 from loopdiff.frontend.arrays.views import NewAxis, Rest, Subscript, basic
@@ -83,7 +82,7 @@ Take = Callable[[State, Array, Sequence[Subscript], ast.Subscript], Any]
 def subscripted(state: State, node: ast.Subscript, take: Take | None = None) -> Any:
     """The part of an array that `node` takes, at the last brackets by `take`; None after a rejection."""
     base, levels = subscript_levels(node)
-    levels = [open_mesh(state, level) for level in levels]
+    levels = [meshed for level in levels for meshed in open_mesh(state, level)]
     if isinstance(base, ast.Name):
         levels[0] = from_the_start(state, base, levels[0])
     found, place = base_of(state, base, node), len(state.out)
@@ -123,13 +122,26 @@ def subscript_levels(node: ast.Subscript) -> tuple[ast.expr, list[list[ast.expr]
     return base, levels
 
 
-def open_mesh(state: State, level: list[ast.expr]) -> list[ast.expr]:
-    """The subscripts between brackets, with those that `np.ix_(i, j)` stands for: `i[:, None]` and `j`."""
+def open_mesh(state: State, level: list[ast.expr]) -> list[list[ast.expr]]:
+    """The subscripts between brackets, with those that `np.ix_(i, j)` stands for: `i[:, None]` and `j`, and for masks
+    one behind the other, `[i][:, j]`."""
     match level:
+        case [ast.Call(func=func, args=args, keywords=[])] if (
+            args and state.outside(func) is np.ix_ and all(is_named_mask(state, arg) for arg in args)
+        ):
+            return [[*[ast.copy_location(ast.Slice(), arg)] * k, arg] for k, arg in enumerate(args)]
         case [ast.Call(func=func, args=args, keywords=[]) as call] if args and state.outside(func) is np.ix_:
-            return [in_mesh(state, arg, len(args) - 1 - k, call) for k, arg in enumerate(args)]
+            return [[in_mesh(state, arg, len(args) - 1 - k, call) for k, arg in enumerate(args)]]
         case _:
-            return level
+            return [level]
+
+
+def is_named_mask(state: State, node: ast.expr) -> bool:
+    if not isinstance(node, ast.Name):
+        return False
+    state.need_types()
+    value = state.quantity(node)
+    return isinstance(value, View | ArrayValue) and value.rank == 1 and is_mask(state, value)
 
 
 def in_mesh(state: State, node: ast.expr, more: int, call: ast.Call) -> ast.expr:

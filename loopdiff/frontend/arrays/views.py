@@ -38,6 +38,7 @@ from loopdiff.frontend.arrays.values import (
 )
 from loopdiff.frontend.parsing.bindings import ArrayName
 from loopdiff.frontend.parsing.outside import is_none
+from loopdiff.frontend.parsing.sites import Copy
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import linear
@@ -437,11 +438,18 @@ def squeeze(state: State, call: Call) -> Quantity:
     found = taken(array, positions, [array.extents[k] for k in kept])
     if kept:
         return found
-    if isinstance(found, ArrayValue):
-        state.whole.boxed.add(found.element)
-        return found.element
-    message, hint = f"`{text}` is an array without axes, which changes with the other", "take its element: `x[0]`"
-    return state.reject("LD110", message, call.node, hint)
+    element = found.element
+    state.whole.boxed.add(element)
+    if isinstance(found, View):
+        site = state.site("element", span)
+        if site in state.whole.decisions.shared:
+            message, hint = (
+                f"`{text}` is an array without axes, which changes with the other",
+                "take its element: `x[0]`",
+            )
+            return state.reject("LD110", message, call.node, hint)
+        state.whole.copies.append(Copy(site, state.whole.event(found.array), found.array))
+    return element
 
 
 def is_told(state: State, extent: ir.Expr) -> bool:

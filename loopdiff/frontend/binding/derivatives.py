@@ -31,6 +31,7 @@ from loopdiff.ir.walk import (
     map_body,
     map_expr,
     map_stmt_exprs,
+    printed_in,
     stmt_exprs,
     subexprs,
     touched_arrays,
@@ -116,7 +117,7 @@ class Writer:
         targets = [next(arrays) if isinstance(r, ir.ArrayResult) else next(cells).array for r in loops.results]
         kept = [(t, r) for t, r in zip(targets, loops.results, strict=True) if t in self.seen]
         found = replace(loops, results=tuple(r for _, r in kept))
-        return eliminate_dead(found, frozenset(loops.params)), [t for t, _ in kept]
+        return eliminate_dead(found, frozenset(loops.params) | printed_in(loops.body)), [t for t, _ in kept]
 
     def loops(self, stmt: ir.Call, rule: Derivative) -> ir.LoopSet:
         try:

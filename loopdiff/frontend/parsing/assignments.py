@@ -6,12 +6,12 @@ import ast
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.accumulations import negated_term, stores
-from loopdiff.frontend.arrays.allocation import constant_bound, is_allocation, parse_allocation
+from loopdiff.frontend.arrays.allocation import is_allocation, parse_allocation
 from loopdiff.frontend.arrays.constructions import array_like
 from loopdiff.frontend.arrays.element_types import dtype_of, is_widened
 from loopdiff.frontend.arrays.indexing import Masked, scattered, store_masked
 from loopdiff.frontend.arrays.nests import copied_view, store_array
-from loopdiff.frontend.arrays.shapes import array_extents, may_be_array, shaped
+from loopdiff.frontend.arrays.shapes import array_extents, constant_bound, may_be_array, shaped
 from loopdiff.frontend.arrays.subscripts import target_of
 from loopdiff.frontend.arrays.values import ArrayValue, Quantity, View, as_array, is_array
 from loopdiff.frontend.arrays.views import bind_view, steady
@@ -31,7 +31,6 @@ from loopdiff.frontend.parsing.bindings import (
 from loopdiff.frontend.parsing.boxes import note_element_view
 from loopdiff.frontend.parsing.calls import field_at, grid_call, one_of
 from loopdiff.frontend.parsing.expressions import binary_operation
-from loopdiff.frontend.parsing.folding import binary
 from loopdiff.frontend.parsing.lists.growing import append, begins_list, new_list
 from loopdiff.frontend.parsing.lists.items import kind_after, note_stored
 from loopdiff.frontend.parsing.lists.reading import elements_of
@@ -39,9 +38,10 @@ from loopdiff.frontend.parsing.lists.replacing import replace_items
 from loopdiff.frontend.parsing.meanings import value_of
 from loopdiff.frontend.parsing.order import changes, frozen, held, in_order
 from loopdiff.frontend.parsing.state import State
+from loopdiff.frontend.parsing.ways.bounded import note_number, note_undecided
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
-from loopdiff.ir.walk import loads, reads, subexprs
+from loopdiff.ir.walk import loads, reads
 from loopdiff.source.records import FieldTargets
 
 RECORD_HINT = "ask the name for fields only, or unpack it at once"
@@ -167,21 +167,6 @@ def assign_name(state: State, target: ast.Name, value: Quantity, span: Span) -> 
             note_number(state, access, number, is_only)
 
 
-def note_number(state: State, access: ir.Access, value: ir.Expr, is_only: bool) -> None:
-    """Remember what is known of a cell: its value, if that is known at entry and the only one, and whether it may turn
-    out to be an array.
-    """
-    known = state.known(value)
-    if is_only and state.is_fixed(known):
-        state.whole.fixed[access.array] = known
-    note_undecided(state, access, value)
-
-
-def note_undecided(state: State, access: ir.Access, value: ir.Expr) -> None:
-    if state.types is None and any(isinstance(e, ir.Param | ir.Load) for e in subexprs(value)):
-        state.whole.undecided.add(access.array)
-
-
 # -- tuples --------------------------------------------------------------------------------------------------
 def parse_values(state: State, node: ast.expr, target: Unpacked, is_late: bool = False) -> Values | None:
     """What `target` unpacks: a tuple written out, a shape, divmod, an array; None after a rejection.
@@ -203,9 +188,6 @@ def parse_values(state: State, node: ast.expr, target: Unpacked, is_late: bool =
         ) is not None and (axes := sliced_axes(part, count)) is not None:
             rank = axes.stop if part.upper is None and axes.start >= 0 else None
             return unpacked_shape(state, array, axes, rank, node)
-        case ast.Call(func=func, args=[a, b], keywords=[]) if state.outside(func) is divmod:
-            (left, right), span = in_order(state, (a, b), State.number), state.source.span(node)
-            return binary(Op.FLOORDIV, left, right, span), binary(Op.MOD, left, right, span)
         case ast.Call(func=func, args=[row], keywords=[]) if any(state.outside(func) is k for k in (tuple, list)):
             return parse_values(state, row, target, is_late)
         case ast.Call():

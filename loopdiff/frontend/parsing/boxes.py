@@ -29,6 +29,7 @@ def shared_boxes(whole: Whole, body: tuple[ir.Stmt, ...]) -> Iterator[Diagnostic
     cells = [s for s in stores if not s.target.subscripts and (isinstance(s, ir.Assign) or s.op != "add")]
     origins = {(s.target.array, origin) for s in cells for origin in handed_on(s.value, whole.boxed)}
     boxes = {cell for cell, origin in origins if origin is None}
+    boxes |= {e.access.array for e in whole.boxed if isinstance(e, ir.Load) and e.access.subscripts}
     while more := {cell for cell, origin in origins if origin in boxes} - boxes:
         boxes |= more
     shared = {cell for pair in origins if pair[0] != pair[1] and pair[1] in boxes for cell in pair if cell is not None}

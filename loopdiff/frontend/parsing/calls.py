@@ -9,14 +9,13 @@ from typing import Any, cast
 import numpy as np
 
 from loopdiff.errors import Span
-from loopdiff.frontend.arrays.allocation import constant_bound
 from loopdiff.frontend.arrays.constructions import array_like
 from loopdiff.frontend.arrays.effects import stored_call
 from loopdiff.frontend.arrays.element_types import kind_so_far, may_widen
 from loopdiff.frontend.arrays.elementwise import combined, complex_part
 from loopdiff.frontend.arrays.evaluated import require_elements
 from loopdiff.frontend.arrays.functions import array_call, clip_call, method_call
-from loopdiff.frontend.arrays.shapes import extent_at, rank_of, shaped
+from loopdiff.frontend.arrays.shapes import constant_bound, extent_at, rank_of, shaped
 from loopdiff.frontend.arrays.subscripts import element_of
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, is_array, one_of_two
 from loopdiff.frontend.binding.types import Kind
@@ -47,6 +46,7 @@ from loopdiff.ir.types import F64, INT
 from loopdiff.ir.walk import loads
 from loopdiff.numpy_functions import GRIDS
 from loopdiff.numpy_functions.branching import COMPLEX, Question
+from loopdiff.numpy_functions.elementwise import around
 from loopdiff.source.functions import LIBRARIES, MISSING
 
 
@@ -79,6 +79,12 @@ def parse_call(state: State, node: ast.Call) -> Quantity:
         return state.reject("LD110", message, node, REFUSED_METHODS["nonzero"])
     function = scalar_function(callee)
     return unknown_call(state, node, text) if function is None else scalar_call(state, node, callee, function)
+
+
+def to_decimals(state: State, node: ast.Call, args: list[ast.expr]) -> Quantity:
+    """`np.round` of `args`, the number and perhaps how many decimals."""
+    made = ast.Call(ast.Constant(cast(Any, around)), args, node.keywords)
+    return state.quantity(ast.fix_missing_locations(ast.copy_location(made, node)))
 
 
 def answer(state: State, node: ast.Call, question: Question) -> ir.Expr:
@@ -167,6 +173,8 @@ def grid_call(state: State, node: ast.expr) -> ast.Call | None:
 def scalar_call(state: State, node: ast.Call, callee: object, function: ScalarFunction) -> Quantity:
     """A function of numbers, or of arrays element by element."""
     text, span = ast.unparse(node.func), state.source.span(node)
+    if any(callee is f for f in (np.round, np.around)) and len(node.args) + len(node.keywords) > 1:
+        return to_decimals(state, node, node.args)
     if node.keywords:
         named = ", ".join(f"`{k.arg}=`" if k.arg else "`**`" for k in node.keywords)
         return state.reject("LD110", f"`{text}` is called with {named}", node)
@@ -200,6 +208,8 @@ def method_of_number(state: State, node: ast.Call) -> Quantity | None:
     match node:
         case ast.Call(func=ast.Attribute(value=base, attr="conj" | "conjugate"), args=[], keywords=[]):
             return complex_part(state, "conj", state.quantity(base), node)
+        case ast.Call(func=ast.Attribute(value=base, attr="round"), args=args) if root_is_local(state, base):
+            return to_decimals(state, node, [base, *args])
         case ast.Call(func=ast.Attribute(value=base, attr="item"), args=[], keywords=[]):
             return item_of(state, state.quantity(base), node)
         case _:

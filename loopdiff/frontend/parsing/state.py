@@ -129,6 +129,7 @@ class Whole:
     inlined: int = 0
     decisions: Decisions = field(default_factory=Decisions)
     flags: set[str] = field(default_factory=set)
+    printed: str | None = None
     births: dict[str, ArrayEvent] = field(default_factory=dict)
     altered: list[ArrayEvent] = field(default_factory=list)
     lengthened: list[ArrayEvent] = field(default_factory=list)
@@ -349,7 +350,14 @@ class State:
 
     def is_fixed(self, expr: ir.Expr) -> bool:
         """Whether `expr` means the same everywhere in the function."""
-        return all(isinstance(e, ir.Const | ir.Dim | ir.Apply | ir.Select | ir.Param) for e in subexprs(expr))
+        return all(map(self.is_fixed_node, subexprs(expr)))
+
+    def is_fixed_node(self, node: ir.Expr) -> bool:
+        match node:
+            case ir.SizeOf(array=array) | ir.RankOf(array=array):
+                return self.arrays[array].role == "argument"
+            case _:
+                return isinstance(node, ir.Const | ir.Dim | ir.Apply | ir.Select | ir.Param | ir.Cast)
 
     # -- local names -----------------------------------------------------------------------------------------
     def forget(self, target: ast.AST) -> None:

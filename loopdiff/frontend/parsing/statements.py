@@ -29,6 +29,14 @@ from loopdiff.frontend.parsing.lists.growing import append, is_append
 from loopdiff.frontend.parsing.meanings import local_function
 from loopdiff.frontend.parsing.order import frozen
 from loopdiff.frontend.parsing.state import State
+from loopdiff.frontend.parsing.ways.bounded import (
+    Ranges,
+    known_ranges,
+    ranges_made_smaller,
+    ranges_of_condition,
+    starts_of_larger,
+    until_stored,
+)
 from loopdiff.frontend.parsing.ways.choices import as_branches, chooses, with_named_choices
 from loopdiff.frontend.parsing.ways.flow import after_loop, constant_trips, meet, stable_condition, with_conditions
 from loopdiff.frontend.parsing.ways.joins import copy_all
@@ -42,6 +50,7 @@ from loopdiff.frontend.parsing.ways.varying import (
     join_options,
     with_heads,
 )
+from loopdiff.frontend.printing import is_print, parse_print
 from loopdiff.frontend.refused import REFUSED_METHODS, REFUSED_STATEMENTS
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
@@ -162,6 +171,9 @@ def parse_bare_expression(state: State, node: ast.Expr, value: ast.expr) -> None
     if isinstance(value, ast.Constant) or append(state, node):
         return
     text = ast.unparse(value)
+    if isinstance(value, ast.Call) and is_print(state, value):
+        parse_print(state, value)
+        return
     if isinstance(value, ast.Call) and stored_call(state, value) is not None:
         return
     if isinstance(value, ast.Call) and (found := state.whole.call(state, value)) is not MISSING:
@@ -277,11 +289,11 @@ def parse_for(state: State, node: ast.For) -> None:
     around = list(state.iterated)
     state.iterated += sorted(arrays_in(state, placed.value(ir.Index(index))))
 
-    trips = trips_known(state, iteration, index)
+    trips, smaller = trips_known(state, iteration, index), ranges_made_smaller(state, node)
 
     def parse() -> None:
         bind_targets(state, node.target, placed.value(ir.Index(index, loc=state.source.span(node.target))))
-        with known_range(state, node, placed), counted(state, trips):
+        with known_range(state, node, placed), known_ranges(state, smaller), counted(state, trips):
             parse_block(state, node.body)
 
     loop, before, body = parse_body(state, node, span, parse)
@@ -365,12 +377,19 @@ def parse_while(state: State, node: ast.While) -> None:
     index = state.index("trip")
     is_endless = isinstance(node.test, ast.Constant) and bool(node.test.value)
 
+    smaller, starts = ranges_made_smaller(state, node), starts_of_larger(state, node)
+
     def parse() -> None:
+        held: Ranges = {}
         if not is_endless:
             cond = loop_condition(state, node.test, span)
             state.out.append(ir.Exit(ir.Apply(Op.NOT, (cond,), loc=cond.loc), loc=span))
-        with counted(state, Trips()):
-            parse_block(state, node.body)
+            held = ranges_of_condition(state, cond, starts, smaller)
+        count = until_stored(state, node.body, held)
+        with counted(state, Trips()), known_ranges(state, smaller):
+            with known_ranges(state, held):
+                parse_block(state, node.body[:count])
+            parse_block(state, node.body[count:])
 
     loop, before, body = parse_body(state, node, span, parse)
     lower, upper, step = (ir.Const(value, loc=span) for value in (0, ENDLESS, 1))

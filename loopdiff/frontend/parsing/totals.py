@@ -340,8 +340,8 @@ def inside_of_arrays(state: State) -> Iterator[None]:
 
 
 def tried_row(state: State, item: ast.expr, part: ast.comprehension, node: ast.AST) -> tuple[ir.Expr, ...]:
-    """The shape of `item`, by parsing it and going back."""
-    before = Snapshot.of(state)
+    """The shape of `item`, by parsing it and going back; of one of two arrays that of a copy."""
+    before, rejected = Snapshot.of(state), state.whole.rejected
     row, own = state.fresh_names("row", "row_of")
     fill = Filling({"ITEM": item, "TARGET": part.target, "OVER": part.iter})
     body = fill.statements(f"for TARGET in OVER:\n    {row} = ITEM\nreturn {row}")
@@ -351,8 +351,12 @@ def tried_row(state: State, item: ast.expr, part: ast.comprehension, node: ast.A
         found = state.all_of(found.array, state.source.span(node))
     if isinstance(found, View | ArrayValue):
         extents = tuple(map(state.known, found.extents))
+    is_choice = isinstance(item, ast.IfExp) and state.whole.rejected > rejected
     before.restore(state)
-    return extents
+    if not is_choice:
+        return extents
+    copied = ast.copy_location(ast.Call(ast.Constant(cast(Any, np.copy)), [item], []), item)
+    return tried_row(state, copied, part, node)
 
 
 def distributed(extent: ir.Expr) -> ir.Expr:

@@ -16,7 +16,7 @@ COPIED = (
     "births", "altered", "lengthened", "copies", "around", "flags", "supposed", "kinds", "unknown", "trips",
     "lists", "grown", "unbounded",
 )  # fmt: skip
-COUNTED = ("rejected", "inlined", "site", "versions", "clock", "holding")
+COUNTED = ("rejected", "inlined", "site", "versions", "clock", "holding", "printed")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,192 @@
+"""Integers that stay within what is known at entry, because of what a loop does with them: `n //= 2` makes them smaller
+only, and `while size <= n` goes on only with those."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from loopdiff.frontend.arrays.integers import ONE, ZERO, is_nonnegative, maximum, minimum, minus, plus
+from loopdiff.frontend.arrays.ranges import keep_range, least, moves
+from loopdiff.frontend.parsing.bindings import Cell
+from loopdiff.frontend.parsing.state import State
+from loopdiff.ir import nodes as ir
+from loopdiff.ir.ops import Op
+from loopdiff.ir.walk import subexprs, written_arrays
+
+Loop = ast.For | ast.While
+Ranges = dict[str, tuple[ir.Expr, ir.Expr]]
+Stores = Mapping[str, list[ast.expr | None]]
+
+
+def ranges_made_smaller(state: State, node: Loop) -> Ranges:
+    """Of integers that the loop divides, and does nothing else with, what they are at least, and less than.
+
+    They begin before the loop with what is known here, and stay between that and zero.
+    """
+    stores, found = stores_in(node.body), Ranges()
+    for name, values in stores.items():
+        start = start_of(state, name)
+        if start is None or not are_smaller(values, smaller_than(state, name, stores)):
+            continue
+        found[state.cells[name]] = minimum(start[0], ZERO), plus(maximum(start[1], ZERO), ONE)
+    return found
+
+
+def ranges_of_condition(state: State, cond: ir.Expr, larger: Ranges, smaller: Ranges) -> Ranges:
+    """What holds while the condition does: of integers that the loop only makes larger, and that begin in `larger`, or
+    that are `smaller` than before."""
+    found = Ranges()
+    for low, high in ordered_pairs(cond):
+        match low, high:
+            case ir.Load(access=ir.Access(array=cell, subscripts=())), _ if cell in larger:
+                limit = minus(ZERO, least(state, minus(ZERO, high)))
+                new = larger[cell][0], plus(limit, ONE)
+            case _, ir.Load(access=ir.Access(array=cell, subscripts=())) if cell in smaller:
+                limit = least(state, low)
+                new = limit, smaller[cell][1]
+            case _:
+                continue
+        if state.is_fixed(limit):
+            found[cell] = new
+    return found
+
+
+def starts_of_larger(state: State, node: ast.While) -> Ranges:
+    """Of integers that the loop only makes larger, what they are before it."""
+    found = Ranges()
+    for name, values in stores_in(node.body).items():
+        start = start_of(state, name)
+        if start is not None and is_nonnegative(start[0]) and all(v is not None and is_larger(v, name) for v in values):
+            found[state.cells[name]] = start
+    return found
+
+
+@contextmanager
+def known_ranges(state: State, ranges: Ranges) -> Iterator[None]:
+    """Inside, cells stay in their `ranges`."""
+    before = {cell: state.whole.ranges.get(cell) for cell in ranges}
+    state.whole.ranges |= ranges
+    yield
+    for cell, known in before.items():
+        state.whole.ranges.pop(cell, None)
+        if known is not None:
+            state.whole.ranges[cell] = known
+
+
+def until_stored(state: State, body: Sequence[ast.stmt], ranges: Ranges) -> int:
+    """How many statements of `body` come before the first that stores in one of the cells of `ranges`."""
+    names = {name for name, cell in state.cells.items() if cell in ranges}
+    return next((k for k, stmt in enumerate(body) if names & stores_in([stmt]).keys()), len(body))
+
+
+# -- numbers -------------------------------------------------------------------------------------------------
+def note_number(state: State, access: ir.Access, value: ir.Expr, is_only: bool) -> None:
+    """Remember what is known of a cell: its value, if that is known at entry and the only one, and whether it may turn
+    out to be an array.
+    """
+    known = state.known(value)
+    if is_only and state.is_fixed(known):
+        state.whole.fixed[access.array] = known
+    elif is_only and moves(state, known):
+        keep_range(state, access.array, known)
+    note_undecided(state, access, value)
+
+
+def note_undecided(state: State, access: ir.Access, value: ir.Expr) -> None:
+    if state.types is None and any(isinstance(e, ir.Param | ir.Load) for e in subexprs(value)):
+        state.whole.undecided.add(access.array)
+
+
+# -- what is stored ------------------------------------------------------------------------------------------
+def stores_in(body: Sequence[ast.stmt]) -> dict[str, list[ast.expr | None]]:
+    """What statements store in each name; None for what is not one expression."""
+    found: dict[str, list[ast.expr | None]] = {}
+    told = set[ast.AST]()
+    for node in (n for stmt in body for n in ast.walk(stmt)):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name) as target], value=value):
+                told.add(target)
+                found.setdefault(name, []).append(value)
+            case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value):
+                told.add(target)
+                found.setdefault(name, []).append(ast.BinOp(ast.Name(name, ast.Load()), op, value))
+            case ast.Name(id=name, ctx=ast.Store()) if node not in told:
+                found.setdefault(name, []).append(None)
+            case _:
+                pass
+    return found
+
+
+def start_of(state: State, name: str) -> tuple[ir.Expr, ir.Expr] | None:
+    """What the integer `name` is here, at least and at most, in what is known at entry; None if nothing is."""
+    binding = state.bindings.get(name)
+    if not isinstance(binding, Cell) or binding.cell != state.cells.get(name):
+        return None
+    last = next((s for s in reversed(state.out) if binding.cell in written_arrays((s,))), None)
+    if not isinstance(last, ir.Assign):
+        return None
+    lower, upper = least(state, last.value), minus(ZERO, least(state, minus(ZERO, last.value)))
+    return (lower, upper) if state.is_fixed(lower) and state.is_fixed(upper) else None
+
+
+def smaller_than(state: State, name: str, stores: Stores) -> frozenset[str]:
+    """`name`, and names that exist in the loop only and are never further from zero."""
+    found = frozenset((name,))
+    own = {n: values for n, values in stores.items() if n not in state.bindings}
+    while more := {n for n, values in own.items() if are_smaller(values, found)} - found:
+        found |= more
+    return found
+
+
+def are_smaller(values: Sequence[ast.expr | None], names: frozenset[str]) -> bool:
+    return all(v is not None and is_smaller(v, names) for v in values)
+
+
+def is_smaller(node: ast.expr, names: frozenset[str]) -> bool:
+    """Whether an integer lies between zero and one of `names`."""
+    match node:
+        case ast.Name(id=name):
+            return name in names
+        case ast.BinOp(left=ast.BinOp(left=inner, op=ast.Add(), right=ast.Constant(value=1)), op=ast.FloorDiv()):
+            return is_count(node.right, 2) and is_smaller(inner, names)
+        case ast.BinOp(left=inner, op=ast.FloorDiv(), right=right):
+            return is_count(right, 1) and is_smaller(inner, names)
+        case ast.BinOp(left=inner, op=ast.RShift(), right=right):
+            return is_count(right, 0) and is_smaller(inner, names)
+        case _:
+            return False
+
+
+def is_larger(node: ast.expr, name: str) -> bool:
+    """Whether an integer is never less than `name`, which is not negative."""
+    match node:
+        case ast.Name(id=own):
+            return own == name
+        case ast.BinOp(left=inner, op=ast.Mult(), right=right) | ast.BinOp(left=right, op=ast.Mult(), right=inner) if (
+            is_count(right, 1)
+        ):
+            return is_larger(inner, name)
+        case ast.BinOp(left=inner, op=ast.Add() | ast.LShift(), right=right):
+            return is_count(right, 0) and is_larger(inner, name)
+        case _:
+            return False
+
+
+def is_count(node: ast.expr, least_of_all: int) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) is int and node.value >= least_of_all
+
+
+def ordered_pairs(cond: ir.Expr) -> Iterator[tuple[ir.Expr, ir.Expr]]:
+    """Pairs of which the first is at most the second where `cond` holds."""
+    match cond:
+        case ir.Apply(op=Op.AND, args=args):
+            for arg in args:
+                yield from ordered_pairs(arg)
+        case ir.Apply(op=Op.LE, args=(a, b)) | ir.Apply(op=Op.GE, args=(b, a)):
+            yield a, b
+        case ir.Apply(op=Op.LT, args=(a, b)) | ir.Apply(op=Op.GT, args=(b, a)):
+            yield a, minus(b, ONE)
+        case _:
+            pass

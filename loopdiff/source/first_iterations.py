@@ -1,0 +1,157 @@
+"""Loops whose bodies ask whether it is the first iteration, as `if i == 0: first = x`: that iteration stands apart.
+
+Each question is answered, so that names that the first iteration binds have their values in all others.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+Comparison = type[ast.cmpop]
+# Of `i op first`, and of `i op first + 1`: what is so in the first iteration; in all others it is the contrary.
+AT_FIRST: dict[Comparison, bool] = {ast.Eq: True, ast.NotEq: False, ast.Gt: False, ast.LtE: True}
+AT_SECOND: dict[Comparison, bool] = {ast.Lt: True, ast.GtE: False}
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A loop over the integers from the constant `first`, by one, under `name`; `head` and `tail` are what the first
+    iteration, and the others, go over."""
+
+    name: str
+    first: int
+    head: ast.expr
+    tail: ast.expr
+
+
+def with_first_apart(node: ast.FunctionDef, outer: Mapping[str, Any]) -> ast.FunctionDef:
+    """`node` with the first iteration of loops that ask for it ahead of them; itself if there are none. `outer` are the
+    values of names from outside."""
+    apart = Apart({f.__name__ for f in (range, enumerate, len) if outer.get(f.__name__) is f})
+    found = apart.visit(copy.deepcopy(node))
+    return ast.fix_missing_locations(found) if apart.is_changed else node
+
+
+class Apart(ast.NodeTransformer):
+    """Takes loops into two."""
+
+    def __init__(self, known: Collection[str]) -> None:
+        self.is_changed, self.known = False, known
+
+    def visit_For(self, node: ast.For) -> ast.For | list[ast.For]:
+        self.generic_visit(node)
+        loop = counted_loop(node)
+        if loop is None or node.orelse or leaves(node.body) or is_stored(node.body, loop.name):
+            return node
+        called = {n.func.id for n in ast.walk(node.iter) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
+        if not called <= set(self.known) or any(isinstance(n, ast.FunctionDef | ast.Lambda) for n in ast.walk(node)):
+            return node
+        if not any(answer(test, loop) is not None for test in tests_in(node.body)):
+            return node
+        self.is_changed = True
+        return [with_answers(node, loop, is_first) for is_first in (True, False)]
+
+
+def counted_loop(node: ast.For) -> Counted | None:
+    """The integers that the loop `node` counts, if it is one of `range` or of `enumerate` of a name."""
+    match node.target, node.iter:
+        case ast.Name(id=name), ast.Call(func=ast.Name(id="range"), args=args, keywords=[]) if 0 < len(args) < 3:
+            lower, upper = (ast.Constant(0), args[0]) if len(args) == 1 else (args[0], args[1])
+            if not (isinstance(lower, ast.Constant) and type(lower.value) is int) or not is_steady(upper, node):
+                return None
+            second = ast.Constant(lower.value + 1)
+            last = ast.Call(ast.Constant(cast(Any, min)), [second, upper], [])
+            head = ast.Call(ast.Name("range", ast.Load()), [lower, last], [])
+            return Counted(name, lower.value, head, ast.Call(ast.Name("range", ast.Load()), [second, upper], []))
+        case (
+            ast.Tuple(elts=[ast.Name(id=name), _]),
+            ast.Call(func=ast.Name(id="enumerate"), args=[ast.Name() as row], keywords=[]),
+        ) if is_steady(row, node):
+            head = ast.Subscript(row, ast.Slice(None, ast.Constant(1)), ast.Load())
+            tail = ast.Subscript(row, ast.Slice(ast.Constant(1)), ast.Load())
+            function = ast.Name("enumerate", ast.Load())
+            return Counted(name, 0, ast.Call(function, [head], []), ast.Call(function, [tail, ast.Constant(1)], []))
+        case _:
+            return None
+
+
+def is_steady(node: ast.expr, loop: ast.For) -> bool:
+    """Whether `node`, which is evaluated twice, is the same after an iteration of `loop`: made of numbers, names, and
+    lengths and shapes of arrays."""
+    match node:
+        case ast.Constant():
+            return True
+        case ast.Name(id=name) | ast.Attribute(value=ast.Name(id=name), attr="size"):
+            return not is_stored(loop.body, name)
+        case (
+            ast.Call(func=ast.Name(id="len"), args=[ast.Name() as inner], keywords=[])
+            | ast.Subscript(value=ast.Attribute(value=ast.Name() as inner, attr="shape"), slice=ast.Constant())
+        ):
+            return is_steady(inner, loop)
+        case ast.BinOp(left=left, right=right):
+            return is_steady(left, loop) and is_steady(right, loop)
+        case _:
+            return False
+
+
+def is_stored(body: list[ast.stmt], name: str) -> bool:
+    nodes = (n for stmt in body for n in ast.walk(stmt))
+    return any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store | ast.Del) for n in nodes)
+
+
+def leaves(body: list[ast.stmt]) -> bool:
+    """Whether a `break` among the statements leaves the loop around them."""
+    for stmt in body:
+        match stmt:
+            case ast.Break():
+                return True
+            case ast.For(orelse=inner) | ast.While(orelse=inner):
+                if leaves(inner):
+                    return True
+            case ast.If(body=inner, orelse=orelse):
+                if leaves(inner) or leaves(orelse):
+                    return True
+            case ast.With(body=inner):
+                if leaves(inner):
+                    return True
+            case _:
+                pass
+    return False
+
+
+def tests_in(body: list[ast.stmt]) -> Iterator[ast.expr]:
+    """The conditions of statements, those of loops inside among them."""
+    yield from (n.test for stmt in body for n in ast.walk(stmt) if isinstance(n, ast.If))
+
+
+def answer(test: ast.expr, loop: Counted) -> bool | None:
+    """What the condition `test` is in the first iteration, if it is the contrary in all others."""
+    match test:
+        case ast.Compare(left=ast.Name(id=name), ops=[op], comparators=[ast.Constant(value=value)]) if (
+            name == loop.name
+        ):
+            known = AT_FIRST if value == loop.first else AT_SECOND if value == loop.first + 1 else {}
+            return known.get(type(op))
+        case _:
+            return None
+
+
+def with_answers(node: ast.For, loop: Counted, is_first: bool) -> ast.For:
+    """The loop of the first iteration, or of the others."""
+
+    def answered(inner: ast.AST) -> None:
+        for one in ast.walk(inner):
+            if isinstance(one, ast.If) and (found := answer(one.test, loop)) is not None:
+                one.test = ast.copy_location(ast.Constant(found == is_first), one.test)
+
+    made = copy.deepcopy(node)
+    made.iter = ast.copy_location(copy.deepcopy(loop.head if is_first else loop.tail), node.iter)
+    for part in ast.walk(made.iter):
+        ast.copy_location(part, node.iter)
+    for stmt in made.body:
+        answered(stmt)
+    return made
