@@ -48,9 +48,9 @@ def solve_any(a, b, x):
     left[:] = a
     rows = pivots(left)
     if b.ndim == 1:
-        both = np.empty((n, n + 1), dtype=x.dtype)
+        both, found = np.empty((n, n + 1), dtype=x.dtype), np.empty((n, 1), dtype=x.dtype)
     else:
-        both = np.empty((n, n + b.shape[1]), dtype=x.dtype)
+        both, found = np.empty((n, n + b.shape[1]), dtype=x.dtype), np.empty(b.shape, dtype=x.dtype)
     for i in range(n):
         for j in range(n):
             both[i, j] = a[rows[i], j]
@@ -61,7 +61,6 @@ def solve_any(a, b, x):
                 both[i, n + j] = b[rows[i], j]
     row = np.empty(both.shape, dtype=x.dtype)
     reduce_rows(both, row)
-    found = np.empty((n, both.shape[1] - n), dtype=x.dtype)
     substitute_rows(row, found)
     for i in range(n):
         if b.ndim == 1:

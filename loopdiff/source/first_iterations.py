@@ -6,6 +6,7 @@ Each question is answered, so that names that the first iteration binds have the
 from __future__ import annotations
 
 import ast
+import builtins
 import copy
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ Comparison = type[ast.cmpop]
 # Of `i op first`, and of `i op first + 1`: what is so in the first iteration; in all others it is the contrary.
 AT_FIRST: dict[Comparison, bool] = {ast.Eq: True, ast.NotEq: False, ast.Gt: False, ast.LtE: True}
 AT_SECOND: dict[Comparison, bool] = {ast.Lt: True, ast.GtE: False}
+CHANGING = ("append", "extend", "insert", "pop", "remove", "clear")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ def counted_loop(node: ast.For) -> Counted | None:
         case (
             ast.Tuple(elts=[ast.Name(id=name), _]),
             ast.Call(func=ast.Name(id="enumerate"), args=[ast.Name() as row], keywords=[]),
-        ) if is_steady(row, node):
+        ) if is_steady(row, node) and not may_change_lists(node.body):
             head = ast.Subscript(row, ast.Slice(None, ast.Constant(1)), ast.Load())
             tail = ast.Subscript(row, ast.Slice(ast.Constant(1)), ast.Load())
             function = ast.Name("enumerate", ast.Load())
@@ -87,15 +89,29 @@ def is_steady(node: ast.expr, loop: ast.For) -> bool:
             return True
         case ast.Name(id=name) | ast.Attribute(value=ast.Name(id=name), attr="size"):
             return not is_stored(loop.body, name)
-        case (
-            ast.Call(func=ast.Name(id="len"), args=[ast.Name() as inner], keywords=[])
-            | ast.Subscript(value=ast.Attribute(value=ast.Name() as inner, attr="shape"), slice=ast.Constant())
-        ):
+        case ast.Subscript(value=ast.Attribute(value=ast.Name() as inner, attr="shape"), slice=ast.Constant()):
             return is_steady(inner, loop)
+        case ast.Call(func=ast.Name(id="len"), args=[ast.Name() as inner], keywords=[]):
+            return is_steady(inner, loop) and not may_change_lists(loop.body)
         case ast.BinOp(left=left, right=right):
             return is_steady(left, loop) and is_steady(right, loop)
         case _:
             return False
+
+
+def may_change_lists(body: list[ast.stmt]) -> bool:
+    """Whether a list may be longer or shorter behind the statements, whatever it is called, or whoever they call."""
+    for node in (n for stmt in body for n in ast.walk(stmt)):
+        match node:
+            case ast.Call(func=ast.Attribute(attr=attr)) if attr in CHANGING:
+                return True
+            case ast.Call(func=ast.Name(id=name)) if not hasattr(builtins, name):
+                return True
+            case ast.Subscript(ctx=ast.Del()) | ast.Subscript(slice=ast.Slice(), ctx=ast.Store()):
+                return True
+            case _:
+                pass
+    return False
 
 
 def is_stored(body: list[ast.stmt], name: str) -> bool:

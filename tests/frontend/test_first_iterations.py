@@ -1,0 +1,81 @@
+"""Names that the first iteration of a loop binds: it stands apart only where the loop goes over the same without it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from loopdiff import vectorize_grad
+from loopdiff.errors import UnsupportedLoopError
+
+
+def bound_first(x):
+    s = 0.0
+    for i in range(len(x)):
+        if i == 0:
+            first = 2.0 * x[1]
+        s += np.sin(x[i]) * first
+    return s
+
+
+def grows_in_the_first(x):
+    lst = [x[0]]
+    for i in range(len(x)):
+        lst.append(x[i])
+    s = 0.0
+    for i in range(len(lst)):
+        if i == 0:
+            first = x[2]
+            lst.append(7.0)
+        s += lst[i] * first
+    return s
+
+
+def grows_in_a_helper(x):
+    lst = [x[0], x[1]]
+
+    def grow():
+        lst.append(x[2])
+
+    s = 0.0
+    for i in range(len(lst)):
+        if i == 0:
+            first = x[2]
+            grow()
+        s += lst[i] * first
+    return s
+
+
+def shrinks_in_the_first(x):
+    lst = [x[0], x[1], x[2]]
+    s = 0.0
+    for i in range(len(lst)):
+        if i == 0:
+            first = x[2]
+            del lst[2]
+        if i < len(lst):
+            s += lst[i] * first
+    return s
+
+
+def test_the_first_iteration_binds_a_name() -> None:
+    x = np.array([0.3, 0.5, 0.8])
+    f = vectorize_grad(cache=False)(bound_first)
+    value, (slope,) = f.value_and_grad(x)
+    assert value == pytest.approx(bound_first(x))
+    expected = np.cos(x) * 2.0 * x[1] + np.array([0.0, 2.0 * np.sin(x).sum(), 0.0])
+    np.testing.assert_allclose(slope, expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("function", [grows_in_the_first, grows_in_a_helper, shrinks_in_the_first])
+def test_a_list_that_changes_is_as_long_as_it_was(function) -> None:
+    """Refused, or what Python makes of it: never counted again behind the first iteration."""
+    x = np.array([1.0, 2.0, 3.0, 4.0])
+    f = vectorize_grad(cache=False)(function)
+    codes: tuple[str, ...] = ()
+    try:
+        found = f(x)
+    except UnsupportedLoopError as refused:
+        found, codes = function(x), refused.codes
+    assert found == function(x)
+    assert {"LD114", "LD134"}.issuperset(codes)
