@@ -391,6 +391,45 @@ def test_python_enters_functions_with_arrays_of_all_layouts_and_with_numbers(
             assert [sys.getrefcount(v) for v in (a, b, c)] == before
 
 
+HANDED_BACK = """def handed_back(a, n, w):
+    made = np.empty((n, a.shape[1]), np.float64)
+    for i in range(n):
+        for j in range(a.shape[1]):
+            made[i, j] = a[i, j] * w
+    if n == 0:
+        raise ValueError("nothing")
+    return made, a, n, n * w
+"""
+
+
+@pytest.mark.usefixtures("counting")
+@pytest.mark.parametrize("knows_arrays", [True, False])
+def test_python_gets_arrays_back_that_were_made_and_those_that_it_gave(
+    knows_arrays: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(library, "is_as_expected", lambda: knows_arrays)
+    name = f"handed_back_{knows_arrays}"
+    text = "import numpy as np\n" + HANDED_BACK.replace("handed_back", name)
+    compiled = direct(load_function(name, write_module(name, text, is_cached=False), text).dispatcher)
+    a = np.arange(12.0).reshape(3, 4)
+    compiled(a, 2, 0.5)
+    gc.collect()
+    start, before = rtsys.get_allocation_stats(), sys.getrefcount(a)
+    for _ in range(3):
+        made, given, n, x = compiled(a, 2, 0.5)
+        assert given is a
+        assert (n, x) == (2, 1.0)
+        np.testing.assert_array_equal(made, a[:2] * 0.5)
+        del given
+        with pytest.raises(ValueError, match="nothing"):
+            compiled(a, 0, 0.5)
+    del made
+    gc.collect()
+    end = rtsys.get_allocation_stats()
+    assert end.alloc - start.alloc == end.free - start.free
+    assert sys.getrefcount(a) == before
+
+
 HINTED = """def hinted(x, n):
     s = 0.0
     ends = n - n % 8

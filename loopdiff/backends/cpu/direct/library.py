@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
+from llvmlite import binding
 from llvmlite import ir as llvm
 from numba.core import cgutils, types
 from numba.core.callwrapper import PyCallWrapper
@@ -15,19 +16,47 @@ from loopdiff.backends.python_objects import DATA, EXTENTS, ITEMS, STRIDES, WORD
 
 INTEGER = llvm.IntType(8 * WORD)
 WORDS = INTEGER.as_pointer()
+# Characters of LLVM, some 70 for an instruction, from which on a function is long. Values and gradients of NPBench's
+# long programs take as long either way, compiling them a quarter less: lanes are chosen before LLVM sees anything.
+LONG = 400_000
 
 
 class Library(JITCodeLibrary):
     """Code that LLVM optimises once. Numba does it three times, each function alone, all of it cheaply, and all of it,
-    which is for reference counts in code of many small functions: loops are no faster by it."""
+    which is for reference counts in code of many small functions: loops are no faster by it.
+
+    What is `LONG` is optimised less, without what takes more than its share of the time there.
+    """
+
+    written = 0  # characters of the modules
+
+    def add_ir_module(self, ir_module: Any) -> None:
+        self._raise_if_finalized()
+        text = cgutils.normalize_ir_text(str(ir_module))
+        self.written += len(text)
+        module = binding.parse_assembly(text)
+        module.name = ir_module.name
+        self.add_llvm_module(module)
 
     def _optimize_functions(self, ll_module: Any) -> None:
         ll_module.data_layout = self._codegen._data_layout
 
     def _optimize_final_module(self) -> None:
-        manager, builder = self._codegen._module_pass_manager()
+        manager, builder = self._codegen._module_pass_manager(**({"opt": 1} if self.written > LONG else {}))
         with self._recorded_timings.record("Module passes (full optimization)", builder):
             manager.run(self._final_module, builder)
+
+    def _finalize_final_module(self) -> None:
+        """Write machine code. The option is of the process, in which nobody else writes any: the lock of Numba's
+        compiler is held."""
+        if self.written <= LONG:
+            super()._finalize_final_module()
+            return
+        binding.set_option("loopdiff", "-disable-lsr")
+        try:
+            super()._finalize_final_module()
+        finally:
+            binding.set_option("loopdiff", "-disable-lsr=false")
 
 
 def library_of(context: Any, name: str) -> Library:
@@ -41,66 +70,77 @@ class Wrapper(PyCallWrapper):
     """How Python enters a function with arguments that were checked and prepared, in a tuple that holds them.
 
     Numba's asks each object whether it is an array, borrows it, and gives it back on every way out, which was more
-    machine code than that of the loops; here the words of arrays are read where they are.
+    machine code than that of the loops; here the words of arrays are read where they are. There may be a thousand in
+    one block, on which LLVM spends more than on all loops: what is optimised is the function, not how it is entered.
     """
 
     def build_wrapper(self, api: Any, builder: Any, closure: Any, args: Any, kws: Any) -> None:
         arguments = (ty for ty in self.fndesc.argtypes if not isinstance(ty, types.Array))
-        if not all(map(is_number, (*arguments, *results_of(self.fndesc.restype)))) or not is_as_expected():
+        results = results_of(self.fndesc.restype)
+        has_arrays = any(isinstance(ty, types.Array) for ty in results)
+        if not all(is_number(ty) for ty in (*arguments, *results) if not isinstance(ty, types.Array)):
             super().build_wrapper(api, builder, closure, args, kws)
             return
+        if not is_as_expected():
+            super().build_wrapper(api, builder, closure, args, kws)
+            return
+        builder.function.attributes |= {"noinline", "optnone"}
+        environment = self.get_env(api, builder) if has_arrays else None
         objects, kinds = builder.bitcast(args, args.type.as_pointer()), self.fndesc.argtypes
-        given = [
-            self.taken(api, builder, word_at(builder, objects, ITEMS // WORD + k), ty) for k, ty in enumerate(kinds)
-        ]
-        if any(not isinstance(ty, types.Array) for ty in self.fndesc.argtypes):
+        given: list[Any] = []
+        for k, ty in enumerate(kinds):
+            given += self.taken(api, builder, word_at(builder, objects, ITEMS // WORD + k), ty)
+        if any(not isinstance(ty, types.Array) for ty in kinds):
             with cgutils.if_unlikely(builder, api.c_api_error()):
                 builder.ret(api.get_null_object())
         thread = api.save_thread() if self.release_gil else None
-        convention = self.context.call_conv
-        status, found = convention.call_function(
-            builder, self.func, self.fndesc.restype, self.fndesc.argtypes, given, attrs=("noinline",)
-        )
+        status, found = self.called(builder, given)
         if thread is not None:
             api.restore_thread(thread)
         with builder.if_then(status.is_ok, likely=True):
             with builder.if_then(status.is_none):
                 api.return_none()
-            builder.ret(api.from_native_return(self._simplified_return_type(), found, None))
-        convention.raise_error(builder, api, status)
+            builder.ret(api.from_native_return(self._simplified_return_type(), found, environment))
+        self.context.call_conv.raise_error(builder, api, status)
         builder.ret(api.get_null_object())
 
-    def taken(self, api: Any, builder: Any, found: Any, ty: types.Type) -> Any:
-        """The object `found` as compiled code has it. Of a number that is none, Python knows afterwards."""
+    def called(self, builder: Any, given: Sequence[Any]) -> tuple[Any, Any]:
+        """What Numba's convention says of a call with the words `given`, and what the function returned."""
+        convention, result = self.context.call_conv, self.fndesc.restype
+        kind = convention.get_return_type(result).pointee
+        place = cgutils.alloca_once_value(builder, cgutils.get_null_value(kind))
+        raised = cgutils.alloca_once(builder, convention._get_excinfo_argument(self.func).type.pointee)
+        code = builder.call(self.func, (place, raised, *given), attrs=("noinline",))
+        status = convention._get_return_status(builder, code, builder.load(raised))
+        return status, self.context.get_returned_value(builder, result, builder.load(place))
+
+    def taken(self, api: Any, builder: Any, found: Any, ty: types.Type) -> Sequence[Any]:
+        """The object `found` as the function takes it. Of a number that is none, Python knows afterwards."""
         match ty:
             case types.Array():
-                return self.array_at(builder, builder.bitcast(found, WORDS), ty)
+                return self.array_at(builder, found, ty)
             case types.Float():
                 real = api.float_as_double(found)
-                return real if ty is types.float64 else builder.fptrunc(real, self.context.get_value_type(ty))
+                return [real if ty is types.float64 else builder.fptrunc(real, self.context.get_value_type(ty))]
             case types.Integer() if ty is types.int64:
-                return api.long_as_longlong(found)
+                return [api.long_as_longlong(found)]
             case _:
-                return api.to_native_value(ty, found).value
+                value = api.to_native_value(ty, found).value
+                return [self.context.data_model_manager[ty].as_argument(builder, value)]
 
-    def array_at(self, builder: Any, found: Any, ty: types.Array) -> Any:
-        """The array at an address, which whoever calls keeps."""
-        kind = self.context.get_value_type(ty)
+    def array_at(self, builder: Any, found: Any, ty: types.Array) -> Sequence[Any]:
+        """The words of the array `found`, which whoever calls keeps, in the order of Numba's structure: memory, parent,
+        how many elements of how many bytes, data, extents and strides."""
+        kinds = self.context.get_value_type(ty).elements
+        words = builder.bitcast(found, WORDS)
         size = self.context.get_abi_sizeof(self.context.get_data_type(ty.dtype))
         extents, strides = (
-            [word_at(builder, builder.inttoptr(word_at(builder, found, place), WORDS), axis) for axis in range(ty.ndim)]
+            [word_at(builder, builder.inttoptr(word_at(builder, words, place), WORDS), axis) for axis in range(ty.ndim)]
             for place in (EXTENTS // WORD, STRIDES // WORD)
         )
         count = reduce(builder.mul, extents) if extents else INTEGER(1)
-        data = builder.inttoptr(word_at(builder, found, DATA // WORD), kind.elements[4])
-        array = llvm.Constant(kind, llvm.Undefined)  # meminfo, parent, nitems, itemsize, data, shape, strides
-        nothing = (llvm.Constant(kind.elements[k], None) for k in (0, 1))
-        for k, value in enumerate((*nothing, count, INTEGER(size), data)):
-            array = builder.insert_value(array, value, k)
-        for k, words in ((5, extents), (6, strides)):
-            for axis, value in enumerate(words):
-                array = builder.insert_value(array, value, (k, axis))
-        return array
+        data = builder.inttoptr(word_at(builder, words, DATA // WORD), kinds[4])
+        return (kinds[0](None), builder.bitcast(found, kinds[1]), count, INTEGER(size), data, *extents, *strides)
 
 
 def word_at(builder: Any, words: Any, place: int) -> Any:
