@@ -8,7 +8,7 @@ with the read.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
@@ -71,16 +71,22 @@ def is_overwritten(model: Model, event: Event, scope: Scope) -> bool:
     return model.bounded(search, True)
 
 
-def exposed_reads(model: Model, scope: Scope = None) -> tuple[tuple[Path, ir.Access], ...]:
+def exposed_reads(
+    model: Model, scope: Scope = None, arrays: Collection[str] | None = None
+) -> tuple[tuple[Path, ir.Access], ...]:
     """Reads, as (path, access), that may see a value not written earlier in the function (None) or in the
     same iteration of the loop at `scope`. Reads of results have the path (); what the caller sees of arrays
-    is no read.
+    is no read. Where they are given, of these `arrays` alone.
     """
     least = depth_of(model, scope)
     found = [
         (e.path, e.access)
         for e in model.events
-        if not e.is_write and not e.is_final and is_inside(e.path, scope) and is_exposed(model, e, least)
+        if (arrays is None or e.access.array in arrays)
+        and not e.is_write
+        and not e.is_final
+        and is_inside(e.path, scope)
+        and is_exposed(model, e, least)
     ]
     return tuple(dict.fromkeys(found))
 

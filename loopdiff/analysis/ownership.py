@@ -20,7 +20,7 @@ def owned_arrays(ls: ir.LoopSet, model: Model, path: Path) -> frozenset[str]:
     local = {a.name for a in ls.arrays if a.role == "local" and a.type is not None and a.type.rank > 0}
     touched = local & written_arrays(loop.body)
     if touched:
-        exposed = {access.array for _, access in exposed_reads(model, path)}
+        exposed = {access.array for _, access in exposed_reads(model, path, touched)}
         owned |= {a for a in touched - exposed if not read_after(model, path, a)}
     return frozenset(owned)
 
@@ -42,7 +42,7 @@ def cell_owners(ls: ir.LoopSet) -> Callable[[Path], frozenset[str]]:
     def owned(path: Path) -> frozenset[str]:
         loop = sites[path].stmt
         assert isinstance(loop, ir.Loop)
-        inside = frozenset(name for name, paths in touches.items() if all(is_inside(p, path) for p in paths))
+        inside = frozenset(name for name, paths in touches.items() if all(is_part_of(p, path) for p in paths))
         return inside - exposed_cells(loop.body, inside, cells)
 
     return owned
@@ -55,7 +55,7 @@ def homes_of_cells(model: Model, path: Path) -> dict[str, Path]:
     return {cell: p for p in loops for cell in owned_cells(model, p)}
 
 
-def is_inside(inner: Path, path: Path) -> bool:
+def is_part_of(inner: Path, path: Path) -> bool:
     """Whether the statement at `inner` is a part of that at `path`."""
     return len(inner) > len(path) and inner[: len(path)] == path
 

@@ -45,7 +45,7 @@ def find_privates(
     arrays = conflicting(model, dead, path, frozenset(homes) | apart)
     if arrays is None:
         return None
-    exposed = {access.array for _, access in exposed_reads(model, path)} & arrays
+    exposed = {access.array for _, access in exposed_reads(model, path, arrays)}
     if not all(is_zero_at_entry(model, n, path) for n in exposed):
         return None
     return Privates(homes, arrays, frozenset(exposed))

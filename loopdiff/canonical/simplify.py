@@ -16,7 +16,6 @@ import numpy as np
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import may_divide_by_zero
 from loopdiff.ir.ops import COMPARISONS, INFO, ROUNDINGS, Op
-from loopdiff.ir.printer import print_expr
 from loopdiff.ir.scalar_eval import evaluate
 from loopdiff.ir.types import BOOL, F32, F64, INT, ScalarType
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
@@ -154,11 +153,6 @@ def operand_kind(expr: ir.Apply, env: TypeEnv | None) -> ScalarType | None:
     return next((k for k in (kind_of(a, env) for a in expr.args) if k is not None), None)
 
 
-def is_same(a: ir.Expr, b: ir.Expr) -> bool:
-    """Equal as text too: 0.0 and -0.0, 1 and True are equal as values."""
-    return a == b and print_expr(a) == print_expr(b)
-
-
 def is_pure(exprs: tuple[ir.Expr, ...]) -> bool:
     """Whether evaluating `exprs` can neither raise nor read outside an array."""
     return not any(
@@ -238,7 +232,7 @@ def rewrite_select(expr: ir.Select) -> ir.Expr:
             return expr.then if value else expr.orelse
         case ir.Apply(op=Op.NOT, args=(cond,)):
             return replace(expr, cond=cond, then=expr.orelse, orelse=expr.then)
-    return expr.then if is_same(expr.then, expr.orelse) and is_pure((expr.cond,)) else expr
+    return expr.then if expr.then == expr.orelse and is_pure((expr.cond,)) else expr
 
 
 def rewrite_logic(expr: ir.Apply, env: TypeEnv | None) -> ir.Expr:
@@ -250,7 +244,7 @@ def rewrite_logic(expr: ir.Apply, env: TypeEnv | None) -> ir.Expr:
         for part in arg.args if isinstance(arg, ir.Apply) and arg.op is expr.op else (arg,):
             if isinstance(part, ir.Const) and bool(part.value) is neutral:
                 continue
-            if any(is_same(part, a) for a in args):
+            if part in args:
                 continue
             args.append(part)
             if isinstance(part, ir.Const):
@@ -337,7 +331,7 @@ def negated(expr: ir.Expr) -> ir.Expr:
 def rewrite_extremum(expr: ir.Apply) -> ir.Expr:
     kept: list[ir.Expr] = []
     for arg in expr.args:
-        if not any(is_same(arg, k) for k in kept):
+        if arg not in kept:
             kept.append(arg)
     return kept[0] if len(kept) == 1 else rebuilt(expr, kept)
 
@@ -393,7 +387,7 @@ def rewrite_affine(expr: ir.Apply) -> ir.Expr:
     if max((abs(c) for c in (*terms.values(), rest)), default=0) >= 1 << 62:
         return expr
     new = from_affine(terms, rest)
-    return expr if is_same(new, expr) else replace(new, loc=expr.loc)
+    return expr if new == expr else replace(new, loc=expr.loc)
 
 
 def from_affine(terms: Terms, rest: int) -> ir.Expr:

@@ -38,15 +38,13 @@ class Const:
     dtype: ScalarType | None = None
     loc: Span = location()
 
-    @property
-    def literal(self) -> tuple[str, ScalarType | None]:
-        return repr(self.value), self.dtype
-
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Const) and self.literal == other.literal
+        if not isinstance(other, Const) or self.dtype is not other.dtype:
+            return False
+        return self.value is other.value or repr(self.value) == repr(other.value)
 
     def __hash__(self) -> int:
-        return hash(self.literal)
+        return hash(self.value) if self.value == self.value else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,6 +95,11 @@ def is_isolated(piece: ir.Loop, lets: Mapping[str, ir.Expr]) -> bool:
     return found is not None and bool(found.kept) and not any(is_row_of_elements(p, lets) for p in found.loops)
 
 
+def has_isolated(pieces: Iterable[ir.Loop], ls: ir.LoopSet) -> bool:
+    lets = lets_of(ls)
+    return any(is_isolated(p, lets) for p in pieces)
+
+
 def distribute(model: Model, stmt: ir.Stmt, path: Path, names: NameSupply) -> list[ir.Stmt]:
     """`stmt`, or the loops it splits into if one of them is a contraction that was not isolated before."""
     if not isinstance(stmt, ir.Loop):
@@ -106,9 +111,7 @@ def distribute(model: Model, stmt: ir.Stmt, path: Path, names: NameSupply) -> li
         first, *rest = (replace(stmt, body=g) for g in groups)
         return [first, *(s for g in rest for s in renamed_block((g,), names))]
     pieces = split(model, stmt, path) if may_be_contraction(stmt) else [stmt]
-    lets = lets_of(model.ls)
-    is_better = any(is_isolated(p, lets) for p in pieces) and not repeats_functions(pieces)
-    if len(pieces) < 2 or not is_better:
+    if len(pieces) < 2 or not has_isolated(pieces, model.ls) or repeats_functions(pieces):
         return [with_blocks_distributed(model, stmt, path, names)]
     out: list[ir.Stmt] = []
     for position, piece in enumerate(pieces):

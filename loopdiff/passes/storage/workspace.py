@@ -21,8 +21,8 @@ def own_arrays(ls: ir.LoopSet, reader: ir.LoopSet | None = None) -> frozenset[st
     A tape may be one, where the reverse sweep fills it again.
     """
     own = scratch(ls) - returned_arrays(ls) | frozenset(a.name for a in ls.arrays if a.role == "tape")
-    if reader is not None and own & read_arrays(reader.body):
-        own -= {access.array for _, access in exposed_reads(build_model(reader))}
+    if reader is not None and (read := own & read_arrays(reader.body)):
+        own -= {access.array for _, access in exposed_reads(build_model(reader), arrays=read)}
     return own
 
 
@@ -36,7 +36,7 @@ def private_arrays(ls: ir.LoopSet, reader: ir.LoopSet | None) -> frozenset[str]:
 def refilled_tapes(reverse: ir.LoopSet) -> frozenset[str]:
     """Tapes that the reverse sweep fills itself before it reads them."""
     tapes = frozenset(a.name for a in reverse.arrays if a.role == "tape") & written_arrays(reverse.body)
-    return tapes - {access.array for _, access in exposed_reads(build_model(reverse))} if tapes else tapes
+    return tapes - {access.array for _, access in exposed_reads(build_model(reverse), arrays=tapes)} if tapes else tapes
 
 
 def in_workspace(ls: ir.LoopSet) -> ir.LoopSet:
