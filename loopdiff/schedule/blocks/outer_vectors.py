@@ -21,6 +21,7 @@ from typing import TypeGuard
 from loopdiff.analysis.polyhedral.model import Model, build_model
 from loopdiff.analysis.privatization import Names, Privates, find_privates, span
 from loopdiff.analysis.recurrences import hands_on
+from loopdiff.analysis.repeated_stores import conflicts
 from loopdiff.analysis.strides import stride_of, varying_names
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer, is_unit_step, nested, over_elements, zero
@@ -47,7 +48,7 @@ def widen_lanes(
     `dead` are the arrays whose contents nobody looks at after the function. New local arrays, the last of the result's
     and allocated where it begins, hold the lanes of a block.
     """
-    if not any(may_be_lanes(s.stmt, ls, dead) for s in statements(ls.body)):
+    if not has_lanes(ls, dead):
         return ls, frozenset()
     tidy = upright(ls)
     widener = Widener(Planner.of(build_model(tidy)), dead, names, lanes, requests, [], set())
@@ -57,6 +58,11 @@ def widen_lanes(
     fresh = tuple(ir.Allocate(a.name) for a in widener.buffers)
     wide = replace(tidy, arrays=(*ls.arrays, *widener.buffers), body=(*fresh, *body))
     return wide, frozenset(widener.indices)
+
+
+def has_lanes(ls: ir.LoopSet, dead: Names) -> bool:
+    """Whether there is a loop that may become lanes, if no more than these arrays are `dead`."""
+    return any(may_be_lanes(s.stmt, ls, dead) and not conflicts(s.stmt, dead) for s in statements(ls.body))
 
 
 def may_be_lanes(stmt: ir.Stmt, ls: ir.LoopSet, dead: Names) -> TypeGuard[ir.Loop]:
@@ -135,7 +141,7 @@ class Widener:
         lanes = self.lanes if has_triangles(loop) else FEW
         if not (self.is_worth_it(loop) if has_triangles(loop) else self.waits(loop, path)):
             return None
-        own = find_privates(self.model, self.dead, loop, path)
+        own = None if conflicts(loop, self.dead) else find_privates(self.model, self.dead, loop, path)
         if own is None or not (own.arrays or fills_tapes(loop, self.model.ls)):
             return None
         return Outermost(self, loop, own, lanes).loop()

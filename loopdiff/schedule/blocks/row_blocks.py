@@ -26,6 +26,7 @@ from loopdiff.analysis.legality import Distribution, is_legal, within
 from loopdiff.analysis.polyhedral.events import Event
 from loopdiff.analysis.polyhedral.model import Model, build_model
 from loopdiff.analysis.privatization import find_privates, moved, span
+from loopdiff.analysis.repeated_stores import conflicts, owners
 from loopdiff.analysis.strides import direction
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import folded
@@ -97,7 +98,7 @@ def block_rows(
     and allocated where it begins, hold the rows of a block.
     """
     made = made_in_loops(ls, dead)
-    if not any(may_be_rows(s.stmt, made) for s in statements(ls.body)):
+    if not has_rows(ls, dead):
         return ls
     tidy = upright(with_fills_apart(ls, made, names))
     blocker = Blocker(build_model(tidy), type_env(tidy), dead, made, names, rows, requests, [])
@@ -106,6 +107,17 @@ def block_rows(
         return ls
     fresh = tuple(ir.Allocate(a.name) for a in blocker.buffers)
     return replace(tidy, arrays=(*ls.arrays, *blocker.buffers), body=(*fresh, *body))
+
+
+def has_rows(ls: ir.LoopSet, dead: Names) -> bool:
+    """Whether there is a loop that may become blocks of rows, if no more than these arrays are `dead`."""
+    made = made_in_loops(ls, dead)
+    sites = ((s, s.stmt) for s in statements(ls.body))
+    candidates = [(s, p) for s, p in sites if may_be_rows(p, made) and not conflicts(p, dead)]
+    if not candidates:
+        return False
+    may_own = owners(ls, dead)
+    return any(may_own(s) or not all(map(is_rectangular, loops_in(p.body))) for s, p in candidates)
 
 
 def block_for_threads(ls: ir.LoopSet, dead: Names, requests: Requests) -> ir.LoopSet:
@@ -191,7 +203,7 @@ class Blocker:
         rows = loop if isinstance(size, int) and is_rectangular(loop) else None
         if not size or not may_be_rows(loop, self.made) or not all(is_plain(p, rows) for p in loops_in(loop.body)):
             return loop
-        own = find_privates(self.model, self.dead, loop, path)
+        own = None if conflicts(loop, self.dead) else find_privates(self.model, self.dead, loop, path)
         if own is None or not own.arrays >= allocated(loop):
             return loop
         if not own.names and all(map(is_rectangular, loops_in(loop.body))):  # distribution alone is enough

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import NameSupply, supply
-from loopdiff.ir.walk import returned_arrays, statements
+from loopdiff.ir.walk import returned_arrays
 from loopdiff.model import tuning
 from loopdiff.passes.storage.workspace import own_arrays, refilled_tapes, scratch, with_shared_workspace
-from loopdiff.schedule.blocks.outer_vectors import may_be_lanes, widen_lanes
-from loopdiff.schedule.blocks.row_blocks import block_rows, made_in_loops, may_be_rows
+from loopdiff.schedule.blocks.outer_vectors import has_lanes, widen_lanes
+from loopdiff.schedule.blocks.row_blocks import block_rows, has_rows
 from loopdiff.settings.requests import NOTHING, Requests
 
 
@@ -31,8 +31,7 @@ def block_sweeps(
 
 def is_worth_a_look(ls: ir.LoopSet, most: frozenset[str]) -> bool:
     """Whether there is a loop that may become blocks, if no more than `most` arrays are dead."""
-    made = made_in_loops(ls, most)
-    return any(may_be_rows(s.stmt, made) or may_be_lanes(s.stmt, ls, most) for s in statements(ls.body))
+    return has_rows(ls, most) or has_lanes(ls, most)
 
 
 def block_primal(ls: ir.LoopSet, rows: int = tuning.BLOCK_ROWS, requests: Requests = NOTHING) -> ir.LoopSet:
