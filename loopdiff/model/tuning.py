@@ -8,6 +8,9 @@ from __future__ import annotations
 
 # -- Vectors and register tiles of processors -------------------------------------------------------------------
 LANES_GAIN = 2.5  # times as fast as in order that lanes around nests have to be: their code takes longer to compile
+# Innermost loops of a long function, and times as fast as in order that vectors along an edge have to be in one: what
+# they add to it takes longer to compile than they save.
+LONG_PROGRAM, EDGE_GAIN = 24, 2.2
 ROW_REGISTERS = 4  # registers for the elements of a row that iterations hand on
 JAMMED_ROWS = (4, 2)  # rows that go together, the largest number first that has registers (stencils of 3 to 5 points)
 JAM_SHARES = 0.25  # of what rows read and add to, that several of them have in common at least

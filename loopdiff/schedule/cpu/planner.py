@@ -22,7 +22,9 @@ from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import Path, Site, all_statements, children, loads_in, nodes_of, statements, subexprs
 from loopdiff.mapping.lane_blocks import is_block_loop
 from loopdiff.mapping.loops import Mapping, ScalarLoop, Schedule, TiledNest, VectorLoop
+from loopdiff.model import tuning
 from loopdiff.model.cost import OFTEN, CostModel
+from loopdiff.model.edges import is_edge, is_long
 from loopdiff.model.machine import DIVISIONS, FUNCTIONS, Machine
 from loopdiff.model.register_tiles import choose_tile
 from loopdiff.model.trip_counts import Extents, Ranges, TripCounter, is_row_of_elements
@@ -36,6 +38,7 @@ INNER_IS_REQUESTED = "what is inside it was requested"
 # Iterations depend on the sum of those before, and yet no two of them meet: no check lets a call come this far.
 NEVER_RUNS = "what is checked before never holds"
 INNER_IS_BETTER = "its inner loop makes the better vectors"
+EDGE_OF_LONG = "it goes along an edge of arrays, where vectors gain little and make a long program longer"
 SCALAR_IS_BETTER = "one iteration after the other takes less time than lanes of far apart elements"
 
 
@@ -62,6 +65,7 @@ class Planner:
     costs: CostModel
     may_reassociate: bool
     requests: Requests
+    is_long: bool
 
     @classmethod
     def of(
@@ -69,7 +73,7 @@ class Planner:
     ) -> Planner:  # fmt: skip
         types = type_env(model.ls)
         costs = CostModel(model.ls, types, machine, TripCounter.of(model.ls, Extents()))
-        return cls(model, types, costs, may_reassociate, requests)
+        return cls(model, types, costs, may_reassociate, requests, is_long(model.ls))
 
     def below(
         self, body: tuple[ir.Stmt, ...], path: Path, ranges: Ranges, found: list[tuple[Path, Mapping]]
@@ -104,6 +108,8 @@ class Planner:
         mapping = self.scalar_only(stmt, path)
         if mapping is None and wish is None and together > apart:
             mapping = ScalarLoop(INNER_IS_BETTER if inner else SCALAR_IS_BETTER)
+        if mapping is None and wish is None and self.is_long and apart < tuning.EDGE_GAIN * together:
+            mapping = ScalarLoop(EDGE_OF_LONG) if is_edge(stmt) else None
         if wish == "scalar" or (wish is None and inside & {"vector", "tile"}):
             mapping = ScalarLoop(
                 REQUESTED if wish else INNER_IS_REQUESTED, None if mapping is None else mapping.through
