@@ -9,7 +9,7 @@ runs exactly as often as it did before.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -22,6 +22,8 @@ from loopdiff.ir.walk import Path, operands, rebuild, statements, subexprs, writ
 LINEAR = (Op.ADD, Op.SUB, Op.NEG, Op.MIN, Op.MAX)
 DIVISIONS = (Op.FLOORDIV, Op.MOD)
 LOGIC = (Op.AND, Op.OR, Op.NOT)
+PIECEWISE = (Op.MIN, Op.MAX, *DIVISIONS)
+MOST_PIECES = 6  # minima, maxima and divisions in a term: sets are split at each
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,8 @@ class Terms:
 
     def operation(self, expr: ir.Expr, op: Op, args: tuple[ir.Expr, ...], path: Path, level: int) -> ir.Expr:
         known = [constant_terms(a) for a in args]
+        if op in PIECEWISE and pieces(args) >= MOST_PIECES:
+            return self.simple(ir.Apply(op, args), expr, path, level)
         if op in LINEAR or (op in DIVISIONS and known[1]) or (op == Op.MUL and known != [None, None]):
             return ir.Apply(op, args)
         if op == Op.ABS:
@@ -119,6 +123,11 @@ class Terms:
         if op == Op.MOD:
             self.ranges[found] = remainder_range(found.leaf, args[1])
         return found.leaf
+
+    def simple(self, term: ir.Expr, expr: ir.Expr, path: Path, level: int) -> ir.Expr:
+        """A name for a `term` of many pieces, the translated `expr`: sets would be split at each of them."""
+        is_fixed = all(isinstance(e, ir.Param | ir.Dim | ir.Const | ir.Apply) for e in subexprs(term))
+        return self.parameter(term) if is_fixed else self.opaque(expr, path, level)
 
     def parameter(self, expr: ir.Expr) -> ir.Expr:
         if self.is_closed and expr not in self.parameters:
@@ -226,6 +235,11 @@ class Terms:
             for e in subexprs(term):
                 if isinstance(e, ir.Var):
                     yield self.named[e.name]
+
+
+def pieces(terms: Iterable[ir.Expr]) -> int:
+    """How many minima, maxima and divisions there are in `terms`."""
+    return sum(isinstance(e, ir.Apply) and e.op in PIECEWISE for term in terms for e in subexprs(term))
 
 
 def constant_terms(term: ir.Expr) -> int | None:
