@@ -32,7 +32,7 @@ from loopdiff.frontend.parsing.ways.joins import broken
 from loopdiff.frontend.parsing.ways.jumps import remove_jumps
 from loopdiff.frontend.parsing.ways.returns import check_end
 from loopdiff.frontend.structures.apart import is_flat, taken_apart
-from loopdiff.frontend.structures.scope import Apart
+from loopdiff.frontend.structures.scope import FEW_ITEMS, Apart
 from loopdiff.frontend.structures.trees import Leaf, Rank, Tree
 from loopdiff.frontend.survey import Survey
 from loopdiff.ir import nodes as ir
@@ -97,6 +97,11 @@ def parse_in_some_way(source: SourceFunction, sources: Sources, types: Mapping[s
         apart = taken_apart(source, sources, ranks(types or {}))
         if not apart.is_changed or apart.hidden or apart.outside or not (apart.result is None or is_flat(apart.result)):
             return parse_as_written(source, sources, types)
+    if apart.is_long:
+        try:
+            return parse_apart(taken_apart(source, sources, ranks(types or {}), FEW_ITEMS), sources, types)
+        except UnsupportedLoopError:
+            pass  # lists that are no arrays need their loops written out
     try:
         return parse_apart(apart, sources, types)
     except UnsupportedLoopError as error:

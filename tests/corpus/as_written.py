@@ -140,6 +140,37 @@ def decimals_oracle(xp, x):
     return {"result": xp.sum(rounded * x) + first * xp.sum(signs * x) + xp.sum(wrapped * x) + xp.sum(whole + rest**2)}
 
 
+def trajectory_in_a_list(theta, y0):
+    p = dict(alpha=theta[0], beta=theta[1])
+
+    def rhs(y):
+        x, z = y
+        return np.array([p["alpha"] * x - x * z, x * z - p["beta"] * z])
+
+    h = 0.05
+    y = y0.copy()
+    ys = [y]
+    for _ in range(20):
+        k1 = rhs(y)
+        k2 = rhs(y + h * k1)
+        y = y + h / 2 * (k1 + k2)
+        ys.append(y)
+    steps = np.array(ys)
+    return np.mean(steps[:, 0] ** 2) + steps[-1, 1] * steps[7, 0]
+
+
+def trajectory_oracle(xp, theta, y0):
+    def rhs(y):
+        return xp.stack([theta[0] * y[0] - y[0] * y[1], y[0] * y[1] - theta[1] * y[1]])
+
+    rows = [y0]
+    for _ in range(20):
+        first = rhs(rows[-1])
+        rows.append(rows[-1] + 0.025 * (first + rhs(rows[-1] + 0.05 * first)))
+    steps = xp.stack(rows)
+    return {"result": xp.mean(steps[:, 0] ** 2) + steps[-1, 1] * steps[7, 0]}
+
+
 def entry(function, make, wrt, oracle, constructs, notes, is_twin=True, outputs=()):
     return Entry(
         name=function.__name__, function=function, make=make, wrt=wrt, oracle=oracle, is_twin=is_twin,
@@ -162,6 +193,10 @@ ENTRIES = (
         choices_in_comprehensions,
         lambda r: {"X": r.random((7, 2)), "C": np.array([[0.2, 0.3], [0.7, 0.6], [9.0, 9.0]])},
         ("X", "C"), choices_oracle, (), "rows that are one of two arrays", is_twin=False,
+    ),
+    entry(
+        trajectory_in_a_list, lambda r: {"theta": r.random(2) + 0.5, "y0": r.random(2) + 0.5}, ("theta", "y0"),
+        trajectory_oracle, (), "a list that grows in many steps is an array, and no step is written out",
     ),
     entry(
         decimals_and_small_integers, lambda r: {"x": r.random(6) * 0.02 + np.arange(6) * 0.3 + 0.01}, ("x",),

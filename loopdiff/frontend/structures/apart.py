@@ -19,6 +19,7 @@ from loopdiff.frontend.structures.arguments import written_defaults
 from loopdiff.frontend.structures.given import outer_tree
 from loopdiff.frontend.structures.rewriting import copied, later
 from loopdiff.frontend.structures.scope import (
+    MOST_ITEMS,
     PLAIN,
     Apart,
     Growing,
@@ -44,20 +45,21 @@ def taken_apart(
     source: SourceFunction,
     sources: Sources,
     given: Mapping[str, Tree],
+    most: int = MOST_ITEMS,
 ) -> Apart:
     """`source` for what is `given` for its parameters.
 
-    What was rejected (LD104, LD134) is a number in what comes of it. Lists that grow in loops over what is not known
-    are left to the parser.
+    What was rejected (LD104, LD134) is a number in what comes of it. Lists that grow in loops over what is not known,
+    or of more than `most` iterations, are left to the parser.
     """
-    growing = Growing()
+    growing = Growing(most)
     while True:
         scope = Scope(source, sources, names_of(source.node), WALK, growing=growing)
         found = apart(scope, source, given, inspect.Parameter.POSITIONAL_OR_KEYWORD, scope.hidden)
         said = [d for part in (found, *scope.callees.values()) for d in part.diagnostics]
         lists = {growing.said[d] for d in said if d in growing.said} - growing.plain
         if not lists:
-            return found
+            return replace(found, is_long=growing.is_long)
         growing.plain |= lists
 
 

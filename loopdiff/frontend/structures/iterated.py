@@ -11,11 +11,9 @@ from typing import Any
 from loopdiff.frontend.structures.effects import require_settled
 from loopdiff.frontend.structures.known import static
 from loopdiff.frontend.structures.rewriting import base_of, element, free_names, hand_out, steadied, where_held
-from loopdiff.frontend.structures.scope import Names, Scope, stored_names
+from loopdiff.frontend.structures.scope import MOST_ITEMS, Names, Scope, stored_names
 from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, dictionary_of, in_row, is_sequence
 from loopdiff.source.functions import MISSING
-
-MOST_ITEMS = 1000
 
 
 def items_of(scope: Scope, node: ast.expr) -> list[Tree] | None:

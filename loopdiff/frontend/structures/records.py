@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 
 from loopdiff.frontend.structures.effects import require_settled
-from loopdiff.frontend.structures.iterated import MOST_ITEMS, items_of, items_of_call, spread
+from loopdiff.frontend.structures.iterated import items_of, items_of_call, spread
 from loopdiff.frontend.structures.known import static
 from loopdiff.frontend.structures.methods import method_of
 from loopdiff.frontend.structures.rewriting import (
@@ -28,7 +28,7 @@ from loopdiff.frontend.structures.rewriting import (
     hand_out,
     steadied,
 )
-from loopdiff.frontend.structures.scope import Scope, name_stored
+from loopdiff.frontend.structures.scope import MOST_ITEMS, Scope, name_stored
 from loopdiff.frontend.structures.scope import at as placed
 from loopdiff.frontend.structures.signs import is_plain_record, is_record_class
 from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, dictionary_of, in_row, is_sequence

@@ -33,6 +33,8 @@ from loopdiff.source.functions import MISSING, SourceFunction, dotted_name
 from loopdiff.source.scopes import of_scope
 
 PLAIN = Leaf(ast.Constant(0))  # what names of numbers, arrays and functions hold, of which no more is known
+# Items of a loop or list that are written out at most, and those of a list that grows, which may be an array instead.
+MOST_ITEMS, FEW_ITEMS = 1000, 16
 GROWING = "make an array first, as `np.empty(n)`, and store into it; or choose elements of one by a mask"
 FROM_NONE = (
     "begin with values of the same form, as `best = (np.inf, 0)`, and ask a number of its own whether there is one"
@@ -119,8 +121,8 @@ class Apart:
     `result` is what it returned before, with leaves in the order of what it returns now; None for what was one value,
     or nothing. `parameters` are those that each of its parameters became, but for functions that are `unused`; `hidden`
     those for arrays and numbers from outside, and for functions inside its callers; `outside` are structures from
-    there as they were. Those in `as_arrays` are used as arrays and hold none. As a value it stands in calls for the
-    function.
+    there as they were. Those in `as_arrays` are used as arrays and hold none. `is_long`: many iterations of a loop were
+    written out because a list grows in it. As a value it stands in calls for the function.
     """
 
     source: SourceFunction
@@ -133,6 +135,7 @@ class Apart:
     unused: frozenset[str] = frozenset()
     as_arrays: frozenset[str] = frozenset()
     diagnostics: tuple[Diagnostic, ...] = ()
+    is_long: bool = False
 
     def __repr__(self) -> str:
         return self.source.name
@@ -161,10 +164,14 @@ class Walk:
 @dataclass(slots=True, eq=False)
 class Growing:
     """Lists of one program that grow in loops over what is not known, by the name of the function and their own. Those
-    that are `plain` are left as they are; of others it is said, in `said`, that they cannot be told apart."""
+    that are `plain` are left as they are; of others it is said, in `said`, that they cannot be told apart. Loops of
+    more than `most` iterations count as such; `is_long`: one of more than a few was written out because a list grows
+    in it."""
 
+    most: int
     plain: set[tuple[str, str]] = field(default_factory=set)
     said: dict[Diagnostic, tuple[str, str]] = field(default_factory=dict)
+    is_long: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -214,7 +221,7 @@ class Scope:
     flags: dict[str, str] = field(default_factory=dict)
     fills: dict[int, tuple[ast.stmt, str]] = field(default_factory=dict)
     generic: list[tuple[str | ast.Lambda, list[Diagnostic]]] = field(default_factory=list)
-    growing: Growing = field(default_factory=Growing)
+    growing: Growing = field(default_factory=lambda: Growing(MOST_ITEMS))
 
     def reject(self, message: str, node: ast.AST, hint: str | None = None) -> Leaf:
         """Record a rejection (LD134); the leaf stands in for what was rejected."""

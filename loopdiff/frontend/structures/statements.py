@@ -25,6 +25,7 @@ from loopdiff.frontend.structures.rewriting import (
     steadied,
 )
 from loopdiff.frontend.structures.scope import (
+    FEW_ITEMS,
     PLAIN,
     Flow,
     Held,
@@ -298,7 +299,8 @@ def loop(scope: Scope, node: ast.For) -> None:
     over = expression(scope, node.iter)
     names: Names = dict.fromkeys(stored_names([node.target]), PLAIN)
     body = steady_block(scope, node.body, names)
-    if numbers is not None and torn(scope.held) - torn(before.held):
+    if numbers is not None and len(numbers) <= scope.growing.most and torn(scope.held) - torn(before.held):
+        scope.growing.is_long |= len(numbers) > FEW_ITEMS
         scope.go_on(before)
         scope.take_back(said)
         write_out(scope, node, numbers)

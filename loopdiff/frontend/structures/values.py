@@ -15,7 +15,7 @@ from loopdiff.frontend.structures.absent import may_be_none
 from loopdiff.frontend.structures.calls import called, operator_call, property_of
 from loopdiff.frontend.structures.effects import require_settled
 from loopdiff.frontend.structures.given import flattened, known_rank, outer_tree
-from loopdiff.frontend.structures.iterated import MOST_ITEMS, comprehension, spread
+from loopdiff.frontend.structures.iterated import comprehension, spread
 from loopdiff.frontend.structures.known import static, truth
 from loopdiff.frontend.structures.rewriting import (
     base_of,
@@ -27,7 +27,7 @@ from loopdiff.frontend.structures.rewriting import (
     steadied,
     with_base,
 )
-from loopdiff.frontend.structures.scope import Outer, Scope, name_read, name_stored
+from loopdiff.frontend.structures.scope import MOST_ITEMS, Outer, Scope, name_read, name_stored
 from loopdiff.frontend.structures.signs import is_data, is_plain_constant
 from loopdiff.frontend.structures.trees import (
     Branch,
