@@ -17,7 +17,7 @@ from loopdiff.analysis.polyhedral.model import Model, build_model, trip_hull
 from loopdiff.analysis.repeatable import Repeatable, repeatable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.typing import TypeEnv, type_env
-from loopdiff.ir.walk import Path, Site, exits, statements
+from loopdiff.ir.walk import Path, Site, exits, statements, written_arrays
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Facts:
     `is_overwritten(path, access, scope)` answers `exposure.overwritten_after` and `is_rewritten` the like of what the
     statement itself writes, remembered; `exposed(path)` are the
     arrays and cells of which an iteration of the loop at `path` may read what was there before it. `covers` answers
-    `exposure.covers`, remembered.
+    `exposure.covers`, remembered. `written(path)` are the arrays that the statement at `path` writes, or one inside it.
     """
 
     ls: ir.LoopSet
@@ -49,6 +49,7 @@ class Facts:
     owners: Callable[[Path], frozenset[str]]
     exposed: Callable[[Path], frozenset[str]]
     covers: Callable[[Path, ir.Access, Path, ir.Access, int], bool]
+    written: Callable[[Path], frozenset[str]]
 
     def loops_around(self, path: Path) -> tuple[tuple[Path, ir.Loop], ...]:
         """The loops that enclose the statement at `path`, outermost first, with their paths."""
@@ -90,6 +91,7 @@ def gather_facts(ls: ir.LoopSet, wrt: tuple[str, ...]) -> Facts:
         owners=cache(lambda path: owned_arrays(marked, model, path)),
         exposed=cache(lambda path: exposed_arrays(marked, model, path)),
         covers=cache(lambda *reads: covers(model, *reads)),
+        written=cache(lambda path: written_arrays((sites[path].stmt,))),
     )
 
 

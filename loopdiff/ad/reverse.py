@@ -14,7 +14,7 @@ from loopdiff.ad.tape import segments
 from loopdiff.ad.tape.counting import counting_loopset, counts_exactly
 from loopdiff.ad.tape.expansion import expanded_buffers, with_expanded
 from loopdiff.ad.tape.kept_sums import arrays_to_sum, handed_on
-from loopdiff.ad.tape.needed import At, Needed
+from loopdiff.ad.tape.needed import At, Copies, Needed
 from loopdiff.ad.tape.plan import Tape, TapeCounter
 from loopdiff.ad.tape.record import Recorder
 from loopdiff.ad.tape.replay import choose_replays
@@ -91,14 +91,23 @@ def build(
     summed: frozenset[str] = frozenset(),
 ) -> Built:  # fmt: skip
     """The sweeps under one choice of loops whose iterations, or segments, the reverse sweep runs again, and of arrays
-    of which it gets sums.
+    of which it gets sums. What is copied whole is not recorded element by element besides.
     """
+    plan = partial(planned, facts, policy, replayed, segmented, summed)
+    plain, shareable = plan(frozenset())
+    return lighter(plain, plan(shareable)[0]) if shareable else plain
+
+
+def planned(
+    facts: Facts, policy: PlanPolicy, replayed: Paths, segmented: Paths, summed: frozenset[str], copies: Copies
+) -> tuple[Built, Copies]:  # fmt: skip
+    """The sweeps where there are these `copies`, and the copies that could be shared."""
     names = supply(facts.ls)
     seed_names = name_seeds(facts, names)
-    needed = Needed(facts, policy, replayed, segmented, names, summed)
+    needed = Needed(facts, policy, replayed, segmented, names, summed, copies)
     reversal = Reversal(facts, needed, names, name_adjoints(facts, names, seed_names))
     body = reverse_body(facts, reversal, seed_names)
-    return Built(needed.tape, partial(assemble, reversal, body, seed_names))
+    return Built(needed.tape, partial(assemble, reversal, body, seed_names)), needed.shareable
 
 
 def assemble(reversal: Reversal, body: tuple[ir.Stmt, ...], seed_names: SeedNames) -> Sweeps:

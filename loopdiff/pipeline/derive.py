@@ -144,7 +144,7 @@ def plan_sweeps(normal: ir.LoopSet, wrt: tuple[str, ...], tape: PlanPolicy, stag
     """The sweeps, in no form yet. Raises DifferentiationError (LD4xx)."""
     from loopdiff.ad.reverse import build_sweeps
 
-    return stages.run("sweeps", build_sweeps, normal, wrt, tape)
+    return stages.run("sweeps", build_sweeps, after("DIFFERENTIATED", normal, stages), wrt, tape)
 
 
 def sweeps_in_form(

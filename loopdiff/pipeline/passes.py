@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from loopdiff.backends.cpu.reserved import avoid_reserved_names
 from loopdiff.canonical.compaction import without_compactions
+from loopdiff.canonical.copied_reads import read_copies
 from loopdiff.canonical.equal_extents import with_equal_extents
 from loopdiff.canonical.forward_substitution import with_substitutions
 from loopdiff.canonical.index_set_splitting import split_ranges
@@ -144,6 +145,9 @@ LOWERING: Passes = (
     Pass("hoist", hoist),
 )
 
+# Of a function whose sweeps are to be derived.
+DIFFERENTIATED: Passes = (Pass("read-copies", read_copies),)
+
 # Of a reverse sweep, as soon as it is known where its adjoints start.
 REVERSE: Passes = (Pass("first-writes", drop_zeros, lambda c: {"dead": c.dead, "forgotten": c.forgotten}),)
 
@@ -203,7 +207,9 @@ CPU_FUSION: Passes = (
     Pass("starts", start_sums, exact=False, when=lambda c: c.may_start),
     Pass("idle", leave_out_idle, exact=False),
 )
-CPU_ELEMENTS: Passes = (Pass("held-elements", hold_elements, lambda c: {"reader": c.reader}),)
+CPU_ELEMENTS: Passes = (
+    Pass("held-elements", hold_elements, lambda c: {"reader": c.reader}),
+)
 CPU_STORAGE: Passes = (Pass("rolling", roll_rows, lambda c: {"reader": c.reader}),)
 
 # For GPUs: independent loops that become threads.

@@ -15,6 +15,7 @@ from loopdiff.pipeline.stages import Change
 
 TITLES = {
     "LOWERING": "bound to normal, before differentiation",
+    "DIFFERENTIATED": "a function whose sweeps are derived",
     "REVERSE": "a reverse sweep",
     "PRIMAL": "the function itself",
     "BOTH_SWEEPS": "both sweeps together",

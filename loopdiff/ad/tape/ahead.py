@@ -19,7 +19,7 @@ from loopdiff.ad.tape.same_reads import PLAIN, has_plain_subscripts
 from loopdiff.analysis.strides import coefficient
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer, is_constant, sub
-from loopdiff.ir.walk import Path, indices_in, subexprs, substitute, written_arrays
+from loopdiff.ir.walk import Path, indices_in, subexprs, substitute
 
 Loops = tuple[tuple[Path, ir.Loop], ...]
 
@@ -40,11 +40,13 @@ class Ahead:
 def recorded_ahead(facts: Facts, path: Path, access: ir.Access) -> Ahead | None:
     """How to record ahead of a loop what the statement at `path` reads; None where that saves nothing."""
     around = facts.loops_around(path)
-    if not has_plain_subscripts(access) or any(facts.trip_hull(p) is None for p, _ in around):
+    if not has_plain_subscripts(access):
         return None
-    for depth, (start, loop) in enumerate(around):
-        if access.array not in written_arrays((loop,)):
-            return from_loop(facts, path, access, (around[:depth], around[depth:])) if start else None
+    for depth, (start, _) in enumerate(around):
+        if access.array not in facts.written(start):
+            inside = around[depth:]
+            is_known = all(facts.trip_hull(p) is not None for p, _ in inside)
+            return from_loop(facts, path, access, (around[:depth], inside)) if is_known else None
     return None
 
 

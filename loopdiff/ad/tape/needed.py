@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from loopdiff.ad.emitter import Emitter
 from loopdiff.ad.exits import Count
-from loopdiff.ad.facts import Facts, is_open
+from loopdiff.ad.facts import Facts
 from loopdiff.ad.tape.ahead import Ahead, recorded_ahead
 from loopdiff.ad.tape.kept_sums import is_sum_of
 from loopdiff.ad.tape.plan import Guards, Scope, Segment, Tape, TapeStore, Why, tape_stem, trip_number, trips
@@ -32,6 +32,8 @@ from loopdiff.ir.types import BOOL
 from loopdiff.ir.typing import type_of
 from loopdiff.ir.walk import Path, loads, loads_of, operands, rebuild, subexprs, substitute, written_arrays
 from loopdiff.settings.options import SEGMENT_LEVELS, PlanPolicy
+
+Copies = frozenset[tuple[str, Path]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ class At:
 @dataclass(slots=True)
 class Needed:
     """Provides primal values to one reverse sweep; `heads` are Lets to restore at the start of their reverse block.
-    Sums of elements of the arrays `summed` are recorded."""
+    Sums of elements of the arrays `summed` are recorded. There are `copies` of arrays for each iteration of loops."""
 
     facts: Facts
     policy: PlanPolicy
@@ -58,6 +60,7 @@ class Needed:
     segmented: frozenset[Path]
     names: NameSupply
     summed: frozenset[str] = frozenset()
+    copies: Copies = frozenset()
     tape: Tape = field(init=False)
     heads: dict[str, ir.Let] = field(default_factory=dict)
     recorded: dict[tuple[Path, ir.Expr, Guards], Slot] = field(default_factory=dict)
@@ -339,14 +342,21 @@ class Needed:
         ahead = recorded_ahead(self.facts, at.path, access) if may_be_ahead else None
         loops = self.tape.loops(at.path, owner)
         most = len(loops) if ahead is None else min(len(loops), len(ahead.loops))
+        is_local = self.facts.ls.array(array).role == "local"
         for depth, (path, _) in enumerate(loops, start=1):
-            if depth + len(access.subscripts) > most or depth == len(loops):
-                break
-            if is_open(self.facts.sites[path].stmt):
-                continue  # its last iteration may not come to the end, where snapshots are made
-            if self.facts.ls.array(array).role == "local" and not overwritten(at.path, access, path):
+            is_small = depth + len(access.subscripts) <= most and depth < len(loops)
+            if not (is_local and (is_small or (array, path) in self.copies)):
+                continue
+            if self.comes_to_end(path, at.path) and not overwritten(at.path, access, path):
                 return CopiedAt(path)
         return ahead or AtUse()
+
+    def comes_to_end(self, path: Path, inner: Path) -> bool:
+        """Whether iterations of the loop at `path` that come to the statement `inner` come to their end, where
+        snapshots are made."""
+        loop = self.facts.sites[path].stmt
+        assert isinstance(loop, ir.Loop)
+        return not any(isinstance(s, ir.Exit) for s in loop.body[inner[len(path)] :])
 
     def record(self, expr: ir.Expr, at: At) -> ir.Expr:
         """Record `expr` where the primal evaluates it: ahead of the statement, or for a result at the end."""
@@ -369,10 +379,9 @@ class Needed:
         for (other, expr, guards), slot in self.recorded.items():
             if not isinstance(expr, ir.Load) or guards or not other or slot.scope != scope:
                 continue
-            if any(self.facts.trip_hull(p) is None for p, _ in slot.loops):
-                continue
             there = same_read(self.facts, path, load.access, KnownReads(other, expr.access, slot.loops))
-            if there is not None:
+            counted = {ir.Index(p.index) for place, p in slot.loops if self.facts.trip_hull(place) is None}
+            if there is not None and not counted & there.keys():
                 element = self.element(slot)
                 return ir.Load(replace(element, subscripts=tuple(substitute(s, there) for s in element.subscripts)))
         return None
@@ -391,6 +400,14 @@ class Needed:
             store = TapeStore(None, ahead.path, "before", target, load, over=ahead.over, idle=ahead.idle)
             self.tape.stores.append(store)
         return ir.Load(self.element(self.recorded[key]))
+
+    @property
+    def shareable(self) -> Copies:
+        """The snapshots of arrays that other recordings read, too."""
+        read = {e.access.array for _, value, _ in self.recorded for e in loads(value)}
+        lets = (self.facts.lets[name].stmt for name in self.recorded_lets)
+        read |= {e.access.array for s in lets for e in loads_of(s)}
+        return frozenset((array, path) for array, path in self.snapshots if path and array in read)
 
     def record_let(self, name: str) -> ir.Access:
         if name not in self.recorded_lets:

@@ -160,7 +160,7 @@ class Recorder:
             assert isinstance(index, ir.Index)
             lower, upper, step = (substitute(e, names) for e in (loop.lower, loop.upper, loop.step))
             nest = ir.Loop(index.name, lower, upper, step, (nest,), loc=stmt.loc)
-        return nest
+        return self.fitting(nest, store.target)
 
     def advance(self, counter: TapeCounter, loop: ir.Loop) -> ir.Stmt:
         """Move the running position past a counted loop; the place for it is that of `trips_made`."""
