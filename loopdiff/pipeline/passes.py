@@ -37,6 +37,7 @@ from loopdiff.passes.loops.factored_sums import factor_sums
 from loopdiff.passes.loops.fill_fusion import fuse_with_fills
 from loopdiff.passes.loops.fusion import fuse
 from loopdiff.passes.loops.matrix_streams import stream_matrices
+from loopdiff.passes.loops.merged_updates import merge_updates
 from loopdiff.passes.loops.owner_computes import gather_sums, gather_with_zeros
 from loopdiff.passes.loops.separate_sums import separate_sums
 from loopdiff.passes.loops.skewed_sums import skew_sums
@@ -209,6 +210,7 @@ CPU_FUSION: Passes = (
 )
 CPU_ELEMENTS: Passes = (
     Pass("held-elements", hold_elements, lambda c: {"reader": c.reader}),
+    Pass("merge-updates", merge_updates, exact=False),
 )
 CPU_STORAGE: Passes = (Pass("rolling", roll_rows, lambda c: {"reader": c.reader}),)
 
