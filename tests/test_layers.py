@@ -65,6 +65,7 @@ LATE = {
     "api": "arrays of GPUs, autotuning, compiling ahead of calls, Jacobians, and arguments that are structures",
     "backends.cuda.kernel_store": "kernels may come from disk, without their compiler",
     "backends.load": "functions may come from disk, without what registers the operations of generated code",
+    "backends.ruled": "what `print` compiles to, where anything is printed",
     "calls.compiled": "the generated functions as Python calls them, what measures them, and explanations",
     "calls.runs": "arrays of GPUs, checksums on several threads, and how much memory is free",
     "calls.structured": "arrays of GPUs",
