@@ -120,13 +120,13 @@ def choices_oracle(xp, X, C):
 
 def decimals_and_small_integers(x):
     signs = (np.arange(6) % 2 * 2 - 1).astype(np.int8)
-    wrapped = (np.arange(6) * 100).astype(np.uint8)
+    narrow = (np.arange(6) * 50).astype(np.uint8)
     whole, rest = np.divmod(x, 0.25)
     a, b = divmod(17, 5)
     return (
         np.sum(np.round(x, 1) * x)
         + x[0].round(2) * np.sum(signs * x)
-        + np.sum(wrapped * x)
+        + np.sum(narrow * x)
         + np.sum(whole + rest * rest) * divmod(a, b)[0]
     )
 
@@ -134,10 +134,10 @@ def decimals_and_small_integers(x):
 def decimals_oracle(xp, x):
     rounded = np.round(np.asarray(x), 1)
     first = float(np.round(np.asarray(x)[0], 2))
-    signs, wrapped = np.array([-1, 1, -1, 1, -1, 1]), np.array([0, 100, 200, 44, 144, 244])
+    signs, narrow = np.array([-1, 1, -1, 1, -1, 1]), np.array([0, 50, 100, 150, 200, 250])
     whole = np.floor(np.asarray(x) / 0.25)
     rest = x - 0.25 * whole
-    return {"result": xp.sum(rounded * x) + first * xp.sum(signs * x) + xp.sum(wrapped * x) + xp.sum(whole + rest**2)}
+    return {"result": xp.sum(rounded * x) + first * xp.sum(signs * x) + xp.sum(narrow * x) + xp.sum(whole + rest**2)}
 
 
 def trajectory_in_a_list(theta, y0):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from loopdiff import vectorize_grad
 from loopdiff.errors import UnsupportedLoopError
 from loopdiff.frontend.binding.bind import bind
 from loopdiff.frontend.capture import ScalarArgument, argument_type, argument_types
@@ -217,3 +218,13 @@ def test_every_signature_is_bound_from_one_parse() -> None:
     dtypes = [cell_type(bind(surface, argument_types({"a": np.ones(2, t)})), "s") for t in ("f4", "f8", "i4")]
     assert dtypes == ["float32", "float64", "float64"]
     assert print_loopset(surface) == before
+
+
+def test_small_integers_wrap_where_they_are_made() -> None:
+    @vectorize_grad(cache=False)
+    def wrapped(x):
+        narrow = (np.arange(6) * 100).astype(np.uint8)
+        return np.sum(narrow * x)
+
+    x = np.linspace(0.5, 1.5, 6)
+    assert wrapped(x) == pytest.approx(np.sum(np.array([0, 100, 200, 44, 144, 244]) * x))
