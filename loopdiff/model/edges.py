@@ -13,10 +13,11 @@ from loopdiff.ir.walk import accesses, all_statements, indices_in, loops_of, sta
 from loopdiff.model import tuning
 
 
-def is_long(ls: ir.LoopSet) -> bool:
-    """Whether `ls` has so many innermost loops that each counts when it is compiled."""
-    loops = (s.stmt for s in statements(ls.body) if isinstance(s.stmt, ir.Loop))
-    return sum(not loops_of(p) for p in loops) >= tuning.LONG_PROGRAM
+def most_loops_of_edges(ls: ir.LoopSet) -> int:
+    """How many loops an innermost loop of `ls`, itself included, may be in to be left as an edge: fewer than the
+    deepest has. None where `ls` is not so long that each counts when it is compiled."""
+    depths = [len(s.loops) + 1 for s in statements(ls.body) if isinstance(s.stmt, ir.Loop) and not loops_of(s.stmt)]
+    return max(depths) - 1 if len(depths) >= tuning.LONG_PROGRAM else 0
 
 
 def is_edge(loop: ir.Loop) -> bool:

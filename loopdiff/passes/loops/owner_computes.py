@@ -45,7 +45,7 @@ from loopdiff.ir.walk import (
 )
 from loopdiff.model import trip_counts as extents
 from loopdiff.model.cost import CostModel
-from loopdiff.model.edges import is_edge, is_long
+from loopdiff.model.edges import is_edge, most_loops_of_edges
 from loopdiff.model.machine import Machine
 from loopdiff.passes.loops.gather_form import GatherForm, only_updates, with_room
 from loopdiff.passes.loops.shifted_updates import Scatter, perfect, place_of, shifted_scatter, without_shift
@@ -82,7 +82,7 @@ class Gatherer:
     types: TypeEnv
     cells: list[ir.ArrayDecl] = field(default_factory=list)
     is_changed: bool = False
-    is_long: bool | None = None  # once it was asked
+    edges: int | None = None  # how many loops these are in at most, once it was asked
 
     def block(self, body: tuple[ir.Stmt, ...], prefix: Path, first: int = 0) -> tuple[ir.Stmt, ...]:
         out: list[ir.Stmt] = []
@@ -97,7 +97,7 @@ class Gatherer:
 
     def nest(self, stmt: ir.Loop, path: Path, out: list[ir.Stmt]) -> bool:
         """Write the nest `stmt` to `out` in gather form, if it is one that has a better one."""
-        found = None if self.is_left(stmt) else shifted_scatter(stmt, path, self.ls)
+        found = None if self.is_left(stmt, path) else shifted_scatter(stmt, path, self.ls)
         if found is None:
             return False
         begun = None if not out else begun_by(found, out[-1])
@@ -119,11 +119,14 @@ class Gatherer:
         out += [*new, *others(found, self.names)]
         return True
 
-    def is_left(self, loop: ir.Loop) -> bool:
+    def is_left(self, loop: ir.Loop, path: Path) -> bool:
         """Whether `loop` is an edge of a long program, which one thread goes along in its order."""
-        if self.is_long is None:
-            self.is_long = is_long(self.ls)
-        return self.machine is not None and self.is_long and is_edge(loop)
+        if self.edges is None:
+            self.edges = 0 if self.machine is None else most_loops_of_edges(self.ls)
+        if not self.edges or not is_edge(loop):
+            return False
+        around = next(s.loops for s in statements(self.ls.body) if s.path == path)
+        return len(around) < self.edges
 
     def with_rooms(self, found: Scatter) -> Scatter:
         """`found` with all of those targets that are zero before it."""
