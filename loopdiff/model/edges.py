@@ -9,18 +9,22 @@ A long program has dozens of them beside a few nests that take all the time. Wha
 from __future__ import annotations
 
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.walk import accesses, all_statements, indices_in, loops_of, statements
+from loopdiff.ir.walk import Path, accesses, all_statements, indices_in, loops_of, statements
 from loopdiff.model import tuning
 
 
-def most_loops_of_edges(ls: ir.LoopSet) -> int:
-    """How many loops an innermost loop of `ls`, itself included, may be in to be left as an edge: fewer than the
-    deepest has. None where `ls` is not so long that each counts when it is compiled."""
-    depths = [len(s.loops) + 1 for s in statements(ls.body) if isinstance(s.stmt, ir.Loop) and not loops_of(s.stmt)]
-    return max(depths) - 1 if len(depths) >= tuning.LONG_PROGRAM else 0
+def edges_of(ls: ir.LoopSet) -> frozenset[Path]:
+    """The innermost loops that are left as edges: where `ls` is so long that each counts when it is compiled, those
+    along rows or columns of arrays that are in fewer loops than the deepest."""
+    sites = ((s, s.stmt) for s in statements(ls.body))
+    innermost = [(s, p.body) for s, p in sites if isinstance(p, ir.Loop) and not loops_of(p)]
+    if len(innermost) < tuning.LONG_PROGRAM:
+        return frozenset()
+    deepest = max(len(s.loops) for s, _ in innermost)
+    return frozenset(s.path for s, body in innermost if len(s.loops) < deepest and leaves_axes_out(body))
 
 
-def is_edge(loop: ir.Loop) -> bool:
-    """Whether `loop`, with no loop inside of it, goes along rows or columns of arrays."""
-    places = [a.subscripts for s in all_statements(loop.body) for a in accesses(s) if len(a.subscripts) > 1]
-    return bool(places) and not loops_of(loop) and all(any(not indices_in(e) for e in place) for place in places)
+def leaves_axes_out(body: tuple[ir.Stmt, ...]) -> bool:
+    """Whether all arrays with several axes that the `body` of a loop touches have one along which it does not go."""
+    places = [a.subscripts for s in all_statements(body) for a in accesses(s) if len(a.subscripts) > 1]
+    return bool(places) and all(any(not indices_in(e) for e in place) for place in places)

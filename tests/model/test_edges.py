@@ -8,7 +8,7 @@ from loopdiff import vectorize_grad
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import statements
 from loopdiff.model import tuning
-from loopdiff.model.edges import is_edge, most_loops_of_edges
+from loopdiff.model.edges import edges_of
 from tests.gradients.interpreted import normal_form
 
 
@@ -19,20 +19,22 @@ def along_edges(p):
         p[0, j] += 0.5 * p[1, j]
 
 
+def smoothed(p):
+    for i in range(1, p.shape[0]):
+        for j in range(p.shape[1]):
+            p[i, j] = 0.5 * (p[i, j] + p[i - 1, j])
+
+
 def short(p, n):
     for _ in range(n):
-        for i in range(1, p.shape[0]):
-            for j in range(p.shape[1]):
-                p[i, j] = 0.5 * (p[i, j] + p[i - 1, j])
+        smoothed(p)
         along_edges(p)
     return p.sum()
 
 
 def long(p, n):
     for _ in range(n):
-        for i in range(1, p.shape[0]):
-            for j in range(p.shape[1]):
-                p[i, j] = 0.5 * (p[i, j] + p[i - 1, j])
+        smoothed(p)
         along_edges(p)
         along_edges(p)
         along_edges(p)
@@ -50,13 +52,11 @@ def long(p, n):
 
 def test_edges_are_loops_that_are_less_deep_and_leave_an_axis_out() -> None:
     p = np.random.default_rng(0).random((5, 4))
-    assert most_loops_of_edges(normal_form(short, {"p": p, "n": 2})) == 0
+    assert edges_of(normal_form(short, {"p": p, "n": 2})) == frozenset()
     ls = normal_form(long, {"p": p, "n": 2})
-    assert most_loops_of_edges(ls) == 2
-    innermost = [s.stmt for s in statements(ls.body) if isinstance(s.stmt, ir.Loop) and len(s.loops) > 0]
-    edges = [loop for loop in innermost if is_edge(loop)]
+    edges = [s for s in statements(ls.body) if s.path in edges_of(ls)]
     assert len(edges) >= tuning.LONG_PROGRAM
-    assert all(s.stmt not in edges for s in statements(ls.body) if len(s.loops) == 2)
+    assert all(isinstance(s.stmt, ir.Loop) and len(s.loops) == 1 for s in edges)
 
 
 def test_a_long_program_has_the_values_and_gradients_of_a_short_one() -> None:

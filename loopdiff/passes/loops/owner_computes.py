@@ -45,7 +45,7 @@ from loopdiff.ir.walk import (
 )
 from loopdiff.model import trip_counts as extents
 from loopdiff.model.cost import CostModel
-from loopdiff.model.edges import is_edge, most_loops_of_edges
+from loopdiff.model.edges import edges_of
 from loopdiff.model.machine import Machine
 from loopdiff.passes.loops.gather_form import GatherForm, only_updates, with_room
 from loopdiff.passes.loops.shifted_updates import Scatter, perfect, place_of, shifted_scatter, without_shift
@@ -58,7 +58,8 @@ def gather_sums(ls: ir.LoopSet, machine: Machine | None) -> ir.LoopSet:
 
     Without a machine all of them, in the form in which all elements do the same: as threads have to.
     """
-    gatherer = Gatherer(ls, machine, supply(ls), type_env(ls))
+    edges = frozenset[Path]() if machine is None else edges_of(ls)
+    gatherer = Gatherer(ls, machine, supply(ls), type_env(ls), edges)
     body = gatherer.block(ls.body, ())
     return replace(ls, arrays=(*ls.arrays, *gatherer.cells), body=body) if gatherer.is_changed else ls
 
@@ -74,15 +75,15 @@ def gather_with_zeros(ls: ir.LoopSet, machine: Machine) -> ir.LoopSet:
 
 @dataclass(slots=True)
 class Gatherer:
-    """Goes through `ls`; `cells` are those of the nests in gather form."""
+    """Goes through `ls`; `cells` are those of the nests in gather form. The loops `edges` keep their order."""
 
     ls: ir.LoopSet
     machine: Machine | None
     names: NameSupply
     types: TypeEnv
+    edges: frozenset[Path]
     cells: list[ir.ArrayDecl] = field(default_factory=list)
     is_changed: bool = False
-    edges: int | None = None  # how many loops these are in at most, once it was asked
 
     def block(self, body: tuple[ir.Stmt, ...], prefix: Path, first: int = 0) -> tuple[ir.Stmt, ...]:
         out: list[ir.Stmt] = []
@@ -97,7 +98,7 @@ class Gatherer:
 
     def nest(self, stmt: ir.Loop, path: Path, out: list[ir.Stmt]) -> bool:
         """Write the nest `stmt` to `out` in gather form, if it is one that has a better one."""
-        found = None if self.is_left(stmt, path) else shifted_scatter(stmt, path, self.ls)
+        found = None if path in self.edges else shifted_scatter(stmt, path, self.ls)
         if found is None:
             return False
         begun = None if not out else begun_by(found, out[-1])
@@ -118,15 +119,6 @@ class Gatherer:
             out.pop()
         out += [*new, *others(found, self.names)]
         return True
-
-    def is_left(self, loop: ir.Loop, path: Path) -> bool:
-        """Whether `loop` is an edge of a long program, which one thread goes along in its order."""
-        if self.edges is None:
-            self.edges = 0 if self.machine is None else most_loops_of_edges(self.ls)
-        if not self.edges or not is_edge(loop):
-            return False
-        around = next(s.loops for s in statements(self.ls.body) if s.path == path)
-        return len(around) < self.edges
 
     def with_rooms(self, found: Scatter) -> Scatter:
         """`found` with all of those targets that are zero before it."""

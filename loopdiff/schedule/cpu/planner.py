@@ -24,7 +24,7 @@ from loopdiff.mapping.lane_blocks import is_block_loop
 from loopdiff.mapping.loops import Mapping, ScalarLoop, Schedule, TiledNest, VectorLoop
 from loopdiff.model import tuning
 from loopdiff.model.cost import OFTEN, CostModel
-from loopdiff.model.edges import is_edge, most_loops_of_edges
+from loopdiff.model.edges import edges_of
 from loopdiff.model.machine import DIVISIONS, FUNCTIONS, Machine
 from loopdiff.model.register_tiles import choose_tile
 from loopdiff.model.trip_counts import Extents, Ranges, TripCounter, is_row_of_elements
@@ -65,7 +65,7 @@ class Planner:
     costs: CostModel
     may_reassociate: bool
     requests: Requests
-    edges: int
+    edges: frozenset[Path]
 
     @classmethod
     def of(
@@ -73,7 +73,7 @@ class Planner:
     ) -> Planner:  # fmt: skip
         types = type_env(model.ls)
         costs = CostModel(model.ls, types, machine, TripCounter.of(model.ls, Extents()))
-        return cls(model, types, costs, may_reassociate, requests, most_loops_of_edges(model.ls))
+        return cls(model, types, costs, may_reassociate, requests, edges_of(model.ls))
 
     def below(
         self, body: tuple[ir.Stmt, ...], path: Path, ranges: Ranges, found: list[tuple[Path, Mapping]]
@@ -108,7 +108,7 @@ class Planner:
         mapping = self.scalar_only(stmt, path)
         if mapping is None and wish is None and together > apart:
             mapping = ScalarLoop(INNER_IS_BETTER if inner else SCALAR_IS_BETTER)
-        if mapping is None and wish is None and apart < tuning.EDGE_GAIN * together and self.is_left(stmt, path):
+        if mapping is None and wish is None and apart < tuning.EDGE_GAIN * together and path in self.edges:
             mapping = ScalarLoop(EDGE_OF_LONG)
         if wish == "scalar" or (wish is None and inside & {"vector", "tile"}):
             mapping = ScalarLoop(
@@ -123,10 +123,6 @@ class Planner:
             return together
         found += [(path, replace(mapping, together=self.rows_at_once(path, inner))), *inner]
         return self.costs.scalar(stmt, below, mapping.through, ranges)
-
-    def is_left(self, loop: ir.Loop, path: Path) -> bool:
-        """Whether a loop is an edge of a long program."""
-        return len(self.model.sites[path].loops) < self.edges and is_edge(loop)
 
     def rows_at_once(self, path: Path, inner: list[tuple[Path, Mapping]]) -> int:
         """How many iterations of the loop at `path` go through the vector loops in them at once."""
