@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import compare, zero
+from loopdiff.ir.build import has_iterations, zero
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import COMPARISONS, PRODUCTS, SUMS, Op
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
@@ -144,11 +144,9 @@ class Hoisting:
     def moved(self, expr: ir.Expr) -> ir.Var:
         """The name of a Let of `expr` ahead of the loop; elements are read only if there is an iteration."""
         if expr not in self.found:
-            value, loop = expr, self.loop
+            value = expr
             if any(is_element(e) for e in subexprs(expr)):
-                assert isinstance(loop.step, ir.Const)
-                runs = compare(Op.LT if loop.step.value > 0 else Op.GT, loop.lower, loop.upper)
-                value = ir.Select(runs, expr, zero(type_of(expr, self.mover.types)))
+                value = ir.Select(has_iterations(self.loop), expr, zero(type_of(expr, self.mover.types)))
             self.found[expr] = ir.Let(self.mover.names.fresh("invariant"), value, loc=expr.loc)
         return ir.Var(self.found[expr].name, loc=expr.loc)
 

@@ -113,6 +113,12 @@ def compare(op: Op, a: ir.Expr, b: ir.Expr) -> ir.Expr:
     return ir.Apply(op, (a, b))
 
 
+def has_iterations(loop: ir.Loop) -> ir.Expr:
+    """Whether a loop whose step is constant runs at all."""
+    assert isinstance(loop.step, ir.Const)
+    return compare(Op.LT if loop.step.value > 0 else Op.GT, loop.lower, loop.upper)
+
+
 def all_of(conds: Iterable[ir.Expr]) -> ir.Expr:
     """Whether all of the conditions hold, each asked for once."""
     return joined(Op.AND, conds, True)

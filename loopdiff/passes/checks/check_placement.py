@@ -16,7 +16,7 @@ from itertools import takewhile
 
 from loopdiff.analysis.repeatable import Repeatable, repeatable
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import all_of, any_of, compare, integer
+from loopdiff.ir.build import all_of, any_of, compare, has_iterations, integer
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.renaming import rename_everywhere, renamed_block
@@ -156,14 +156,13 @@ def if_moving(stmt: ir.Stmt) -> ir.Stmt:
 def once(stmt: ir.Stmt) -> ir.Stmt:
     """`stmt` with loops that check the same in every iteration entered once, if they run at all."""
     match stmt:
-        case ir.Loop(index=index, lower=lower, upper=upper, step=ir.Const(value=step), body=body):
+        case ir.Loop(index=index, step=ir.Const(), body=body):
             body = tuple(map(once, body))
             sites = list(statements(body))
             used = any(e == ir.Index(index) for s in sites for e in nodes_of(s.stmt))
             if used or written_arrays(body) or any(isinstance(s, ir.Exit) for s in body):
                 return replace(stmt, body=body)
-            runs = ir.Apply(Op.LT if step > 0 else Op.GT, (lower, upper))
-            return ir.If(runs, body, loc=stmt.loc)
+            return ir.If(has_iterations(stmt), body, loc=stmt.loc)
         case _:
             return map_blocks(lambda body: tuple(map(once, body)), stmt)
 
@@ -174,10 +173,10 @@ def asked_once(block: Block) -> Block:
     for stmt in block:
         stmt = map_blocks(asked_once, stmt)
         if isinstance(stmt, ir.Loop) and isinstance(stmt.step, ir.Const):
-            runs = compare(Op.LT if stmt.step.value > 0 else Op.GT, stmt.lower, stmt.upper)
+            never = ir.Apply(Op.NOT, (has_iterations(stmt),))
             reached = takewhile(lambda s: not isinstance(s, ir.Exit), stmt.body)
             same = [s for s in reached if isinstance(s, ir.Require) and is_same_in(stmt, s)]
-            out += (replace(s, cond=any_of((ir.Apply(Op.NOT, (runs,)), s.cond))) for s in same)
+            out += (replace(s, cond=any_of((never, s.cond))) for s in same)
             body = tuple(s for s in stmt.body if s not in same)
             stmt = replace(stmt, body=body) if same else stmt
         out.append(stmt)

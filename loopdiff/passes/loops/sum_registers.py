@@ -21,9 +21,8 @@ from dataclasses import dataclass, replace
 from loopdiff.canonical.invariant_motion import is_total
 from loopdiff.errors import Span
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import all_of, compare, is_clear
+from loopdiff.ir.build import all_of, has_iterations, is_clear
 from loopdiff.ir.names import NameSupply, supply
-from loopdiff.ir.ops import Op
 from loopdiff.ir.renaming import renamed
 from loopdiff.ir.types import F64, ArrayType
 from loopdiff.ir.walk import (
@@ -259,5 +258,5 @@ def runs_all(loop: ir.Loop, around: Sequence[ir.Loop]) -> ir.Expr | None:
         bounds = [e for b in (part.lower, part.upper) for e in subexprs(b)]
         if any(is_changing(e, frozenset(indices | lets), written) for e in bounds):
             return None
-        conditions.append(compare(Op.LT if part.step.value > 0 else Op.GT, part.lower, part.upper))
+        conditions.append(has_iterations(part))
     return all_of(conditions)
