@@ -35,6 +35,7 @@ from loopdiff.ir.walk import (
     all_statements,
     exits,
     indices_in,
+    into_nest,
     loads,
     loads_in,
     loops_in,
@@ -175,16 +176,13 @@ def together(parts: Sequence[Packed | None]) -> Packed | None:
 
 def packed_at(stmt: ir.Stmt, place: ir.Expr) -> Packed | None:
     """What `stmt` gives to all that stands at `place` of an array, along its first axis, or to one part of it."""
-    loops: list[ir.Loop] = []
-    while isinstance(stmt, ir.Loop) and len(stmt.body) == 1:
-        loops.append(stmt)
-        (stmt,) = stmt.body
-    match stmt:
-        case ir.Assign(target=ir.Access(array=array, subscripts=(first, *rest)), value=value):
+    loops, body = into_nest((stmt,))
+    match body:
+        case (ir.Assign(target=ir.Access(array=array, subscripts=(first, *rest)), value=value),):
             along, part = rest[: len(loops)], rest[len(loops) :]
             is_all = along == [ir.Index(p.index) for p in loops] and all(map(is_from_zero, loops))
             is_part = all(isinstance(e, ir.Const) for e in part)
-            return Packed(array, tuple(loops), {tuple(part): value}) if first == place and is_all and is_part else None
+            return Packed(array, loops, {tuple(part): value}) if first == place and is_all and is_part else None
         case _:
             return None
 
@@ -456,10 +454,8 @@ class Here:
 def is_in_place(nest: Counting, body: Block, read: Sequence[ir.Access], shared: Names) -> bool:
     """Whether each iteration writes one element of the `shared` arrays that is its own, all that it reads of them being
     this one; parts of one complex number are one element."""
-    indices = {*nest.indices}
-    while len(body) == 1 and isinstance(loop := body[0], ir.Loop):
-        indices.add(ir.Index(loop.index))
-        body = loop.body
+    loops, body = into_nest(body)
+    indices = {*nest.indices, *(ir.Index(p.index) for p in loops)}
     targets = {element_of(t) for s in body if (t := written_access(s)) is not None}
     is_own = len(targets) == 1 and all(indices <= {*t.subscripts} for t in targets)
     is_alone = is_own and all(isinstance(s, ir.Let | ir.Assign | ir.Accumulate) for s in body)

@@ -15,13 +15,7 @@ from dataclasses import dataclass, replace
 
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import extents_of, is_constant
-from loopdiff.ir.walk import (
-    all_statements,
-    map_blocks,
-    map_expr,
-    map_stmt_exprs,
-    written_arrays,
-)
+from loopdiff.ir.walk import all_statements, into_nest, map_blocks, map_expr, map_stmt_exprs, written_arrays
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +67,9 @@ def with_reads(stmt: ir.Stmt, copies: dict[str, str]) -> ir.Stmt:
 
 def whole_copy_of(ls: ir.LoopSet, stmt: ir.Stmt) -> WholeCopy | None:
     """The copy that `stmt` makes, a nest that goes over all elements of two arrays of one shape and type."""
-    loops: list[ir.Loop] = []
-    while isinstance(stmt, ir.Loop) and len(stmt.body) == 1:
-        loops.append(stmt)
-        (stmt,) = stmt.body
-    match stmt:
-        case ir.Assign(target=ir.Access(array=to, subscripts=place), value=ir.Load(access=read)) if loops:
+    loops, body = into_nest((stmt,))
+    match body:
+        case (ir.Assign(target=ir.Access(array=to, subscripts=place), value=ir.Load(access=read)),) if loops:
             indices, source = tuple(ir.Index(p.index) for p in loops), read.array
             is_alike = place == read.subscripts == indices and to != source and is_same_shape(ls, to, source)
             return WholeCopy(to, source) if is_alike and goes_over(loops, extents_of(ls.array(to))) else None
@@ -92,7 +83,7 @@ def is_same_shape(ls: ir.LoopSet, to: str, source: str) -> bool:
     return is_alike and own.role == "local" and own.extents is not None and extents_of(own) == extents_of(other)
 
 
-def goes_over(loops: list[ir.Loop], extents: tuple[ir.Expr, ...]) -> bool:
+def goes_over(loops: tuple[ir.Loop, ...], extents: tuple[ir.Expr, ...]) -> bool:
     return len(loops) == len(extents) and all(
         is_constant(p.lower, 0) and is_constant(p.step, 1) and p.upper == e for p, e in zip(loops, extents, strict=True)
     )

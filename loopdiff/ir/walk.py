@@ -456,6 +456,15 @@ def result_arrays(ls: ir.LoopSet) -> frozenset[str]:
     return returned_arrays(ls) | frozenset(read)
 
 
+def into_nest(body: tuple[ir.Stmt, ...]) -> tuple[tuple[ir.Loop, ...], tuple[ir.Stmt, ...]]:
+    """The loops each of which is all of `body`, or all of the body of the one before, and what the last one runs."""
+    loops: list[ir.Loop] = []
+    while len(body) == 1 and isinstance(loop := body[0], ir.Loop):
+        loops.append(loop)
+        body = loop.body
+    return tuple(loops), body
+
+
 def is_index_arithmetic(expr: ir.Expr) -> bool:
     """Whether `expr` combines indices, extents and small constants by +, - and * only: it cannot overflow."""
     return all(

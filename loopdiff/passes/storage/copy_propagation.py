@@ -24,6 +24,7 @@ from loopdiff.ir.walk import (
     Site,
     accesses,
     all_statements,
+    into_nest,
     map_accesses,
     map_expr,
     map_stmt_exprs,
@@ -84,11 +85,8 @@ def without_whole_copies(ls: ir.LoopSet) -> ir.LoopSet:
 def whole_copy(ls: ir.LoopSet, number: int, stmt: ir.Stmt) -> ir.Assign | None:
     """A statement of the perfect nest `number` that gives all elements of an array values which nothing changes, and is
     the only one that writes it, before all that read it."""
-    loops: list[ir.Loop] = []
-    body: tuple[ir.Stmt, ...] = (stmt,)
-    while len(body) == 1 and isinstance(loop := body[0], ir.Loop):
-        loops.append(turned_round(loop) if is_descending(loop) else loop)
-        body = loop.body
+    nest, body = into_nest((stmt,))
+    loops = [turned_round(p) if is_descending(p) else p for p in nest]
     indices = tuple(ir.Index(p.index) for p in loops)
     if not loops or not all(isinstance(s, ir.Let | ir.Assign | ir.Accumulate) for s in body):
         return None
