@@ -75,22 +75,17 @@ class Wrapper(PyCallWrapper):
     """
 
     def build_wrapper(self, api: Any, builder: Any, closure: Any, args: Any, kws: Any) -> None:
-        arguments = (ty for ty in self.fndesc.argtypes if not isinstance(ty, types.Array))
-        results = results_of(self.fndesc.restype)
-        has_arrays = any(isinstance(ty, types.Array) for ty in results)
-        if not all(is_number(ty) for ty in (*arguments, *results) if not isinstance(ty, types.Array)):
-            super().build_wrapper(api, builder, closure, args, kws)
-            return
-        if not is_as_expected():
+        kinds, results = self.fndesc.argtypes, results_of(self.fndesc.restype)
+        if not is_as_expected() or not all(is_number(ty) for ty in (*kinds, *results) if not is_array(ty)):
             super().build_wrapper(api, builder, closure, args, kws)
             return
         builder.function.attributes |= {"noinline", "optnone"}
-        environment = self.get_env(api, builder) if has_arrays else None
-        objects, kinds = builder.bitcast(args, args.type.as_pointer()), self.fndesc.argtypes
+        environment = self.get_env(api, builder) if any(map(is_array, results)) else None
+        objects = builder.bitcast(args, args.type.as_pointer())
         given: list[Any] = []
         for k, ty in enumerate(kinds):
             given += self.taken(api, builder, word_at(builder, objects, ITEMS // WORD + k), ty)
-        if any(not isinstance(ty, types.Array) for ty in kinds):
+        if not all(map(is_array, kinds)):
             with cgutils.if_unlikely(builder, api.c_api_error()):
                 builder.ret(api.get_null_object())
         thread = api.save_thread() if self.release_gil else None
@@ -157,6 +152,10 @@ def results_of(ty: types.Type) -> Sequence[types.Type]:
             return tuple(several)
         case _:
             return (ty,)
+
+
+def is_array(ty: types.Type) -> bool:
+    return isinstance(ty, types.Array)
 
 
 def is_number(ty: types.Type) -> bool:
