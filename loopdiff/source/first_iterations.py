@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import builtins
 import copy
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -33,24 +33,25 @@ class Counted:
 def with_first_apart(node: ast.FunctionDef, outer: Mapping[str, Any]) -> ast.FunctionDef:
     """`node` with the first iteration of loops that ask for it ahead of them; itself if there are none. `outer` are the
     values of names from outside."""
-    apart = Apart({f.__name__ for f in (range, enumerate, len) if outer.get(f.__name__) is f})
+    own = vars(builtins)
+    apart = Apart(frozenset(name for name, value in outer.items() if name in own and value is own[name]))
     found = apart.visit(copy.deepcopy(node))
     return ast.fix_missing_locations(found) if apart.is_changed else node
 
 
 class Apart(ast.NodeTransformer):
-    """Takes loops into two."""
+    """Takes loops into two. `known` are names of functions that are Python's own."""
 
-    def __init__(self, known: Collection[str]) -> None:
+    def __init__(self, known: frozenset[str]) -> None:
         self.is_changed, self.known = False, known
 
     def visit_For(self, node: ast.For) -> ast.For | list[ast.For]:
         self.generic_visit(node)
-        loop = counted_loop(node)
+        loop = counted_loop(node, self.known)
         if loop is None or node.orelse or leaves(node.body) or is_stored(node.body, loop.name):
             return node
         called = {n.func.id for n in ast.walk(node.iter) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
-        if not called <= set(self.known) or any(isinstance(n, ast.FunctionDef | ast.Lambda) for n in ast.walk(node)):
+        if not called <= self.known or any(isinstance(n, ast.FunctionDef | ast.Lambda) for n in ast.walk(node)):
             return node
         if not any(answer(test, loop) is not None for test in tests_in(node.body)):
             return node
@@ -58,12 +59,12 @@ class Apart(ast.NodeTransformer):
         return [with_answers(node, loop, is_first) for is_first in (True, False)]
 
 
-def counted_loop(node: ast.For) -> Counted | None:
+def counted_loop(node: ast.For, known: frozenset[str]) -> Counted | None:
     """The integers that the loop `node` counts, if it is one of `range` or of `enumerate` of a name."""
     match node.target, node.iter:
         case ast.Name(id=name), ast.Call(func=ast.Name(id="range"), args=args, keywords=[]) if 0 < len(args) < 3:
             lower, upper = (ast.Constant(0), args[0]) if len(args) == 1 else (args[0], args[1])
-            if not (isinstance(lower, ast.Constant) and type(lower.value) is int) or not is_steady(upper, node):
+            if not (isinstance(lower, ast.Constant) and type(lower.value) is int) or not is_steady(upper, node, known):
                 return None
             second = ast.Constant(lower.value + 1)
             last = ast.Call(ast.Constant(cast(Any, min)), [second, upper], [])
@@ -72,7 +73,7 @@ def counted_loop(node: ast.For) -> Counted | None:
         case (
             ast.Tuple(elts=[ast.Name(id=name), _]),
             ast.Call(func=ast.Name(id="enumerate"), args=[ast.Name() as row], keywords=[]),
-        ) if is_steady(row, node) and not may_change_lists(node.body):
+        ) if is_steady(row, node, known) and not may_change_lists(node.body, known):
             head = ast.Subscript(row, ast.Slice(None, ast.Constant(1)), ast.Load())
             tail = ast.Subscript(row, ast.Slice(ast.Constant(1)), ast.Load())
             function = ast.Name("enumerate", ast.Load())
@@ -81,7 +82,7 @@ def counted_loop(node: ast.For) -> Counted | None:
             return None
 
 
-def is_steady(node: ast.expr, loop: ast.For) -> bool:
+def is_steady(node: ast.expr, loop: ast.For, known: frozenset[str]) -> bool:
     """Whether `node`, which is evaluated twice, is the same after an iteration of `loop`: made of numbers, names, and
     lengths and shapes of arrays."""
     match node:
@@ -90,22 +91,23 @@ def is_steady(node: ast.expr, loop: ast.For) -> bool:
         case ast.Name(id=name) | ast.Attribute(value=ast.Name(id=name), attr="size"):
             return not is_stored(loop.body, name)
         case ast.Subscript(value=ast.Attribute(value=ast.Name() as inner, attr="shape"), slice=ast.Constant()):
-            return is_steady(inner, loop)
+            return is_steady(inner, loop, known)
         case ast.Call(func=ast.Name(id="len"), args=[ast.Name() as inner], keywords=[]):
-            return is_steady(inner, loop) and not may_change_lists(loop.body)
+            return is_steady(inner, loop, known) and not may_change_lists(loop.body, known)
         case ast.BinOp(left=left, right=right):
-            return is_steady(left, loop) and is_steady(right, loop)
+            return is_steady(left, loop, known) and is_steady(right, loop, known)
         case _:
             return False
 
 
-def may_change_lists(body: list[ast.stmt]) -> bool:
-    """Whether a list may be longer or shorter behind the statements, whatever it is called, or whoever they call."""
+def may_change_lists(body: list[ast.stmt], known: frozenset[str]) -> bool:
+    """Whether a list may be longer or shorter behind the statements, whatever it is called, or whoever they call but
+    for the functions `known`."""
     for node in (n for stmt in body for n in ast.walk(stmt)):
         match node:
             case ast.Call(func=ast.Attribute(attr=attr)) if attr in CHANGING:
                 return True
-            case ast.Call(func=ast.Name(id=name)) if not hasattr(builtins, name):
+            case ast.Call(func=ast.Name(id=name)) if name not in known:
                 return True
             case ast.Subscript(ctx=ast.Del()) | ast.Subscript(slice=ast.Slice(), ctx=ast.Store()):
                 return True

@@ -46,6 +46,21 @@ def grows_in_a_helper(x):
     return s
 
 
+def grows_in_a_helper_called_like_pythons(x):
+    lst = [x[0], x[1]]
+
+    def filter(y):
+        lst.append(y)
+
+    s = 0.0
+    for i in range(len(lst)):
+        if i == 0:
+            first = x[2]
+            filter(x[2])
+        s += lst[i] * first
+    return s
+
+
 def shrinks_in_the_first(x):
     lst = [x[0], x[1], x[2]]
     s = 0.0
@@ -67,7 +82,10 @@ def test_the_first_iteration_binds_a_name() -> None:
     np.testing.assert_allclose(slope, expected, rtol=1e-14)
 
 
-@pytest.mark.parametrize("function", [grows_in_the_first, grows_in_a_helper, shrinks_in_the_first])
+@pytest.mark.parametrize(
+    "function",
+    [grows_in_the_first, grows_in_a_helper, grows_in_a_helper_called_like_pythons, shrinks_in_the_first],
+)
 def test_a_list_that_changes_is_as_long_as_it_was(function) -> None:
     """Refused, or what Python makes of it: never counted again behind the first iteration."""
     x = np.array([1.0, 2.0, 3.0, 4.0])
