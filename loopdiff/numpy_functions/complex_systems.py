@@ -20,9 +20,10 @@ def solve_complex(a, b, x):
             left[i, 2 * j], left[i, 2 * j + 1] = a[i, j].real, a[i, j].imag
     rows = complex_pivots(left)
     if b.ndim == 1:
-        both = np.empty((n, 2 * n + 2), dtype=kind.dtype)
+        both, found = np.empty((n, 2 * n + 2), dtype=kind.dtype), np.empty((n, 2), dtype=kind.dtype)
     else:
         both = np.empty((n, 2 * n + 2 * b.shape[1]), dtype=kind.dtype)
+        found = np.empty((n, 2 * b.shape[1]), dtype=kind.dtype)
     for i in range(n):
         for j in range(n):
             both[i, 2 * j], both[i, 2 * j + 1] = a[rows[i], j].real, a[rows[i], j].imag
@@ -33,7 +34,6 @@ def solve_complex(a, b, x):
                 both[i, 2 * n + 2 * j], both[i, 2 * n + 2 * j + 1] = b[rows[i], j].real, b[rows[i], j].imag
     row = np.empty(both.shape, dtype=kind.dtype)
     reduce_complex_rows(both, row)
-    found = np.empty((n, both.shape[1] - 2 * n), dtype=kind.dtype)
     substitute_complex_rows(row, found)
     for i in range(n):
         if b.ndim == 1:

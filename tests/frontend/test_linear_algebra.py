@@ -157,3 +157,33 @@ def test_ranks_that_are_not_taken_are_named() -> None:
     f = vectorize_grad(plain_of("np.linalg.inv(a)"))
     with pytest.raises(UnsupportedLoopError, match=r"LD110: functions of np\.linalg take a matrix"):
         f(np.ones((2, 2, 2, 2)), B)
+
+
+def supported(x, several):
+    """A complex system, all but the first row and column of it."""
+    n = x.size
+    K = np.zeros((n, n), dtype=complex)
+    for e in range(n):
+        K[e, e] = x[e] + 2.0 + 1j
+    for e in range(n - 1):
+        K[e, e + 1] = 0.3j * x[e]
+        K[e + 1, e] = 0.2 * x[e]
+    free = np.ones(n, dtype=bool)
+    free[0] = False
+    left = K[np.ix_(free, free)]
+    u = np.linalg.solve(left, (x + 0j)[free])
+    total = np.sum(np.abs(u) ** 2)
+    if several:
+        w = np.linalg.solve(left, np.eye(n)[free] + 1j)
+        total += np.sum(np.abs(w) ** 2)
+    return total
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_complex_systems_of_what_a_mask_chooses(several: bool) -> None:
+    f, x = vectorize_grad(cache=False)(supported), np.array([0.3, 0.5, 0.8, 1.1])
+    value, (slope,) = f.value_and_grad(x, several)
+    assert value == pytest.approx(supported(x, several), rel=1e-13)
+    ways = 1e-6 * np.eye(4)
+    differences = [(supported(x + way, several) - supported(x - way, several)) / 2e-6 for way in ways]
+    np.testing.assert_allclose(slope, differences, rtol=1e-7)
