@@ -187,9 +187,10 @@ class ForeignCall:
         ]
         with self.lock:
             target = self.target
-        # XLA knows results without elements, and would not run what raises for such arrays.
+        # XLA knows results without elements, and would not run what raises for such arrays; nor what gives nothing.
         seen = (shape for number, shape in enumerate(shapes) if number not in self.wiring.unseen)
-        has_effect = ALONE.get() and any(isinstance(extent, int) and extent == 0 for shape in seen for extent in shape)
+        is_empty = any(isinstance(extent, int) and extent == 0 for shape in seen for extent in shape)
+        has_effect = (ALONE.get() and is_empty) or not shapes
         call = jax.ffi.ffi_call(
             target, structs_like(kinds, operands), vmap_method="sequential",
             input_output_aliases=dict(self.wiring.aliases), has_side_effect=has_effect,

@@ -19,7 +19,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import tail_names
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.ir.walk import returned_arrays, touched_arrays
-from loopdiff.jax.batches import Marks, call_batch, levels
+from loopdiff.jax.batches import Marks, call_batch, levels, unmarked
 from loopdiff.jax.calls import (
     ForeignCall,
     LoopCode,
@@ -247,6 +247,12 @@ class JaxProgram:
         base = self.base
         named = base.called(base.primal_call, traced, marks, base.result_shapes)
         return tuple(named[n] for n, _ in base.outputs)
+
+    def for_errors(self, traced: Sequence[Any]) -> tuple[()]:
+        """A call of what gives nothing, for its errors alone: JAX leaves out primitives without outputs, and keeps
+        foreign calls that have effects."""
+        self.evaluate([*map(jax.lax.stop_gradient, traced)], unmarked(traced))
+        return ()
 
     @for_others()
     def forward(self, traced: Sequence[Any], marks: Sequence[Marks]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:

@@ -81,7 +81,8 @@ def wrap(
         given = {n: as_operand(n, v) for n, v in bound.arguments.items()}
         shapes = {n: output_of(n, spec, given) for n, spec in made.items()}
         program = program_of(f, given, shapes, programs)
-        values = program.in_one_piece(apply(program, program.operands(given)))
+        operands = program.operands(given)
+        values = program.in_one_piece(apply(program, operands)) if program.outputs else program.for_errors(operands)
         return values[0] if len(values) == 1 else values
 
     wrapped.__signature__ = signature  # type: ignore[attr-defined]

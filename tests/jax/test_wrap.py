@@ -418,6 +418,34 @@ def test_what_raises_is_run_where_nothing_has_elements(transform, lead):
 
 
 @pytest.mark.parametrize("via", ["primitives", "custom_vjp"])
+@pytest.mark.parametrize(
+    "transform",
+    [
+        lambda f: f,
+        jax.jit,
+        lambda f: jax.jit(lambda *args: (f(*args), args[0])[1]),
+        lambda f: lambda *args: jax.vmap(f)(*(jnp.stack([v, v]) for v in args)),
+        lambda f: lambda *args: jax.vjp(f, *args),
+        lambda f: lambda *args: jax.lax.scan(lambda c, _: (c, f(*args)), 0.0, length=2),
+    ],
+)
+def test_what_raises_is_run_where_it_gives_nothing(transform, via):
+    """JAX leaves out primitives without outputs, and their errors."""
+
+    @vectorize_grad
+    def nothing(x, flag):
+        while flag > 0.5:
+            size = x
+            flag -= 1.0
+        twice = 2.0 * size
+
+    f = transform(loopdiff.jax.wrap(nothing, via=via))
+    jax.block_until_ready(f(jnp.float64(1.0), jnp.float64(1.0)))
+    with pytest.raises(Exception, match=r"`nothing\w*` stopped: .*LD331"):
+        jax.block_until_ready(f(jnp.float64(1.0), jnp.float64(0.0)))
+
+
+@pytest.mark.parametrize("via", ["primitives", "custom_vjp"])
 def test_gradients_of_checkpoints_of_what_has_no_elements(via):
     @vectorize_grad
     def tripled(x, A):
