@@ -77,13 +77,15 @@ def parse_surface(source: SourceFunction, sources: Sources, types: Mapping[str, 
     try:
         return parse_in_some_way(source, sources, types)
     except UnsupportedLoopError as error:
-        node = with_first_apart(source.node, source.outer) if UNBOUND & set(error.codes) else source.node
-        if node is source.node:
-            raise
-        try:
-            return parse_in_some_way(replace(source, node=node), sources, types)
-        except UnsupportedLoopError:
-            raise error from None
+        for are_inside in (False, True) if UNBOUND & set(error.codes) else ():
+            node = with_first_apart(source.node, source.outer, are_inside)
+            if node is source.node:
+                break
+            try:
+                return parse_in_some_way(replace(source, node=node), sources, types)
+            except UnsupportedLoopError:
+                continue
+        raise
 
 
 def parse_in_some_way(source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentType] | None) -> Surface:

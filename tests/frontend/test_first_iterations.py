@@ -97,3 +97,51 @@ def test_a_list_that_changes_is_as_long_as_it_was(function) -> None:
         found, codes = function(x), refused.codes
     assert found == function(x)
     assert {"LD114", "LD134"}.issuperset(codes)
+
+
+def halved(v):
+    return 0.5 * v
+
+
+def array_of_the_first(x, A):
+    s = 0.0
+    for k, r in enumerate(x):
+        a = r * A[0] if k == 0 else np.tanh(a @ A) + r  # noqa: F821 - the first iteration binds it
+        s += a.sum() * (k + 1)
+        if s > 100.0:
+            return s
+    return s + halved(s)
+
+
+def goes_on_early(x, A):
+    seen, s = [], 0.0
+    for i in range(len(x)):
+        if i == 0:
+            level = halved(x[0])
+            seen.append(level)
+            continue
+        level = 0.5 * level + x[i] * A[0, 0]
+        seen.append(level)
+        s += level * seen[i - 1]
+    return s
+
+
+def in_a_loop_around(x, A):
+    s = 0.0
+    for row in A:
+        for i in range(1, len(x)):
+            last = row * x[i] if i == 1 else last * 0.5 + row  # noqa: F821 - the first iteration binds it
+            s += np.sum(last * row) * x[i - 1]
+    return s
+
+
+@pytest.mark.parametrize("function", [array_of_the_first, goes_on_early, in_a_loop_around])
+@pytest.mark.parametrize("n", [2, 4])
+def test_the_others_have_what_the_first_binds(function, n: int) -> None:
+    rng = np.random.default_rng(1)
+    x, A = rng.random(n), rng.random((3, 3))
+    value, (slope, _) = vectorize_grad(cache=False)(function).value_and_grad(x, A)
+    assert value == pytest.approx(function(x, A), rel=1e-13)
+    steps = 1e-6 * np.eye(n)
+    expected = [(function(x + d, A) - function(x - d, A)) / 2e-6 for d in steps]
+    np.testing.assert_allclose(slope, expected, rtol=1e-6)
