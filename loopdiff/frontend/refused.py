@@ -21,7 +21,6 @@ REFUSED_EXPRESSIONS: dict[type[ast.expr], tuple[str, str | None]] = {
     ast.NamedExpr: ("`:=` assigns inside an expression", "assign on a line of its own first"),
     ast.Starred: ("`*` unpacks a sequence", "write the values one by one"),
 }
-BY_CONDITION = "use the condition itself: `x[x > 0]`, `x[x > 0] = v`, or a loop with `if`"
 BY_DRAWING = "draw outside of the function, and pass the numbers as an argument"
 BY_TRANSFORM = "write the transform as loops, as in the gallery, or give it a rule: `@loopdiff.rule(f, ...)`"
 # By the name of the function or method.
@@ -39,8 +38,6 @@ REFUSED_METHODS: dict[str, str] = {
     ),
     "ascontiguousarray": "leave it out, or write `x.copy()`",
     "isinstance": "leave it out, or write a function for each type",
-    **dict.fromkeys(("nonzero", "argwhere", "flatnonzero"), BY_CONDITION),
-    "unique": "sort, and compare neighbours in a loop: how many there are follows from the elements",
     "vectorize": "call the function with arrays, or in a loop",
     "apply_along_axis": "write the loop, or give `axis` to the function",
 }

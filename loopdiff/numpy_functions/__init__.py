@@ -25,6 +25,7 @@ from loopdiff.numpy_functions import (
     newer,
     running,
     searching,
+    sets,
     sorting,
     special,
     spectra,
@@ -134,6 +135,14 @@ WRITTEN: dict[Callable[..., Any], FunctionType] = {
     np.median: sorting.median,
     np.quantile: sorting.quantile,
     np.percentile: sorting.percentile,
+    np.flatnonzero: sets.flatnonzero,
+    np.nonzero: sets.nonzero,
+    np.argwhere: sets.argwhere,
+    np.unique: sets.unique,
+    np.isin: sets.isin,
+    np.setdiff1d: sets.setdiff1d,
+    np.intersect1d: sets.intersect1d,
+    np.union1d: sets.union1d,
     np.logaddexp: elementwise.logaddexp,
     np.logaddexp2: elementwise.logaddexp2,
     np.sinc: elementwise.sinc,
@@ -150,7 +159,7 @@ WRITTEN: dict[Callable[..., Any], FunctionType] = {
     **of_newer_numpy(),
     **{getattr(np, n): running.trapezoid for n in ("trapezoid", "trapz") if hasattr(np, n)},
 }
-METHODS = {n: getattr(np, n) for n in ("argsort", "cumsum", "cumprod", "repeat", "take")}  # of arrays
+METHODS = {n: getattr(np, n) for n in ("argsort", "cumsum", "cumprod", "nonzero", "repeat", "take")}  # of arrays
 # By the name in `scipy.special`, which is not imported.
 SPECIAL = {name: f for name, f in vars(special).items() if getattr(f, "__module__", "") == special.__name__}
 # What methods of ufuncs do, which go along the first axis where none is named.

@@ -32,7 +32,10 @@ from loopdiff.source.scopes import bound_within, outer_uses, root_of
 
 MISSING: Final[Any] = object()
 INNER_FUNCTION = ("__func__", "py_func", "__wrapped__")
-SHORT_FORMS = re.compile(r"\b(map|filter|eigh|svd|qr|slogdet|with)\b")  # words without which a text has none
+# Words without which a text has none.
+SHORT_FORMS = re.compile(
+    r"\b(map|filter|eigh|svd|qr|slogdet|with)\b|\b(where|nonzero|shape|size|list|tuple|sorted)\(|:="
+)
 LAMBDA = "<lambda>"
 ANONYMOUS = "<string>"
 NAME_OF_LAMBDAS = "anonymous"
@@ -160,13 +163,16 @@ def in_long_form(function: ast.FunctionDef, namespace: ChainMap[str, Any]) -> as
     from loopdiff.source.comprehensions import with_comprehensions
     from loopdiff.source.error_states import without_error_states
     from loopdiff.source.named_results import with_places
+    from loopdiff.source.other_names import with_own_names
+    from loopdiff.source.walruses import without_walruses
 
     bound = bound_within(function)
 
     def value_of(called: ast.expr) -> Any:
         return MISSING if root_of(called) in bound else outer_value(called, namespace)
 
-    return with_places(without_error_states(with_comprehensions(function, namespace, bound), value_of), value_of)
+    long = without_error_states(without_walruses(with_comprehensions(function, namespace, bound), value_of), value_of)
+    return with_own_names(with_places(long, value_of), value_of)
 
 
 def other_text(function: FunctionType, file: str) -> Diagnostic:

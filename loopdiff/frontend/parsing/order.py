@@ -16,7 +16,7 @@ from loopdiff.frontend.arrays.broadcasting import require_equal, shape_text
 from loopdiff.frontend.arrays.element_types import TRUTH_OPS
 from loopdiff.frontend.arrays.nests import copied_view
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Choice, Quantity, View, as_array, one_of_two
-from loopdiff.frontend.parsing.bindings import Value
+from loopdiff.frontend.parsing.bindings import Rejected, Value
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
@@ -101,12 +101,13 @@ def changes(body: Sequence[ir.Stmt], value: ir.Expr) -> bool:
 def alone(state: State, node: ast.expr, parse: Callable[[State, ast.expr], V]) -> tuple[V, tuple[ir.Stmt, ...]]:
     """The value of `node`, which may not be evaluated, and the statements that it takes.
 
-    What is known about names inside is not known afterwards.
+    What is known about names inside is not known afterwards, but that they were rejected.
     """
     before = dict(state.bindings)
     with state.block() as body:
         value = parse(state, node)
-    state.bindings = before
+    rejected = {n: b for n, b in state.bindings.items() if isinstance(b, Rejected) and n not in before}
+    state.bindings = before | rejected
     return value, tuple(body)
 
 

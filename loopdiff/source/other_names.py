@@ -1,0 +1,119 @@
+"""Calls by other names of what they call: `np.where(c)`, of a condition alone, is `np.nonzero(c)`, `np.shape(x)` is
+`x.shape`, and `list(f(v) for v in x)` is `[f(v) for v in x]`.
+
+The places where a condition holds, as a whole, are the condition: `x[np.where(c)]` is `x[c]`; and after
+`k = np.where(c)`, of which only elements are asked for, and what is in these places, `k` is `c`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+
+ATTRIBUTES = {np.shape: "shape", np.size: "size"}
+COLLECTING = (list, tuple, sorted)
+FINDING = (np.where, np.nonzero)
+
+
+def with_own_names(function: ast.FunctionDef, value_of: Callable[[ast.expr], Any]) -> ast.FunctionDef:
+    """`function` with such calls by the names that say what they do; `value_of` says what names from outside mean."""
+    found = Named(value_of, function)
+    made = found.visit(deepcopy(function))
+    return made if found.is_changed else function
+
+
+class Named(ast.NodeTransformer):
+    """Writes calls in another way. Those of `conditions` are names of all places where a condition holds."""
+
+    def __init__(self, value_of: Callable[[ast.expr], Any], function: ast.FunctionDef) -> None:
+        self.value_of, self.is_changed = value_of, False
+        self.conditions = self.names_of_places(function)
+
+    def names_of_places(self, function: ast.FunctionDef) -> dict[str, ast.expr]:
+        """Names that are assigned once, such places, with the function that gives them."""
+        nodes = list(ast.walk(function))
+        found: dict[str, ast.expr] = {}
+        for node in nodes:
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value) if self.condition_of(value) is not None:
+                    assert isinstance(value, ast.Call)
+                    found[name] = value.func
+                case _:
+                    pass
+        names = Counter(n.id for n in nodes if isinstance(n, ast.Name))
+        told = Counter(name for n in nodes if isinstance(n, ast.Subscript) for name in told_by(n))
+        given = {n.arg for n in nodes if isinstance(n, ast.arg)}
+        return {name: f for name, f in found.items() if names[name] == told[name] + 1 and name not in given}
+
+    def condition_of(self, node: ast.expr) -> ast.expr | None:
+        """The condition whose places `node` gives."""
+        match node:
+            case ast.Call(func=ast.Attribute() as function, args=[condition], keywords=[]) if any(
+                self.value_of(function) is f for f in FINDING
+            ):
+                is_truth = isinstance(condition, ast.Compare) and len(condition.ops) == 1
+                zero = ast.copy_location(ast.Constant(0), node)
+                return condition if is_truth else ast.copy_location(ast.Compare(condition, [ast.NotEq()], [zero]), node)
+            case _:
+                return None
+
+    def visit_Assign(self, node: ast.Assign) -> ast.Assign:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in self.conditions:
+                node.value = self.condition_of(value) or value
+                self.is_changed = True
+            case _:
+                pass
+        self.generic_visit(node)
+        return node
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        if (condition := self.condition_of(node.slice)) is not None:
+            node.slice, self.is_changed = condition, True
+        match node.value:
+            case ast.Name(id=name) as places if name in self.conditions:
+                function = deepcopy(self.conditions[name])
+                node.value = ast.copy_location(ast.Call(function, [places], []), places)
+            case _:
+                pass
+        self.generic_visit(node)
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        made = self.renamed(node)
+        self.is_changed |= made is not node
+        return made
+
+    def renamed(self, node: ast.Call) -> ast.expr:
+        called = self.value_of(node.func) if isinstance(node.func, ast.Name | ast.Attribute) else None
+        match node:
+            case ast.Call(func=ast.Attribute() as function, args=[_], keywords=[]) if called is np.where:
+                named = ast.copy_location(ast.Attribute(function.value, "nonzero", ast.Load()), function)
+                return ast.copy_location(ast.Call(named, node.args, []), node)
+            case ast.Call(args=[ast.Name() | ast.Subscript() | ast.Attribute() as array], keywords=[]):
+                attr = next((a for f, a in ATTRIBUTES.items() if called is f), None)
+                return node if attr is None else ast.copy_location(ast.Attribute(array, attr, ast.Load()), node)
+            case ast.Call(args=[ast.GeneratorExp(elt=elt, generators=parts) as over]) if any(
+                called is f for f in COLLECTING
+            ):
+                items = ast.copy_location(ast.ListComp(elt, parts), over)
+                return items if called is list else ast.copy_location(ast.Call(node.func, [items], node.keywords), node)
+            case _:
+                return node
+
+
+def told_by(node: ast.Subscript) -> list[str]:
+    """Names of places in `node` whose elements it asks for by a number, or what is in them."""
+    match node:
+        case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=int()), ctx=ast.Load()):
+            return [name]
+        case ast.Subscript(slice=ast.Name(id=name)):
+            return [name]
+        case _:
+            return []
