@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from loopdiff.frontend.structures.absent import facts, learn, require_number
@@ -50,7 +50,7 @@ from loopdiff.frontend.structures.trees import (
     is_sequence,
     leaves,
 )
-from loopdiff.frontend.structures.values import put_together
+from loopdiff.frontend.structures.values import is_key, is_one_of, may_be_chosen, put_together
 from loopdiff.source.functions import MISSING
 
 
@@ -124,6 +124,11 @@ def change(scope: Scope, found: PlaceChange, node: ast.stmt) -> None:
 # -- assignments -------------------------------------------------------------------------------------------
 def assign(scope: Scope, targets: Sequence[ast.expr], value: ast.expr, node: ast.stmt) -> None:
     match targets, value:
+        case [ast.Subscript() as target], _ if (places := places_of(scope, target)) is not None:
+            held = name_stored(scope.names.fresh("item"), value)
+            assign(scope, [held], value, copied(node, targets=[held], value=value))
+            given = name_read(held.id, value)
+            statement(scope, one_of_places(scope, target, places, lambda t: ast.Assign([t], given), node))
         case [ast.Name(id=name)], ast.List() if (scope.source.name, name) in scope.growing.plain:
             scope.out.append(copied(node, value=rebuilt(scope, value)))
             scope.hold(name, PLAIN, node)
@@ -136,7 +141,7 @@ def assign(scope: Scope, targets: Sequence[ast.expr], value: ast.expr, node: ast
             and pending[1] is not None
             and all(isinstance(i, Leaf) for i in pending[1].items)
             and len(elts) == len(pending[1].items)
-            and not any(isinstance(e, ast.Starred | ast.Tuple | ast.List) for e in elts)
+            and not any(isinstance(e, ast.Starred | ast.Tuple | ast.List) or is_part(scope, e) for e in elts)
             and scope.flags.keys().isdisjoint(stored_names(targets))
         ):
             scope.out.append(copied(node, targets=[rebuilt(scope, targets[0])], value=pending[0]))
@@ -144,6 +149,32 @@ def assign(scope: Scope, targets: Sequence[ast.expr], value: ast.expr, node: ast
                 scope.hold(name, PLAIN, node)
         case _:
             assign_tree(scope, targets, parts_of(scope, targets, value) or last_of(scope, value, node), node)
+
+
+def is_part(scope: Scope, target: ast.expr) -> bool:
+    """Whether `target` stores a part of a list, a dictionary or a record."""
+    return isinstance(target, ast.Subscript | ast.Attribute) and isinstance(base_of(scope, target.value), Branch)
+
+
+def places_of(scope: Scope, target: ast.Subscript) -> Branch | None:
+    """The dictionary one of whose items `target` stores, by a key that only the run says."""
+    base = base_of(scope, target.value)
+    is_open = isinstance(base, Branch) and static(scope, target.slice) is MISSING and scope.may_run_ahead
+    return base if is_open and isinstance(base, Branch) and may_be_chosen(scope, base, target.slice) else None
+
+
+def one_of_places(
+    scope: Scope, target: ast.Subscript, base: Branch, stored: Callable[[ast.Subscript], ast.stmt], node: ast.stmt
+) -> ast.stmt:
+    """Which item of `base` is stored, by questions for the keys, one of which it must be."""
+    scope.out.append(is_one_of(scope, base, target.slice, target))
+    found = list[ast.stmt]()
+    for key in reversed(base.keys):
+        place: ast.Subscript = copied(target, slice=ast.copy_location(ast.Constant(key), target.slice))
+        made = ast.copy_location(stored(place), node)
+        question = ast.If(is_key(target.slice, key), [made], found)
+        found = [ast.copy_location(question, node) if found else made]
+    return found[0]
 
 
 def growing_apart(scope: Scope, targets: list[ast.expr], values: list[ast.expr]) -> list[tuple[ast.expr, ast.expr]]:
@@ -193,6 +224,11 @@ def delete(scope: Scope, target: ast.Subscript, node: ast.Delete) -> None:
 def augment(scope: Scope, node: ast.AugAssign) -> None:
     """`x += e`: of tuples and lists, what both have; of a part of a structure, the variable of that."""
     match node.target:
+        case ast.Subscript() as target if (places := places_of(scope, target)) is not None:
+            held = name_stored(scope.names.fresh("item"), node.value)
+            assign(scope, [held], node.value, ast.copy_location(ast.Assign([held], node.value), node))
+            given = name_read(held.id, node.value)
+            statement(scope, one_of_places(scope, target, places, lambda t: ast.AugAssign(t, node.op, given), node))
         case ast.Name(id=name) as target if isinstance(scope.tree(name, target), Branch):
             is_owned = (name, ()) in scope.owned
             tree = together(scope, name_read(name, target), node)

@@ -19,6 +19,7 @@ from loopdiff.frontend.structures.iterated import comprehension, spread
 from loopdiff.frontend.structures.known import static, truth
 from loopdiff.frontend.structures.rewriting import (
     base_of,
+    copied,
     display_of,
     element,
     expression,
@@ -27,7 +28,7 @@ from loopdiff.frontend.structures.rewriting import (
     steadied,
     with_base,
 )
-from loopdiff.frontend.structures.scope import MOST_ITEMS, Outer, Scope, name_read, name_stored
+from loopdiff.frontend.structures.scope import FEW_ITEMS, MOST_ITEMS, Outer, Scope, name_read, name_stored
 from loopdiff.frontend.structures.signs import is_data, is_plain_constant
 from loopdiff.frontend.structures.trees import (
     Branch,
@@ -208,6 +209,8 @@ def element_at(scope: Scope, base: Branch, index: ast.expr, node: ast.Subscript)
             return scope.reject(f"which elements of `{text}`, {what}, are meant is not known", node, hint)
         return row_like(base, base.items[slice(*bounds)])
     key = static(scope, index)
+    if key is MISSING and scope.may_run_ahead and may_be_chosen(scope, base, index):
+        return one_of_items(scope, base, index, node)
     if key is MISSING:
         note_array(scope, node.value)
         hint = "go through it by a `for` loop, or pass one array with an axis more"
@@ -220,6 +223,40 @@ def element_at(scope: Scope, base: Branch, index: ast.expr, node: ast.Subscript)
             return Leaf(subscript(first.expr.value, key))
     found = base.item(key) if base.kind == "dict" else None
     return scope.reject(f"`{text}`, {what}, has no element {key!r}", node) if found is None else found
+
+
+def may_be_chosen(scope: Scope, base: Branch, index: ast.expr) -> bool:
+    """Whether `base` is a dictionary of few values by integers, one of which `index` may say when it runs; it is
+    evaluated several times."""
+    are_few = base.kind == "dict" and 0 < len(base.items) <= FEW_ITEMS and all(type(key) is int for key in base.keys)
+    parts = list(ast.walk(index))
+    called = [scope.value_outside(n.func) for n in parts if isinstance(n, ast.Call)]
+    is_plain = all(any(f is own for own in (len, int, abs, min, max)) for f in called)
+    is_plain &= not any(isinstance(n, ast.NamedExpr | ast.Slice | ast.Lambda | ast.comprehension) for n in parts)
+    return are_few and is_plain and all(isinstance(item, Leaf) for item in base.items)
+
+
+def one_of_items(scope: Scope, base: Branch, index: ast.expr, node: ast.Subscript) -> Tree:
+    """`base[index]` by questions for the keys, one of which it must be."""
+    scope.out.append(is_one_of(scope, base, index, node))
+    parts = [(key, copied(node, slice=ast.copy_location(ast.Constant(key), index))) for key in base.keys]
+    found: ast.expr = parts[-1][1]
+    for key, part in reversed(parts[:-1]):
+        found = ast.copy_location(ast.IfExp(is_key(index, key), part, found), node)
+    return element(scope, found)
+
+
+def is_one_of(scope: Scope, base: Branch, index: ast.expr, node: ast.Subscript) -> ast.stmt:
+    """The check that `base` has an item of that `index`."""
+    tests = [is_key(expression(scope, index), key) for key in base.keys]
+    test = tests[0] if len(tests) == 1 else ast.copy_location(ast.BoolOp(ast.Or(), tests), node)
+    message = ast.copy_location(ast.Constant(f"`{ast.unparse(node.value)}` has no such key"), node)
+    return ast.copy_location(ast.Assert(test, message), node)
+
+
+def is_key(index: ast.expr, key: Any) -> ast.expr:
+    """Whether `index` is that key."""
+    return ast.copy_location(ast.Compare(index, [ast.Eq()], [ast.copy_location(ast.Constant(key), index)]), index)
 
 
 def dictionary(scope: Scope, keys: Sequence[ast.expr | None], values: Sequence[ast.expr], node: ast.AST) -> Tree:
