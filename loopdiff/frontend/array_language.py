@@ -144,6 +144,23 @@ ARRAYS: tuple[Construct, ...] = (
         "Also matrix_transpose, cumulative_prod, and in np.linalg cross, outer, matmul, trace, "
         "diagonal, vector_norm, matrix_norm, as far as the NumPy that is installed has them.",
     ),
+    Construct(
+        "np.nonzero, where, unique, isin, setdiff1d",
+        "k = np.where(x > s)[0]\ny[0] = x[k].sum() * len(k)\nfor i, j in np.argwhere(A > s):\n    y[1] += A[i, j]\n"
+        "names, counts = np.unique(idx, return_counts=True)\n"
+        "y[0] += counts @ names\nfor v in np.setdiff1d(idx, [1, 2]):\n"
+        "    y[2] += x[: len(idx)][idx == v].sum()\ny[3] = x[np.isin(x, y)].sum()",
+        "0.1",
+        "Also flatnonzero, intersect1d and union1d. How many elements these give is known when it runs; arrays of that "
+        "size stay inside the function, and sets are made of arrays of other sizes. `np.where` of a condition alone "
+        "and `nonzero` are of vectors and matrices. Of what is equal, the first carries the derivative.",
+    ),
+    Construct(
+        "np.r_, np.c_",
+        "y[:] = np.r_[s, x[:4], 0:2, x[-1]]\nA[:, :3] = np.c_[x[:5], y[:5], np.ones(5)]",
+        "0.1",
+        "Numbers, arrays and slices as of `np.mgrid`; no texts that name axes.",
+    ),
     Construct("np.empty_like and friends", "t = np.ones_like(x)\ny[0] = t[n]", "0.1"),
     Construct(
         "array allocated in a loop",
@@ -268,7 +285,8 @@ ARRAYS: tuple[Construct, ...] = (
         "z = np.linspace(0.0, s, 5) + np.hstack((x[:2], y[:3]))\nB = np.eye(5) + np.triu(A) - np.tril(A, -1)\n"
         "y[:5] = np.concatenate((z[:2], B[2, 2:])) * s + np.cov(A)[0]",
         "0.1",
-        "Also np.identity, np.flip, np.vstack, np.stack, np.column_stack, np.cov of a matrix. Axes are written out.",
+        "Also np.identity, np.flip, np.vstack, np.stack, np.column_stack, np.cov of a matrix, and `retstep` of "
+        "np.linspace. Axes are written out.",
     ),
     Construct("copies", "z = x.copy()\nz[0] = s\ny[:] = np.copy(z) + A.flatten()[:8]", "0.1"),
     Construct(

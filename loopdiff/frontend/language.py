@@ -62,8 +62,8 @@ ACCEPTED: tuple[Construct, ...] = (
         "for i in range(n):\n    if i == 0:\n        first = x * s\n    else:\n"
         "        y[i] = first[i] * (x[i] - last)\n    last = x[i]",
         "0.1",
-        "Of loops over `range` and `enumerate` without `break`, by a question about their number: `i == 0`, `i > 0`. "
-        "That iteration is compiled apart.",
+        "Of loops over `range` and `enumerate` without `break`, by a question about their number: `i == 0`, `i > 0`, "
+        "also in `a if i == 0 else b`. That iteration is compiled apart.",
     ),
     Construct(
         "while",
@@ -120,7 +120,20 @@ ACCEPTED: tuple[Construct, ...] = (
         "0.1",
         "All values are computed before the first is stored.",
     ),
-    Construct("unpacking of arrays", "a, b, c = x[:3]\nfor u, v in A[:, :2]:\n    y[0] += u * v - a * b * c", "0.1"),
+    Construct(
+        "unpacking of arrays",
+        "a, b, c = x[:3]\nfor u, v in A[:, :2]:\n    y[0] += u * v - a * b * c\n"
+        "first, *rest = x\ny[1] = first * sum(rest)",
+        "0.1",
+        "The name with a star is a list.",
+    ),
+    Construct(
+        "assignment in an expression",
+        "if (m := len(x)) > 2:\n    y[0] = m\ni = 0\nwhile i < m and (v := x[i]) > s:\n    y[0] += v\n    i += 1",
+        "0.1",
+        "Where it is evaluated whenever the statement is, in conditions joined by `and`, and in the first condition of "
+        "a comprehension, if nothing else reads the name.",
+    ),
     Construct(
         "augmented assignments",
         "x[0] += s\nx[1] -= s\nx[2] *= s\nx[3] /= s\nidx[0] //= 2\nidx[1] %= 3\nidx[2] <<= 1",
@@ -204,9 +217,9 @@ ACCEPTED: tuple[Construct, ...] = (
     Construct("powers", "y[0] = s**2 + s**-1 + s**1.5 + s**n + 2**n + pow(s, 2)", "0.1"),
     Construct(
         "conversions",
-        "y[0] = int(s) + float(n) + np.float64(n) + bool(n)",
+        "y[0] = int(s) + float(n) + np.float64(n) + bool(n) + np.int32(s)",
         "0.1",
-        "`int` truncates; it carries no derivative.",
+        "`int` truncates; it carries no derivative. What does not fit in np.int8 and the like is an error (LD332).",
     ),
     Construct(
         "stop_gradient",
@@ -311,6 +324,13 @@ ACCEPTED: tuple[Construct, ...] = (
         "Also `if parts:`, `a, b = (x, s) if s > 0.0 else (y, 1.0)`, and `reduce` and `partial` of `functools`.",
     ),
     Construct(
+        "dictionaries by integers that the run says",
+        "d = {k: x[k] * s for k in range(3)}\nfor i in range(n):\n    d[idx[i] % 3] += y[i]\n    y[i] = d[(i + 1) % 3]",
+        "0.1",
+        "Of up to 16 numbers or arrays, by keys that are integers. Another key is an error (LD332). Not inside "
+        "comprehensions, nor where the expression may not be evaluated.",
+    ),
+    Construct(
         "for over lists, zip, enumerate and dictionaries",
         "for v, c in zip((x, y), (1.0, 2.0)):\n    v *= c\nfor k, w in enumerate([x, y]):\n    w[k] = s\n"
         'for name, v in {"x": x, "y": y}.items():\n    if name == "x":\n        v[0] += 1.0',
@@ -333,7 +353,8 @@ ACCEPTED: tuple[Construct, ...] = (
         "`append`, `extend([...])` and `+= [...]`, in `for` loops whose ranges say how long they may become. "
         "`v.reverse()` turns them round. What reads them: subscripts, slices, loops and comprehensions, `len`, `sum`, "
         "`max`, `min`, `any`, `all`, functions "
-        "of NumPy, and `if v`. Also `list(x)`, `sorted(x)`, `x.tolist()`, `v + w`, `[a, b] * n`.",
+        "of NumPy, and `if v`. Also `list(x)`, `tuple(x)`, `sorted(f(u) for u in x)`, `x.tolist()`, `v + w`, "
+        "`[a, b] * n`.",
     ),
     Construct(
         "lists of lists, and of tuples",

@@ -113,6 +113,13 @@ def geomspace(start, stop, num=50, endpoint=True):
     return out
 
 
+def linspace_with_step(start, stop, num=50, endpoint=True):
+    """Numbers as far from each other, and how far that is."""
+    assert num > 1, "`retstep` of np.linspace is asked for with two numbers or more"
+    step = (stop - start) / (num - 1 if endpoint else num)
+    return (np.linspace(start, stop, num) if endpoint else np.linspace(start, stop, num, endpoint=False)), step
+
+
 def polyder(p, m=1):
     """Coefficients of the derivative of a polynomial, the highest power first; `m` times."""
     assert p.ndim == 1, "np.polyder takes coefficients along one axis"

@@ -153,6 +153,16 @@ def side_by_side(state: State, node: ast.Call) -> Quantity:
     return joined(state, arrays, 0 if arrays and arrays[0].rank == 1 else 1, node)
 
 
+def one_after_the_other(state: State, node: ast.Call, is_in_columns: bool) -> Quantity:
+    """`np.r_[...]`, along the first axis, and `np.c_[...]`, in which numbers and vectors are columns; numbers that are
+    written out have the type of what is beside them."""
+    found = in_order(state, node.args, array_like)
+    arrays = [a if (a := as_array(v)).rank else ArrayValue((ONE,), a.element) for v in found]
+    if is_in_columns:
+        arrays = [with_new_axes(a, [1]) if a.rank == 1 else a for a in arrays]
+    return joined(state, arrays, -1 if is_in_columns else 0, node)
+
+
 def stacked(state: State, node: ast.Call) -> Quantity:
     """`np.stack`, along an axis that is new."""
     arrays, axis = parts_of(state, node, "axis")
@@ -335,3 +345,7 @@ MAKERS: dict[object, Callable[[State, ast.Call], Quantity]] = {
     np.vstack: partial(rows_of, axis=0), np.column_stack: partial(rows_of, axis=1), np.dstack: in_depth,
     np.arange: arange, np.block: blocks,
 }  # fmt: skip
+JOINING: dict[object, Any] = {
+    np.r_: partial(one_after_the_other, is_in_columns=False), np.c_: partial(one_after_the_other, is_in_columns=True),
+}  # fmt: skip
+MAKERS |= {made: made for made in JOINING.values()}

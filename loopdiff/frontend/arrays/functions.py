@@ -16,7 +16,7 @@ from loopdiff.frontend.arrays.constructions import MAKERS, array_like, is_writte
 from loopdiff.frontend.arrays.contractions import LETTERS, dot, einsum, inner, matmul, outer, sum_of_products
 from loopdiff.frontend.arrays.element_types import dtype_of
 from loopdiff.frontend.arrays.elementwise import combined
-from loopdiff.frontend.arrays.integers import plus
+from loopdiff.frontend.arrays.integers import ONE, ZERO, plus
 from loopdiff.frontend.arrays.nests import SMALL_INTEGERS, copied_view, nest, new_array, orders_of
 from loopdiff.frontend.arrays.reductions import reduced
 from loopdiff.frontend.arrays.shapes import flat, flatten, may_be_array, ravel, reshape, shape_of
@@ -87,6 +87,9 @@ def array_call(state: State, node: ast.Call, callee: Any) -> Quantity | None:
     if callee in MAKERS:
         state.need_types()
         return MAKERS[callee](state, node)
+    if callee in SMALL_TYPES and len(node.args) == 1 and not node.keywords:
+        state.need_types()
+        return small_integer(state, array_like(state, node.args[0]), SMALL_TYPES[callee], node)
     if function is None:
         return None
     state.need_types()
@@ -371,6 +374,20 @@ def narrowed(state: State, array: Array, dtype: str, node: ast.AST) -> View:
     return view
 
 
+def small_integer(state: State, value: Quantity, dtype: str, node: ast.AST) -> Quantity:
+    """`np.uint8(v)`, of an array or of a number, which is then an element of an array that holds it: one that does not
+    fit is an error in NumPy, or whatever the machine makes of it."""
+    if is_array(value):
+        return narrowed(state, as_array(value), dtype, node)
+    span, number, limits = state.source.span(node), as_array(value).element, np.iinfo(dtype)
+    bounds = ((Op.GE, int(limits.min)), (Op.LE, int(limits.max)))
+    fits = [ir.Apply(op, (number, ir.Const(bound)), loc=span) for op, bound in bounds]
+    text = f"the number does not fit in np.{dtype}"
+    state.out.append(ir.Require(ir.Apply(Op.AND, tuple(fits), loc=span), "LD332", text, loc=span))
+    view = narrowed(state, ArrayValue((ONE,), number), dtype, node)
+    return ir.Load(view.access((ZERO,)), loc=span)
+
+
 def clipped(state: State, call: Call) -> Quantity:
     return bounded(state, call.array, [call.given.get(k) for k in ("min", "max")], call.node)
 
@@ -420,6 +437,7 @@ BY_NAME = {
     "swapaxes": ArrayFunction("swapaxes", swapaxes, ("axis1", "axis2"), needed=2),
     "squeeze": ArrayFunction("squeeze", squeeze, ("axis",)),
 }
+SMALL_TYPES: dict[Any, str] = {getattr(np, name): name for name in SMALL_INTEGERS}
 METHODS = {
     **BY_NAME,
     "copy": ArrayFunction("copy", copy_in_order),

@@ -35,6 +35,7 @@ from loopdiff.frontend.parsing.lists.growing import append, begins_list, new_lis
 from loopdiff.frontend.parsing.lists.items import kind_after, note_stored
 from loopdiff.frontend.parsing.lists.reading import elements_of
 from loopdiff.frontend.parsing.lists.replacing import replace_items
+from loopdiff.frontend.parsing.lists.rests import star_of, with_parts
 from loopdiff.frontend.parsing.meanings import value_of
 from loopdiff.frontend.parsing.order import changes, frozen, held, in_order
 from loopdiff.frontend.parsing.state import State
@@ -61,11 +62,7 @@ def parse_assign(state: State, targets: list[ast.expr], value: ast.expr, span: S
         case [ast.Name() as target]:
             assign_value(state, target, value_of(state, value), value, span)
         case [ast.Tuple() | ast.List() as target]:
-            parsed = parse_values(state, value, target)
-            if parsed is None:
-                state.forget(target)
-            else:
-                assign_together(state, *matched(state, target, parsed), span)
+            unpack(state, target, value, span)
         case [ast.Subscript() as target]:
             assign(state, target, array_like(state, value), span)
         case [target]:
@@ -165,6 +162,20 @@ def assign_name(state: State, target: ast.Name, value: Quantity, span: Span) -> 
             state.out += stores(access, number, span)
             is_only = state.survey.stores[name] == 1 and name not in state.survey.parameters
             note_number(state, access, number, is_only)
+
+
+def unpack(state: State, target: Unpacked, value: ast.expr, span: Span) -> None:
+    """`a, b = value`, or `first, *rest = value` of what is not written out."""
+    star = None if isinstance(value, Unpacked) else star_of(target)
+    parts = None if star is None else with_parts(state, target, star, value_of(state, value), value)
+    if parts is not None:
+        parse_assign(state, [parts[0]], parts[1], span)
+        return
+    parsed = parse_values(state, value, target) if star is None else None
+    if parsed is None:
+        state.forget(target)
+    else:
+        assign_together(state, *matched(state, target, parsed), span)
 
 
 # -- tuples --------------------------------------------------------------------------------------------------

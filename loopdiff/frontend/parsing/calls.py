@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from loopdiff.errors import Span
-from loopdiff.frontend.arrays.constructions import array_like
+from loopdiff.frontend.arrays.constructions import JOINING, array_like
 from loopdiff.frontend.arrays.effects import stored_call
 from loopdiff.frontend.arrays.element_types import kind_so_far, may_widen
 from loopdiff.frontend.arrays.elementwise import combined, complex_part
@@ -74,9 +74,6 @@ def parse_call(state: State, node: ast.Call) -> Quantity:
         return found
     if goes_through(node, callee):
         return result_of_helper(state, total_of(state, node, callee), node)
-    if callee is np.where and len(node.args) == 1:
-        message = f"how many numbers `{ast.unparse(node)}` gives follows from the elements"
-        return state.reject("LD110", message, node, REFUSED_METHODS["nonzero"])
     function = scalar_function(callee)
     return unknown_call(state, node, text) if function is None else scalar_call(state, node, callee, function)
 
@@ -149,9 +146,10 @@ def array_named(name: str, node: ast.expr) -> ast.expr:
 
 
 def grid_call(state: State, node: ast.expr) -> ast.Call | None:
-    """`np.mgrid[a:b, c:d]` as a call that makes it, of `np.arange(a, b)`, or of `np.linspace` for steps like `5j`."""
+    """`np.mgrid[a:b, c:d]` as a call that makes it, of `np.arange(a, b)`, or of `np.linspace` for steps like `5j`; and
+    `np.r_[a, b:c]`, which joins what is in it."""
     found = state.outside(node.value) if isinstance(node, ast.Subscript) else None
-    grid = next((g for g in GRIDS if found is g), None)
+    grid = next((g for g in (*GRIDS, *JOINING) if found is g), None)
     if grid is None or not isinstance(node, ast.Subscript):
         return None
     made: list[ast.expr] = []
@@ -161,10 +159,15 @@ def grid_call(state: State, node: ast.expr) -> ast.Call | None:
                 function, step = np.linspace, ast.Constant(int(count))
             case ast.Slice(lower=lower, upper=ast.expr() as upper, step=step):
                 function, step = np.arange, step or ast.Constant(1)
+            case ast.Slice():
+                return None
+            case _ if grid in JOINING:
+                made.append(part)
+                continue
             case _:
                 return None
         made.append(ast.Call(ast.Constant(cast(Any, function)), [lower or ast.Constant(0), upper, step], []))
-    call = ast.copy_location(ast.Call(ast.Constant(GRIDS[grid]), made, []), node)
+    call = ast.copy_location(ast.Call(ast.Constant(GRIDS.get(grid) or JOINING[grid]), made, []), node)
     for inner in ast.walk(call):
         ast.copy_location(inner, inner if hasattr(inner, "lineno") else node)
     return call

@@ -40,6 +40,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads, operands, substitute
 from loopdiff.numpy_functions import METHODS, ROWS, is_of_numpy, takes_arrays
+from loopdiff.numpy_functions.newer import linspace_with_step
 from loopdiff.source.functions import MISSING, as_definition, python_function
 
 MOST_STATEMENTS = 2000
@@ -62,7 +63,7 @@ def called_value(state: State, node: ast.Call) -> Value | None:
     called = derivative_in(state, node)
     if called is not None:
         return derivative_call(state, called)
-    node = of_method(state, node)
+    node = by_function(state, node)
     rule = state.whole.sources.rule_of(state.outside(node.func))
     if rule is not None:
         return ruled_call(state, rule, node, write_out)
@@ -158,8 +159,13 @@ def loads_for_certain(expr: ir.Expr) -> Iterator[ir.Load]:
         yield from loads_for_certain(part)
 
 
-def of_method(state: State, node: ast.Call) -> ast.Call:
-    """`x.std(axis=0)`, of an array, as `np.std(x, axis=0)`; other calls as they are."""
+def by_function(state: State, node: ast.Call) -> ast.Call:
+    """`x.std(axis=0)`, of an array, as `np.std(x, axis=0)`, and `np.linspace` with its step by a name of its own; other
+    calls as they are."""
+    steps = [k for k in node.keywords if k.arg == "retstep"]
+    if steps and state.outside(node.func) is np.linspace and ast.unparse(steps[0].value) == "True":
+        stepped = ast.copy_location(ast.Constant(cast(Any, linspace_with_step)), node.func)
+        return ast.copy_location(ast.Call(stepped, node.args, [k for k in node.keywords if k is not steps[0]]), node)
     match node.func:
         case ast.Attribute(value=base, attr=attr) if (
             attr in METHODS and root_is_local(state, base) and may_be_array(state, base)

@@ -33,8 +33,8 @@ def make_list(state: State, node: ast.expr) -> Value | None:
             return repeated(state, items, count, node)
         case ast.BinOp(op=ast.Add()) if all(makes_list(state, part) for part in summands(node)):
             return one_behind_the_other(state, summands(node), node)
-        case ast.Call(func=ast.Name() as func, args=[over], keywords=[]) if not isinstance(over, ast.Starred):
-            if state.outside(func) is list:
+        case ast.Call(func=ast.Name() | ast.Constant() as func, args=[over], keywords=[]) if not has_star(over):
+            if any(state.outside(func) is made for made in (list, tuple)):  # nobody changes a tuple
                 return elements(state, over, node)
             if state.outside(func) is sorted and may_be_sorted(state, over):
                 return elements(state, of_numpy(np.sort, over), node)
@@ -47,6 +47,10 @@ def make_list(state: State, node: ast.expr) -> Value | None:
         case _:
             pass
     return cast(Any, MISSING)
+
+
+def has_star(node: ast.expr) -> bool:
+    return isinstance(node, ast.Starred)
 
 
 def may_be_sorted(state: State, node: ast.expr) -> bool:
@@ -112,7 +116,7 @@ def makes_list(state: State, node: ast.expr) -> bool:
         ):
             return is_number(state, count)
         case ast.Call(func=ast.Name() as func):
-            return any(state.outside(func) is made for made in (list, sorted))
+            return any(state.outside(func) is made for made in (list, tuple, sorted))
         case _:
             return isinstance(node, ast.ListComp) or kinds_in(state, node)[:1] == (list,)
 
