@@ -1093,3 +1093,44 @@ def newer_names(A, x, s):
     if not np.array_equal(steps, x):
         steps = steps + np.geomspace(1.0, 1.0 + s, 3) * np.logspace(0.0, s, 3)
     return steps, np.linalg.multi_dot([x, A, A.T]), np.polyval(np.polyder(x), s) + np.polyint(x)[1]
+
+
+@shows("assignment in an expression", vector(), 0.3)
+def named_in_conditions(x, s):
+    t, i = 0.0, 0
+    if (n := len(x)) > 2 and (first := x[0] * s) > -9.0:
+        t += first
+    while i < n and (v := x[i]) < 9.0:
+        t += v * s
+        i += 1
+    return t * (a := x[1]) + a, sum([w for u in x if (w := u * u) > 0.1])
+
+
+@shows("np.nonzero, where, unique, isin, setdiff1d", vector(), np.array([2, 0, 1, 2, 0, 2]))
+def places_and_labels(x, labels):
+    t = 0.0
+    k = np.where(x > 0.5)
+    names, counts = np.unique(labels, return_counts=True)
+    for name, count in zip(names, counts):
+        t += x[: len(labels)][labels == name].sum() * count
+    for v in np.setdiff1d(labels, np.intersect1d([1, 7], labels)):
+        t += x[v]
+    for v in np.union1d([3, 1], labels[:2]):
+        t += x[v] * v
+    (low,) = np.nonzero(x < 0.5)
+    below = x[np.flatnonzero(x < 0.5)].sum()
+    return t, x[k].sum() * len(k[0]) + x[low].sum() * below, np.isin(labels, [0, 1]).sum(), np.argwhere(x > 0.5).sum()
+
+
+@shows("np.r_, np.c_", vector(5), vector(5), 2)
+def in_rows_and_columns(x, y, n):
+    return np.r_[0.5, x, 1:n, 0:1:3j, [2.0, x[0]]], np.c_[x, y, np.ones(5)], np.r_[np.c_[x, y], np.c_[y, x]][:, 1]
+
+
+@shows("dictionaries by integers that the run says", vector(), np.array([4, 0, 1, 2, 5]))
+def sums_by_key(x, labels):
+    sums, counts = {0: 0.0, 1: 0.0, 2: x[0]}, {k: 0 for k in range(3)}
+    for i, k in enumerate(labels):
+        sums[k % 3] += x[i]
+        counts[k % 3] = counts[k % 3] + 1
+    return sums[labels[1]] * counts[len(x) % 3], sums[0] + sums[1], sum(counts.values())

@@ -322,3 +322,89 @@ def test_contexts_that_do_something_stay_and_are_refused(context: str) -> None:
     text = f"def f(x, mode=1):\n    other = x\n    with {context}:\n        return (x * x).sum()\n"
     with pytest.raises(UnsupportedLoopError, match="LD103"):
         vectorize_grad(registered(text, f"<with {context}>", np=np))(x)
+
+
+# -- names given inside expressions, and places of conditions ----------------------------------------------------
+def named_first(x):
+    s = 0.0
+    if (n := len(x)) > 2 and (u := x[0] + n) > 0.5:
+        s = u + n
+    if (t := x[0]) > 1.0:
+        s += 1.0
+    elif (v := x[1]) > t:
+        s -= v * t
+    y = (a := x[1]) * a + np.sum(b := x * a)
+    return y * n + s + b[0]
+
+
+def named_in_loops(x):
+    i, s, v = 0, 0.0, 1.0
+    while i < len(x) and (v := x[i]) < 2.0:
+        i += 1
+        if (w := v * v) < 0.5:
+            continue
+        s += w
+    for v in (z := x[1:]):
+        s += v * z[0]
+    squares = [r for u in x if (r := u * u) > 1.0]
+    return s + v + len(squares) * squares[0] + sum(q for u in x if (q := u - 1.0) > 0.0)
+
+
+def places(x):
+    k = np.where(x > 1.0)
+    y = x.copy()
+    y[k] = 2.0 * x[k]
+    y[np.nonzero((x < 1.0) & (x > 0.0))] *= 3.0
+    return y.sum() + len(k[0]) * k[0][-1] + np.shape(x)[0] * np.size(x)
+
+
+def places_of_masks(x):
+    m = x > 1.0
+    k = np.where(m)
+    m[0] = True
+    return x[k].sum() + x[m].prod()
+
+
+def collected(x):
+    u, v = list(2.0 * a for a in x if a > 1.0), tuple(a * a for a in x)
+    first, *rest = sorted(a - 1.0 for a in x)
+    *some, last = v
+    return sum(u) + v[1] * first + sum(rest) * last + len(some)
+
+
+@pytest.mark.parametrize("function", [named_first, named_in_loops, places, places_of_masks, collected])
+def test_other_spellings(function: Callable[..., Any]) -> None:
+    with interpreting():
+        value, gradient = vectorize_grad(function).value_and_grad(x.copy())
+    assert_allclose(value, function(x.copy()), rtol=1e-14)
+    steps = 1e-6 * np.eye(len(x))
+    assert_allclose(gradient.x, [(function(x + d) - function(x - d)) / 2e-6 for d in steps], rtol=1e-6)
+
+
+def read_before(x):
+    n = 2.0
+    return n * x[0] + (n := x[1])
+
+
+def changes(x):
+    x[0] = 5.0
+    return x[0]
+
+
+def changed_before(x):
+    return x[0] + (n := changes(x)) * n
+
+
+def maybe_named(x):
+    return x[0] if x[1] > 0.0 else (n := x[2]) * n
+
+
+def read_elsewhere(x):
+    found = [n for v in x if (n := v * v) > 0.0]
+    return sum(found) + n
+
+
+@pytest.mark.parametrize("function", [read_before, changed_before, maybe_named, read_elsewhere])
+def test_names_that_cannot_be_given_ahead(function: Callable[..., Any]) -> None:
+    with pytest.raises(UnsupportedLoopError, match="LD111: `:=` assigns inside an expression"):
+        vectorize_grad(function)(x.copy())

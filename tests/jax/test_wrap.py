@@ -437,7 +437,7 @@ def test_what_raises_is_run_where_it_gives_nothing(transform, via):
         while flag > 0.5:
             size = x
             flag -= 1.0
-        twice = 2.0 * size
+        twice = 2.0 * size  # noqa: F841 - which is asked for by this alone
 
     f = transform(loopdiff.jax.wrap(nothing, via=via))
     jax.block_until_ready(f(jnp.float64(1.0), jnp.float64(1.0)))
