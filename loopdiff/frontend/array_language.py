@@ -152,7 +152,7 @@ ARRAYS: tuple[Construct, ...] = (
         "    y[2] += x[: len(idx)][idx == v].sum()\ny[3] = x[np.isin(x, y)].sum()",
         "0.1",
         "Also flatnonzero, intersect1d and union1d. How many elements these give is known when it runs; arrays of that "
-        "size stay inside the function, and sets are made of arrays of other sizes. `np.where` of a condition alone "
+        "size stay inside the function, and `union1d` takes arrays of other sizes. `np.where` of a condition alone "
         "and `nonzero` are of vectors and matrices. Of what is equal, the first carries the derivative.",
     ),
     Construct(

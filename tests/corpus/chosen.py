@@ -47,6 +47,31 @@ def group_means_oracle(xp, x, labels):
     return {"result": within + total + sum(x[k] for k in rest) * sum(x[k] for k in both) + own}
 
 
+# Impurity of the two parts of a split, with the labels that are in neither.
+def split_impurity(x, labels):
+    total = 0.0
+    for at in np.linspace(0.2, 0.8, 3):
+        for part in (np.where(x <= at)[0], np.where(x > at)[0]):
+            if len(part) > 0:
+                names, counts = np.unique(labels[part], return_counts=True)
+                share = counts / len(part)
+                missing = len(np.setdiff1d(np.unique(labels), names))
+                total += (1.0 - np.sum(share**2)) * x[part].sum() + missing * at * x[0]
+    return total
+
+
+def split_impurity_oracle(xp, x, labels):
+    total, names = 0.0, set(labels.tolist())
+    for at in (0.2, 0.5, 0.8):
+        for part in (labels[x <= at].tolist(), labels[x > at].tolist()):
+            shares = [part.count(k) / len(part) for k in set(part)]
+            own = x[x <= at] if part == labels[x <= at].tolist() else x[x > at]
+            total += (
+                (1.0 - sum(s * s for s in shares)) * own.sum() + len(names - set(part)) * at * x[0] if part else 0.0
+            )
+    return {"result": total}
+
+
 # Where a matrix is large, as pairs of places.
 def large_places(A):
     i, j = np.where(A > 0.5)
@@ -186,6 +211,14 @@ ENTRIES = (
         make=lambda r, n=8: dict(x=r.random(n), labels=np.resize([2, 0, 4, 2, 0, 6], n)),
         wrt=("x",),
         oracle=group_means_oracle,
+        constructs=("np.nonzero, where, unique, isin, setdiff1d",),
+    ),
+    Entry(
+        name="split_impurity",
+        function=split_impurity,
+        make=lambda r, n=8: dict(x=r.random(n), labels=np.resize([2, 0, 4, 2, 0, 6], n)),
+        wrt=("x",),
+        oracle=split_impurity_oracle,
         constructs=("np.nonzero, where, unique, isin, setdiff1d",),
     ),
     Entry(

@@ -13,6 +13,7 @@ from loopdiff.frontend.arrays.evaluated import require_elements
 from loopdiff.frontend.arrays.integers import ONE, minimum, plus
 from loopdiff.frontend.arrays.nests import (
     copied_view,
+    limit,
     made_of,
     nest,
     new_array,
@@ -206,8 +207,8 @@ def masked(state: State, array: Array, subscripts: Sequence[Subscript], node: as
     count = state.temporary("count", span)
     number = ir.Load(count, loc=span)
     state.out.append(ir.Assign(count, ir.Const(0, loc=span), loc=span))
-    if state.is_fixed(limit := state.known(most)):
-        state.whole.ranges[count.array] = ir.Const(0), plus(limit, ONE)
+    if (upto := limit(state, state.known(most))) is not None:  # also of what another mask chose
+        state.whole.ranges[count.array] = ir.Const(0), plus(upto, ONE)
 
     def make(positions: tuple[ir.Expr, ...]) -> list[ir.Stmt]:
         def move(others: tuple[ir.Expr, ...]) -> list[ir.Stmt]:
