@@ -454,3 +454,16 @@ def test_gradients_of_checkpoints_of_what_has_no_elements(via):
     f = loopdiff.jax.wrap(tripled, via=via)
     found = jax.grad(jax.checkpoint(lambda x: jnp.sum(f(x, jnp.ones((0, 3)))) + x[0]))(jnp.ones(2))
     np.testing.assert_array_equal(found, [1.0, 0.0])
+
+
+def test_conditions_that_are_known_when_traced_may_compute() -> None:
+    """By operations of decisions, which are exact, and by conversions."""
+
+    @vectorize_grad
+    def scaled(x):
+        total = 0.0
+        for t in (0, 1, 2):
+            total += x[t] * np.int32(t + 1.5)
+        return total
+
+    np.testing.assert_allclose(jax.grad(loopdiff.jax.wrap(scaled))(jnp.ones(3)), [1.0, 2.0, 3.0])
