@@ -25,6 +25,7 @@ LIBRARIES = ("numpy", "math", "scipy", "builtins")
 WHOLE = (
     ast.Name, ast.Constant, ast.Dict, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp
 )  # fmt: skip
+COMPUTED = (ast.Call, ast.Subscript, ast.BinOp, ast.UnaryOp, ast.Compare)  # what may read elements of arrays
 
 
 class NotAhead(Exception):
@@ -174,22 +175,27 @@ class TakingOut:
         """`part` without its assignments."""
         match part:
             case ast.NamedExpr(target=target, value=value):
+                before = [*self.before]
                 made = self.without(value)
-                self.require_ahead(target.id, made)
+                self.require_ahead(target.id, made, before)
                 self.statements.append(ast.copy_location(ast.Assign([target], made), part))
-                return ast.copy_location(ast.Name(target.id, ast.Load()), part)
+                read = ast.copy_location(ast.Name(target.id, ast.Load()), part)
+                self.before = [*before, read]
+                return read
             case ast.BoolOp(values=[first, *others]):
                 return changed(part, values=[self.without(first), *map(self.left, others)])
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 return changed(part, test=self.without(test), body=self.left(body), orelse=self.left(orelse))
             case ast.Compare(left=first, comparators=[second, *others]):
                 both = self.without(first), self.without(second)
-                return changed(part, left=both[0], comparators=[both[1], *map(self.left, others)])
+                made = changed(part, left=both[0], comparators=[both[1], *map(self.left, others)])
+                self.before.append(made)
+                return made
             case ast.expr() if isinstance(part, WHOLE):
                 return self.left(part)
             case ast.expr() | ast.keyword():
                 made = changed(part, **{name: self.inside(child) for name, child in ast.iter_fields(part)})
-                self.before.extend([made] if isinstance(made, ast.Call | ast.Subscript) else [])
+                self.before.extend([made] if isinstance(made, COMPUTED) else [])
                 return made
             case _:
                 return part
@@ -206,12 +212,12 @@ class TakingOut:
         self.before.append(part)
         return part
 
-    def require_ahead(self, name: str, value: ast.expr) -> None:
-        """NotAhead, unless `name = value` may be computed before what Python evaluates before it."""
-        parts = [n for part in self.before for n in ast.walk(part)]
+    def require_ahead(self, name: str, value: ast.expr, before: list[ast.expr]) -> None:
+        """NotAhead, unless `name = value` may be computed ahead of what Python evaluates `before` it."""
+        parts = [n for part in before for n in ast.walk(part)]
         is_read = any(isinstance(n, ast.Name) and n.id == name for n in parts)
-        reads_elements = any(isinstance(n, ast.Call | ast.Subscript) for n in parts)
-        if is_read or not all(map(self.is_quiet, self.before)) or (reads_elements and not self.is_quiet(value)):
+        reads_elements = any(isinstance(n, COMPUTED) for n in parts)
+        if is_read or not all(map(self.is_quiet, before)) or (reads_elements and not self.is_quiet(value)):
             raise NotAhead
 
 

@@ -1134,3 +1134,16 @@ def sums_by_key(x, labels):
         sums[k % 3] += x[i]
         counts[k % 3] = counts[k % 3] + 1
     return sums[labels[1]] * counts[len(x) % 3], sums[0] + sums[1], sum(counts.values())
+
+
+@shows("dictionaries by integers that the run says", vector(3), np.array([0, 2, 1]))
+def keys_that_values_change(x, places):
+    def turned(k):
+        places[0] = (places[0] + 1) % 3
+        return k * 10.0
+
+    sums = {k: x[k] for k in range(3)}
+    for k in range(3):
+        sums[places[0]] += turned(k) * x[k]  # the key is that of before
+    sums[places[0]] = turned(7)  # and that of afterwards
+    return sums[0] + 100.0 * sums[1] + 10000.0 * sums[2]

@@ -337,6 +337,20 @@ def named_first(x):
     return y * n + s + b[0]
 
 
+def plus_one(v):
+    return v + 1.0
+
+
+def named_results_of_helpers(x):
+    i, s = 0, 0.0
+    if (m := plus_one(x[0])) > 0.0:
+        s += m
+    while i < len(x) and (v := plus_one(x[i])) < 3.0:
+        s += v * m
+        i += 1
+    return s
+
+
 def named_in_loops(x):
     i, s, v = 0, 0.0, 1.0
     while i < len(x) and (v := x[i]) < 2.0:
@@ -372,7 +386,9 @@ def collected(x):
     return sum(u) + v[1] * first + sum(rest) * last + len(some)
 
 
-@pytest.mark.parametrize("function", [named_first, named_in_loops, places, places_of_masks, collected])
+@pytest.mark.parametrize(
+    "function", [named_first, named_results_of_helpers, named_in_loops, places, places_of_masks, collected]
+)
 def test_other_spellings(function: Callable[..., Any]) -> None:
     with interpreting():
         value, gradient = vectorize_grad(function).value_and_grad(x.copy())
@@ -395,6 +411,18 @@ def changed_before(x):
     return x[0] + (n := changes(x)) * n
 
 
+def changed_after_sums(x):
+    return np.sum(x * 2.0 + (n := changes(x)) * x) + n
+
+
+def changed_after_comparisons(x):
+    return np.sum((x > 1.0) * (n := changes(x))) + n
+
+
+def named_twice(x):
+    return (n := x[0]) + (n := x[1])  # noqa: F841 - the first is read before the second is given
+
+
 def maybe_named(x):
     return x[0] if x[1] > 0.0 else (n := x[2]) * n
 
@@ -404,7 +432,18 @@ def read_elsewhere(x):
     return sum(found) + n
 
 
-@pytest.mark.parametrize("function", [read_before, changed_before, maybe_named, read_elsewhere])
+@pytest.mark.parametrize(
+    "function",
+    [
+        read_before,
+        changed_before,
+        changed_after_sums,
+        changed_after_comparisons,
+        named_twice,
+        maybe_named,
+        read_elsewhere,
+    ],
+)
 def test_names_that_cannot_be_given_ahead(function: Callable[..., Any]) -> None:
     with pytest.raises(UnsupportedLoopError, match="LD111: `:=` assigns inside an expression"):
         vectorize_grad(function)(x.copy())

@@ -177,6 +177,15 @@ def one_of_places(
     return found[0]
 
 
+def with_key_ahead(scope: Scope, target: ast.Subscript, node: ast.AugAssign) -> ast.Subscript:
+    """`target`, whose key Python computes before the value of `node`: by a name, where calls may change what it is."""
+    if not any(isinstance(n, ast.Call) for n in ast.walk(node.value)):
+        return target
+    held = name_stored(scope.names.fresh("key"), target.slice)
+    assign(scope, [held], target.slice, ast.copy_location(ast.Assign([held], target.slice), node))
+    return copied(target, slice=name_read(held.id, target.slice))
+
+
 def growing_apart(scope: Scope, targets: list[ast.expr], values: list[ast.expr]) -> list[tuple[ast.expr, ast.expr]]:
     """`a, b = [], e` as two assignments, the lists that grow first; nothing if there are none that begin empty."""
     if len(targets) != len(values):
@@ -225,6 +234,7 @@ def augment(scope: Scope, node: ast.AugAssign) -> None:
     """`x += e`: of tuples and lists, what both have; of a part of a structure, the variable of that."""
     match node.target:
         case ast.Subscript() as target if (places := places_of(scope, target)) is not None:
+            target = with_key_ahead(scope, target, node)
             held = name_stored(scope.names.fresh("item"), node.value)
             assign(scope, [held], node.value, ast.copy_location(ast.Assign([held], node.value), node))
             given = name_read(held.id, node.value)
