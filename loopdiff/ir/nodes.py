@@ -11,7 +11,9 @@ equality or hashing. Two levels share these classes:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 from loopdiff.errors import NOWHERE, Span
@@ -351,8 +353,12 @@ class ArrayResult:
 Result = ScalarResult | ArrayResult
 
 
+class Indexed:
+    """Objects with slots that also have room for what `cached_property` finds of them."""
+
+
 @dataclass(frozen=True, slots=True)
-class LoopSet:
+class LoopSet(Indexed):
     """One function: `params` are argument names in order, each either an array or a scalar declaration."""
 
     name: str
@@ -364,14 +370,16 @@ class LoopSet:
     returns_tuple: bool = False
     loc: Span = location()
 
+    @cached_property
+    def declared(self) -> Mapping[str, ArrayDecl]:
+        """The arrays by name, which are asked for more often than anything else."""
+        return {a.name: a for a in self.arrays}
+
     def array(self, name: str) -> ArrayDecl:
-        for declared in self.arrays:  # asked for more often than anything else
-            if declared.name == name:
-                return declared
-        raise KeyError(name)
+        return self.declared[name]
 
     def has_array(self, name: str) -> bool:
-        return any(a.name == name for a in self.arrays)
+        return name in self.declared
 
     def scalar(self, name: str) -> ScalarDecl:
         return next(s for s in self.scalars if s.name == name)

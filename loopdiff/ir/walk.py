@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import is_
 
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
@@ -130,9 +131,8 @@ def map_expr(rewrite: Callable[[ir.Expr], ir.Expr], expr: ir.Expr) -> ir.Expr:
     if type(expr) in LEAVES:
         return rewrite(expr)
     old = operands(expr)
-    new = tuple(map_expr(rewrite, e) for e in old)
-    same = all(a is b for a, b in zip(old, new, strict=True))
-    return rewrite(expr if same else rebuild(expr, new))
+    new = tuple([map_expr(rewrite, e) for e in old])
+    return rewrite(expr if is_same(new, old) else rebuild(expr, new))
 
 
 def subexprs(expr: ir.Expr) -> Iterator[ir.Expr]:
@@ -143,7 +143,9 @@ def subexprs(expr: ir.Expr) -> Iterator[ir.Expr]:
 
 
 def gather(expr: ir.Expr, found: list[ir.Expr]) -> None:
-    for part in operands(expr):
+    # Asked for more often than anything else, mostly of operations, then of elements.
+    parts = expr.args if type(expr) is ir.Apply else expr.access.subscripts if type(expr) is ir.Load else operands(expr)
+    for part in parts:
         if type(part) in LEAVES:
             found.append(part)
         else:
@@ -232,18 +234,29 @@ def lets_used(body: tuple[ir.Stmt, ...]) -> frozenset[str]:
     return frozenset(e.name for e in nodes_in(body) if isinstance(e, ir.Var))
 
 
+def is_same(found: Sequence[object], before: Sequence[object]) -> bool:
+    """Whether nothing was exchanged: what is kept is compared, and looked through, no more than once."""
+    return len(found) == len(before) and all(map(is_, found, before))
+
+
 def map_own_exprs(rewrite: Callable[[ir.Expr], ir.Expr], stmt: ir.Stmt) -> ir.Stmt:
     """`stmt` with `rewrite` applied to each whole expression that it evaluates itself, not to those of its children."""
     match stmt:
         case ir.Let(value=value):
-            return replace(stmt, value=rewrite(value))
+            found = rewrite(value)
+            return stmt if found is value else replace(stmt, value=found)
         case ir.Assign(target=target, value=value) | ir.Accumulate(target=target, value=value):
-            subscripts = tuple(rewrite(e) for e in target.subscripts)
-            return replace(stmt, target=replace(target, subscripts=subscripts), value=rewrite(value))
+            found, place = rewrite(value), tuple(map(rewrite, target.subscripts))
+            if is_same(place, target.subscripts):
+                return stmt if found is value else replace(stmt, value=found)
+            return replace(stmt, target=replace(target, subscripts=place), value=found)
         case ir.Loop(lower=lower, upper=upper, step=step):
-            return replace(stmt, lower=rewrite(lower), upper=rewrite(upper), step=rewrite(step))
+            bounds = tuple(map(rewrite, (lower, upper, step)))
+            is_kept = is_same(bounds, (lower, upper, step))
+            return stmt if is_kept else replace(stmt, lower=bounds[0], upper=bounds[1], step=bounds[2])
         case ir.If(cond=cond) | ir.Require(cond=cond) | ir.Exit(cond=cond):
-            return replace(stmt, cond=rewrite(cond))
+            found = rewrite(cond)
+            return stmt if found is cond else replace(stmt, cond=found)
         case ir.Allocate(fill=fill):
             return stmt if fill is None else replace(stmt, fill=rewrite(fill))
         case ir.Call(args=args, tape=tape):
@@ -299,9 +312,12 @@ def map_blocks(change: Callable[[tuple[ir.Stmt, ...]], tuple[ir.Stmt, ...]], stm
     """`stmt` with the blocks changed that are in it: the body of a loop, the branches of a condition."""
     match stmt:
         case ir.Loop(body=body):
-            return replace(stmt, body=change(body))
+            found = change(body)
+            return stmt if is_same(found, body) else replace(stmt, body=found)
         case ir.If(then=then, orelse=orelse):
-            return replace(stmt, then=change(then), orelse=change(orelse))
+            first, other = change(then), change(orelse)
+            is_kept = is_same(first, then) and is_same(other, orelse)
+            return stmt if is_kept else replace(stmt, then=first, orelse=other)
         case _:
             return stmt
 
@@ -313,9 +329,12 @@ def map_blocks_at(
     first statement there."""
     match stmt:
         case ir.Loop(body=body):
-            return replace(stmt, body=change(body, path, 0))
+            found = change(body, path, 0)
+            return stmt if is_same(found, body) else replace(stmt, body=found)
         case ir.If(then=then, orelse=orelse):
-            return replace(stmt, then=change(then, path, 0), orelse=change(orelse, path, len(then)))
+            first, other = change(then, path, 0), change(orelse, path, len(then))
+            is_kept = is_same(first, then) and is_same(other, orelse)
+            return stmt if is_kept else replace(stmt, then=first, orelse=other)
         case _:
             return stmt
 

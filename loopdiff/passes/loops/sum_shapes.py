@@ -29,7 +29,8 @@ from loopdiff.ir.walk import (
 def tidy_sums(ls: ir.LoopSet) -> ir.LoopSet:
     """`ls` with scalar sums accumulated where they are stored, and clears as late as possible."""
     cells = frozenset(cell_types(ls))
-    return replace(ls, body=tidy_block(ls.body, ls, cells))
+    body = tidy_block(ls.body, ls, cells)
+    return ls if body == ls.body else replace(ls, body=body)
 
 
 def tidy_block(body: tuple[ir.Stmt, ...], ls: ir.LoopSet, cells: frozenset[str]) -> tuple[ir.Stmt, ...]:
