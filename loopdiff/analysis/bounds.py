@@ -16,10 +16,10 @@ from typing import Any, Literal
 from loopdiff.analysis.overflow import without_overflow
 from loopdiff.analysis.polyhedral.events import EVERYWHERE, Event, extend
 from loopdiff.analysis.polyhedral.expressions import affine_expr, fails, function_expr, sum_of, weighted
+from loopdiff.analysis.polyhedral.pairs import digits_in
 from loopdiff.analysis.polyhedral.sets import (
     Model,
     bounded_below,
-    digits_in,
     domain,
     largest,
     less,

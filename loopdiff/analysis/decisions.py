@@ -21,7 +21,8 @@ from functools import cache
 
 from loopdiff.analysis.legality import may_meet
 from loopdiff.analysis.polyhedral.model import build_model
-from loopdiff.analysis.polyhedral.sets import Model, orders
+from loopdiff.analysis.polyhedral.pairs import orders
+from loopdiff.analysis.polyhedral.sets import Model
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import linear
 from loopdiff.ir.ops import COMPARISONS, FLOAT_TESTS, ROUNDINGS, SUMS, Op

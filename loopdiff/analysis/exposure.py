@@ -15,20 +15,8 @@ from itertools import groupby
 from typing import Any
 
 from loopdiff.analysis.polyhedral.events import Event, Frame
-from loopdiff.analysis.polyhedral.sets import (
-    IN,
-    OUT,
-    Model,
-    Order,
-    common_loops,
-    instances,
-    is_certain,
-    less,
-    once,
-    ordered,
-    orders,
-    same_element,
-)
+from loopdiff.analysis.polyhedral.pairs import IN, OUT, Order, common_loops, is_certain, ordered, orders, same_element
+from loopdiff.analysis.polyhedral.sets import Model, instances, less, once
 from loopdiff.analysis.polyhedral.terms import Dimension
 from loopdiff.analysis.polyhedral.translation import SET, isl
 from loopdiff.ir import nodes as ir
@@ -208,11 +196,11 @@ def exposed_to(model: Model, read: Event, number: int) -> Any:
     while len(found) <= number:
         found.append(with_step(model, read, steps[: len(found)], found[-1]))
     seen_by = found[number].seen_by
-    return once(model, "own", partial(own_part, read, seen_by), found[number].instances)
-
-
-def own_part(read: Event, seen_by: Event, found: Any) -> Any:
     own, known = len(read.frame.dims), len(seen_by.frame.dims)
+    return once(model, ("own", own, known), partial(own_part, own, known), found[number].instances)
+
+
+def own_part(own: int, known: int, found: Any) -> Any:
     return found.project_out(SET, own, known - own) if known > own else found
 
 

@@ -12,15 +12,17 @@ places, wherever reassociation is allowed (Allen and Kennedy, "Optimizing Compil
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, product
 from typing import Any
 
-from loopdiff.analysis.exposure import depth_of, is_inside
+from loopdiff.analysis.exposure import depth_of
 from loopdiff.analysis.polyhedral.events import Event
-from loopdiff.analysis.polyhedral.sets import Model, Order, ahead, apart, common_loops, ordered, orders, touched
+from loopdiff.analysis.polyhedral.pairs import Order, ahead, apart, common_loops, ordered, orders, touched
+from loopdiff.analysis.polyhedral.sets import Model
 from loopdiff.ir.printer import print_access
 from loopdiff.ir.walk import Path
 
@@ -135,7 +137,7 @@ def turned_by_any_order(model: Model, change: AnyOrder, is_strict: bool) -> Iter
 
 
 @dataclass(slots=True)
-class Kind:
+class AccessKind:
     """Accesses to one array that are alike: they touch the same elements in iterations of the same loops, and all write
     or all read. `event` is one of them; `first` and `last` say where they are in the text."""
 
@@ -144,14 +146,14 @@ class Kind:
     last: tuple[Path, int]
 
 
-def kinds_of(model: Model, events: Iterable[Event], arrays: Container[str]) -> dict[str, list[Kind]]:
+def access_kinds(model: Model, events: Iterable[Event], arrays: Container[str]) -> dict[str, list[AccessKind]]:
     """The kinds of `events` on `arrays`, by array."""
-    found: dict[object, Kind] = {}
+    found: dict[object, AccessKind] = {}
     for e in events:
         if e.access.array in arrays:
-            kind = found.setdefault(kind_key(model, e), Kind(e, e.order, e.order))
+            kind = found.setdefault(kind_key(model, e), AccessKind(e, e.order, e.order))
             kind.first, kind.last = min(kind.first, e.order), max(kind.last, e.order)
-    by_array: dict[str, list[Kind]] = {}
+    by_array: dict[str, list[AccessKind]] = {}
     for kind in found.values():
         by_array.setdefault(kind.event.access.array, []).append(kind)
     return by_array
@@ -181,13 +183,13 @@ def ways_by_kinds(
             carried = Order(depth_of(model, path) - 1, True)
             events = within(model, path)
             written = {e.access.array for e in events if e.is_write}
-            for kinds in kinds_of(model, events, written - private).values():
+            for kinds in access_kinds(model, events, written - private).values():
                 for a, b in product(kinds, kinds):
                     if keep_order(a.event, b.event, is_strict):
                         yield a.event, b.event, carried
         case Distribution(first=first, second=second, shared=shared, homes=homes):
-            firsts = kinds_of(model, first, {e.access.array for e in second})
-            for array, kinds in kinds_of(model, second, firsts).items():
+            firsts = access_kinds(model, first, {e.access.array for e in second})
+            for array, kinds in access_kinds(model, second, firsts).items():
                 least = max(shared, homes.get(array, shared))
                 for a, b in product(firsts[array], kinds):
                     if keep_order(a.event, b.event, is_strict):
@@ -217,8 +219,19 @@ def leaf_of(leaves: Sequence[Path], below: Path) -> int | None:
 # -- pairs of accesses ---------------------------------------------------------------------------------------
 def within(model: Model, path: Path) -> tuple[Event, ...]:
     """Accesses of the statements below the loop at `path`, in textual order."""
-    key = ("within", path)
-    return model.cached(key, lambda: tuple(e for e in model.events if is_inside(e.path, path)))
+    return model.cached(("within", path), lambda: events_from(model, (*path, 0), path))
+
+
+def at_or_within(model: Model, path: Path) -> tuple[Event, ...]:
+    """Accesses of the statement at `path` and of those below it, in textual order."""
+    return model.cached(("at or within", path), lambda: events_from(model, path, path))
+
+
+def events_from(model: Model, first: Path, path: Path) -> tuple[Event, ...]:
+    """Accesses of the statements from that at `first` on until the one after that at `path`, which events are sorted
+    by."""
+    begin, end = (bisect_left(model.events, p, key=lambda e: e.order[0]) for p in (first, (*path[:-1], path[-1] + 1)))
+    return model.events[begin:end]
 
 
 def commute(a: Event, b: Event) -> bool:

@@ -10,7 +10,7 @@ from loopdiff.analysis.legality import AnyOrder, violation
 from loopdiff.analysis.ownership import follows, homes_of_cells
 from loopdiff.analysis.polyhedral.events import Event
 from loopdiff.analysis.polyhedral.model import Model
-from loopdiff.analysis.polyhedral.sets import orders
+from loopdiff.analysis.polyhedral.pairs import orders
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_zero, shifted, zeroed
 from loopdiff.ir.walk import Path, map_accesses, map_expr, map_stmt_exprs

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from loopdiff.analysis.exposure import depth_of
 from loopdiff.analysis.legality import commute, conflicting_pairs, may_meet, within
 from loopdiff.analysis.polyhedral.model import Model
-from loopdiff.analysis.polyhedral.sets import Order
+from loopdiff.analysis.polyhedral.pairs import Order
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import Path, loads_of, statements
 

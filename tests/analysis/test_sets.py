@@ -9,19 +9,11 @@ from itertools import product
 import islpy as isl
 import pytest
 
-from loopdiff.analysis.exposure import in_turn
+from loopdiff.analysis.exposure import exposed_reads, in_turn
 from loopdiff.analysis.polyhedral.events import Event
 from loopdiff.analysis.polyhedral.model import build_model, models_kept
-from loopdiff.analysis.polyhedral.sets import (
-    Model,
-    common_loops,
-    domain,
-    instances,
-    ordered,
-    orders,
-    places_of_parameters,
-    restricted,
-)
+from loopdiff.analysis.polyhedral.pairs import Order, common_loops, ordered, orders
+from loopdiff.analysis.polyhedral.sets import Model, domain, instances, places_of_parameters, restricted, said_in
 from loopdiff.analysis.polyhedral.translation import PARAM, Translation
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
@@ -229,3 +221,40 @@ def test_models_are_kept_for_the_loopsets_at_hand() -> None:
         build_model(second)
         build_model(third)
         assert build_model(first) is not found
+
+
+def test_loopsets_of_a_compilation_share_sets_whatever_their_names_are() -> None:
+    with models_kept():
+        first = build_model(read_loopset(SLICES))
+        other = build_model(read_loopset(SLICES.replace("for j", "for k").replace("[j]", "[k]")))
+        longer = build_model(read_loopset(SLICES.replace("range(1, a", "range(0, a")))
+        sets = [domain(m, m.touching("c", True)[-1].frame) for m in (first, other, longer)]
+        maps = [
+            ordered(m, m.touching("c", True)[0], m.touching("c", False)[-1], Order(0, False)) for m in (first, other)
+        ]
+    assert sets[0] is sets[1]
+    assert sets[0] is not sets[2]
+    assert maps[0] is maps[1]
+
+
+def test_what_facts_leave_out_elsewhere_is_not_shared() -> None:
+    text = SLICES.replace("max(b.shape[0] - 2, 0) == max(a.shape[0] - 2, 0)", "b.shape[0] == a.shape[0]")
+    more = text + "require b.shape[0] == n else LD320: no fit\n"
+    with models_kept():
+        models = [build_model(read_loopset(t)) for t in (text, text, more)]
+        said = [said_in(m, m.touching("a", True)[0].frame) for m in models]
+    assert said[0] is said[1]
+    assert said[0] is not said[2]
+
+
+def answers(model: Model) -> list[object]:
+    pairs = [(a, b, o) for a, b in product(model.events, repeat=2) for o in orders(a, b)]
+    met = [o for a, b, o in pairs if a.access.array == b.access.array and not ordered(model, a, b, o).is_empty()]
+    return [exposed_reads(model), met]
+
+
+def test_what_is_shared_answers_as_if_nothing_were() -> None:
+    loopsets = [Writer(random.Random(seed), is_affine=seed % 2 == 0).loopset() for seed in range(2000, 2024)]
+    alone = [answers(build_model(ls)) for ls in loopsets]
+    with models_kept():
+        assert [answers(build_model(ls)) for ls in loopsets] == alone

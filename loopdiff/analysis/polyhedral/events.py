@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -77,9 +77,9 @@ class Event:
         return self.frame.places
 
 
-def find_events(ls: ir.LoopSet) -> Builder:
-    """Events and frames of the normal LoopSet `ls`."""
-    terms = Terms(ls)
+def find_events(ls: ir.LoopSet, number: Callable[[ir.Expr], int]) -> Builder:
+    """Events and frames of the normal LoopSet `ls`, whose parameters have a `number`."""
+    terms = Terms(ls, number)
     extents = [e for a in ls.arrays for e in a.extents or ()]
     used = (e for stmt in all_statements(ls.body) if not tests_data(stmt) for e in stmt_exprs(stmt))
     results = (r.value for r in ls.results if isinstance(r, ir.ScalarResult))

@@ -1,33 +1,32 @@
-"""Instances and elements as isl's integer sets, and the pairs of instances that meet.
+"""Instances and elements as isl's integer sets.
 
 Every access is an `Event`: a set of instances (iterations of the loops around it; `polyhedra_terms` describes
 the other dimensions) and an exact map from instances to elements. Extents are assumed not to be negative,
 different array arguments not to overlap, and subscripts to be in range and not negative (`bounds` asks for
 the checks).
 
-isl contexts must not be shared between threads that run at the same time, so every Model has its own.
+isl contexts must not be shared between threads that run at the same time: Models have one of their own, or share it
+with those of the same compilation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from loopdiff.analysis.polyhedral.delinearization import Digit, digits
 from loopdiff.analysis.polyhedral.events import EVERYWHERE, Event, Frame, element_event, find_events
 from loopdiff.analysis.polyhedral.facts import Fact, Facts, Owners, find_owners
+from loopdiff.analysis.polyhedral.shared import Shared
 from loopdiff.analysis.polyhedral.terms import Terms
 from loopdiff.analysis.polyhedral.translation import PARAM, SET, Translation, isl
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.ops import Op
-from loopdiff.ir.types import INT
 from loopdiff.ir.walk import Path, Site, statements
 
-IN, OUT = isl.dim_type.in_, isl.dim_type.out
 QUOTA = 500_000
+FEW = 4  # pieces of what is left of a set: it is put together where there are more, of which each step makes two
 GIVING_UP = ("maximal number of operations exceeded", "unbounded optimum")
 T = TypeVar("T")
 
@@ -46,7 +45,7 @@ class Model:
     bodies: Mapping[Path, Frame]
     events: tuple[Event, ...]
     owners: Owners
-    context: Any
+    shared: Shared
     cache: dict[Hashable, Any] = field(default_factory=dict)
 
     def cached(self, key: Hashable, compute: Callable[[], T]) -> T:
@@ -60,6 +59,10 @@ class Model:
             (array, is_write),
             lambda: tuple(e for e in self.events if e.access.array == array and e.is_write == is_write),
         )
+
+    @property
+    def context(self) -> Any:
+        return self.shared.context
 
     @property
     def sites(self) -> Mapping[Path, Site]:
@@ -96,9 +99,10 @@ MOST_KEPT = 2  # LoopSets, such as both sweeps, whose models are kept
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Models, the latest first, and what was derived of LoopSets, each with the LoopSet."""
+    """Models, the latest first, what they have in common, and what was derived of LoopSets, each with the LoopSet."""
 
     models: list[Model] = field(default_factory=list)
+    shared: Shared = field(default_factory=Shared)
     derived: dict[tuple[str, int], tuple[ir.LoopSet, Any]] = field(default_factory=dict)
 
 
@@ -138,9 +142,10 @@ def build_model(ls: ir.LoopSet) -> Model:
     for known in latest:
         if known.ls is ls:
             return known
-    found = find_events(ls)
+    shared = Shared() if kept is None else kept.shared
+    found = find_events(ls, shared.number)
     owners = find_owners(tuple(found.facts.values()), found.terms.parameters)
-    model = Model(ls, found.terms, found.frames, found.bodies, tuple(found.events.values()), owners, isl.Context())
+    model = Model(ls, found.terms, found.frames, found.bodies, tuple(found.events.values()), owners, shared)
     latest[:] = [model, *latest][:MOST_KEPT]
     return model
 
@@ -153,11 +158,10 @@ def translation(model: Model, frame: Frame) -> Translation:
 
 
 def places_of_parameters(model: Model, found: Any) -> list[tuple[int, ir.Expr]]:
-    """The parameters that a set, map or function of isl's has, in the order of the LoopSet, each with its place there
-    in `found`."""
+    """The parameters that a set, map or function of isl's has, in the order of their numbers, each with its place
+    there in `found`."""
     names = ((int(found.get_dim_name(PARAM, k)[1:]), k) for k in range(found.dim(PARAM)))
-    listed = model.cached("parameters", lambda: tuple(model.terms.parameters))
-    return [(k, listed[number]) for number, k in sorted(names)]
+    return [(k, model.shared.parameters[number]) for number, k in sorted(names)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,14 +189,40 @@ def compute_domain(model: Model, frame: Frame) -> Domain:
     else outside of them.
     """
     into = translation(model, frame)
-    outer = Domain(isl.Set.universe(into.space)) if frame.parent is None else restricted(model, frame.parent)
-    found = outer.instances.add_dims(SET, len(into.places) - outer.instances.dim(SET))
-    for formula in frame.formulas:
-        found = found.intersect(into.truth(formula))
+    outer = Domain(nowhere(model)) if frame.parent is None else restricted(model, frame.parent)
+
+    def inside() -> Any:
+        found = outer.instances.add_dims(SET, len(into.places) - outer.instances.dim(SET))
+        for formula in frame.formulas:
+            found = found.intersect(into.truth(formula))
+        return with_sorted_parameters(bounded_below(model, found, outer.instances))
+
+    said = tuple(map(into.text, frame.formulas))
+    found = model.shared.once(("inside", len(into.places), said), inside, outer.instances)
     facts = model.owners.needed(facts_in(model, frame), (e for _, e in places_of_parameters(model, found)))
-    found = with_sorted_parameters(bounded_below(model, found, outer.instances))
-    found, pending = with_facts(model, into, found, tuple(f for f in facts if f not in outer.facts))
+    more = tuple(f for f in facts if f not in outer.facts)
+    if not more:
+        return Domain(found, frozenset(facts))
+
+    def known() -> tuple[Any, tuple[int, ...]]:
+        where, pending = with_facts(model, into, found, more)
+        return where, tuple(more.index(f) for f in pending)
+
+    found, left = model.shared.once(("facts", *(text_of(model, into, f) for f in more)), known, found)
+    pending = tuple(more[k] for k in left)
     return Domain(found, frozenset(facts).difference(pending), pending)
+
+
+def nowhere(model: Model) -> Any:
+    """The set of the one instance that no loop is around."""
+    return model.shared.once("universe", lambda: isl.Set.universe(isl.Space.set_alloc(model.context, 0, 0)))
+
+
+def text_of(model: Model, into: Translation, fact: Fact) -> Hashable:
+    """What `fact` says, whatever names dimensions have."""
+    if fact.is_local:
+        return into.text(fact.formula)
+    return model.cached(("text", fact), lambda: translation(model, EVERYWHERE).text(fact.formula))
 
 
 def facts_in(model: Model, frame: Frame) -> Facts:
@@ -210,7 +240,7 @@ def bounded_below(model: Model, found: Any, but: Any = None) -> Any:
     known = {expr for _, expr in places_of_parameters(model, but)} if but is not None else set()
     for place, expr in places_of_parameters(model, found):
         if isinstance(expr, ir.Dim) and expr not in known:
-            found = found.lower_bound_val(PARAM, place, integer(model, 0))
+            found = found.lower_bound_val(PARAM, place, isl_integer(model, 0))
     return found
 
 
@@ -273,19 +303,32 @@ def less(model: Model, frame: Frame, found: Any, other: Any) -> Any:
     """`found`, instances of `frame` or pairs with such, without `other`: the same object where they have nothing in
     common."""
 
-    def compute(_: Facts, found: Any, other: Any) -> Any:
+    def compute(_: tuple[Hashable, ...], found: Any, other: Any) -> Any:
         if found.is_disjoint(other):
             return found
         if isinstance(found, isl.Map):
             return aware(model, frame, found.wrap(), other).unwrap().subtract(other)
-        return aware(model, frame, found, other).subtract(other)
+        left = aware(model, frame, found, other).subtract(other)
+        return left.coalesce() if left.n_basic_set() > FEW else left
 
-    return once(model, "less", compute, facts_in(model, frame), found, other)
+    return once(model, "less", compute, said_in(model, frame), found, other)
 
 
-def once(model: Model, name: str, compute: Callable[..., Any], *values: Any) -> Any:
-    """`compute(*values)` of sets and maps that the Model made, computed once for the same objects."""
-    return model.cached((name, *map(id, values)), lambda: (compute(*values), values))[0]
+def said_in(model: Model, frame: Frame) -> tuple[Hashable, ...]:
+    """What facts say in `frame`, each with its owner, which decides where it is left out: the same object where that is
+    the same."""
+
+    def find() -> tuple[Hashable, ...]:
+        into = translation(model, frame)
+        said = tuple((text_of(model, into, f), model.owners.of.get(f)) for f in facts_in(model, frame))
+        return model.shared.once(("said", said), lambda: said)
+
+    return model.cached(("said", frame), find)
+
+
+def once(model: Model, name: Hashable, compute: Callable[..., Any], *values: Any) -> Any:
+    """`compute(*values)` of sets and maps that Models made, computed once for the same objects."""
+    return model.shared.once(name, lambda: compute(*values), *values)
 
 
 def instances(model: Model, event: Event) -> Any:
@@ -300,164 +343,21 @@ def element_map(model: Model, event: Event) -> Any:
 
 def compute_map(model: Model, event: Event) -> Any:
     into = translation(model, event.frame)
-    found = isl.Map.from_domain(isl.Set.universe(into.space))
-    for term in event.subscripts:
-        axis = isl.Map.from_pw_aff(into.function(term))
-        found = found.flat_range_product(axis)
-    return found.intersect_domain(aware(model, event.frame, instances(model, event), found))
+
+    def everywhere() -> Any:
+        found = isl.Map.from_domain(isl.Set.universe(into.space))
+        for term in event.subscripts:
+            axis = isl.Map.from_pw_aff(into.function(term))
+            found = found.flat_range_product(axis)
+        return found
+
+    said = tuple(map(into.text, event.subscripts))
+    found = model.shared.once(("elements", len(into.places), said), everywhere)
+    runs = aware(model, event.frame, instances(model, event), found)
+    return model.shared.once("there", lambda: found.intersect_domain(runs), found, runs)
 
 
-# -- pairs of instances --------------------------------------------------------------------------------------
-@dataclass(frozen=True, slots=True)
-class Order:
-    """A way for an instance of one event to come before an instance of another: they agree on the first
-    `shared` loops around both, and the next loop carries the step (`is_carried`) or the program text decides.
-    """
-
-    shared: int
-    is_carried: bool
-
-
-def common_loops(first: Event, second: Event) -> int:
-    """Number of loops around both events."""
-    count = 0
-    for mine, other in zip(first.loops, second.loops, strict=False):
-        if mine is not other and mine.key != other.key:
-            break
-        count += 1
-    return count
-
-
-def orders(first: Event, second: Event, least: int = 0) -> Iterator[Order]:
-    """Ways for `first` to come before `second` in the same iteration of the `least` outermost loops, nearest
-    first.
-    """
-    common = common_loops(first, second)
-    if common < least:
-        return
-    if first.order < second.order:
-        yield Order(common, False)
-    for shared in reversed(range(least, common)):
-        yield Order(shared, True)
-
-
-@dataclass(frozen=True, slots=True)
-class Touched:
-    """From instances of an event to the `element` that each touches, and to `digits` of its subscripts: see
-    `polyhedra_digits`. One for all events with the same, so that what follows from it is found once."""
-
-    element: Any
-    digits: tuple[tuple[Digit, Any], ...]
-
-
-def touched(model: Model, event: Event) -> Touched:
-    def compute() -> Touched:
-        into = translation(model, event.frame)
-        found = digits_in(model, event, event.frame)
-        maps = tuple((key, isl.Map.from_pw_aff(into.function(term))) for key, term in found.items())
-        new = Touched(element_map(model, event), maps)
-        names = tuple(new.element.get_var_names(PARAM))  # which isl's hash leaves out
-        return model.cached((names, new), lambda: new)
-
-    return model.cached(("touched", event), compute)
-
-
-def same_element(model: Model, first: Event, second: Event) -> Any:
-    """Pairs of instances that touch the same element."""
-    a, b = touched(model, first), touched(model, second)
-    return once(model, "same", compute_same, a, b)
-
-
-def compute_same(first: Touched, second: Touched) -> Any:
-    pairs = first.element.apply_range(second.element.reverse())
-    others = dict(second.digits)
-    for key, digit in first.digits:
-        if key in others:
-            pairs = pairs.intersect(digit.apply_range(others[key].reverse()))
-    return pairs
-
-
-def digits_in(model: Model, event: Event, frame: Frame) -> dict[Digit, ir.Expr]:
-    """Digits of the subscripts of `event`, translated, if its instances are those of `frame`."""
-
-    def is_digit(term: ir.Expr, radix: ir.Expr) -> bool:
-        outside = ir.Apply(Op.OR, (ir.Apply(Op.LT, (term, ir.Const(0, INT))), ir.Apply(Op.GE, (term, radix))))
-        return model.bounded(lambda: meeting(model, frame, outside).is_empty(), False)
-
-    return model.cached(("digits", event, frame), lambda: digits(model.terms, event, is_digit))
-
-
-def ordered(model: Model, first: Event, second: Event, order: Order) -> Any:
-    """Pairs of instances that touch the same element, `first` before `second` in the way of `order`."""
-    return model.cached((first, second, order), lambda: find_ordered(model, first, second, order))
-
-
-def find_ordered(model: Model, first: Event, second: Event, order: Order) -> Any:
-    """`ordered`, of which there is one for all pairs of events that touch the same and meet in the same way."""
-    places = second.places
-    carrier = first.loops[order.shared] if order.is_carried else None
-    way: list[tuple[int, int, int]] = []
-    for place, dim in enumerate(first.frame.dims):
-        if dim == carrier:
-            way.append((place, places[dim.key], dim.stride))
-        elif is_fixed(dim, order) and dim.key in places:
-            way.append((place, places[dim.key], 0))
-    pairs = same_element(model, first, second)
-    return model.cached(("ordered", id(pairs), *way), lambda: compute_ordered(pairs, way))
-
-
-def compute_ordered(pairs: Any, way: Iterable[tuple[int, int, int]]) -> Any:
-    """Those of `pairs` that are equal in two places, where the stride is zero, or else one after the other."""
-    if pairs.is_empty():
-        return pairs
-    found = isl.BasicMap.universe(pairs.get_space())
-    for mine, other, stride in way:
-        if stride == 0:
-            found = found.equate(IN, mine, OUT, other)
-        else:
-            found = found.order_gt(OUT, other, IN, mine) if stride > 0 else found.order_gt(IN, mine, OUT, other)
-    return pairs.intersect(isl.Map.from_basic_map(found))
-
-
-def ahead(model: Model, first: Event, second: Event, lag: int) -> Any:
-    """Pairs of instances in neighbouring loops that touch the same element, in the same iteration of the loops around
-    both, that of `first` in an iteration of its loop more than `lag` after that of `second`.
-    """
-    return apart(model, first, second, common_loops(first, second), None, -1 - lag)
-
-
-def apart(model: Model, first: Event, second: Event, shared: int, least: int | None, most: int | None = None) -> Any:
-    """Pairs of instances that touch the same element, in the same iteration of the `shared` outermost loops: that of
-    `second` comes at least and at most so many iterations of the next loop after that of `first`, where that is said.
-    """
-    pairs, places = same_element(model, first, second), second.places
-    for place, dim in enumerate(first.frame.dims):
-        if dim.kind != "element" and dim.level <= shared and dim.key in places:
-            pairs = pairs.equate(IN, place, OUT, places[dim.key])
-    mine, other = (event.places[event.loops[shared].key] for event in (first, second))
-    for sign, bound in ((1, least), (-1, most)):
-        if bound is not None:
-            later = isl.Constraint.alloc_inequality(isl.LocalSpace.from_space(pairs.get_space()))
-            later = later.set_coefficient_val(IN, mine, integer(model, -sign))
-            later = later.set_coefficient_val(OUT, other, integer(model, sign))
-            pairs = pairs.add_constraint(later.set_constant_val(integer(model, -sign * bound)))
-    return pairs
-
-
-def is_fixed(dim: Any, order: Order) -> bool:
-    """Whether instances that agree on the shared loops agree on `dim`."""
-    return dim.kind != "element" and dim.level <= order.shared
-
-
-def is_certain(first: Event, second: Event, order: Order) -> bool:
-    """Whether every instance of `first` that `ordered` pairs with an executed one of `second` is executed as
-    well: what its domain does not know is known from the iteration it shares with `second`.
-    """
-    places = second.places
-    return not first.is_possible and all(is_fixed(d, order) and d.key in places for d in first.opaques)
-
-
-def integer(model: Model, value: int) -> Any:
+def isl_integer(model: Model, value: int) -> Any:
     """`value` as isl's integer."""
     return isl.Val.int_from_si(model.context, value)
 

@@ -9,7 +9,7 @@ runs exactly as often as it did before.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -54,13 +54,15 @@ class Formula:
 
 @dataclass(slots=True)
 class Terms:
-    """Translates the expressions of one LoopSet; collects its parameters until `is_closed`.
+    """Translates the expressions of one LoopSet; collects its parameters until `is_closed`, each with the
+    `number` that it has.
 
     `signed` are indices that may be negative; `trips` maps the index of a loop whose step is not constant to
     the dimension that holds its value. `ranges` are formulas that hold for opaque dimensions.
     """
 
     ls: ir.LoopSet
+    number: Callable[[ir.Expr], int]
     types: TypeEnv = field(init=False)
     levels: dict[str, int] = field(init=False)
     lets: dict[str, tuple[ir.Let, Path, int]] = field(init=False)
@@ -132,7 +134,8 @@ class Terms:
     def parameter(self, expr: ir.Expr) -> ir.Expr:
         if self.is_closed and expr not in self.parameters:
             return self.opaque(expr, (), 0)
-        self.parameters.setdefault(expr, len(self.parameters))
+        if expr not in self.parameters:
+            self.parameters[expr] = self.number(expr)
         return expr
 
     def is_parametric(self, expr: ir.Expr) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,6 +53,18 @@ class Translation:
             both, ways = (Op.AND, (Op.LE, Op.GE)) if op == Op.EQ else (Op.OR, (Op.LT, Op.GT))
             return self.truth(ir.Apply(both, tuple(ir.Apply(way, args) for way in ways)))
         return self.truth(plain)
+
+    def text(self, term: ir.Expr) -> Hashable:
+        """What a term or formula says, whatever names its dimensions have."""
+        if term in self.parameters:
+            return self.parameters[term]
+        if term in self.places:
+            return ("at", self.places[term])
+        match term:
+            case ir.Apply(op=op, args=args):
+                return (op, *(self.text(a) for a in args))
+            case _:
+                return term
 
     def join(self, args: tuple[ir.Expr, ...], how: str) -> Any:
         found = self.truth(args[0])

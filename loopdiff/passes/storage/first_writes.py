@@ -10,17 +10,17 @@ Reverse sweeps are full of both: every adjoint starts at zero, and goes back to 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import Any, Generic, TypeVar
 
 from loopdiff.analysis.exposure import is_exposed, seen_writes, visible
-from loopdiff.analysis.legality import commute, conflicting_pairs, may_meet
+from loopdiff.analysis.legality import AccessKind, access_kinds, commute, conflicting_pairs, may_meet
 from loopdiff.analysis.polyhedral.events import Event
 from loopdiff.analysis.polyhedral.expressions import basic_sets, constraint, rows
 from loopdiff.analysis.polyhedral.model import Model, build_model
-from loopdiff.analysis.polyhedral.sets import orders
+from loopdiff.analysis.polyhedral.pairs import orders
 from loopdiff.analysis.polyhedral.translation import PARAM
 from loopdiff.analysis.privatization import Names
 from loopdiff.ir import nodes as ir
@@ -97,8 +97,32 @@ def needed_zeros(
 
     The sums `first` no longer look, and nobody looks at the `unseen` arrays at the end.
     """
-    zeros = (w for a in sorted(arrays) for w in model.touching(a, True) if is_zero_write(model, w))
-    return {w.path: read_where(model, w, first, w.access.array in unseen) for w in zeros}
+    found: dict[Path, ir.Expr] = {}
+    for array in sorted(arrays):
+        zeros = [w for w in model.touching(array, True) if is_zero_write(model, w)]
+        reads = [r for r in model.touching(array, False) if not (r.combines and r.path in first)]
+        left = not_seen(model, zeros, (r for r in reads if not r.is_final))
+        final = [r for r in reads if r.is_final and left and array not in unseen]
+        by_caller = {r: frozenset(zeros_seen(model, r)) for r in final}
+        found |= dict.fromkeys((w.path for w in zeros), ALWAYS)
+        found |= {w.path: seen_by_caller(model, w, [r for r in final if w in by_caller[r]]) for w in left}
+    return found
+
+
+def not_seen(model: Model, zeros: Iterable[Event], reads: Iterable[Event]) -> list[Event]:
+    """The writes of `zeros`, all of one array, that none of `reads` may find."""
+    left = dict.fromkeys(zeros)
+    for read in reads:
+        if not left:
+            break
+        for write in zeros_seen(model, read):
+            left.pop(write, None)
+    return list(left)
+
+
+def zeros_seen(model: Model, read: Event) -> Iterator[Event]:
+    """Writes of zeros that `read` may find."""
+    return seen_writes(model, read, partial(is_zero_write, model))
 
 
 def finds_zeros(model: Model, read: Event) -> bool:
@@ -110,40 +134,40 @@ def finds_zeros(model: Model, read: Event) -> bool:
 def binds(model: Model, read: Event) -> bool:
     """Whether the sum of `read` meets others in different iterations of a loop that has nothing but sums into their
     array: as sums they may run in any order, after an assignment they may not."""
-    others = [e for e in events_of(model, read.access.array) if e.path != read.path]
+    others = [k for k in kinds_in_body(model, read.access.array) if not k.first[0] == k.last[0] == read.path]
     met = {
         read.loops[order.shared]
         for other in others
-        if other.combines == "add"
-        for a, b in ((read, other), (other, read))
+        if other.event.combines == "add"
+        for a, b in ((read, other.event), (other.event, read))
         for order in orders(a, b)
         if order.is_carried and may_meet(model, a, b, order)
     }
-    return any(all(commute(a, b) for a, b in conflicting_pairs([e for e in others if loop in e.loops])) for loop in met)
+    return any(only_sums([k.event for k in others if loop in k.event.loops]) for loop in met)
 
 
-def events_of(model: Model, array: str) -> list[Event]:
-    """What the body does with `array`."""
-    return [e for is_write in (True, False) for e in model.touching(array, is_write) if e.path]
+def kinds_in_body(model: Model, array: str) -> list[AccessKind]:
+    """What the body does with `array`, by kinds."""
+
+    def find() -> list[AccessKind]:
+        events = (e for is_write in (True, False) for e in model.touching(array, is_write) if e.path)
+        return access_kinds(model, events, (array,))[array]
+
+    return model.cached(("kinds in body", array), find)
 
 
-def read_where(model: Model, write: Event, first: set[Path], is_unseen: bool) -> ir.Expr:
-    """When anything may see what `write` wrote: a constant, or, where only the caller does, who gets an array that the
-    function fills but for elements beyond the extents of another one, a comparison of these extents."""
-    reads = [r for r in model.touching(write.access.array, False) if not (r.combines and r.path in first)]
-    if any(write in zeros_seen(model, r) for r in reads if not r.is_final):
-        return ALWAYS
-    final = [] if is_unseen else [r for r in reads if r.is_final and write in zeros_seen(model, r)]
+def only_sums(events: list[Event]) -> bool:
+    """Whether accesses to one array all commute, if any of them writes."""
+    return all(commute(a, b) for a, b in conflicting_pairs(events))
+
+
+def seen_by_caller(model: Model, write: Event, final: list[Event]) -> ir.Expr:
+    """When the caller may see what `write` wrote, in the reads `final`: a constant, or, where the function fills an
+    array of the caller's but for elements beyond the extents of another one, a comparison of these extents."""
     is_start = len(write.path) == 1 and isinstance(model.sites[write.path].stmt, ir.Allocate)
     if not final or not is_start or write.access.array not in model.ls.params:
         return ir.Const(bool(final), BOOL)
     return model.bounded(lambda: beyond(model, write, final), ALWAYS)
-
-
-def zeros_seen(model: Model, read: Event) -> frozenset[Event]:
-    """Writes of zeros that `read` may find."""
-    zeros = seen_writes(model, read, partial(is_zero_write, model))
-    return model.cached(("zeros", read), lambda: frozenset(zeros))
 
 
 def beyond(model: Model, write: Event, reads: list[Event]) -> ir.Expr:
