@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from loopdiff.analysis.polyhedral.model import Model, build_model, trip_hull
 from loopdiff.analysis.repeatable import Repeatable, repeatable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.typing import TypeEnv, type_env
-from loopdiff.ir.walk import Path, Site, exits, statements, written_arrays
+from loopdiff.ir.walk import Path, Site, exits, statements, without_children, written_arrays
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,8 @@ class Facts:
     `is_overwritten(path, access, scope)` answers `exposure.overwritten_after` and `is_rewritten` the like of what the
     statement itself writes, remembered; `exposed(path)` are the
     arrays and cells of which an iteration of the loop at `path` may read what was there before it. `covers` answers
-    `exposure.covers`, remembered. `written(path)` are the arrays that the statement at `path` writes, or one inside it.
+    `exposure.covers`, remembered. `written(path)` are the arrays that the statement at `path` writes, or one inside it;
+    `writers` are the statements that write an array themselves, in the order of the text.
     """
 
     ls: ir.LoopSet
@@ -50,6 +52,11 @@ class Facts:
     exposed: Callable[[Path], frozenset[str]]
     covers: Callable[[Path, ir.Access, Path, ir.Access, int], bool]
     written: Callable[[Path], frozenset[str]]
+    writers: Mapping[str, list[Path]]
+
+    def state_of(self, array: str, path: Path) -> int:
+        """How many statements that write `array` come before the one at `path` in the text."""
+        return bisect_left(self.writers.get(array, ()), path)
 
     def loops_around(self, path: Path) -> tuple[tuple[Path, ir.Loop], ...]:
         """The loops that enclose the statement at `path`, outermost first, with their paths."""
@@ -92,7 +99,17 @@ def gather_facts(ls: ir.LoopSet, wrt: tuple[str, ...]) -> Facts:
         exposed=cache(lambda path: exposed_arrays(marked, model, path)),
         covers=cache(lambda *reads: covers(model, *reads)),
         written=cache(lambda path: written_arrays((sites[path].stmt,))),
+        writers=writers_in(sites),
     )
+
+
+def writers_in(sites: Mapping[Path, Site]) -> Mapping[str, list[Path]]:
+    """The statements that write each array themselves, in the order of the text."""
+    found: dict[str, list[Path]] = {}
+    for path, site in sites.items():
+        for array in written_arrays((without_children(site.stmt),)):
+            found.setdefault(array, []).append(path)
+    return found
 
 
 def exposed_arrays(ls: ir.LoopSet, model: Model, path: Path) -> frozenset[str]:

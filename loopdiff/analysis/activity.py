@@ -6,11 +6,13 @@ flow-insensitive: a name that is active anywhere is active everywhere, which cos
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import INFO, ROUNDINGS, Op
+from loopdiff.ir.reachability import reached
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import statements, written_arrays, written_parts
 
@@ -90,30 +92,25 @@ def differentiated(call: ir.Call) -> Iterator[ir.Expr]:
 def analyse_activity(ls: ir.LoopSet, wrt: tuple[str, ...]) -> Activity:
     """Activity of the normal LoopSet `ls` with respect to the arguments `wrt`."""
     types = type_env(ls)
-    edges = flows(ls, types)
+    stored = written_arrays(ls.body)
     written = [
         a.name for a in ls.arrays
-        if a.role == "argument" and a.name in written_arrays(ls.body) and a.type is not None and a.type.element.is_float
+        if a.role == "argument" and a.name in stored and a.type is not None and a.type.element.is_float
     ]  # fmt: skip
-    varied = closure(frozenset((*wrt, *written)), [(d, s) for d, sources in edges for s in sources])
+    onward: defaultdict[str, list[str]] = defaultdict(list)
+    back: defaultdict[str, list[str]] = defaultdict(list)
+    for name, sources in flows(ls, types):
+        back[name] += sources
+        for source in sources:
+            onward[source].append(name)
+    varied = reached((*wrt, *written), onward)
     outputs = frozenset(written) | frozenset(
         name for r in ls.results for name in ([r.array] if isinstance(r, ir.ArrayResult) else carriers(r.value, types))
     )
-    useful = closure(outputs, [(s, d) for d, sources in edges for s in sources])
-    active = varied & useful
+    active = frozenset(varied & reached(outputs, back))
     arrays = frozenset(n for n in active if n in types.arrays)
     arguments = frozenset(n for n in wrt if n in types.arrays) | frozenset(written)
     return Activity(wrt, active, arrays | arguments)
-
-
-def closure(seed: frozenset[str], edges: list[tuple[str, str]]) -> frozenset[str]:
-    """Everything reachable from `seed` along edges (to, from)."""
-    found = seed
-    while True:
-        more = found | {to for to, source in edges if source in found}
-        if more == found:
-            return found
-        found = more
 
 
 def differentiable_arguments(ls: ir.LoopSet) -> tuple[str, ...]:

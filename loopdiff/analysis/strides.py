@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterator
 from typing import Literal
 
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
-from loopdiff.ir.walk import indices_in, statements, subexprs
+from loopdiff.ir.reachability import reached
+from loopdiff.ir.walk import Path, indices_in, statements, subexprs
 
 Stride = Literal["uniform", "unit", "strided", "indexed"]
 CLOSE = 4  # elements from lane to lane, at most, of lanes that a few whole vectors hold
@@ -113,34 +116,38 @@ def close_step(access: ir.Access, index: str, varying: frozenset[str], ls: ir.Lo
 
 def varying_names(loop: ir.Loop) -> frozenset[str]:
     """The index, Lets and cells whose values differ between the iterations of `loop`."""
-    names = frozenset({loop.index})
-    while True:
-        more = names
-        for site in statements(loop.body):
-            under = any(isinstance(s, ir.If) and is_varying(s.cond, names) for s in site.enclosing)
-            match site.stmt:
-                case ir.Let(name=name, value=value):
-                    loaded = any(isinstance(e, ir.Load) and e.access.subscripts for e in subexprs(value))
-                    if is_varying(value, names) or (under and loaded):
-                        more |= {name}
-                case ir.Assign(target=target, value=value) | ir.Accumulate(target=target, value=value):
-                    if not target.subscripts and (under or is_varying(value, names)):
-                        more |= {target.array}
-                case _:
-                    pass
-        if more == names:
-            return names
-        names = more
+    onward: defaultdict[str | Path, list[str | Path]] = defaultdict(list)
+    for site in statements(loop.body):
+        block, sources, made = site.path[:-1], iter(()), site.path  # a path: which iterations get there
+        match site.stmt:
+            case ir.Let(name=made, value=value):
+                sources = deciding_names(value)
+                if not any(isinstance(e, ir.Load) and e.access.subscripts for e in subexprs(value)):
+                    block = ()  # wherever it is computed, it is the same
+            case ir.Assign(target=target, value=value) | ir.Accumulate(target=target, value=value):
+                if not target.subscripts:
+                    sources, made = deciding_names(value), target.array
+            case ir.If(cond=cond):
+                sources = deciding_names(cond)
+            case _:
+                pass
+        for source in (block, *sources):
+            onward[source].append(made)
+    return frozenset(n for n in reached((loop.index,), onward) if isinstance(n, str))
+
+
+def deciding_names(expr: ir.Expr) -> Iterator[str]:
+    """The indices, Lets and cells that `expr` mentions: it differs between lanes where one of them does."""
+    for node in subexprs(expr):
+        match node:
+            case ir.Index(name=name) | ir.Var(name=name):
+                yield name
+            case ir.Load(access=access) if not access.subscripts:
+                yield access.array
+            case _:
+                pass
 
 
 def is_varying(expr: ir.Expr, varying: frozenset[str]) -> bool:
     """Whether `expr` mentions a name that differs between lanes; a load does so through its subscripts."""
-    for node in subexprs(expr):
-        match node:
-            case ir.Index(name=name) | ir.Var(name=name) if name in varying:
-                return True
-            case ir.Load(access=access) if not access.subscripts and access.array in varying:
-                return True
-            case _:
-                pass
-    return False
+    return any(name in varying for name in deciding_names(expr))

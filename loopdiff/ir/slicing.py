@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
 
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.walk import exits, statements, stmt_exprs, subexprs, written_arrays
+from loopdiff.ir.reachability import reached
+from loopdiff.ir.walk import Path, exits, statements, stmt_exprs, subexprs, written_arrays
 
 Names = frozenset[str]
 
@@ -26,19 +28,23 @@ def eliminate_dead(ls: ir.LoopSet, live_arrays: Names) -> ir.LoopSet:
 
 def live_names(body: tuple[ir.Stmt, ...], wanted: Names, writable: Names | None) -> Names:
     """Arrays, cells and Lets whose definitions in `body` can influence `wanted`; only `writable` arrays count."""
-    live = wanted
-    while True:
-        more = live
-        for site in statements(body):
-            if is_live(site.stmt, live, writable):
-                leaving = [s for loop in site.loops for s in exits(loop)]
-                exprs = [e for s in (*site.enclosing, *leaving, site.stmt) for e in stmt_exprs(s)]
-                more |= {n for e in exprs for n in names_in(e)}
-                if isinstance(site.stmt, ir.Call):  # it is made for one of its results, and leaves the others too
-                    more |= written_arrays((site.stmt,))
-        if more == live:
-            return live
-        live = more
+    seed: set[str | Path] = set(wanted)
+    onward: defaultdict[str | Path, list[str | Path]] = defaultdict(list)
+    for site in statements(body):
+        exprs, block = stmt_exprs(site.stmt), site.path[:-1]
+        if isinstance(site.stmt, ir.Loop):
+            exprs += tuple(e for s in exits(site.stmt) for e in stmt_exprs(s))
+        needed = (block, *(n for e in exprs for n in names_in(e)))
+        match site.stmt:
+            case ir.Loop() | ir.If():  # needed by whatever is made inside
+                onward[site.path] += needed
+            case ir.Require() if writable is None:
+                seed.update(needed)
+            case stmt:
+                made = made_by(stmt, writable)
+                for name in made:  # a call is made for one of its results, and leaves the others too
+                    onward[name] += (*needed, *made)
+    return frozenset(n for n in reached(seed, onward) if isinstance(n, str))
 
 
 def names_in(expr: ir.Expr) -> Names:
@@ -54,22 +60,28 @@ def names_read(body: tuple[ir.Stmt, ...]) -> Names:
 
 
 def is_live(stmt: ir.Stmt, live: Names, writable: Names | None) -> bool:
+    """Whether `stmt` makes one of the `live` names, or checks something for all of them."""
+    if isinstance(stmt, ir.Require):
+        return writable is None
+    return not live.isdisjoint(made_by(stmt, writable))
+
+
+def made_by(stmt: ir.Stmt, writable: Names | None) -> Names:
+    """The Let, cells and arrays that `stmt` itself defines; none where not all of these arrays are `writable`."""
     match stmt:
         case ir.Let(name=name):
-            return name in live
+            return frozenset((name,))
         case (
             ir.Assign(target=ir.Access(array=array))
             | ir.Accumulate(target=ir.Access(array=array))
             | ir.Allocate(array=array)
         ):
-            return array in live and (writable is None or array in writable)
+            made = frozenset((array,))
         case ir.Call():
-            written = written_arrays((stmt,))
-            return bool(written & live) and (writable is None or written <= writable)
-        case ir.Require():
-            return writable is None
+            made = written_arrays((stmt,))
         case _:
-            return False
+            return frozenset()
+    return made if writable is None or made <= writable else frozenset()
 
 
 def keep_live(body: tuple[ir.Stmt, ...], live: Names, writable: Names | None) -> tuple[ir.Stmt, ...]:

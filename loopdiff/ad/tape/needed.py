@@ -21,8 +21,8 @@ from loopdiff.ad.tape.ahead import Ahead, recorded_ahead
 from loopdiff.ad.tape.kept_sums import is_sum_of
 from loopdiff.ad.tape.plan import Guards, Scope, Segment, Tape, TapeStore, Why, tape_stem, trip_number, trips
 from loopdiff.ad.tape.providers import AtUse, CopiedAt, InPlace, Provider, Slot
+from loopdiff.ad.tape.recordings import Recorded, Recordings
 from loopdiff.ad.tape.repeating import is_dear, strict_form
-from loopdiff.ad.tape.same_reads import KnownReads, same_read
 from loopdiff.ad.tape.stepwise import Steps, completed
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, compare, extents_of, integer, mul
@@ -63,7 +63,7 @@ class Needed:
     copies: Copies = frozenset()
     tape: Tape = field(init=False)
     heads: dict[str, ir.Let] = field(default_factory=dict)
-    recorded: dict[tuple[Path, ir.Expr, Guards], Slot] = field(default_factory=dict)
+    recorded: Recordings = field(init=False)
     recorded_lets: dict[str, Slot] = field(default_factory=dict)
     snapshots: dict[tuple[str, Path], Slot] = field(default_factory=dict)
     parts: dict[tuple[Path, ir.Access, bool], Slot] = field(default_factory=dict)
@@ -85,6 +85,7 @@ class Needed:
         }
         self.tape = Tape(self.facts, self.names, segments)
         self.written = written_arrays(self.facts.ls.body)
+        self.recorded = Recordings(self.facts)
 
     # -- scopes ----------------------------------------------------------------------------------------------
     def scope_of(self, path: Path) -> Scope:
@@ -361,50 +362,49 @@ class Needed:
     def record(self, expr: ir.Expr, at: At) -> ir.Expr:
         """Record `expr` where the primal evaluates it: ahead of the statement, or for a result at the end."""
         key = (at.path, expr, at.guards)
-        if key not in self.recorded:
+        if key not in self.recorded.slots:
             scope = self.owner_of(expr.access.array, at.path) if isinstance(expr, ir.Load) else self.scope_of(at.path)
             if isinstance(expr, ir.Load) and at.path:
                 same = self.recorded_elsewhere(expr, at.path, scope)
                 if same is not None:
                     return same
-            self.recorded[key] = slot = self.slot(expr, at.path, scope)
+            slot = self.slot(expr, at.path, scope)
+            self.recorded.add(key, slot)
             when = "before" if at.path else "end"
             self.tape.stores.append(TapeStore(scope, at.path, when, self.element(slot, exactly=False), expr, at.guards))
-        return ir.Load(self.element(self.recorded[key]))
+        return ir.Load(self.element(self.recorded.slots[key]))
 
     def recorded_elsewhere(self, load: ir.Load, path: Path, scope: Scope) -> ir.Load | None:
         """The element of a tape that another statement records, if it is always what the one at `path` loads."""
         if scope in self.segmented:
             return None
-        for (other, expr, guards), slot in self.recorded.items():
-            if not isinstance(expr, ir.Load) or guards or not other or slot.scope != scope:
-                continue
-            there = same_read(self.facts, path, load.access, KnownReads(other, expr.access, slot.loops))
+        for slot, there in self.recorded.alike(path, load.access, scope):
             counted = {ir.Index(p.index) for place, p in slot.loops if self.facts.trip_hull(place) is None}
-            if there is not None and not counted & there.keys():
+            if not counted & there.keys():
                 element = self.element(slot)
                 return ir.Load(replace(element, subscripts=tuple(substitute(s, there) for s in element.subscripts)))
         return None
 
     def record_ahead(self, load: ir.Load, path: Path, ahead: Ahead) -> ir.Load:
         """Record what the statement at `path` loads ahead of a loop around it."""
-        key = (path, load, ())
-        if key not in self.recorded:
+        key: Recorded = (path, load, ())
+        if key not in self.recorded.slots:
             same = self.recorded_elsewhere(load, path, None)
             if same is not None:
                 return same
             kind, why = type_of(load, self.facts.types), Why(load.loc, "needed by the reverse sweep, and overwritten")
             name = self.tape.declare(f"{tape_stem(load)}_tape", kind, self.tape.extents(ahead.loops, None), None, why)
-            self.recorded[key] = slot = Slot(name, ahead.loops, None)
+            slot = Slot(name, ahead.loops, None)
+            self.recorded.add(key, slot)
             target = self.element(slot, exactly=False)
             store = TapeStore(None, ahead.path, "before", target, load, over=ahead.over, idle=ahead.idle)
             self.tape.stores.append(store)
-        return ir.Load(self.element(self.recorded[key]))
+        return ir.Load(self.element(self.recorded.slots[key]))
 
     @property
     def shareable(self) -> Copies:
         """The snapshots of arrays that other recordings read, too."""
-        read = {e.access.array for _, value, _ in self.recorded for e in loads(value)}
+        read = {e.access.array for _, value, _ in self.recorded.slots for e in loads(value)}
         lets = (self.facts.lets[name].stmt for name in self.recorded_lets)
         read |= {e.access.array for s in lets for e in loads_of(s)}
         return frozenset((array, path) for array, path in self.snapshots if path and array in read)

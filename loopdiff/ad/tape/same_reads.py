@@ -14,7 +14,7 @@ from loopdiff.ad.facts import Facts
 from loopdiff.analysis.strides import coefficient
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer, sub
-from loopdiff.ir.walk import Path, all_statements, indices_in, subexprs, substitute, written_arrays
+from loopdiff.ir.walk import Path, all_statements, indices_in, subexprs, substitute
 
 PLAIN = (ir.Const, ir.Index, ir.Param, ir.Dim, ir.Apply)
 
@@ -30,6 +30,8 @@ class KnownReads:
 
 def same_read(facts: Facts, path: Path, access: ir.Access, known: KnownReads) -> Mapping[ir.Expr, ir.Expr] | None:
     """In which iterations of its loops `known` is what the statement at `path` sees in `access`.
+
+    In none, if any statement writes the array from the first of the two on, but before the second.
 
     The values, in terms of the loops around `path`, of the indices around `known` only. None where there are no such
     iterations, or that cannot be told.
@@ -54,12 +56,11 @@ def run_together(facts: Facts, path: Path, other: Path, array: str) -> bool:
     if path[:-1] != other[:-1] or around is None or not isinstance(around.stmt, ir.If):
         return False
     block = around.stmt
-    (first, last), body = sorted((path[-1], other[-1])), (*block.then, *block.orelse)
-    between = body[first:last]
+    (first, last), body = sorted((path, other)), (*block.then, *block.orelse)
     return (
-        (first < len(block.then)) == (last < len(block.then))
-        and array not in written_arrays(between)
-        and not any(isinstance(s, ir.Exit) for s in all_statements(between))
+        (first[-1] < len(block.then)) == (last[-1] < len(block.then))
+        and facts.state_of(array, first) == facts.state_of(array, last)
+        and not any(isinstance(s, ir.Exit) for s in all_statements(body[first[-1] : last[-1]]))
     )
 
 
@@ -73,8 +74,8 @@ def at_level(
     first, last = sorted((path[level], other[level]))
     own = [loop.index for p, loop in known.loops if len(p) > level]
     found = solved(own, read, access)
-    between = (facts.sites[(*path[:level], k)].stmt for k in range(last, first - 1, -1))
-    if found is None or any(access.array in written_arrays((stmt,)) for stmt in between):
+    begin, end = ((*path[:level], k) for k in (first, last + 1))
+    if found is None or facts.state_of(access.array, begin) != facts.state_of(access.array, end):
         return None
     return found if facts.covers(path, access, other, read, level) else None
 
