@@ -17,6 +17,7 @@ from loopdiff.ir.typing import type_env, type_of
 from loopdiff.ir.walk import map_stmt_exprs, operands, rebuild
 
 Term = tuple[float, ir.Expr]
+MOST_IN_ORDER = 50  # terms that are added one after the other
 
 
 def with_like_terms(ls: ir.LoopSet) -> ir.LoopSet:
@@ -72,12 +73,39 @@ def terms(expr: ir.Expr, lets: Mapping[str, ir.Expr], kind: ScalarType) -> Itera
             | ir.Apply(op=Op.MUL, args=(ir.Const(dtype=dtype) as by, a))
         ) if dtype is kind:
             yield from ((factor * float(by.value), value) for factor, value in terms(a, lets, kind))
-        case ir.Var(name=name) if name in lets:
-            known = list(terms(lets[name], lets, kind))
-            is_cheap = len(known) == 1 and isinstance(known[0][1], ir.Var | ir.Load)
-            yield from known if is_cheap else [(1.0, expr)]
+        case ir.Var():
+            yield followed(expr, lets, kind)
         case _:
             yield 1.0, expr
+
+
+def followed(var: ir.Var, lets: Mapping[str, ir.Expr], kind: ScalarType) -> Term:
+    """The name or the load that `var` is a multiple of, through Lets that are no more than that, however many."""
+    found: ir.Expr = var
+    sizes: list[float] = []
+    while isinstance(found, ir.Var) and found.name in lets:
+        size, value = multiple(lets[found.name], kind)
+        if not isinstance(value, ir.Var | ir.Load):
+            break
+        sizes.append(size)
+        found = value
+    return reduce(lambda factor, size: factor * size, reversed(sizes), 1.0), found
+
+
+def multiple(expr: ir.Expr, kind: ScalarType) -> Term:
+    """The constant factors of `expr`, and the rest."""
+    match expr:
+        case ir.Apply(op=Op.NEG, args=(a,)):
+            factor, value = multiple(a, kind)
+            return -factor, value
+        case (
+            ir.Apply(op=Op.MUL, args=(a, ir.Const(dtype=dtype) as by))
+            | ir.Apply(op=Op.MUL, args=(ir.Const(dtype=dtype) as by, a))
+        ) if dtype is kind:
+            factor, value = multiple(a, kind)
+            return factor * float(by.value), value
+        case _:
+            return 1.0, expr
 
 
 def scaled(size: float, group: list[Term], kind: ScalarType) -> Term:
@@ -88,7 +116,12 @@ def scaled(size: float, group: list[Term], kind: ScalarType) -> Term:
 
 
 def signed_sum(parts: list[Term]) -> ir.Expr:
-    """A sum of terms with factors of 1 and -1, a positive one first."""
+    """A sum of terms with factors of 1 and -1, a positive one first; long ones in halves, whose depth they have."""
     first, *rest = sorted(parts, key=lambda part: part[0] < 0)
+    if len(rest) >= MOST_IN_ORDER:
+        half = len(parts) // 2
+        sign = rest[half - 1][0]  # with a negative one all after it are negative
+        left, right = [first, *rest[: half - 1]], [(sign * factor, value) for factor, value in rest[half - 1 :]]
+        return (add if sign > 0 else sub)(signed_sum(left), signed_sum(right))
     start = first[1] if first[0] > 0 else ir.Apply(Op.NEG, (first[1],))
     return reduce(lambda total, part: (add if part[0] > 0 else sub)(total, part[1]), rest, start)

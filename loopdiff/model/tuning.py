@@ -29,6 +29,7 @@ REPEATED_OPERATIONS = 2  # sums and products that are computed again rather than
 FUSION_LAG = 2  # iterations that a fused loop is behind the one before: fdtd_2d 2.96 to 2.40 ms, hdiff 1.67 to 1.27 ms
 FUSION_STREAMS = 12  # arrays of a fused loop: streams that a processor follows at once
 ELEMENTWISE_NODES = 400  # of the expressions in a fused loop over elements
+TERM_NODES = 200  # of an expression that is put where it is used, in terms of sums in gather form
 EDGE_COLUMNS = 4  # columns at each end of a row that are written out
 EDGE_ROWS = 4  # rows that begin at zero beyond those that something is added to
 OPEN_AXES = 2  # axes that loops may leave a part of: each needs a nest of zeros

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loopdiff.canonical.like_terms import collected, with_like_terms
+from loopdiff.canonical.like_terms import MOST_IN_ORDER, collected, signed_sum, with_like_terms
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, mul, neg, sub
 from loopdiff.ir.interpret import run
@@ -16,7 +16,7 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.types import F32, F64
 from loopdiff.ir.verify import verify
-from loopdiff.ir.walk import expressions, subexprs
+from loopdiff.ir.walk import expressions, operands, subexprs
 from tests.gradients.interpreted import normal_form
 
 A, B, C = (ir.Load(ir.Access(name)) for name in "abc")
@@ -90,3 +90,27 @@ def is_arithmetic(expr: ir.Expr) -> bool:
 def has_elements(expr: ir.Apply) -> bool:
     """Whether it is about elements, not subscripts."""
     return any(isinstance(e, ir.Load) for e in subexprs(expr))
+
+
+def coefficients(expr: ir.Expr, sign: int = 1) -> dict[str, int]:
+    match expr:
+        case ir.Var(name=name):
+            return {name: sign}
+        case ir.Apply(op=Op.NEG, args=(a,)):
+            return coefficients(a, -sign)
+        case ir.Apply(op=(Op.ADD | Op.SUB) as op, args=(a, b)):
+            return coefficients(a, sign) | coefficients(b, sign if op is Op.ADD else -sign)
+        case _:
+            raise AssertionError(expr)
+
+
+def depth(expr: ir.Expr) -> int:
+    return 1 + max(map(depth, operands(expr)), default=0)
+
+
+@pytest.mark.parametrize("negative", [0, 1, 60, 120, 200, 239, 240])
+def test_long_sums_are_as_deep_as_their_halves(negative: int) -> None:
+    parts = [(-1.0 if k < negative else 1.0, ir.Var(f"v{k}")) for k in range(240)]
+    found = signed_sum(parts)
+    assert coefficients(found) == {value.name: int(sign) for sign, value in parts}
+    assert depth(found) < MOST_IN_ORDER + 5

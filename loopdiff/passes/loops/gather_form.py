@@ -23,6 +23,7 @@ from loopdiff.ir.walk import (
     map_stmt_exprs,
     nodes_in,
     statements,
+    subexprs,
     substitute,
     written_access,
     written_arrays,
@@ -365,18 +366,25 @@ def room_of(ls: ir.LoopSet, nest: Perfect, place: ir.Access) -> tuple[Shift, Shi
 
 
 def with_single_uses(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
-    """`body`, which reads nothing that it writes but cells, with Lets of elements put where they are used, if once."""
+    """`body`, which reads nothing that it writes but cells, with Lets of elements put where they are used, if once.
+
+    Long values stay Lets: chains of thousands would be one expression, as deep as it is long.
+    """
     uses = Counter(e.name for e in nodes_in(body) if isinstance(e, ir.Var))
     known: dict[ir.Expr, ir.Expr] = {}
 
     def put(stmt: ir.Stmt) -> tuple[ir.Stmt, ...]:
         new = map_stmt_exprs(lambda e: substitute(e, known), stmt)
-        if isinstance(new, ir.Let) and uses[new.name] == 1 and all(e.access.subscripts for e in loads(new.value)):
+        if isinstance(new, ir.Let) and uses[new.name] == 1 and is_short(new.value) and not has_cells(new.value):
             known[ir.Var(new.name)] = new.value
             return ()
         return (new,)
 
     return map_body(body, put)
+
+
+def is_short(expr: ir.Expr) -> bool:
+    return sum(1 for _ in subexprs(expr)) <= tuning.TERM_NODES
 
 
 def with_needed_lets(body: list[ir.Stmt]) -> tuple[ir.Stmt, ...]:

@@ -15,6 +15,7 @@ from loopdiff.analysis.polyhedral.model import build_model
 from loopdiff.canonical.strong_products import choose_strong_products
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.interpret import run
+from loopdiff.ir.reader import read_loopset
 from loopdiff.ir.verify import verify
 from loopdiff.ir.walk import statements
 from loopdiff.mapping.loops import VectorLoop
@@ -356,3 +357,20 @@ def test_elements_that_only_conditions_lead_to(n: int, machine: Machine | None) 
     run(after, mine)
     guarded(**args)
     np.testing.assert_allclose(mine["y"], args["y"], rtol=1e-13)
+
+
+def test_long_chains_and_long_sums_are_no_deep_expressions() -> None:
+    count = 1500
+    chain = [f"let v{k} = v{k - 1} * 0.5 + x[i]" for k in range(1, count)]
+    sums = [f"y[i + {k % 3 - 1}] += v{k // 2} * {1.0 + k}" for k in range(0, 2 * count, 4)]
+    lines = ["let v0 = x[i]", *chain, f"y[i - 1] += v{count - 1}", *sums]
+    head = "loopset f(x, y)\n    argument x: float64[:]\n    argument y: float64[:]\n"
+    loop = "for i in range(1, x.shape[0] - 1, 1):\n" + "".join(f"    {line}\n" for line in lines)
+    ls = read_loopset(head + loop)
+    found = gather_sums(ls, None)
+    assert found is not ls
+    x = np.linspace(0.1, 0.9, 7)
+    expected, mine = np.zeros(7), np.zeros(7)
+    run(ls, {"x": x, "y": expected})
+    run(found, {"x": x, "y": mine})
+    np.testing.assert_allclose(mine, expected, rtol=1e-12)
