@@ -77,7 +77,12 @@ def ascend(ls: ir.LoopSet, is_strict: bool = False) -> ir.LoopSet:
 
 def upright(ls: ir.LoopSet) -> ir.LoopSet:
     """`ls` with sums tidied and loops turned upwards, as whatever looks for contractions wants it."""
-    return derived_once(ls, "upright", lambda ls: ascend(tidy_sums(ls)))
+    return derived_once(ls, "upright", lambda ls: ascend(tidied(ls)))
+
+
+def tidied(ls: ir.LoopSet) -> ir.LoopSet:
+    """`ls` with sums tidied, for questions that have the same answer whichever way its loops run."""
+    return derived_once(ls, "tidied", tidy_sums)
 
 
 # -- distribution --------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ loops whose number of iterations is that of another loop (outer-loop vectorizati
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TypeGuard
 
@@ -32,7 +33,7 @@ from loopdiff.ir.walk import Path, accesses, loops_of, map_accesses, statements,
 from loopdiff.mapping.lane_blocks import FEW, LaneBlock
 from loopdiff.mapping.loops import Mapping, VectorLoop
 from loopdiff.model import tuning
-from loopdiff.passes.loops.distribution import upright
+from loopdiff.passes.loops.distribution import tidied, upright
 from loopdiff.schedule.cpu.planner import Planner
 from loopdiff.settings.requests import Requests
 
@@ -48,7 +49,7 @@ def widen_lanes(
     `dead` are the arrays whose contents nobody looks at after the function. New local arrays, the last of the result's
     and allocated where it begins, hold the lanes of a block.
     """
-    if not has_lanes(ls, dead):
+    if not has_lanes(ls, dead) or not has_independent_lanes(tidied(ls), dead):
         return ls, frozenset()
     tidy = upright(ls)
     widener = Widener(Planner.of(build_model(tidy)), dead, names, lanes, requests, [], set())
@@ -62,7 +63,38 @@ def widen_lanes(
 
 def has_lanes(ls: ir.LoopSet, dead: Names) -> bool:
     """Whether there is a loop that may become lanes, if no more than these arrays are `dead`."""
-    return any(may_be_lanes(s.stmt, ls, dead) and not conflicts(s.stmt, dead) for s in statements(ls.body))
+    return any(True for _ in candidates(ls, dead))
+
+
+def candidates(ls: ir.LoopSet, dead: Names) -> Iterator[tuple[ir.Loop, Path]]:
+    """The loops that may become lanes, as far as their text says."""
+    for site in statements(ls.body):
+        stmt = site.stmt
+        if may_be_lanes(stmt, ls, dead) and not conflicts(stmt, dead) and not lies_apart(stmt, ls):
+            yield stmt, site.path
+
+
+def has_independent_lanes(ls: ir.LoopSet, dead: Names) -> bool:
+    """Whether iterations of such a loop are independent, but for arrays that each may have for itself."""
+    model = build_model(ls)
+    return any(find_privates(model, dead, p, path) is not None for p, path in candidates(ls, dead))
+
+
+def lies_apart(loop: ir.Loop, ls: ir.LoopSet) -> bool:
+    """Whether loops are around triangles whose elements mostly lie apart from lane to lane: then lanes gain nothing."""
+    return has_triangles(loop) and not stays_close(loop, ls)
+
+
+def stays_close(loop: ir.Loop, ls: ir.LoopSet) -> bool:
+    """Whether most accesses of the deepest statements stay, or move by one element, from lane to lane."""
+    sites = [s for s in statements(loop.body) if isinstance(s.stmt, ir.Assign | ir.Accumulate)]
+    depth = max((len(s.loops) for s in sites), default=0)
+    varying = varying_names(loop)
+    found: list[str] = []
+    for site in (s for s in sites if len(s.loops) == depth):
+        strides = [stride_of(a, loop.index, varying, ls) for a in accesses(site.stmt)]
+        found += [s for s in strides if s in ("strided", "indexed")]
+    return len(found) <= sum(len(s.loops) == depth for s in sites)
 
 
 def may_be_lanes(stmt: ir.Stmt, ls: ir.LoopSet, dead: Names) -> TypeGuard[ir.Loop]:
@@ -139,7 +171,7 @@ class Widener:
     def in_blocks(self, loop: ir.Loop, path: Path) -> ir.Loop | None:
         """A promising loop in blocks; None if that takes longer, or if iterations conflict in more than buffers."""
         lanes = self.lanes if has_triangles(loop) else FEW
-        if not (self.is_worth_it(loop) if has_triangles(loop) else self.waits(loop, path)):
+        if not (stays_close(loop, self.model.ls) if has_triangles(loop) else self.waits(loop, path)):
             return None
         own = None if conflicts(loop, self.dead) else find_privates(self.model, self.dead, loop, path)
         if own is None or not (own.arrays or fills_tapes(loop, self.model.ls)):
@@ -155,17 +187,6 @@ class Widener:
         best = self.planner.loop(loop, path, {}, found)
         is_vector = isinstance(dict(found).get(path), VectorLoop)
         return is_vector or tuning.LANES_GAIN * self.planner.costs.vector(loop, {}) < best
-
-    def is_worth_it(self, loop: ir.Loop) -> bool:
-        """Whether most accesses of the deepest statements stay, or move by one element, from lane to lane."""
-        sites = [s for s in statements(loop.body) if isinstance(s.stmt, ir.Assign | ir.Accumulate)]
-        depth = max((len(s.loops) for s in sites), default=0)
-        varying = varying_names(loop)
-        found: list[str] = []
-        for site in (s for s in sites if len(s.loops) == depth):
-            strides = [stride_of(a, loop.index, varying, self.model.ls) for a in accesses(site.stmt)]
-            found += [s for s in strides if s in ("strided", "indexed")]
-        return len(found) <= sum(len(s.loops) == depth for s in sites)
 
 
 class Outermost:

@@ -15,14 +15,14 @@ The loop is left alone unless that isolates a contraction with such reuse.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TypeGuard
 
 from loopdiff.analysis.contractions import factors, terms
 from loopdiff.analysis.exposure import depth_of
-from loopdiff.analysis.legality import Distribution, is_legal, within
+from loopdiff.analysis.legality import Distribution, at_or_within, is_legal
 from loopdiff.analysis.polyhedral.events import Event
 from loopdiff.analysis.polyhedral.model import Model, build_model
 from loopdiff.analysis.privatization import find_privates, moved, span
@@ -48,7 +48,7 @@ from loopdiff.ir.walk import (
 )
 from loopdiff.mapping.lane_blocks import block_loop
 from loopdiff.model import tuning
-from loopdiff.passes.loops.distribution import upright
+from loopdiff.passes.loops.distribution import tidied, upright
 from loopdiff.passes.storage.workspace import is_sized_outside
 from loopdiff.schedule.blocks.rows import Piece, Row, RowPart, row_of
 from loopdiff.settings.requests import NOTHING, Requests
@@ -100,7 +100,10 @@ def block_rows(
     made = made_in_loops(ls, dead)
     if not has_rows(ls, dead):
         return ls
-    tidy = upright(with_fills_apart(ls, made, names))
+    apart = with_fills_apart(ls, made, names)
+    if not has_independent_rows(tidied(apart), dead):
+        return ls
+    tidy = upright(apart)
     blocker = Blocker(build_model(tidy), type_env(tidy), dead, made, names, rows, requests, [])
     body = blocker.block(tidy.body, ())
     if not blocker.buffers:
@@ -111,13 +114,25 @@ def block_rows(
 
 def has_rows(ls: ir.LoopSet, dead: Names) -> bool:
     """Whether there is a loop that may become blocks of rows, if no more than these arrays are `dead`."""
+    return bool(candidates(ls, dead))
+
+
+def candidates(ls: ir.LoopSet, dead: Names) -> list[tuple[ir.Loop, Path]]:
+    """The loops that may become blocks of rows, as far as their text says."""
     made = made_in_loops(ls, dead)
     sites = ((s, s.stmt) for s in statements(ls.body))
-    candidates = [(s, p) for s, p in sites if may_be_rows(p, made) and not conflicts(p, dead)]
-    if not candidates:
-        return False
+    found = [(s, p) for s, p in sites if may_be_rows(p, made) and not conflicts(p, dead)]
+    if not found:
+        return []
     may_own = owners(ls, dead)
-    return any(may_own(s) or not all(map(is_rectangular, loops_in(p.body))) for s, p in candidates)
+    return [(p, s.path) for s, p in found if may_own(s) or not all(map(is_rectangular, loops_in(p.body)))]
+
+
+def has_independent_rows(ls: ir.LoopSet, dead: Names) -> bool:
+    """Whether iterations of such a loop are independent, but for arrays that each may have for itself: it takes less
+    than to turn all loops upwards, which the answer does not depend on."""
+    model = build_model(ls)
+    return any(find_privates(model, dead, p, path) is not None for p, path in candidates(ls, dead))
 
 
 def block_for_threads(ls: ir.LoopSet, dead: Names, requests: Requests) -> ir.LoopSet:
@@ -252,13 +267,12 @@ class Blocker:
 
     def may_follow(self, first: Piece, last: Piece, row: Row) -> bool:
         """Whether all rows of piece `first` may run before all of piece `last`."""
-        events = within(self.model, row.path)
-        early, late = (self.events_at(events, row.paths(piece)) for piece in (first, last))
+        early, late = (self.events_at(row.paths(piece)) for piece in (first, last))
         homes = {array: depth_of(self.model, home) for array, home in row.own.homes.items()}
         return is_legal(self.model, Distribution(early, late, depth_of(self.model, row.path), homes))
 
-    def events_at(self, events: Sequence[Event], paths: frozenset[Path]) -> list[Event]:
-        return [e for e in events if any(e.path[:k] in paths for k in range(1, len(e.path) + 1))]
+    def events_at(self, paths: frozenset[Path]) -> list[Event]:
+        return [e for path in sorted(paths) for e in at_or_within(self.model, path)]
 
     def has_reuse(self, leaf: RowPart, row: Row) -> bool:
         """Whether the leaf is a sum of products of what belongs to the row and of what is the same for all rows.
