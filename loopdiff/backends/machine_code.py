@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 import llvmlite.binding as llvm
 from numba.core import types
 from numba.core.caching import _Cache
-from numba.core.compiler import CompileResult
+from numba.core.compiler import Compiler, CompileResult
 from numba.core.dispatcher import Dispatcher
 from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
@@ -111,12 +111,12 @@ def kept(dispatcher: D) -> D:
     return dispatcher
 
 
-def kept_callback(signature: Any) -> Any:
+def kept_callback(signature: Any, pipeline: type[Compiler] = Compiler) -> Any:
     """Like Numba's `cfunc`, of a function whose machine code is kept."""
     from numba.core.ccallback import CFunc
 
     def compile_callback(function: Any) -> Any:
-        found: Any = CFunc(function, normalize_signature(signature), {}, {})
+        found: Any = CFunc(function, normalize_signature(signature), {}, {}, pipeline_class=pipeline)
         found._cache = MachineCode(function)
         found.compile()
         return found

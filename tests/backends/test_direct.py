@@ -10,12 +10,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from llvmlite import binding
+from llvmlite import ir as llvm
 from numba import njit
 from numba.core.runtime import _nrt_python, rtsys
 
 from loopdiff import vectorize_grad
 from loopdiff.backends.cpu.direct import Direct, library
-from loopdiff.backends.cpu.direct.library import Library
+from loopdiff.backends.cpu.direct.folding import drop_unused
+from loopdiff.backends.cpu.direct.library import LONG, Library
 from loopdiff.backends.cpu.direct.lower import Lowering
 from loopdiff.backends.cpu.scalar_math import at
 from loopdiff.backends.cpu.simd import load, reduce_add, splat
@@ -280,10 +283,37 @@ def test_functions_of_many_parameters_and_long_ones_compute_what_python_computes
     args = [np.arange(4.0).reshape(2, 2) + k for k in range(count)]
     compiled = direct(function)
     assert compiled(*args) == function(*args)
-    assert isinstance(compiled.overloads[compiled.signatures[0]].library, Library)
+    library = compiled.overloads[compiled.signatures[0]].library
+    assert isinstance(library, Library)
+    assert library.written > LONG
     before = [sys.getrefcount(a) for a in args]
     compiled(*args)
     assert [sys.getrefcount(a) for a in args] == before
+
+
+def test_what_nothing_asks_for_is_not_written() -> None:
+    integer = llvm.IntType(64)
+    module = llvm.Module("unused")
+    function = llvm.Function(module, llvm.FunctionType(integer, (integer, integer.as_pointer())), "f")
+    start, again, end = (function.append_basic_block(name) for name in ("start", "again", "end"))
+    builder = llvm.IRBuilder(start)
+    pair = llvm.Constant(llvm.LiteralStructType((integer, integer)), llvm.Undefined)
+    builder.insert_value(builder.insert_value(pair, function.args[0], 0), function.args[0], 1)
+    asked = builder.inttoptr(function.args[0], integer.as_pointer(), name="asked")
+    builder.branch(again)
+    builder.position_at_end(again)
+    count = builder.phi(integer, name="count")
+    count.add_incoming(function.args[0], start)
+    more = builder.load(builder.gep(function.args[1], (count,)), name="more")
+    count.add_incoming(more, again)
+    builder.store(more, asked)
+    builder.cbranch(builder.icmp_signed("<", count, more), again, end)
+    builder.position_at_end(end)
+    builder.ret(count)
+    drop_unused(function)
+    assert "insertvalue" not in str(module)
+    assert all(name in str(module) for name in ("asked", "count", "more", "getelementptr"))
+    assert binding.parse_assembly(str(module)).get_function("f").name == "f"
 
 
 @direct

@@ -24,10 +24,11 @@ from loopdiff.backends.load import import_module, write_module
 
 TEXT = """{title}
 from numba import types
+from loopdiff.backends.cpu.direct import Direct
 from loopdiff.backends.machine_code import kept_callback
 from loopdiff.backends.cpu.simd.{module} import {function}
 
-@kept_callback(types.int64({types}))
+@kept_callback(types.int64({types}), Direct)
 def multiply({names}, scale):
     return {function}(({names}), scale)
 """

@@ -17,15 +17,16 @@ from loopdiff.backends.python_objects import DATA, EXTENTS, ITEMS, STRIDES, WORD
 INTEGER = llvm.IntType(8 * WORD)
 WORDS = INTEGER.as_pointer()
 # Characters of LLVM, some 70 for an instruction, from which on a function is long. Values and gradients of NPBench's
-# long programs take as long either way, compiling them a quarter less: lanes are chosen before LLVM sees anything.
-LONG = 400_000
+# long programs take as long either way, compiling them a third less: lanes are chosen before LLVM sees anything.
+LONG = 360_000
 
 
 class Library(JITCodeLibrary):
     """Code that LLVM optimises once. Numba does it three times, each function alone, all of it cheaply, and all of it,
     which is for reference counts in code of many small functions: loops are no faster by it.
 
-    What is `LONG` is optimised less, without what takes more than its share of the time there.
+    What is `LONG` is optimised less, without what takes more than its share of the time there: lanes of LLVM's own
+    choice and unrolled loops, which are most of the code that it would make of a few lines along an edge.
     """
 
     written = 0  # characters of the modules
@@ -42,9 +43,16 @@ class Library(JITCodeLibrary):
         ll_module.data_layout = self._codegen._data_layout
 
     def _optimize_final_module(self) -> None:
-        manager, builder = self._codegen._module_pass_manager(**({"opt": 1} if self.written > LONG else {}))
+        manager, builder = self.short_way() if self.written > LONG else self._codegen._module_pass_manager()
         with self._recorded_timings.record("Module passes (full optimization)", builder):
             manager.run(self._final_module, builder)
+
+    def short_way(self) -> tuple[Any, Any]:
+        """Passes for what is long, and what made them."""
+        tuning = binding.PipelineTuningOptions(speed_level=1)
+        tuning.loop_vectorization = tuning.slp_vectorization = tuning.loop_unrolling = False
+        builder = binding.create_pass_builder(self._codegen._tm, tuning)
+        return builder.getModulePassManager(), builder
 
     def _finalize_final_module(self) -> None:
         """Write machine code. The option is of the process, in which nobody else writes any: the lock of Numba's

@@ -18,7 +18,7 @@ from numba.core.ir import Loc
 from loopdiff.backends.cpu.defects import moves_masked_loads
 
 from .expressions import INT64, Expressions, Value
-from .folding import fold_as_written
+from .folding import drop_unused, fold_as_written
 from .hints import ROLLED, SCALAR, Hint, tell
 from .syntax import constant_of
 from .typed import is_counted
@@ -68,6 +68,10 @@ class Lowering(Expressions):
         self.finish_end()
         self.post_lower()
         return entry
+
+    def lower_normal_function(self, fndesc: Any) -> None:
+        super().lower_normal_function(fndesc)
+        drop_unused(self.function)
 
     def begin_end(self) -> None:
         """From now on whatever returns, Numba's code for calls that fail too, goes to the end of the function."""

@@ -44,7 +44,10 @@ class CpuLowering(Lowering, Lower):
         self.library.add_ir_module(module)
 
     def create_cfunc_wrapper(self) -> None:
-        """Nobody calls generated functions by their addresses, and Numba says so to whoever tries."""
+        """Nobody calls generated functions by their addresses, but those that Python does not call; Numba says so to
+        whoever tries."""
+        if ConfigStack().top().no_cpython_wrapper:
+            super().create_cfunc_wrapper()
 
 
 @register_pass(mutates_CFG=False, analysis_only=False)

@@ -52,6 +52,11 @@ class TypedTree(NamedTuple):
     once: frozenset[str]
 
 
+def is_type(found: Any, ty: Any) -> bool:
+    """Whether two types are one: there are as many questions as loops times names, and mostly the same object."""
+    return found is ty or found == ty
+
+
 def items_of(ty: Any) -> tuple[types.Type, ...] | None:
     """The types of a tuple's items; None for anything else."""
     return tuple(ty) if isinstance(ty, types.Tuple | types.UniTuple) else None
@@ -204,8 +209,8 @@ class Typing:
             self.assign(index, types.int64)
             self.breaks.append([])
             self.suite(stmt.body)
-            changed |= {name for name, ty in before.items() if self.env.get(name) != ty}
-            changed |= {n for left in self.breaks.pop() for n, ty in self.env.items() if left.get(n) != ty}
+            changed |= {name for name, ty in before.items() if not is_type(self.env.get(name), ty)}
+            changed |= {n for left in self.breaks.pop() for n, ty in self.env.items() if not is_type(left.get(n), ty)}
             if len(changed) == known:
                 break
         self.env = {name: ty for name, ty in self.env.items() if name not in changed}
@@ -220,7 +225,7 @@ class Typing:
             self.env = there
         elif not ends_there:
             both = {**there, **self.env}
-            self.env = {n: ty for n, ty in both.items() if there.get(n, ty) == self.env.get(n, ty)}
+            self.env = {n: ty for n, ty in both.items() if is_type(there.get(n, ty), self.env.get(n, ty))}
         return ends_here and ends_there
 
     # -- expressions -----------------------------------------------------------------------------------------
