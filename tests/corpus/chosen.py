@@ -196,7 +196,28 @@ def states_by_step_oracle(xp, x, w):
     return {"result": total * 3.0 + xp.sum(states[3] * states[2]) + x[0] ** 2 * xp.sum(x * x)}
 
 
+# Arrays called like what generated code calls, which both sweeps have: the greater of two rows was kept in a number.
+def taken_names(x, y):
+    load = np.empty((2, x.shape[0]))
+    load[0] = x
+    load[1] = y * x
+    select = (load * load).max(axis=0)
+    return select + np.array([x, 3.0 * y]).min(axis=0)
+
+
+def taken_names_oracle(xp, x, y):
+    return {"result": xp.maximum(x * x, (y * x) ** 2) + xp.minimum(x, 3.0 * y)}
+
+
 ENTRIES = (
+    Entry(
+        name="taken_names",
+        function=taken_names,
+        make=lambda r, n=7: dict(x=r.random(n), y=0.5 + r.random(n)),
+        wrt=("x", "y"),
+        oracle=taken_names_oracle,
+        is_twin=True,
+    ),
     Entry(
         name="peaks",
         function=peaks,

@@ -1,4 +1,5 @@
-"""Give local names of a program those that a compiler might make up itself: `total`, `x_adj`, `i_1`."""
+"""Give local names of a program those that a compiler might make up itself, `total`, `x_adj`, `i_1`, or that
+its code calls: `load`, `select`."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from .expected import Program
 WORDS = (
     "total", "first", "last", "chosen", "which", "found", "value", "result", "array", "sum_", "prod", "out", "size",
     "left", "tile", "live", "zero", "count", "place", "items", "unpacked", "patience", "tape", "seed", "result_adj",
-    "index",
+    "index", "load", "store", "select", "splat", "maximum", "at", "mask", "cast", "max2", "look_out",
 )  # fmt: skip
 ENDINGS = ("_adj", "_tan", "_out", "_tape", "_new", "_val", "_start", "_end", "_size", "_1", "_2", "_v", "_")
 

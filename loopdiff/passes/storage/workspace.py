@@ -28,9 +28,18 @@ def own_arrays(ls: ir.LoopSet, reader: ir.LoopSet | None = None) -> frozenset[st
 
 def private_arrays(ls: ir.LoopSet, reader: ir.LoopSet | None) -> frozenset[str]:
     """Arrays that `ls` makes for itself, and of which nobody reads an element afterwards, nor `reader` any."""
-    wanted = returned_arrays(ls) | (frozenset() if reader is None else read_arrays(reader.body))
+    wanted = returned_arrays(ls) | (frozenset() if reader is None else arrays_read_on(ls, reader))
     values = (r.value for r in ls.results if isinstance(r, ir.ScalarResult))
     return scratch(ls) - wanted - {e.access.array for v in values for e in loads(v)}
+
+
+def arrays_read_on(ls: ir.LoopSet, reader: ir.LoopSet) -> frozenset[str]:
+    """Arrays of `ls` that `reader` reads elements of: parameters in the same place are the same array, whatever `ls`
+    calls it by now, as generated code has no variables `max` and `load`."""
+    read, pairs = read_arrays(reader.body), [*zip(ls.params, reader.params, strict=False)]
+    assert len(pairs) == len(ls.params), "a reverse sweep gets all that the forward sweep gets, and more"
+    assert all(own == other or own not in reader.params for own, other in pairs), "in the same places"
+    return frozenset(own for own, other in pairs if other in read)
 
 
 def refilled_tapes(reverse: ir.LoopSet) -> frozenset[str]:
