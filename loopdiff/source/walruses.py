@@ -22,9 +22,8 @@ QUIET_METHODS = frozenset(
     ("sum", "mean", "std", "var", "min", "max", "prod", "any", "all", "dot", "copy", "ravel", "argmax", "argmin")
 )
 LIBRARIES = ("numpy", "math", "scipy", "builtins")
-WHOLE = (
-    ast.Name, ast.Constant, ast.Dict, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp
-)  # fmt: skip
+SCOPES = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+WHOLE = (ast.Name, ast.Constant, ast.Dict, *SCOPES)
 COMPUTED = (ast.Call, ast.Subscript, ast.BinOp, ast.UnaryOp, ast.Compare)  # what may read elements of arrays
 
 
@@ -38,6 +37,10 @@ def without_walruses(function: ast.FunctionDef, value_of: Callable[[ast.expr], A
         return function
     found = Ahead(value_of, deepcopy(function)).made()
     return ast.fix_missing_locations(found)
+
+
+def mentions(node: ast.AST, name: str) -> bool:
+    return any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node))
 
 
 def has_walrus(node: ast.AST) -> bool:
@@ -69,6 +72,9 @@ class Ahead(ast.NodeTransformer):
         if len(found) != 1 or sum(isinstance(n, ast.NamedExpr) for n in ast.walk(node)) != 1:
             return node
         name, value = found[0].target.id, found[0].value
+        apart = (n for n in ast.walk(node) if n is not node and isinstance(n, SCOPES))
+        if any(mentions(n, name) for n in (node.generators[0].iter, *apart)):  # names of its own, or one of before
+            return node
         inside = sum(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node))
         everywhere = sum(isinstance(n, ast.Name) and n.id == name for n in ast.walk(self.function))
         try:
@@ -215,7 +221,7 @@ class TakingOut:
     def require_ahead(self, name: str, value: ast.expr, before: list[ast.expr]) -> None:
         """NotAhead, unless `name = value` may be computed ahead of what Python evaluates `before` it."""
         parts = [n for part in before for n in ast.walk(part)]
-        is_read = any(isinstance(n, ast.Name) and n.id == name for n in parts)
+        is_read = any(mentions(part, name) for part in before)
         reads_elements = any(isinstance(n, COMPUTED) for n in parts)
         if is_read or not all(map(self.is_quiet, before)) or (reads_elements and not self.is_quiet(value)):
             raise NotAhead

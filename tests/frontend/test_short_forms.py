@@ -432,9 +432,19 @@ def read_elsewhere(x):
     return sum(found) + n
 
 
+def read_among_names_of_a_sum(x):
+    return sum([sum(n * v for v in x) for v in x if (n := v * v) > 0.0])
+
+
+def read_by_a_function(x):
+    return sum([(lambda v: v * n)(2.0) for v in x if (n := v * v) > 0.0])
+
+
 @pytest.mark.parametrize(
     "function",
     [
+        read_among_names_of_a_sum,
+        read_by_a_function,
         read_before,
         changed_before,
         changed_after_sums,
