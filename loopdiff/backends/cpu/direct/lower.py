@@ -70,7 +70,8 @@ class Lowering(Expressions):
         return entry
 
     def lower_normal_function(self, fndesc: Any) -> None:
-        super().lower_normal_function(fndesc)
+        mixed_with: Any = super()
+        mixed_with.lower_normal_function(fndesc)
         drop_unused(self.function)
 
     def begin_end(self) -> None:
