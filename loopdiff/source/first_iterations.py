@@ -40,7 +40,7 @@ def with_first_apart(node: ast.FunctionDef, outer: Mapping[str, Any], are_inside
     known = frozenset(name for name, value in outer.items() if name in own and value is own[name])
     given = frozenset(a.arg for a in parameters(node.args) if not is_stored(node.body, a.arg))
     apart = Apart(Steady(known, given), are_inside)
-    found = apart.visit(copy.deepcopy(node))
+    found = apart.visit(copied_tree(node))
     return ast.fix_missing_locations(found) if apart.is_changed else node
 
 
@@ -179,8 +179,8 @@ def answer(test: ast.expr, loop: Counted) -> bool | None:
 
 def with_answers(node: ast.For, loop: Counted, is_first: bool) -> ast.For:
     """The loop of the first iteration, or of the others."""
-    made = copy.deepcopy(node)
-    made.iter = ast.copy_location(copy.deepcopy(loop.head if is_first else loop.tail), node.iter)
+    made = copied_tree(node)
+    made.iter = ast.copy_location(copied_tree(loop.head if is_first else loop.tail), node.iter)
     for part in ast.walk(made.iter):
         ast.copy_location(part, node.iter)
     answered = Answered(loop, is_first)
@@ -204,3 +204,15 @@ class Answered(ast.NodeTransformer):
         self.generic_visit(node)
         found = answer(node.test, self.loop)
         return node if found is None else node.body if found == self.is_first else node.orelse
+
+
+def copied_tree(node: Any) -> Any:
+    """`node` with nodes of its own around the values that are in them, which may be modules: nothing copies these."""
+    if isinstance(node, list):
+        return [copied_tree(part) for part in cast(list[Any], node)]
+    if not isinstance(node, ast.AST):
+        return node
+    made = copy.copy(node)
+    for name, value in ast.iter_fields(node):
+        setattr(made, name, copied_tree(value))
+    return made

@@ -145,3 +145,17 @@ def test_the_others_have_what_the_first_binds(function, n: int) -> None:
     steps = 1e-6 * np.eye(n)
     expected = [(function(x + d, A) - function(x - d, A)) / 2e-6 for d in steps]
     np.testing.assert_allclose(slope, expected, rtol=1e-6)
+
+
+def chosen_beside_a_library(x, p, n):
+    for i in range(len(x)):  # noqa: B007 - Python leaves it for what comes after
+        g = x if n else p["w"]
+    net = np.convolve(p["b"], 0.25, "same")
+    return g + net[0] * i
+
+
+def test_structures_beside_functions_of_libraries_are_refused_in_words() -> None:
+    """What structures leave in a tree may be a module, which nothing copies."""
+    x, p = np.array([0.5, 1.0]), {"w": np.array([1.5, 2.0]), "b": np.array([0.5, 2.0])}
+    with pytest.raises(UnsupportedLoopError, match="LD1"):
+        vectorize_grad(cache=False)(chosen_beside_a_library)(x, p, 1)
