@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import operator
 from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
@@ -16,9 +15,6 @@ from loopdiff.ir.walk import subexprs
 from loopdiff.memory.arena import EXTENT_NAMES
 
 Shape = tuple[int, ...]
-STRICT_OPERATORS = {
-    "strict_add": operator.add, "strict_sub": operator.sub, "strict_mul": operator.mul, "strict_div": operator.truediv
-}  # fmt: skip
 UNDECIDED = "InconclusiveDimensionOperation"  # in `jax.errors` since JAX 0.8
 Undecided: Any = getattr(
     jax.errors if hasattr(jax.errors, UNDECIDED) else importlib.import_module("jax.core"), UNDECIDED
@@ -33,7 +29,7 @@ def by_name(statics: Mapping[str, int], dims: Mapping[str, Shape]) -> dict[str, 
 def is_refuted(cond: ir.Expr, known: Mapping[str, Any]) -> bool:
     """Whether a condition does not hold; shapes that JAX leaves open may not say."""
     try:
-        return not eval(print_expr(cond), {**EXTENT_NAMES, **STRICT_OPERATORS, **known})
+        return not eval(print_expr(cond), {**EXTENT_NAMES, **known})
     except Undecided:
         return False
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -27,7 +28,8 @@ Order = Literal["C", "F"]
 Sizes = tuple[tuple[int, ...], ...]
 CASTS = {"int64": int, "float64": float, "float32": float, "bool": bool, "max": max, "min": min, "abs": abs}
 STRICT = {f"strict_{op.name.lower()}": vars(math)[op.value] for op in Op if op.value in vars(math)}
-EXTENT_NAMES = {**vars(math), **STRICT, **CASTS}
+OPERATORS = {"add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv}
+EXTENT_NAMES = {**vars(math), **STRICT, **{f"strict_{name}": of for name, of in OPERATORS.items()}, **CASTS}
 
 
 def sizes_function(
