@@ -125,9 +125,7 @@ def change(scope: Scope, found: PlaceChange, node: ast.stmt) -> None:
 def assign(scope: Scope, targets: Sequence[ast.expr], value: ast.expr, node: ast.stmt) -> None:
     match targets, value:
         case [ast.Subscript() as target], _ if (places := places_of(scope, target)) is not None:
-            held = name_stored(scope.names.fresh("item"), value)
-            assign(scope, [held], value, copied(node, targets=[held], value=value))
-            given = name_read(held.id, value)
+            given = held_ahead(scope, "item", value, node)
             statement(scope, one_of_places(scope, target, places, lambda t: ast.Assign([t], given), node))
         case [ast.Name(id=name)], ast.List() if (scope.source.name, name) in scope.growing.plain:
             scope.out.append(copied(node, value=rebuilt(scope, value)))
@@ -181,9 +179,14 @@ def with_key_ahead(scope: Scope, target: ast.Subscript, node: ast.AugAssign) -> 
     """`target`, whose key Python computes before the value of `node`: by a name, where calls may change what it is."""
     if not any(isinstance(n, ast.Call) for n in ast.walk(node.value)):
         return target
-    held = name_stored(scope.names.fresh("key"), target.slice)
-    assign(scope, [held], target.slice, ast.copy_location(ast.Assign([held], target.slice), node))
-    return copied(target, slice=name_read(held.id, target.slice))
+    return copied(target, slice=held_ahead(scope, "key", target.slice, node))
+
+
+def held_ahead(scope: Scope, stem: str, value: ast.expr, node: ast.stmt) -> ast.Name:
+    """`value`, computed ahead of `node`, by a name."""
+    held = name_stored(scope.names.fresh(stem), value)
+    assign(scope, [held], value, ast.copy_location(ast.Assign([held], value), node))
+    return name_read(held.id, value)
 
 
 def growing_apart(scope: Scope, targets: list[ast.expr], values: list[ast.expr]) -> list[tuple[ast.expr, ast.expr]]:
@@ -235,9 +238,7 @@ def augment(scope: Scope, node: ast.AugAssign) -> None:
     match node.target:
         case ast.Subscript() as target if (places := places_of(scope, target)) is not None:
             target = with_key_ahead(scope, target, node)
-            held = name_stored(scope.names.fresh("item"), node.value)
-            assign(scope, [held], node.value, ast.copy_location(ast.Assign([held], node.value), node))
-            given = name_read(held.id, node.value)
+            given = held_ahead(scope, "item", node.value, node)
             statement(scope, one_of_places(scope, target, places, lambda t: ast.AugAssign(t, node.op, given), node))
         case ast.Name(id=name) as target if isinstance(scope.tree(name, target), Branch):
             is_owned = (name, ()) in scope.owned
