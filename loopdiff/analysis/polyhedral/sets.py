@@ -180,16 +180,30 @@ def domain(model: Model, frame: Frame) -> Any:
 
 
 def restricted(model: Model, frame: Frame) -> Domain:
-    return model.cached(("domain", frame), lambda: compute_domain(model, frame))
+    return from_outside(model, frame, "domain", lambda f, outer: compute_domain(model, f, outer))
 
 
-def compute_domain(model: Model, frame: Frame) -> Domain:
+def from_outside(model: Model, frame: Frame, name: str, derive: Callable[[Frame, T | None], T]) -> T:
+    """What is derived of `frame` from the same of what is around it: of that first, as there are as many frames in each
+    other as checks in a row."""
+    missing: list[Frame] = []
+    around: Frame | None = frame
+    while around is not None and (name, around) not in model.cache:
+        missing.append(around)
+        around = around.parent
+    outer = None if around is None else model.cache[name, around]
+    for inner in reversed(missing):
+        outer = model.cache[name, inner] = derive(inner, outer)
+    return model.cache[name, frame]
+
+
+def compute_domain(model: Model, frame: Frame, around: Domain | None) -> Domain:
     """Every formula is used, and the facts that leave no more pieces than there are: in programs on slices, equal
     extents are `max(n - 2, 0) == max(m - 2, 0)`, which is `n == m` in loops over the slices, but may be something
     else outside of them.
     """
     into = translation(model, frame)
-    outer = Domain(nowhere(model)) if frame.parent is None else restricted(model, frame.parent)
+    outer = Domain(nowhere(model)) if around is None else around
 
     def inside() -> Any:
         found = outer.instances.add_dims(SET, len(into.places) - outer.instances.dim(SET))
@@ -228,11 +242,10 @@ def text_of(model: Model, into: Translation, fact: Fact) -> Hashable:
 def facts_in(model: Model, frame: Frame) -> Facts:
     """What holds in `frame`."""
 
-    def find() -> Facts:
-        outer = () if frame.parent is None else facts_in(model, frame.parent)
-        return tuple(dict.fromkeys((*outer, *frame.facts))) if frame.facts else outer
+    def find(inner: Frame, outer: Facts | None) -> Facts:
+        return tuple(dict.fromkeys((*(outer or ()), *inner.facts)))
 
-    return model.cached(("facts", frame), find)
+    return from_outside(model, frame, "facts", find)
 
 
 def bounded_below(model: Model, found: Any, but: Any = None) -> Any:
