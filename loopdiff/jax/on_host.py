@@ -136,7 +136,7 @@ class HandlerText:
     def run(self, arguments: list[tuple[types.Type, Any]]) -> Any:
         """The numbers that the function returns, with their types."""
         builder, found = self.builder, self.handler.function.overloads[self.handler.types]
-        wanted, result = found.signature.args, found.signature.return_type
+        wanted, result = found.fndesc.argtypes, found.signature.return_type
         address = WORD(found.library.get_pointer_to_function(found.fndesc.llvm_func_name))
         kind = CONTEXT.call_conv.get_function_type(result, wanted)
         function = builder.inttoptr(address, kind.as_pointer())

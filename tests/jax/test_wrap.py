@@ -14,6 +14,7 @@ import jax.numpy as jnp
 
 import loopdiff.jax
 from loopdiff import vectorize_grad
+from loopdiff.backends.cpu.direct import convention
 from loopdiff.errors import ArgumentError, DifferentiationError, OutOfMemoryError, UnsupportedLoopError
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="jax is not installed")
@@ -467,3 +468,22 @@ def test_conditions_that_are_known_when_traced_may_compute() -> None:
         return total
 
     np.testing.assert_allclose(jax.grad(loopdiff.jax.wrap(scaled))(jnp.ones(3)), [1.0, 2.0, 3.0])
+
+
+def test_functions_whose_arguments_are_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As those of functions of very many arrays are."""
+    monkeypatch.setattr(convention, "MOST_WORDS", 7)
+    f = vectorize_grad(cache=False)(lattice)
+    x, w = jnp.linspace(0.1, 0.9, 12).reshape(3, 4), jnp.linspace(-1.0, 1.0, 4)
+    wrapped = loopdiff.jax.wrap(f)
+    got = jax.jit(jax.value_and_grad(wrapped, (0, 1)))(x, w)
+    expected = jax.value_and_grad(lambda x, w: jnp.sum(jnp.sin(x * w)), (0, 1))(x, w)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-6), got, expected)
+
+
+def lattice(x, w):
+    t = 0.0
+    for i in range(x.shape[0]):
+        for k in range(x.shape[1]):
+            t += np.sin(x[i, k] * w[k])
+    return t

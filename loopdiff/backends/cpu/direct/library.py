@@ -7,15 +7,14 @@ from functools import reduce
 from typing import Any
 
 from llvmlite import binding
-from llvmlite import ir as llvm
 from numba.core import cgutils, types
 from numba.core.callwrapper import PyCallWrapper
 from numba.core.codegen import JITCodeLibrary
 
 from loopdiff.backends.python_objects import DATA, EXTENTS, ITEMS, STRIDES, WORD, is_as_expected
 
-INTEGER = llvm.IntType(8 * WORD)
-WORDS = INTEGER.as_pointer()
+from .convention import INTEGER, WORDS, InMemory, store_words
+
 # Characters of LLVM, some 70 for an instruction, from which on a function is long. Values and gradients of NPBench's
 # long programs take as long either way, compiling them a third less: lanes are chosen before LLVM sees anything.
 LONG = 360_000
@@ -89,10 +88,7 @@ class Wrapper(PyCallWrapper):
             return
         builder.function.attributes |= {"noinline", "optnone"}
         environment = self.get_env(api, builder) if any(map(is_array, results)) else None
-        objects = builder.bitcast(args, args.type.as_pointer())
-        given: list[Any] = []
-        for k, ty in enumerate(kinds):
-            given += self.taken(api, builder, word_at(builder, objects, ITEMS // WORD + k), ty)
+        given = self.all_taken(api, builder, builder.bitcast(args, args.type.as_pointer()), kinds)
         if not all(map(is_array, kinds)):
             with cgutils.if_unlikely(builder, api.c_api_error()):
                 builder.ret(api.get_null_object())
@@ -116,6 +112,22 @@ class Wrapper(PyCallWrapper):
         code = builder.call(self.func, (place, raised, *given), attrs=("noinline",))
         status = convention._get_return_status(builder, code, builder.load(raised))
         return status, self.context.get_returned_value(builder, result, builder.load(place))
+
+    def all_taken(self, api: Any, builder: Any, objects: Any, kinds: tuple[types.Type, ...]) -> Sequence[Any]:
+        """The objects in a tuple as the function takes them; into memory by one loop for all of one type."""
+        first = ITEMS // WORD
+        if not isinstance(kinds, InMemory):
+            each = (self.taken(api, builder, word_at(builder, objects, first + k), ty) for k, ty in enumerate(kinds))
+            return [word for words in each for word in words]
+        packer = self.context.get_arg_packer(kinds)
+        memory = packer.memory(builder)
+        for run in packer.runs():
+            with cgutils.for_range(builder, INTEGER(run.count)) as loop:
+                place = builder.add(loop.index, INTEGER(first + run.first))
+                words = self.taken(api, builder, builder.load(builder.gep(objects, [place])), run.kind)
+                at = builder.add(builder.mul(loop.index, INTEGER(len(words))), INTEGER(run.word))
+                store_words(builder, memory, at, words)
+        return [memory]
 
     def taken(self, api: Any, builder: Any, found: Any, ty: types.Type) -> Sequence[Any]:
         """The object `found` as the function takes it. Of a number that is none, Python knows afterwards."""
@@ -167,4 +179,5 @@ def is_array(ty: types.Type) -> bool:
 
 
 def is_number(ty: types.Type) -> bool:
-    return isinstance(ty, types.Number | types.Boolean)
+    """Whether it is a number of one word."""
+    return isinstance(ty, types.Number | types.Boolean) and not isinstance(ty, types.Complex)

@@ -22,6 +22,7 @@ from numba.core.untyped_passes import ExtractByteCode
 
 from loopdiff.backends.cpu.defects import ScalarCodegen, moves_masked_loads
 
+from .convention import passed
 from .expressions import Program
 from .library import Wrapper, library_of
 from .lower import Lowering
@@ -34,6 +35,12 @@ TYPED = "typed"  # in the state of a part that whoever calls it has typed
 
 class CpuLowering(Lowering, Lower):
     """Numba's lowering, of a tree."""
+
+    def init(self) -> None:
+        """Parts are called by code beside them that has their arguments at hand, word by word."""
+        super().init()
+        if not ConfigStack().top().no_cpython_wrapper:
+            self.fndesc.argtypes = passed(self.context, self.fndesc.argtypes)
 
     def create_cpython_wrapper(self, release_gil: bool = False) -> None:
         module = self.context.create_module("wrapper")
