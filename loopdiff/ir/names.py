@@ -15,13 +15,17 @@ class NameSupply:
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
         self.taken = set(taken)
+        self.latest: dict[str, tuple[str, int]] = {}  # by stems, what was handed out last, and its number
 
     def fresh(self, stem: str) -> str:
-        name, count = stem, 0
+        name, count = self.latest.get(stem, (stem, 0))
+        if name not in self.taken:  # it is free again, and others may be
+            name, count = stem, 0
         while name in self.taken or keyword.iskeyword(name):
             count += 1
             name = f"{stem}_{count}"
         self.taken.add(name)
+        self.latest[stem] = name, count
         return name
 
 
