@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import groupby
+from itertools import chain, count, groupby, islice, takewhile
 from typing import Any
 
 from loopdiff.analysis.polyhedral.events import Event, Frame
@@ -46,12 +46,14 @@ def rewritten_after(model: Model, path: Path, access: ir.Access, scope: Scope = 
 def is_overwritten(model: Model, event: Event, scope: Scope) -> bool:
     """Whether the element that `event` touches may be written after it, in the current iteration of `scope`."""
     writes = model.touching(event.access.array, True)
+    place = bisect_left(writes, event.order, key=lambda w: w.order)
+    nearest_first = chain(islice(writes, place, None), islice(writes, place))
     least = depth_of(model, scope) if is_inside(event.path, scope) else 0
 
     def search() -> bool:
         return any(
             not ordered(model, event, write, order).is_empty()
-            for write in writes
+            for write in nearest_first
             if is_inside(write.path, scope) or least == 0
             for order in orders(event, write, least)
         )
@@ -131,9 +133,37 @@ class Step:
     writes: tuple[Event, ...]
 
 
-def steps_before(model: Model, read: Event) -> tuple[Step, ...]:
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Steps as far as anybody asked for them: an element is mostly written in one of the first few, of thousands."""
+
+    rest: Iterator[Step]
+    found: list[Step] = field(default_factory=list)
+    numbers: dict[tuple[Order, Path], int] = field(default_factory=dict)
+
+    def goes_to(self, number: int) -> bool:
+        """Whether there is a step of this number."""
+        while len(self.found) <= number:
+            step = next(self.rest, None)
+            if step is None:
+                return False
+            self.numbers[step.order, step.branch] = len(self.found)
+            self.found.append(step)
+        return True
+
+    def __iter__(self) -> Iterator[Step]:
+        return (self.found[k] for k in takewhile(self.goes_to, count()))
+
+    def number_of(self, order: Order, branch: Path) -> int:
+        """The number of the step in the way of `order` at `branch`, which there is."""
+        while (order, branch) not in self.numbers and self.goes_to(len(self.found)):
+            pass
+        return self.numbers[order, branch]
+
+
+def steps_before(model: Model, read: Event) -> Steps:
     """All writes to the array of `read` that come before it, from the nearest on."""
-    return model.cached(("before", read), lambda: tuple(find_steps(model, read)))
+    return model.cached(("before", read), lambda: Steps(find_steps(model, read)))
 
 
 def find_steps(model: Model, read: Event) -> Iterator[Step]:
@@ -141,7 +171,8 @@ def find_steps(model: Model, read: Event) -> Iterator[Step]:
     end = bisect_left(writes, read.order, key=lambda w: w.order)
     for depth in range(len(read.loops), -1, -1):
         inside = span_of(model, read, depth)
-        for branch, found in groupby(reversed(writes[inside[0] : end]), key=lambda w: branch_of(w, read)):
+        before = (writes[k] for k in range(end - 1, inside[0] - 1, -1))
+        for branch, found in groupby(before, key=lambda w: branch_of(w, read)):
             yield Step(Order(depth, False), branch, tuple(found))
         if depth and inside[0] < inside[1]:
             yield Step(Order(depth - 1, True), (), latest_first(model, read.access.array, inside))
@@ -176,7 +207,12 @@ def exposed(model: Model, read: Event, least: int) -> Any:
     """Instances of `read` whose element is not certainly written earlier in the same iteration of the `least`
     outermost loops.
     """
-    return exposed_to(model, read, sum(step.order.shared >= least for step in steps_before(model, read)))
+    number = 0
+    for step in steps_before(model, read):
+        if step.order.shared < least or exposed_to(model, read, number).is_empty():
+            break
+        number += 1
+    return exposed_to(model, read, number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +230,7 @@ def exposed_to(model: Model, read: Event, number: int) -> Any:
     steps = steps_before(model, read)
     found: list[Exposed] = model.cached(("exposed", read), lambda: [Exposed((), read, instances(model, read))])
     while len(found) <= number:
-        found.append(with_step(model, read, steps[: len(found)], found[-1]))
+        found.append(with_step(model, read, steps, len(found), found[-1]))
     seen_by = found[number].seen_by
     own, known = len(read.frame.dims), len(seen_by.frame.dims)
     return once(model, ("own", own, known), partial(own_part, own, known), found[number].instances)
@@ -204,16 +240,17 @@ def own_part(own: int, known: int, found: Any) -> Any:
     return found.project_out(SET, own, known - own) if known > own else found
 
 
-def with_step(model: Model, read: Event, steps: tuple[Step, ...], before: Exposed) -> Exposed:
-    """What is `before` the last one of the `steps`, with that one."""
+def with_step(model: Model, read: Event, steps: Steps, number: int, before: Exposed) -> Exposed:
+    """What is `before` the last one of the first `number` steps, with that one."""
     if before.instances.is_empty():
         return before
-    deciding = deciding_values(read, steps[-1], before.deciding)
+    last = steps.found[number - 1]
+    deciding = deciding_values(read, last, before.deciding)
     seen_by = informed(model, read, deciding)
     if seen_by is before.seen_by:
-        return Exposed(deciding, seen_by, without(model, seen_by, before.instances, steps[-1]))
+        return Exposed(deciding, seen_by, without(model, seen_by, before.instances, last))
     remaining = instances(model, seen_by)
-    for step in steps:
+    for step in steps.found[:number]:
         remaining = without(model, seen_by, remaining, step)
     return Exposed(deciding, seen_by, remaining)
 
@@ -260,10 +297,9 @@ def compute_visible(model: Model, write: Event, read: Event, order: Order) -> An
         return pairs
     branch = () if order.is_carried else branch_of(write, read)
     steps = steps_before(model, read)
-    numbers = model.cached(("numbers", read), lambda: {(s.order, s.branch): k for k, s in enumerate(steps)})
-    number = numbers[order, branch]
+    number = steps.number_of(order, branch)
     pairs = once(model, "seen", isl.Map.intersect_range, pairs, exposed_to(model, read, number))
-    for other in steps[number].writes:  # those of nearer steps leave nothing exposed
+    for other in steps.found[number].writes:  # those of nearer steps leave nothing exposed
         if pairs.is_empty():
             break
         for found in hidden(model, write, other, read, order):
