@@ -77,13 +77,15 @@ def elements_of(stmt: ir.Stmt, ls: ir.LoopSet) -> Elements | None:
     sums = [a.array for s, a in targets if isinstance(s, ir.Accumulate) and a.array not in moving]
     if len(sums) + len([a for _, a in targets if a.array in moving]) < len(targets):
         return None  # the last iteration says what is left in it
-    touches = [a for s in stmt.body for a in accesses(s)]
+    touches: dict[str, list[ir.Access]] = {}
+    for access in (a for s in stmt.body for a in accesses(s)):
+        touches.setdefault(access.array, []).append(access)
     written = {a.array: a for _, a in targets}
     for name, access in written.items():
-        own = [a for a in touches if a.array == name]
-        if any(a.subscripts != access.subscripts for a in own) or (name in sums and len(own) > 1):
+        own = touches[name]
+        if any(a.subscripts != access.subscripts for a in own) or (len(own) > 1 and name in sums):
             return None
-    return Elements(stmt, written, frozenset(sums), frozenset(a.array for a in touches) - written.keys())
+    return Elements(stmt, written, frozenset(sums), frozenset(touches) - written.keys())
 
 
 def fused(first: Elements, second: Elements, ls: ir.LoopSet, is_strict: bool) -> Elements | None:
