@@ -291,6 +291,16 @@ def test_functions_of_many_parameters_and_long_ones_compute_what_python_computes
     assert [sys.getrefcount(a) for a in args] == before
 
 
+@pytest.mark.parametrize(("longest", "expected"), [(0, 3), (10**6, 1)])
+def test_options_of_long_blocks_are_taken_back(longest: int, expected: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("LONG", 0), ("LONG_BLOCK", longest)):
+        monkeypatch.setattr(library, name, value)
+    told, tell = [], binding.set_option
+    monkeypatch.setattr(binding, "set_option", lambda name, text: told.append(text) or tell(name, text))
+    assert direct(divided.py_func)(17) == (1, 2, 2, 5, 17, 0)
+    assert [t.partition("=")[0] for t in told[:expected]] == [t.partition("=")[0] for t in told[expected:]]
+
+
 def test_what_nothing_asks_for_is_not_written() -> None:
     integer = llvm.IntType(64)
     module = llvm.Module("unused")

@@ -18,6 +18,15 @@ from .convention import INTEGER, WORDS, InMemory, store_words
 # Characters of LLVM, some 70 for an instruction, from which on a function is long. Values and gradients of NPBench's
 # long programs take as long either way, compiling them a third less: lanes are chosen before LLVM sees anything.
 LONG = 360_000
+# Instructions of a block from which on LLVM does not put them in order a second time, nor looks for the longest way
+# through a loop: that takes a time that grows with the square of their number, three quarters of all where five
+# thousand read and write arrays, and the code is as fast.
+LONG_BLOCK = 4_000
+# Options of LLVM's, and what takes them back.
+PLAIN_ADDRESSES = (("-disable-lsr", "-disable-lsr=false"),)
+ORDERED_ONCE = (
+    ("-disable-post-ra", "-disable-post-ra=false"), ("-misched-cyclicpath=false", "-misched-cyclicpath=true")
+)  # fmt: skip
 
 
 class Library(JITCodeLibrary):
@@ -54,16 +63,25 @@ class Library(JITCodeLibrary):
         return builder.getModulePassManager(), builder
 
     def _finalize_final_module(self) -> None:
-        """Write machine code. The option is of the process, in which nobody else writes any: the lock of Numba's
-        compiler is held."""
-        if self.written <= LONG:
-            super()._finalize_final_module()
-            return
-        binding.set_option("loopdiff", "-disable-lsr")
+        """Write machine code. Options are of the process, in which nobody else writes any: the lock of Numba's compiler
+        is held."""
+        options = self.options()
+        for said, _ in options:
+            binding.set_option("loopdiff", said)
         try:
             super()._finalize_final_module()
         finally:
-            binding.set_option("loopdiff", "-disable-lsr=false")
+            for _, taken_back in options:
+                binding.set_option("loopdiff", taken_back)
+
+    def options(self) -> tuple[tuple[str, str], ...]:
+        """What LLVM is told for machine code of this length."""
+        if self.written <= LONG:
+            return ()
+        # To write the text takes a tenth of the time of a look at each instruction.
+        blocks = str(self._final_module).split("\n\n")
+        is_plain = all(block.count("\n  ") <= LONG_BLOCK for block in blocks)
+        return PLAIN_ADDRESSES if is_plain else (*PLAIN_ADDRESSES, *ORDERED_ONCE)
 
 
 def library_of(context: Any, name: str) -> Library:
