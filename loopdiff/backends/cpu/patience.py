@@ -31,6 +31,7 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64, INT
 from loopdiff.ir.walk import accesses, all_statements, map_expr, statements, subexprs
 from loopdiff.mapping.loops import TiledNest, VectorLoop
+from loopdiff.model.polynomials import multiplied_out
 from loopdiff.model.work import LANES, Estimate, estimate_of, number, times_work
 
 FEW = 64  # iterations of a loop that counts for nothing
@@ -132,7 +133,7 @@ class Patience:
         if isinstance(work, ir.Const):
             return str(largest_block(float(work.value)))
         name = self.emitter.names.fresh(f"{index}_size")
-        self.line(f"{name} = {self.call('block_size')}({self.emitter.expr(work)})")
+        self.line(f"{name} = {self.call('block_size')}({self.emitter.expr(multiplied_out(work))})")
         return name
 
     def has_blocks(self, loop: ir.Loop, around: tuple[ir.Loop, ...]) -> bool:
@@ -231,7 +232,7 @@ class Patience:
     def ticks(self, work: ir.Expr, stem: str) -> str:
         """The name of the ticks of so many nanoseconds."""
         name = self.emitter.names.fresh(stem)
-        self.line(f"{name} = {self.emitter.expr(ir.Cast(INT, times_work(number(TICKS), work)))}")
+        self.line(f"{name} = {self.emitter.expr(ir.Cast(INT, times_work(number(TICKS), multiplied_out(work))))}")
         return name
 
     def count(self, ticks: str) -> None:
