@@ -106,6 +106,16 @@ class SegmentedLoop:
         return ir.Access(name, held)
 
 
+def if_any(number: ir.Expr, least: int) -> ir.Expr:
+    """How many iterations there are, or there is room for, never less than `least`: inside of the loop over segments
+    there are some, and sets would be split at a maximum. Products of maxima stay as they are."""
+    match number:
+        case ir.Apply(op=Op.MAX, args=(ir.Const(value=value), some)) if value == least:
+            return some
+        case _:
+            return number
+
+
 @dataclass(frozen=True, slots=True)
 class Levels:
     """Builds the segments of each level: from the outermost ones, at level 1, to those that are reversed.
@@ -127,12 +137,13 @@ class Levels:
         segment = tape.segments[self.of.path]
         is_innermost = level == segment.levels
         number = names.fresh(f"{loop.index}_segment")
+        room = segment_length(tape, self.of.path, level)
         length = ir.Var(segment.length if level == 1 else names.fresh(f"{loop.index}_length"))
         first = ir.Var(segment.first if is_innermost else names.fresh(f"{loop.index}_first"))
         end = ir.Var(names.fresh(f"{loop.index}_end"))
         body: list[ir.Stmt] = [
             ir.Let(first.name, add(start, mul(ir.Index(number), length)), loc=loop.loc),
-            ir.Let(end.name, ir.Apply(Op.MIN, (stop, add(first, length))), loc=loop.loc),
+            ir.Let(end.name, ir.Apply(Op.MIN, (if_any(stop, 0), add(first, if_any(room, 1)))), loc=loop.loc),
         ]
         changing = written_arrays(self.onward)
         kept = {a: self.of.starts(a, level) for a, copy in self.state.items() if level == 1 or copy in changing}
@@ -140,7 +151,7 @@ class Levels:
         body += self.innermost(first, end) if is_innermost else self.segments(level + 1, first, end)
         segments = floordiv(add(sub(stop, start), sub(length, ONE)), length)
         return [
-            ir.Let(length.name, segment_length(tape, self.of.path, level), loc=loop.loc),
+            ir.Let(length.name, room, loc=loop.loc),
             *(self.visited(kept, segments, length, start, stop) if level > 1 else ()),
             ir.Loop(number, *reversed_range(ZERO, segments, ONE), tuple(body), loc=loop.loc),
         ]
