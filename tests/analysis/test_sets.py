@@ -258,3 +258,60 @@ def test_what_is_shared_answers_as_if_nothing_were() -> None:
     alone = [answers(build_model(ls)) for ls in loopsets]
     with models_kept():
         assert [answers(build_model(ls)) for ls in loopsets] == alone
+
+
+def test_a_branch_on_equal_parameters_has_one_piece_either_way() -> None:
+    """Where they differ, one is less than the other or greater: all sets of the branch would have two pieces."""
+    ls = read_loopset(BRANCH)
+    model = build_model(ls)
+    writes = model.touching("y", True)
+    assert [instances(model, w).n_basic_set() for w in writes] == [1, 1]
+    assert exposed_reads(model, arrays=("y",)) == ()
+
+
+BRANCH = """\
+loopset chosen(y, n, m)
+    argument y: float64[:]
+    scalar n: int64
+    scalar m: int64
+    local s: float64[] extents ()
+s[] = 0.0
+if n == m:
+    for i in range(0, y.shape[0], 1):
+        y[i] = 1.0
+else:
+    for i_1 in range(0, y.shape[0], 1):
+        y[i_1] = 2.0
+for i_2 in range(0, y.shape[0], 1):
+    s[] += y[i_2]
+return s[]
+"""
+
+
+@pytest.mark.parametrize("condition", ["n == m", "m == n", "not n != m"])
+def test_one_question_about_parameters_has_one_answer(condition: str) -> None:
+    """Whichever way it is asked, one branch runs where the other one does not."""
+    model = build_model(read_loopset(ASKED_TWICE.replace("CONDITION", condition)))
+    first, second = (instances(model, w).params() for w in model.touching("y", True))
+    assert first.is_disjoint(second)
+
+
+def test_a_number_is_not_two_constants_at_once() -> None:
+    text = ASKED_TWICE.replace("CONDITION", "n == 1").replace("not n == m", "n == 2")
+    model = build_model(read_loopset(text))
+    first, second = (instances(model, w).params() for w in model.touching("y", True))
+    assert first.is_disjoint(second)
+
+
+ASKED_TWICE = """\
+loopset chosen(y, n, m)
+    argument y: float64[:]
+    scalar n: int64
+    scalar m: int64
+if CONDITION:
+    for i in range(0, y.shape[0], 1):
+        y[i] = 1.0
+if not n == m:
+    for i_1 in range(0, y.shape[0], 1):
+        y[i_1] = 2.0
+"""

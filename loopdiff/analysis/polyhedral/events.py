@@ -117,10 +117,9 @@ class Builder:
                     self.bodies[path] = self.reached(stmt, path, self.inside(stmt, path, frame))
                     self.block(stmt.body, path, self.bodies[path], equal)
                 case ir.If(cond=cond, then=then, orelse=orelse):
-                    term = self.terms.condition(cond, path, depth(frame))
-                    self.block(then, path, extend(self.terms, frame, (term,)), equal)
-                    other = extend(self.terms, frame, (ir.Apply(Op.NOT, (term,)),))
-                    self.block(orelse, path, other, equal, first=len(then))
+                    where, elsewhere = self.terms.branches(cond, path, depth(frame))
+                    self.block(then, path, extend(self.terms, frame, (where,)), equal)
+                    self.block(orelse, path, extend(self.terms, frame, (elsewhere,)), equal, first=len(then))
                 case ir.Exit(cond=cond):
                     term = self.terms.condition(cond, path, depth(frame))
                     frame = extend(self.terms, frame, (ir.Apply(Op.NOT, (term,)),))

@@ -15,6 +15,7 @@ from typing import Literal
 
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import COMPARISONS, Op
+from loopdiff.ir.printer import print_expr
 from loopdiff.ir.types import BOOL, INT
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import Path, operands, rebuild, statements, subexprs, written_arrays
@@ -23,6 +24,7 @@ LINEAR = (Op.ADD, Op.SUB, Op.NEG, Op.MIN, Op.MAX)
 DIVISIONS = (Op.FLOORDIV, Op.MOD)
 LOGIC = (Op.AND, Op.OR, Op.NOT)
 PIECEWISE = (Op.MIN, Op.MAX, *DIVISIONS)
+ONE = ir.Const(1, INT)
 MOST_PIECES = 6  # minima, maxima and divisions in a term: sets are split at each
 
 
@@ -174,7 +176,31 @@ class Terms:
                 leaf = self.dimension(("let", name), self.lets[name][2]).leaf
             case _:
                 leaf = self.opaque(expr, path, level)
-        return ir.Apply(Op.GE, (leaf, ir.Const(1, INT)))  # whose complement is one piece, not two
+        return ir.Apply(Op.GE, (leaf, ONE))  # whose complement is one piece, not two
+
+    def branches(self, cond: ir.Expr, path: Path, level: int) -> tuple[ir.Expr, ir.Expr]:
+        """What holds where the condition of a branch does, and where it does not.
+
+        Whether two parameters are equal is one parameter: where they are not, all sets would have two pieces, and pairs
+        of instances four. That one parameter is not two constants at once is known of it itself.
+        """
+        term = self.in_parameters(self.condition(cond, path, level))
+        return term, ir.Apply(Op.NOT, (term,))
+
+    def in_parameters(self, term: ir.Expr) -> ir.Expr:
+        """`term` with a parameter for whether two others are equal."""
+        match term:
+            case ir.Apply(op=Op.NOT, args=(inner,)):
+                return ir.Apply(Op.NOT, (self.in_parameters(inner),))
+            case ir.Apply(op=Op.NE, args=args):
+                return ir.Apply(Op.NOT, (self.in_parameters(ir.Apply(Op.EQ, args)),))
+            case ir.Apply(op=Op.EQ, args=args) if all(map(self.is_parametric, args)):
+                if any(isinstance(a, ir.Const) for a in args):
+                    return term
+                equal = ir.Apply(Op.EQ, tuple(sorted(args, key=print_expr)))
+                return ir.Apply(Op.GE, (self.parameter(ir.Cast(INT, equal)), ONE))
+            case _:
+                return term
 
     # -- opaque dimensions -----------------------------------------------------------------------------------
     def opaque(self, expr: ir.Expr, path: Path, level: int) -> ir.Expr:
