@@ -122,6 +122,9 @@ def is_exposed(model: Model, read: Event, least: int = 0) -> bool:
     return model.bounded(lambda: not exposed(model, read, least).is_empty(), True)
 
 
+STRETCH = 16  # steps of writes that nobody asked for, until it is looked whether they hide all further ones
+
+
 # -- what comes before a read --------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -195,12 +198,17 @@ def latest_first(model: Model, array: str, span: tuple[int, int]) -> tuple[Event
     return model.cached(("span", array, span), lambda: model.touching(array, True)[slice(*span)][::-1])
 
 
-def reaching(model: Model, read: Event) -> Iterator[tuple[Event, Order]]:
-    """Writes that come before `read`, and in which way: from the nearest on, until the element is certainly written."""
+def reaching(model: Model, read: Event, asked: Callable[[Event], bool]) -> Iterator[tuple[Event, Order]]:
+    """Writes, of those `asked` for, that come before `read`, and in which way: from the nearest on, until the element
+    is certainly written, for which others than those are looked at now and then."""
     for number, step in enumerate(steps_before(model, read)):
-        if model.bounded(lambda n=number: exposed_to(model, read, n).is_empty(), False):
+        is_asked = any(map(asked, step.writes))
+        if (is_asked or number % STRETCH == 0) and model.bounded(
+            lambda n=number: exposed_to(model, read, n).is_empty(), False
+        ):
             return
-        yield from ((write, step.order) for write in step.writes)
+        if is_asked:
+            yield from ((write, step.order) for write in step.writes if asked(write))
 
 
 def exposed(model: Model, read: Event, least: int) -> Any:
@@ -324,8 +332,8 @@ def hidden(model: Model, write: Event, other: Event, read: Event, order: Order) 
 
 def seen_writes(model: Model, read: Event, asked: Callable[[Event], bool] = lambda _: True) -> Iterator[Event]:
     """Writes, of those `asked` for, that `read` may find what they wrote of, from the nearest on."""
-    for write, order in reaching(model, read):
-        if asked(write) and model.bounded(lambda w=write, o=order: not visible(model, w, read, o).is_empty(), True):
+    for write, order in reaching(model, read, asked):
+        if model.bounded(lambda w=write, o=order: not visible(model, w, read, o).is_empty(), True):
             yield write
 
 

@@ -111,13 +111,20 @@ def needed_zeros(
 
 def not_seen(model: Model, zeros: Iterable[Event], reads: Iterable[Event]) -> list[Event]:
     """The writes of `zeros`, all of one array, that none of `reads` may find."""
-    left = dict.fromkeys(zeros)
-    for read in reads:
+    found = tuple(reads)
+    left = dict.fromkeys(w for w in zeros if not is_seen_next(model, w, found))
+    for read in found:
         if not left:
             break
-        for write in zeros_seen(model, read):
+        for write in seen_writes(model, read, left.__contains__):
             left.pop(write, None)
     return list(left)
+
+
+def is_seen_next(model: Model, write: Event, reads: tuple[Event, ...]) -> bool:
+    """Whether the first one of `reads` that follows `write` in the text may find it, which is soon known."""
+    read = next((r for r in reads if r.order > write.order), None)
+    return read is not None and any(seen_writes(model, read, lambda w: w is write))
 
 
 def zeros_seen(model: Model, read: Event) -> Iterator[Event]:
