@@ -25,10 +25,12 @@ from loopdiff.fuzz.engines import deep_copied
 from loopdiff.fuzz.entry import entry_text
 from loopdiff.fuzz.generate import generate
 from loopdiff.fuzz.program import RandomProgram
+from loopdiff.fuzz.rows import generate_from_table
 from loopdiff.fuzz.settings import PROCESSORS
 from loopdiff.fuzz.shrink import shrink
 
 PROGRAMS_PER_PROCESS = 500
+FROM_TABLE = 6  # every so many programs are of the language table
 LONGEST = 600.0  # seconds for a program, which may share a core with others
 MOST_MEMORY = 12 << 30  # bytes of address space for it
 
@@ -105,10 +107,15 @@ def judged(campaign: Campaign, judge: Judge, start: float) -> Iterator[tuple[Ran
     while campaign.count is None or number < campaign.count:
         if campaign.seconds is not None and time.monotonic() - start >= campaign.seconds:
             return
-        program = generate(campaign.seed + number)
+        program = program_of(campaign.seed + number)
         number += 1
         is_compiled = campaign.compiled > 0 and program.seed % campaign.compiled == 0
         yield program, is_compiled, judge(program, compiled=is_compiled)
+
+
+def program_of(seed: int) -> RandomProgram:
+    """The program of a seed: of some it is put together from the examples of the language table."""
+    return generate_from_table(seed) if seed % FROM_TABLE == FROM_TABLE - 1 else generate(seed)
 
 
 class Judge(Protocol):

@@ -32,6 +32,18 @@ def nudged_function(program: RandomProgram) -> Callable[..., Any]:
     return names["f"]
 
 
+def nudged_values(program: RandomProgram, sizes: ProgramSizes) -> dict[str, Any]:
+    """The arguments of `program` with floating elements a little greater or smaller, each for itself."""
+    rng, args = np.random.default_rng([program.seed, 4]), program.values(sizes)
+    for name, value in args.items():
+        factors = np.where(rng.random(np.shape(value)) < 0.5, NUDGE, 1.0 / NUDGE)
+        if isinstance(value, np.ndarray) and value.dtype.kind in "fc":
+            value *= factors.astype(value.real.dtype)
+        elif isinstance(value, float | complex):
+            args[name] = value * float(factors)
+    return args
+
+
 def is_chaotic(
     program: RandomProgram,
     sizes: ProgramSizes,
@@ -41,7 +53,7 @@ def is_chaotic(
 ) -> bool:
     """Whether the numbers `found` with these sizes are others, by more than `tolerance`, after a nudge. `named` gives
     those of a result and of the arguments."""
-    args = program.values(sizes)
+    args = nudged_values(program, sizes)
     results = nudged_function(program)(*args.values())
     other = named(results, args)
     return any(

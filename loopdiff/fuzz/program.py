@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cmath
 import linecache
 import math
 from collections.abc import Callable
@@ -123,7 +124,7 @@ class RandomProgram:
         """The function, with its text registered as if it came from a file."""
         file = f"<random program {next(FILE_NUMBERS)}>"
         linecache.cache[file] = (len(self.text), None, self.text.splitlines(keepends=True), file)
-        names: dict[str, Any] = {"math": math, "np": np}
+        names: dict[str, Any] = {"math": math, "cmath": cmath, "np": np}
         exec(compile(self.text, file, "exec"), names)
         return names["f"]
 
