@@ -96,3 +96,34 @@ def test_importing_loopdiff_imports_no_stage_of_the_compiler(imported: list[str]
     assert [m for m in imported if m.startswith(stages)] == []
     files = [m for m in imported if m.startswith("loopdiff") and not (ROOT / Path(*m.split(".")[1:])).is_dir()]
     assert len(files) <= 71
+
+
+PRODUCTS = """
+import sys
+import numpy as np
+import numba
+from loopdiff import vectorize_grad
+def f(x):
+    s = 0.0
+    for v in x:
+        s += v * v
+    return s
+found = vectorize_grad(f, cache=False).grad(np.ones(3))[0]
+print("scipy.linalg" in sys.modules, found.tolist())
+@numba.njit
+def g(a, b):
+    return np.dot(a, b).sum() + np.cov(a)[0, 0] + np.linalg.inv(a)[0, 0]
+a, b = np.eye(2) * 2.0, np.ones((2, 2))
+print(np.allclose(g(a, b), g.py_func(a, b)))
+"""
+
+
+def test_a_gradient_imports_no_linear_algebra_that_it_does_not_need(tmp_path: Path) -> None:
+    """Numba imports that of SciPy to ask whether there is one; functions of others find it all the same."""
+    program = tmp_path / "products.py"
+    program.write_text(PRODUCTS, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, str(program)], env={**os.environ, "PYTHONPATH": str(ROOT.parent)},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.splitlines() == ["False [2.0, 2.0, 2.0]", "True"]

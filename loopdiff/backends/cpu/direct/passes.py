@@ -26,6 +26,7 @@ from .convention import passed
 from .expressions import Program
 from .library import Wrapper, library_of
 from .lower import Lowering
+from .registries import load_registries
 from .syntax import Unknown, tree_of
 from .typed import TypedTree, typed_tree
 
@@ -136,6 +137,10 @@ class StartAgain(CompilerPass):
 
 class Direct(Compiler):
     """Numba's compiler, whose own passes, and bytecode, are asked only for what the walks do not know."""
+
+    def __init__(self, *given: Any) -> None:
+        load_registries()
+        super().__init__(*given)
 
     def compile_extra(self, func: FunctionType) -> Any:
         state: Any = self.state
