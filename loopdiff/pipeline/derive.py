@@ -269,6 +269,13 @@ def calls_functions(normal: ir.LoopSet) -> bool:
     return has_functions(expressions(normal))
 
 
+def derive_prospects(forward: ir.LoopSet, reverse: ir.LoopSet, stages: Stages) -> bool:
+    """Whether it is worth a look if sweeps, in the form `gradient`, run together."""
+    from loopdiff.passes.sweeps.prospects import may_run_together
+
+    return stages.run("prospects", may_run_together, forward, reverse)
+
+
 def derive_one_pass(
     normal: ir.LoopSet,
     forward: ir.LoopSet,

@@ -33,6 +33,7 @@ from loopdiff.pipeline.derive import (
     calls_functions,
     choose_wrt,
     derive_one_pass,
+    derive_prospects,
     derive_sparsity,
     derive_tangent,
     keeps_any_whole,
@@ -395,10 +396,12 @@ class Specialization:
         return derive_one_pass(self.normal, plan.forward, plan.reverse, self.wrt, self.stages)
 
     def find_one_pass(self) -> ir.LoopSet | None:
+        plain = self.plan("gradient")
+        if not derive_prospects(plain.forward, plain.reverse, self.stages):
+            return None
         rows = self.plan("gradient", "rows") if calls_functions(self.normal) else None
         found = None if rows is None else self.one_pass_of(rows)
         if rows is None or found is None or keeps_any_whole(found, rows.forward):
-            plain = self.plan("gradient")
             found = found if plain == rows else self.one_pass_of(plain)
         if found is None:
             return None
