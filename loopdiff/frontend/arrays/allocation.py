@@ -21,6 +21,7 @@ from loopdiff.frontend.parsing.outside import array_of
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.buffers import declare
 from loopdiff.ir import nodes as ir
+from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ELEMENT_TYPES, ArrayType
 from loopdiff.ir.walk import loads
 from loopdiff.source.functions import MISSING
@@ -103,7 +104,13 @@ def allocated(state: State, stem: str, node: ast.Call) -> View:
         state.out += nest(state, whole.extents, lambda at: [ir.Assign(ir.Access(array, at), held, loc=span)], span)
     if function == "eye" and found is not None:
         put_ones(state, array, sizes, node)
-    return whole if made is decl else View(array, whole.subscripts, tuple(sizes))
+    return (
+        whole
+        if made is decl
+        else View(
+            array, whole.subscripts, tuple(s if is_nonnegative_here(state, s) else at_least_zero(s) for s in sizes)
+        )
+    )
 
 
 def with_room(state: State, decl: ir.ArrayDecl, sizes: Sequence[ir.Expr]) -> ir.ArrayDecl:
@@ -112,8 +119,13 @@ def with_room(state: State, decl: ir.ArrayDecl, sizes: Sequence[ir.Expr]) -> ir.
         return decl
     limits = [limit(state, s) for s in sizes]
     room = tuple(at_least_zero(m) for m in limits if m is not None)
-    is_certain = len(room) == len(sizes) and all(is_nonnegative_here(state, s) for s in sizes)
-    return replace(decl, extents=room) if is_certain else decl
+    if len(room) < len(sizes):
+        return decl
+    for size in sizes:
+        if not is_nonnegative_here(state, size):
+            is_extent = ir.Apply(Op.GE, (size, ZERO), loc=size.loc)
+            state.out.append(ir.Require(is_extent, "LD324", "no array has a negative extent", loc=decl.loc))
+    return replace(decl, extents=room)
 
 
 def call_arguments(state: State, function: str, node: ast.Call) -> Allocation | None:

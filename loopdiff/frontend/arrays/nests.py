@@ -281,11 +281,19 @@ def greatest(state: State, sizes: Sequence[ir.Expr], span: Span) -> ir.Expr | No
 
 
 def limit_of_sum(state: State, size: ir.Expr) -> ir.Expr | None:
-    """By the first minimum that is added, `min(i + k, n) - i <= k`, and then by what loops say of their variables."""
+    """By the first minimum that is added, `min(i + k, n) - i <= k`, then by what loops say of their variables, and by
+    each of what is the greatest of several, as in `max(i - 2, 0) + 1`."""
     if sums := sums_of_minimum(size):
         return next((m for s in sums if (m := limit(state, s)) is not None), None)
     most = minus(ZERO, least(state, minus(ZERO, size)))
-    return most if state.is_fixed(most) else None
+    if state.is_fixed(most):
+        return most
+    terms, constant = linear(most)
+    for term, count in terms.items():
+        if count > 0 and isinstance(term, ir.Apply) and term.op is Op.MAX and not state.is_fixed(term):
+            rest = from_linear({t: n for t, n in terms.items() if t != term}, constant, size.loc)
+            return greatest(state, [plus(rest, times(ir.Const(count), a)) for a in term.args], size.loc)
+    return None
 
 
 # -- results computed where they are stored: `C[:] = A @ B` needs no array in between ----------------------------
