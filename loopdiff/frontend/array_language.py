@@ -209,6 +209,15 @@ ARRAYS: tuple[Construct, ...] = (
         "What loops only divide, or what their condition bounds as in `while size <= n`, and `2**k` of such.",
     ),
     Construct(
+        "names whose arrays loops resize",
+        "w = s * x\nwhile len(w) > 1:\n    w = 0.5 * (w[1:] + w[:-1])\nfor v in y:\n    if v > s:\n"
+        "        w = np.append(w, v * w[0])\ny[0] = w.sum() * len(w)",
+        "0.1",
+        "They become shorter by slices, masks and steps, or longer by what is known at entry, in loops that run at "
+        "most so often: `np.append`, `np.concatenate`, `np.convolve`. Where all iterations do the same, the function "
+        "may return them.",
+    ),
+    Construct(
         "slices with an argument as the step",
         "y[1::n] = x[1::n] ** 2\ny[0] = x[::n].sum()",
         "0.1",

@@ -119,6 +119,66 @@ def shapes_oracle(xp, x):
     return {"result": xp.sum(x**3) + xp.sum(flat[0] * flat[1]) + picked + last * xp.sum(x[0])}
 
 
+def shorter_and_shorter(values, up, n):
+    for _ in range(n):
+        values = 0.9 * (up * values[1:] + (1.0 - up) * values[:-1])
+    return values[0] + len(values)
+
+
+def shorter_oracle(xp, values, up, n):
+    ways = [1, 4, 6, 4, 1]
+    total = sum(ways[k] * up**k * (1.0 - up) ** (4 - k) * values[k] for k in range(5))
+    return {"result": 0.9**4 * total + values.shape[0] - n}
+
+
+def longer_and_longer(v, dt):
+    x = 0.5
+    path = np.array([x])
+    for u in v:
+        x += u * dt
+        path = np.append(path, x * path[-1])
+    return path
+
+
+def longer_oracle(xp, v, dt):
+    return {"result": xp.cumprod(0.5 + xp.concatenate((xp.zeros(1), xp.cumsum(v) * dt)))}
+
+
+def resized_by_elements(x, limits):
+    for limit in limits:
+        if x.sum() > 2.0:
+            x = x[x > limit]
+        else:
+            x = np.append(x, limit)
+        x = x * 1.05
+    return np.sum(x**3) * len(x)
+
+
+def resized_oracle(xp, x, limits):
+    held = np.ones(x.shape[0])
+    for limit in limits:
+        held = held * (x > limit)
+        x = 1.05 * x
+    return {"result": xp.sum(held * x**3) * held.sum()}
+
+
+def halved_in_place(x):
+    energy = 0.0
+    while len(x) > 1:
+        energy += np.sum((x[::2] - x[1::2]) ** 2)
+        x = 0.5 * (x[::2] + x[1::2])
+    return energy + x[0]
+
+
+def in_place_oracle(xp, x):
+    energy = 0.0
+    for size in (4, 2, 1):
+        pairs = xp.reshape(x, (size, 2))
+        energy = energy + xp.sum((pairs[:, 0] - pairs[:, 1]) ** 2)
+        x = xp.mean(pairs, axis=1)
+    return {"result": energy + x[0]}
+
+
 def entry(function, make, wrt, oracle, constructs, notes):
     return Entry(
         name=function.__name__, function=function, make=make, wrt=wrt, oracle=oracle, is_twin=True,
@@ -139,6 +199,22 @@ ENTRIES = (
     entry(
         sizes_of_gates, lambda r: {"xs": r.random((3, 2)), "W": r.random((5, 12)), "b": r.random(12)}, ("xs", "W", "b"),
         gates_oracle, (), "parts of a size are known at entry, as those of a shape are",
+    ),
+    entry(
+        shorter_and_shorter, lambda r: {"values": r.random(7), "up": 0.45, "n": 4}, ("values", "up"), shorter_oracle,
+        ("names whose arrays loops resize",), "a lattice of options",
+    ),
+    entry(
+        longer_and_longer, lambda r: {"v": r.random(6), "dt": 0.1}, ("v", "dt"), longer_oracle,
+        ("names whose arrays loops resize",), "how long the result is is known at entry",
+    ),
+    entry(
+        resized_by_elements, lambda r: {"x": r.uniform(0.5, 1.0, 9), "limits": np.array([0.6, 0.7])}, ("x",),
+        resized_oracle, ("names whose arrays loops resize",), "how many elements are left depends on them",
+    ),
+    entry(
+        halved_in_place, lambda r: {"x": r.random(8)}, ("x",), in_place_oracle, ("names whose arrays loops resize",),
+        "every second element",
     ),
     entry(sizes_of_shapes, lambda r: {"x": r.random((2, 3, 4))}, ("x",), shapes_oracle, (), "stars of shapes, pads"),
 )  # fmt: skip

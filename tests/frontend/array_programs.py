@@ -441,6 +441,24 @@ def arrays_assigned_anew(x, y, n, s):
     return u * 1.0, best.sum(), total
 
 
+@shows("names whose arrays loops resize", vector(9), vector(4), 3)
+def arrays_of_other_lengths(x, y, n):
+    w, total = x[1:], 0.0
+    for k in range(n):
+        w = w[:-1] * w[1:]
+        if w[0] > 0.5 + k:
+            w = w[1:]
+        elif k > 0:
+            w = np.concatenate((w, y[:2]))
+        total += w.sum() * len(w)
+    kept = np.zeros(0)
+    for v in y:
+        kept = np.append(kept, v * total)
+    while len(w) > 2:
+        w = w[::2]
+    return kept, w.sum() * len(w)
+
+
 @shows("arrays bound in branches and loops", vector(6), vector(6), 3, 0.5)
 def arrays_bound_anywhere(x, y, n, s):
     def half_or_square(v, k):

@@ -104,6 +104,10 @@ def keep_range(state: State, cell: str, expr: ir.Expr) -> None:
     lower, upper = lowest(state, expr), minus(ZERO, least(state, minus(ZERO, expr)))
     if state.is_fixed(lower) and state.is_fixed(upper):
         state.whole.ranges[cell] = (lower, plus(upper, ONE))
+    counts = {c for found in state.whole.resized.values() for c in found.counts}
+    known = counts | state.whole.held.keys() | state.whole.most.keys()
+    if any(e.access.array in known for e in loads(expr)):
+        state.whole.held[cell] = expr
 
 
 def limit_of(state: State, term: ir.Expr, count: int) -> tuple[Sum, int] | None:

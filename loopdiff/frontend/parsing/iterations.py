@@ -37,6 +37,31 @@ class MadeList:
     kinds: tuple[type, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Resized:
+    """Memory for a name whose arrays loops make shorter or longer. The cells `counts` hold how many elements there are,
+    None along axes where that does not change. There were as many as `given` before the loop, `first` at most, and each
+    iteration adds at most `more`."""
+
+    counts: tuple[str | None, ...]
+    first: tuple[ir.Expr, ...]
+    more: tuple[ir.Expr, ...]
+    given: tuple[ir.Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Resizing:
+    """What a way out of an iteration does to the arrays of a name whose memory is resized: whether they `fit`, and have
+    at most as many elements as such iterations add (`is_relative`); how many elements there are `more` at most, `less`
+    at most, and `exactly`, along each axis; None where nothing known at entry says that."""
+
+    fits: bool
+    is_relative: bool
+    more: tuple[ir.Expr, ...] | None
+    less: tuple[ir.Expr, ...] | None
+    exactly: tuple[ir.Expr, ...] | None
+
+
 @dataclass(slots=True)
 class Heads:
     """For a loop whose iterations start with `names` standing for different arrays: the combinations, `parts`, and the
@@ -63,7 +88,8 @@ class LoopState:
 
     `memory` are arrays for names, to which every way out of an iteration copies. `ways` are what names stood for on
     each before; `refused` are names of `memory` for which there was no copy. Names that are `dead`
-    where iterations start are bound again before they are read.
+    where iterations start are bound again before they are read. It runs as `trips` says; `changes` are those of names
+    whose memory is resized, on each way.
     """
 
     broke: ir.Access | None = None
@@ -74,3 +100,5 @@ class LoopState:
     ways: list[Bindings] = field(default_factory=list)
     refused: set[str] = field(default_factory=set)
     dead: frozenset[str] = frozenset()
+    trips: Trips = Trips()
+    changes: dict[str, list[Resizing]] = field(default_factory=dict)

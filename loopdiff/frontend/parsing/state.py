@@ -34,7 +34,7 @@ from loopdiff.frontend.parsing.bindings import (
     Varying,
     VaryingUsed,
 )
-from loopdiff.frontend.parsing.iterations import Heads, LoopState, MadeList, Trips
+from loopdiff.frontend.parsing.iterations import Heads, LoopState, MadeList, Resized, Trips
 from loopdiff.frontend.parsing.sites import ArrayEvent, Copy, Decisions, Growth, JoinSite, Place, choice_site
 from loopdiff.frontend.survey import Survey, becomes_part_of_itself
 from loopdiff.ir import nodes as ir
@@ -81,8 +81,10 @@ class Whole:
     with different arrays; `catching` cells for each of whose values a statement around can be written, `versions` how
     many statements around are. `site` numbers the places where arrays are made, `ranges` are the first value and the
     end of what cells of loop variables hold where they are known; nothing that loops around have `entered` is negative
-    as they run; while `is_inside`, slices are taken to lie inside of arrays. `boxed` are the numbers that
-    `np.where` gives,
+    as they run; while `is_inside`, slices are taken to lie inside of arrays. `resized`
+    are arrays of which cells count what is there, in an iteration cells have `held` formulas of these, or at `most`
+    such.
+    `boxed` are the numbers that `np.where` gives,
     `changed` the names behind cells that augmented assignments change (see `boxes`). `flags` are cells that say whether
     loops ran; few of them are ever read. `diagnostics` are rejections, `following` those that follow from another,
     `rejected` is how many there were. Of calls that are `unknown`, something in what they call was rejected.
@@ -118,6 +120,9 @@ class Whole:
     versions: int = 0
     site: int = 0
     ranges: dict[str, tuple[ir.Expr, ir.Expr]] = field(default_factory=dict)
+    resized: dict[str, Resized] = field(default_factory=dict)
+    held: dict[str, ir.Expr] = field(default_factory=dict)
+    most: dict[str, ir.Expr] = field(default_factory=dict)
     entered: list[ir.Expr] = field(default_factory=list)
     boxed: set[ir.Expr] = field(default_factory=set)
     changed: dict[str, tuple[str, Span]] = field(default_factory=dict)

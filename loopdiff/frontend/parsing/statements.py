@@ -42,6 +42,7 @@ from loopdiff.frontend.parsing.ways.flow import after_loop, constant_trips, meet
 from loopdiff.frontend.parsing.ways.joins import copy_all
 from loopdiff.frontend.parsing.ways.loops import parse_body, run_flags
 from loopdiff.frontend.parsing.ways.reach import arrays_of, others
+from loopdiff.frontend.parsing.ways.resized import is_all_in_memory
 from loopdiff.frontend.parsing.ways.returns import parse_return
 from loopdiff.frontend.parsing.ways.varying import (
     at_end,
@@ -296,7 +297,7 @@ def parse_for(state: State, node: ast.For) -> None:
         with known_range(state, node, placed), known_ranges(state, smaller), counted(state, trips):
             parse_block(state, node.body)
 
-    loop, before, body = parse_body(state, node, span, parse)
+    loop, before, body = parse_body(state, node, span, parse, trips)
     iteration = with_settled_bounds(state, iteration, tuple(body))
     done: Bindings | None = None if (constant_trips(iteration) or 0) > 0 else before
     if loop.ends and done is None:
@@ -391,7 +392,7 @@ def parse_while(state: State, node: ast.While) -> None:
                 parse_block(state, node.body[:count])
             parse_block(state, node.body[count:])
 
-    loop, before, body = parse_body(state, node, span, parse)
+    loop, before, body = parse_body(state, node, span, parse, Trips())
     lower, upper, step = (ir.Const(value, loc=span) for value in (0, ENDLESS, 1))
     done: Bindings | None = None
     if not is_endless:
@@ -431,7 +432,11 @@ def join_end(state: State, end: Bindings, breaks: Sequence[Bindings], span: Span
     memory: dict[str, str] = {}
     for name in differing([end, *breaks]):
         first = breaks[0][name]
-        if isinstance(first, ArrayName) and all(b[name] == first for b in breaks):
+        if (
+            isinstance(first, ArrayName | View)
+            and is_all_in_memory(state, first, span)
+            and all(b[name] == first for b in breaks)
+        ):
             is_free = not any(first.array in arrays_of(b) for b in others(state, end, name))
             if is_free and state.arrays[first.array].role == "local":
                 memory[name] = first.array

@@ -28,6 +28,14 @@ from loopdiff.frontend.parsing.sites import ArrayEvent, Copy, JoinSite, LoopName
 from loopdiff.frontend.parsing.state import State, Whole
 from loopdiff.frontend.parsing.ways.buffers import declare
 from loopdiff.frontend.parsing.ways.reach import arrays_of, others
+from loopdiff.frontend.parsing.ways.resized import (
+    begin_joined,
+    count_elements,
+    has_room,
+    is_all_there,
+    resized_view,
+    room_for,
+)
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.minima import could_be_equal_if_large
 from loopdiff.ir.types import ArrayType
@@ -56,6 +64,8 @@ def view_of(state: State, binding: Binding | None, span: Span) -> View | None:
 def named(state: State, array: str, before: Binding, span: Span) -> Binding:
     """What a name stands for that has the memory of `array`, after it stood for what is copied there: an array, or a
     list, which does not grow there."""
+    if array in state.whole.resized:
+        return resized_view(state, array, span)
     if not isinstance(before, AnyList):
         return ArrayName(array)
     made = state.whole.lists[before.array]
@@ -65,7 +75,12 @@ def named(state: State, array: str, before: Binding, span: Span) -> Binding:
 
 def is_own(state: State, bindings: Bindings, name: str, view: View, span: Span) -> bool:
     """Whether only `name` stands for `view`, which is all of a local array."""
-    if state.arrays[view.array].role == "argument" or view != state.all_of(view.array, span):
+    return view == state.all_of(view.array, span) and is_alone(state, bindings, name, view)
+
+
+def is_alone(state: State, bindings: Bindings, name: str, view: View) -> bool:
+    """Whether only `name` stands for `view`, and nothing else for other parts of that local array."""
+    if state.arrays[view.array].role == "argument":
         return False
     return not any(view.array in arrays_of(b) for b in others(state, bindings, name))
 
@@ -104,6 +119,8 @@ def memory_for(
     given, names = [view for view in views if view is not None], state.whole.decisions.one_shape
     if found is not None or are_lists or len(given) < len(views) or loop_name(state, name) not in names:
         return found
+    if any(view.array in state.whole.resized for view in given):
+        return None  # inner loops have seen that lengths differ
     likely = shape_of_all(state, given) if len({dtype_of(state, view.array) for view in given}) == 1 else None
     return None if likely is None else memory_like(state, (likely, *given), span, is_checked=True)
 
@@ -155,14 +172,18 @@ def copy_to(state: State, bindings: Bindings, site: JoinSite, array: str, span: 
     stood for before the first of the copies that are made together: those of two names for one array are both shared.
     """
     name = site.name
-    view, target = view_of(state, bindings[name], span), state.all_of(array, span)
+    view, target, is_resized = (
+        view_of(state, bindings[name], span),
+        resized_view(state, array, span),
+        array in state.whole.resized,
+    )
     assert view is not None
-    is_shared = not is_own(state, before, name, view, span)
+    is_shared = not (is_alone(state, before, name, view) if is_resized else is_own(state, before, name, view, span))
     found = bindings[name]
     bindings[name] = named(state, array, found, span)
     if view == target:
         return
-    if site.name.isidentifier():  # results have been seen to
+    if site.name.isidentifier() and not is_resized:  # results have been seen to
         require_shape(state, name, view, target, isinstance(found, AnyList), span)
     note_order(state, array, view)
     event = state.whole.event(array)
@@ -178,7 +199,10 @@ def copy_to(state: State, bindings: Bindings, site: JoinSite, array: str, span: 
     def make(subscripts: tuple[ir.Expr, ...]) -> list[ir.Stmt]:
         return [ir.Assign(target.access(subscripts), fill(source.element, subscripts), loc=span)]
 
-    state.out += nest(state, target.extents, make, span)
+    if not is_all_there(view, array):
+        state.out += nest(state, view.extents if is_resized else target.extents, make, span)
+    if is_resized:
+        count_elements(state, array, view, span)
 
 
 def require_shape(state: State, name: str, view: View, memory: View, is_list: bool, span: Span) -> None:
@@ -200,9 +224,9 @@ def copy_all(state: State, bindings: Bindings, memory: Mapping[str, str], span: 
     for name, array in memory.items():
         if name not in bindings or isinstance(bindings[name], Unsure):
             continue
-        view, target = view_of(state, bindings[name], span), state.all_of(array, span)
+        view, target = view_of(state, bindings[name], span), resized_view(state, array, span)
         is_list = isinstance(bindings[name], AnyList)
-        if view is None or memory_for(state, name, (target, view), is_list, span) is None:
+        if view is None or not is_taken(state, name, view, array, is_list, span):
             refused.add(name)
         elif view == target:
             bindings[name] = named(state, array, bindings[name], span)
@@ -220,6 +244,13 @@ def copy_all(state: State, bindings: Bindings, memory: Mapping[str, str], span: 
         del left[free]
     bindings.update((n, replace(b, meant=bindings[n])) for n, b in unsure.items() if b.ran is not None)  # type: ignore
     return frozenset(refused)
+
+
+def is_taken(state: State, name: str, view: View, array: str, is_list: bool, span: Span) -> bool:
+    """Whether `array`, the memory of `name`, may get a copy of `view`."""
+    if array in state.whole.resized:
+        return has_room(state, array, view, span)
+    return memory_for(state, name, (state.all_of(array, span), view), is_list, span) is not None
 
 
 @contextmanager
@@ -269,6 +300,8 @@ def join_ways(state: State, ways: Sequence[Way], names: Iterable[str], earlier: 
         views = [view_of(state, b[name], span) for b in bound]
         is_shared, is_list = state.site(name, span) in state.whole.decisions.shared, isinstance(bound[0][name], AnyList)
         decl = None if is_shared else memory_for(state, name, views, is_list, span)
+        if decl is None and not (is_shared or is_list) and join_resized(state, coming, name, views, span):
+            continue
         if decl is None:
             ask_how_they_grow(state, [b[name] for b in bound])
             continue
@@ -282,6 +315,24 @@ def join_ways(state: State, ways: Sequence[Way], names: Iterable[str], earlier: 
         for (bindings, out), old in zip(coming, before, strict=True):
             with writing(state, out):
                 fill_memory(state, bindings, name, array, is_new and out is not first, earlier, span, old)
+
+
+def join_resized(
+    state: State, coming: Coming, name: str, views: Sequence[View | None], span: Span
+) -> bool:  # fmt: skip
+    """Give `name` memory, which loops around make shorter or longer, that each way fills; whether that can be done."""
+    is_wanted = loop_name(state, name) in state.whole.decisions.one_shape
+    found = room_for(state, views, views, span) if is_wanted else None
+    if found is None:
+        return False
+    decl, moving = found
+    before = [dict(b) for b, _ in coming]
+    array = make_memory(state, decl, name, [b for b, _ in coming], span)
+    begin_joined(state, array, moving, [v for v in views if v is not None], span)
+    for (bindings, out), old in zip(coming, before, strict=True):
+        with writing(state, out):
+            copy_to(state, bindings, state.site(name, span), array, span, old)
+    return True
 
 
 def memory_at_hand(

@@ -7,10 +7,11 @@ the array (see `joins`); else the arrays are numbered (see `varying`).
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from loopdiff.errors import Span
+from loopdiff.frontend.arrays.integers import ZERO, plus, times
 from loopdiff.frontend.arrays.values import View, holes
 from loopdiff.frontend.parsing.bindings import (
     AnyList,
@@ -26,20 +27,23 @@ from loopdiff.frontend.parsing.bindings import (
     meaning_of,
     without_dead,
 )
-from loopdiff.frontend.parsing.iterations import Heads, LoopState
+from loopdiff.frontend.parsing.iterations import Heads, LoopState, Resizing, Trips
 from loopdiff.frontend.parsing.lists.lengths import ask_how_they_grow
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.flow import meet
 from loopdiff.frontend.parsing.ways.joins import (
     copy_all,
+    copy_to,
     has_type_of,
     is_own,
+    loop_name,
     make_memory,
     memory_for,
     suppose_one_shape,
     view_of,
 )
 from loopdiff.frontend.parsing.ways.reach import arrays_of
+from loopdiff.frontend.parsing.ways.resized import begin, finish, least_in_all, more_in_all, resized_view, room_for
 from loopdiff.frontend.parsing.ways.snapshots import Snapshot, keep_buffers
 from loopdiff.frontend.parsing.ways.varying import (
     are_too_many,
@@ -56,10 +60,15 @@ from loopdiff.ir.walk import subexprs, touched_arrays
 # -- memory of names -----------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """An array like `decl`; it is the `array` for which the name stands before the loop, if that is given."""
+    """An array like `decl`; it is the `array` for which the name stands before the loop, if that is given. Along axes
+    that are `moving` cells count what is there: up to `more` elements more after each iteration, and never less than
+    `least`."""
 
     decl: ir.ArrayDecl
     array: str | None
+    moving: tuple[bool, ...] = ()
+    more: tuple[ir.Expr, ...] = ()
+    least: tuple[ir.Expr, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +95,11 @@ def prepare(state: State, plan: Plan, span: Span) -> dict[str, str]:
     memory: dict[str, str] = {}
     for name, place in plan.memory.items():
         memory[name] = place.array or make_memory(state, place.decl, name, [state.bindings], span)
+        first = view_of(state, state.bindings.get(name), span)
+        if place.moving and first is not None:
+            before = dict(state.bindings)
+            begin(state, memory[name], place.moving, first, place.more, place.least, span)
+            copy_to(state, state.bindings, state.site(name, span), memory[name], span, before)
     copy_all(state, state.bindings, memory, span)
     return memory
 
@@ -95,9 +109,17 @@ def completed(
 ) -> Plan:  # fmt: skip
     """`plan`, or one that does more, now that the ways out of iterations of `loop` are known. Names stand for what is
     `given` before the loop, where the arrays are those from `earlier`, and what it does for them."""
-    overwritten = frozenset(clobbered(plan, loop))
+    overwritten = frozenset(clobbered(state, plan, loop, span))
+    if longer := {
+        n: m
+        for n in loop.refused - overwritten
+        if (m := with_room(plan.memory[n], loop.changes.get(n, []), loop.trips))
+    }:
+        return replace(plan, memory={**plan.memory, **longer})
     if overwritten | loop.refused:
         return plan.without_memory(overwritten | loop.refused, given)
+    if known := dict(with_least(state, plan, given, loop, span)):
+        return replace(plan, memory={**plan.memory, **known})
     memory, numbered, others, lost = dict(plan.memory), list(plan.numbered), set(plan.others), set(plan.lost)
     for name in unsettled(plan, given, earlier, loop):
         views = [view_of(state, meaning(b[name]), span) for b in (given, *loop.ways) if name in b]
@@ -108,6 +130,8 @@ def completed(
             is_mine = first is not None and name in given and is_own(state, given, name, first, span)
             is_mine = is_mine and first is not None and has_type_of(state, first, decl)
             memory[name] = Memory(decl, first.array if is_mine and first is not None else None)
+        elif not is_shared and (found := resized_memory(state, name, given, views, span)) is not None:
+            memory[name] = found
         elif isinstance(given.get(name), AnyList):
             ask_how_they_grow(state, [meaning(b[name]) for b in (given, *loop.ways) if name in b])
             lost.add(name)
@@ -117,8 +141,47 @@ def completed(
             numbered.append(name)
         else:
             others.add(name)
-    found = Plan(memory, tuple(numbered), frozenset(others), frozenset(lost))
-    return replace(plan, lost=plan.lost | frozenset(losing(plan, given, loop))) if found == plan else found
+    new = Plan(memory, tuple(numbered), frozenset(others), frozenset(lost))
+    return replace(plan, lost=plan.lost | frozenset(losing(plan, given, loop))) if new == plan else new
+
+
+def resized_memory(
+    state: State, name: str, given: Bindings, views: Sequence[View | None], span: Span
+) -> Memory | None:  # fmt: skip
+    """Memory for a name whose arrays the loop makes shorter or longer, where nothing simpler is left."""
+    first, decided = views[0], state.whole.decisions.one_shape
+    is_seen = any(v is not None and v.array in state.whole.resized for v in views)  # by an inner loop
+    is_known = isinstance(given.get(name), ArrayName | View) and (is_seen or loop_name(state, name) in decided)
+    found = room_for(state, views, views[:1], span) if is_known else None
+    if found is None or first is None:
+        return None
+    decl, moving = found
+    is_mine = is_own(state, given, name, first, span)
+    return Memory(decl, first.array if is_mine else None, moving, (ZERO,) * len(moving), (ZERO,) * len(moving))
+
+
+def with_room(memory: Memory, changes: Sequence[Resizing], trips: Trips) -> Memory | None:
+    """`memory` with room for as much more as iterations were seen to need; None if it has had more already, or nothing
+    says how much that is, or how often the loop runs."""
+    more, limit = more_in_all(changes), trips.limit
+    is_longer = more is not None and any(m != ZERO for m in more) and not any(m != ZERO for m in memory.more)
+    if more is None or limit is None or not is_longer:
+        return None
+    room = tuple(plus(e, times(limit, m)) for e, m in zip(memory.decl.extents or (), more, strict=True))
+    return replace(memory, decl=replace(memory.decl, extents=room), array=None, more=more)
+
+
+def with_least(
+    state: State, plan: Plan, given: Bindings, loop: LoopState, span: Span
+) -> Iterator[tuple[str, Memory]]:  # fmt: skip
+    """Memory of names whose arrays are seen never to become empty, once that has been seen."""
+    for name, memory in plan.memory.items():
+        view = view_of(state, given.get(name), span)
+        if view is None or name not in loop.changes or any(number != ZERO for number in memory.least):
+            continue
+        found = least_in_all(state, loop.changes[name], view.extents, loop.trips)
+        if found is not None:
+            yield name, replace(memory, least=found)
 
 
 def losing(plan: Plan, given: Bindings, loop: LoopState) -> Iterator[str]:
@@ -164,17 +227,19 @@ def meaning(binding: Binding) -> Binding:
     return binding.meant if isinstance(binding, Unsure) and binding.ran is not None else binding
 
 
-def clobbered(plan: Plan, loop: LoopState) -> Iterator[str]:
+def clobbered(state: State, plan: Plan, loop: LoopState, span: Span) -> Iterator[str]:
     """Names whose memory another name, without memory of its own, stands for at an end where it gets a copy."""
     for way in loop.ways:
         held = {a for n, b in way.items() if n in {*plan.numbered, *plan.others} for a in arrays_of(b)}
         for name, array in loop.memory.items():
-            if array in held and name in way and not is_all_of(way[name], array):
+            if array in held and name in way and not is_all_of(state, way[name], array, span):
                 yield name
 
 
-def is_all_of(binding: Binding, array: str) -> bool:
+def is_all_of(state: State, binding: Binding, array: str, span: Span) -> bool:
     match binding:
+        case View() if array in state.whole.resized:
+            return binding == resized_view(state, array, span)
         case ListRow(view=View(array=own, subscripts=subscripts)):
             return own == array and subscripts == holes(len(subscripts))
         case _:
@@ -183,7 +248,7 @@ def is_all_of(binding: Binding, array: str) -> bool:
 
 # -- bodies --------------------------------------------------------------------------------------------------
 def parse_body(
-    state: State, node: ast.For | ast.While, span: Span, parse: Callable[[], None]
+    state: State, node: ast.For | ast.While, span: Span, parse: Callable[[], None], trips: Trips
 ) -> tuple[LoopState, Bindings, list[ir.Stmt]]:
     """The loop's state, the bindings before it, and the statements of its body, which `parse` parses.
 
@@ -203,13 +268,20 @@ def parse_body(
         before = dict(state.bindings)
         state.bindings.update((n, Mixed.of([given[n]], span)) for n in plan.lost)
         loop, heads, body = parse_iterations(
-            state, LoopState(broke, memory=memory, dead=dead), plan.numbered, parse, span
+            state, LoopState(broke, memory=memory, dead=dead, trips=trips), plan.numbered, parse, span
         )
         found = completed(state, plan, given, frozenset(start.whole["arrays"]), loop, span)
         if found == plan:
             break
         start.restore(state)
         plan = found
+    settled = {
+        n: b
+        for n, a in loop.memory.items()
+        if a in state.whole.resized and (b := finish(state, a, loop, loop.changes.get(n, ()), span))
+    }
+    for bindings in (before, *loop.ends):
+        bindings.update((n, b) for n, b in settled.items() if n in bindings)
     for bindings in (*loop.ends, *loop.breaks):
         bindings.update((n, Mixed(span)) for n in plan.others if n in bindings and is_from_before(bindings[n]))
     if heads is not None:
@@ -268,7 +340,12 @@ def parse_heads(
         known = len(heads.parts)
         state.bindings = with_heads(before, heads)
         state.whole.heads.append(heads)
-        found, body = parse_iteration(state, LoopState(loop.broke, heads, loop.memory, dead=loop.dead), parse, span)
+        found, body = parse_iteration(
+            state,
+            replace(loop, heads=heads, breaks=[], ends=[], ways=[], refused=set(), changes={}),
+            parse,
+            span,
+        )
         state.whole.heads.pop()
         is_lost = bool(made_anew(state, heads))
         if len(heads.parts) == known and not is_lost:

@@ -14,7 +14,7 @@ from loopdiff.ir import nodes as ir
 COPIED = (
     "arrays", "diagnostics", "following", "fixed", "truths", "turned", "undecided", "ranges", "heads", "active",
     "births", "altered", "lengthened", "copies", "around", "flags", "supposed", "kinds", "unknown", "trips",
-    "lists", "grown", "unbounded",
+    "lists", "grown", "unbounded", "resized", "held", "most",
 )  # fmt: skip
 COUNTED = ("rejected", "inlined", "site", "versions", "clock", "holding", "printed")
 

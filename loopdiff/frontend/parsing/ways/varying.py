@@ -29,8 +29,9 @@ from loopdiff.frontend.parsing.bindings import (
 from loopdiff.frontend.parsing.iterations import Heads, LoopState
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.flow import meet
-from loopdiff.frontend.parsing.ways.joins import Way, copy_all, join_ways, suppose_one_shape
+from loopdiff.frontend.parsing.ways.joins import Way, copy_all, join_ways, suppose_one_shape, view_of
 from loopdiff.frontend.parsing.ways.reach import arrays_of
+from loopdiff.frontend.parsing.ways.resized import change_of
 from loopdiff.frontend.parsing.ways.snapshots import Snapshot
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
@@ -256,6 +257,7 @@ def at_end(state: State, loop: LoopState, span: Span) -> Bindings:
     gets its copies here, and some for what is numbered."""
     bindings, heads = without_dead(state.bindings, loop.dead), loop.heads
     loop.ways.append(dict(bindings))
+    note_changes(state, bindings, loop, span)
     loop.refused |= copy_all(state, bindings, loop.memory, span)
     if heads is None:
         return bindings
@@ -267,6 +269,14 @@ def at_end(state: State, loop: LoopState, span: Span) -> Bindings:
         return Mixed(span) if isinstance(binding, Varying) and binding.which == which else binding
 
     return {n: settled(b) for n, b in bindings.items() if n not in heads.names}
+
+
+def note_changes(state: State, bindings: Bindings, loop: LoopState, span: Span) -> None:
+    """Remember by how much names are longer or shorter here than they were at the start of the iteration."""
+    for name, array in loop.memory.items():
+        view = view_of(state, bindings.get(name), span) if array in state.whole.resized else None
+        if view is not None:
+            loop.changes.setdefault(name, []).append(change_of(state, array, view, span))
 
 
 def handed_on(state: State, heads: Heads, span: Span, part: Part) -> tuple[Part, list[ir.Stmt]]:
