@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from loopdiff.frontend.structures.absent import facts, learn, require_number
@@ -50,7 +50,7 @@ from loopdiff.frontend.structures.trees import (
     is_sequence,
     leaves,
 )
-from loopdiff.frontend.structures.values import is_key, is_one_of, may_be_chosen, put_together
+from loopdiff.frontend.structures.values import is_open_place, one_of_places, places_of, put_together
 from loopdiff.source.functions import MISSING
 
 
@@ -133,6 +133,14 @@ def assign(scope: Scope, targets: Sequence[ast.expr], value: ast.expr, node: ast
         case [ast.Tuple(elts=elts)], ast.Tuple(elts=values) if found := growing_apart(scope, elts, values):
             for one, rest in found:
                 assign(scope, [one], rest, copied(node, targets=[one], value=rest))
+        case [ast.Tuple(elts=elts)], _ if any(is_open_place(scope, e) for e in elts) and not has_star(elts):
+            names = [scope.names.fresh("item") for _ in elts]
+            stored = ast.copy_location(
+                ast.Tuple([name_stored(n, e) for n, e in zip(names, elts, strict=True)], ast.Store()), targets[0]
+            )
+            assign(scope, [stored], value, copied(node, targets=[stored], value=value))
+            for name, target in zip(names, elts, strict=True):
+                statement(scope, ast.copy_location(ast.Assign([target], name_read(name, target)), node))
         case [ast.Tuple(elts=elts)], ast.Call() if (
             (target := callee_of(scope, value.func)) is not None
             and (pending := pending_call(scope, value, target, value)) is not None
@@ -149,30 +157,13 @@ def assign(scope: Scope, targets: Sequence[ast.expr], value: ast.expr, node: ast
             assign_tree(scope, targets, parts_of(scope, targets, value) or last_of(scope, value, node), node)
 
 
+def has_star(elts: Sequence[ast.expr]) -> bool:
+    return any(isinstance(e, ast.Starred) for e in elts)
+
+
 def is_part(scope: Scope, target: ast.expr) -> bool:
     """Whether `target` stores a part of a list, a dictionary or a record."""
     return isinstance(target, ast.Subscript | ast.Attribute) and isinstance(base_of(scope, target.value), Branch)
-
-
-def places_of(scope: Scope, target: ast.Subscript) -> Branch | None:
-    """The dictionary one of whose items `target` stores, by a key that only the run says."""
-    base = base_of(scope, target.value)
-    is_open = isinstance(base, Branch) and static(scope, target.slice) is MISSING and scope.may_run_ahead
-    return base if is_open and isinstance(base, Branch) and may_be_chosen(scope, base, target.slice) else None
-
-
-def one_of_places(
-    scope: Scope, target: ast.Subscript, base: Branch, stored: Callable[[ast.Subscript], ast.stmt], node: ast.stmt
-) -> ast.stmt:
-    """Which item of `base` is stored, by questions for the keys, one of which it must be."""
-    scope.out.append(is_one_of(scope, base, target.slice, target))
-    found = list[ast.stmt]()
-    for key in reversed(base.keys):
-        place: ast.Subscript = copied(target, slice=ast.copy_location(ast.Constant(key), target.slice))
-        made = ast.copy_location(stored(place), node)
-        question = ast.If(is_key(target.slice, key), [made], found)
-        found = [ast.copy_location(question, node) if found else made]
-    return found[0]
 
 
 def with_key_ahead(scope: Scope, target: ast.Subscript, node: ast.AugAssign) -> ast.Subscript:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import Enum
 from types import ModuleType
@@ -252,6 +252,32 @@ def is_one_of(scope: Scope, base: Branch, index: ast.expr, node: ast.Subscript) 
     test = tests[0] if len(tests) == 1 else ast.copy_location(ast.BoolOp(ast.Or(), tests), node)
     message = ast.copy_location(ast.Constant(f"`{ast.unparse(node.value)}` has no such key"), node)
     return ast.copy_location(ast.Assert(test, message), node)
+
+
+def places_of(scope: Scope, target: ast.Subscript) -> Branch | None:
+    """The dictionary one of whose items `target` stores, by a key that only the run says."""
+    base = base_of(scope, target.value)
+    is_open = isinstance(base, Branch) and static(scope, target.slice) is MISSING and scope.may_run_ahead
+    return base if is_open and isinstance(base, Branch) and may_be_chosen(scope, base, target.slice) else None
+
+
+def is_open_place(scope: Scope, target: ast.expr) -> bool:
+    """Whether only the run says which item of a dictionary `target` stores."""
+    return isinstance(target, ast.Subscript) and places_of(scope, target) is not None
+
+
+def one_of_places(
+    scope: Scope, target: ast.Subscript, base: Branch, stored: Callable[[ast.Subscript], ast.stmt], node: ast.stmt
+) -> ast.stmt:
+    """Which item of `base` is stored, by questions for the keys, one of which it must be."""
+    scope.out.append(is_one_of(scope, base, target.slice, target))
+    found = list[ast.stmt]()
+    for key in reversed(base.keys):
+        place: ast.Subscript = copied(target, slice=ast.copy_location(ast.Constant(key), target.slice))
+        made = ast.copy_location(stored(place), node)
+        question = ast.If(is_key(target.slice, key), [made], found)
+        found = [ast.copy_location(question, node) if found else made]
+    return found[0]
 
 
 def is_key(index: ast.expr, key: Any) -> ast.expr:
