@@ -16,7 +16,6 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import ArrayType
 from loopdiff.rules.printing import ORDER, printing
 
-AS_REPR = 114
 TAKEN = ("sep", "end", "flush")
 
 
@@ -77,8 +76,6 @@ class Printed:
             case ast.JoinedStr(values=values):
                 return ast.JoinedStr([self.text(v) for v in values])
             case ast.FormattedValue(value=value, conversion=conversion, format_spec=spec):
-                if conversion == AS_REPR and not self.is_text(value):
-                    self.state.reject("LD110", "`print` shows how a value is written, `!r`", value, "leave out `!r`")
                 return ast.FormattedValue(self.text(value), conversion, None if spec is None else self.text(spec))
             case ast.BinOp(left=left, op=op, right=right) if self.is_text(left) or self.is_text(right):
                 return ast.BinOp(self.text(left), op, self.several(right))
