@@ -34,7 +34,7 @@ MISSING: Final[Any] = object()
 INNER_FUNCTION = ("__func__", "py_func", "__wrapped__")
 # Words without which a text has none.
 SHORT_FORMS = re.compile(
-    r"\b(map|filter|eigh|svd|qr|slogdet|with)\b|\b(where|nonzero|shape|size|list|tuple|sorted)\s*\(|:="
+    r"\b(map|filter|eigh|svd|qr|slogdet|with)\b|\b(where|nonzero|shape|size|list|tuple|sorted)\s*\(|:=|=\s*range\s*\("
 )
 LAMBDA = "<lambda>"
 ANONYMOUS = "<string>"
@@ -162,6 +162,7 @@ def in_long_form(function: ast.FunctionDef, namespace: ChainMap[str, Any]) -> as
     """`function` without spellings that stand for others."""
     from loopdiff.source.comprehensions import with_comprehensions
     from loopdiff.source.error_states import without_error_states
+    from loopdiff.source.named_ranges import with_ranges
     from loopdiff.source.named_results import with_places
     from loopdiff.source.other_names import with_own_names
     from loopdiff.source.walruses import without_walruses
@@ -172,7 +173,7 @@ def in_long_form(function: ast.FunctionDef, namespace: ChainMap[str, Any]) -> as
         return MISSING if root_of(called) in bound else outer_value(called, namespace)
 
     long = without_error_states(without_walruses(with_comprehensions(function, namespace, bound), value_of), value_of)
-    return with_own_names(with_places(long, value_of), value_of)
+    return with_own_names(with_places(with_ranges(long, value_of), value_of), value_of)
 
 
 def other_text(function: FunctionType, file: str) -> Diagnostic:

@@ -457,3 +457,49 @@ def read_by_a_function(x):
 def test_names_that_cannot_be_given_ahead(function: Callable[..., Any]) -> None:
     with pytest.raises(UnsupportedLoopError, match="LD111: `:=` assigns inside an expression"):
         vectorize_grad(function)(x.copy())
+
+
+def gone_through_twice(x, n):
+    r = range(n)
+    n, t = 1, 0.0
+    for i in r:
+        for k, j in enumerate(r):
+            t += x[i] * x[j] * k
+    for i in reversed(r):
+        t = t * x[i] + n
+    return t + sum(x[i] ** 2 for i in r)
+
+
+def range_in_a_loop(x, n):
+    t = 0.0
+    for i in range(n):
+        others = range(i, len(x), 2)
+        down = range(i, -1, -1)
+        for j in others:
+            t += x[i] * x[j]
+        for j in down:
+            t += x[j]
+        t = t * sum(x[k] for k in down)
+    return t
+
+
+def range_that_changes(x, n):
+    r = range(n)
+    t = 0.0
+    for i in r:
+        t += x[i]
+    r = range(1)
+    for i in r:
+        t *= x[i]
+    return t
+
+
+@pytest.mark.parametrize("function", [gone_through_twice, range_in_a_loop])
+def test_names_for_ranges_stand_for_them(function: Callable[..., Any]) -> None:
+    with interpreting():
+        assert vectorize_grad(function)(x, 3) == pytest.approx(function(x, 3), rel=1e-13)
+
+
+def test_a_name_for_several_ranges_is_refused() -> None:
+    with interpreting(), pytest.raises(UnsupportedLoopError, match="LD111"):
+        vectorize_grad(range_that_changes)(x, 3)
