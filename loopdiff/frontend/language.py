@@ -13,7 +13,8 @@ ACCEPTED: tuple[Construct, ...] = (
         "for over range",
         "for i in range(1, n):\n    x[i] = 2.0 * y[i - 1]",
         "0.1",
-        "Bounds are evaluated once, when the loop is entered. `numba.prange` means `range`.",
+        "Bounds are evaluated once, when the loop is entered. `numba.prange` means `range`. A name may "
+        "stand for a range: `r = range(n)`.",
     ),
     Construct("negative step", "for i in range(len(x) - 1, -1, -1):\n    x[i] += y[i]", "0.1"),
     Construct("run-time step", "for i in range(0, len(x), n):\n    x[i] = 1.0", "0.1", "Not zero (LD330)."),
@@ -108,7 +109,8 @@ ACCEPTED: tuple[Construct, ...] = (
     ),
     Construct(
         "print",
-        'print("start", x[:3], x.shape)\nfor i in range(n):\n    print(f"{i:3d} {x[i]:.4f}", "%5.2f" % y[i], sep=";")',
+        'print("start", x[:3], x.shape)\nfor i in range(n):\n'
+        '    print(f"{i:3d} {x[i]:.4f} {s=}", "%5.2f" % y[i], sep=";")',
         "0.1",
         "Numbers, arrays, shapes, and texts of them in all formats of Python. It prints as often as the function does, "
         "once in `value_and_grad`, and loops around it run one iteration after the other. Not on a GPU (LD603).",
@@ -325,7 +327,8 @@ ACCEPTED: tuple[Construct, ...] = (
     ),
     Construct(
         "dictionaries by integers that the run says",
-        "d = {k: x[k] * s for k in range(3)}\nfor i in range(n):\n    d[idx[i] % 3] += y[i]\n    y[i] = d[(i + 1) % 3]",
+        "d = {k: x[k] * s for k in range(3)}\nfor i in range(n):\n    d[idx[i] % 3] += y[i]\n"
+        "    y[i] = d[(i + 1) % 3]\n    d[i % 3], d[idx[i] % 3] = d[idx[i] % 3], d[i % 3]",
         "0.1",
         "Of up to 16 numbers or arrays, by keys that are integers. Another key is an error (LD332). Not inside "
         "comprehensions, nor where the expression may not be evaluated.",
@@ -350,7 +353,8 @@ ACCEPTED: tuple[Construct, ...] = (
         "y[0] = sum(a * b for a, b in zip(steps, steps[1:])) + max(v) + np.mean(best) + len(v)",
         "0.1",
         "Of numbers, or of arrays of one shape; kept in an array. They grow in the function that makes them, by "
-        "`append`, `extend([...])` and `+= [...]`, in `for` loops whose ranges say how long they may become. "
+        "`append`, `extend([...])` and `+= [...]`, in `for` loops whose ranges say how long they may become, and in "
+        "`while` loops whose condition bounds a counter, `i < n`, or their own length. "
         "`v.reverse()` turns them round. What reads them: subscripts, slices, loops and comprehensions, `len`, `sum`, "
         "`max`, `min`, `any`, `all`, functions "
         "of NumPy, and `if v`. Also `list(x)`, `tuple(x)`, `sorted(f(u) for u in x)`, `x.tolist()`, `v + w`, "

@@ -176,6 +176,39 @@ def eliminated_oracle(xp, A, b):
     return {"result": (xp.linalg.solve(A, b) ** 2).sum()}
 
 
+def steps_until_enough(x, n):
+    i, product = 0, 1.0
+    found, doubled = [], [x[0]]
+    while product > 0.05 and i < n:
+        product = product * x[i]
+        found.append(product)
+        i += 1
+    while len(doubled) < len(x):
+        doubled.append(2.0 * doubled[-1] * x[len(doubled)])
+    return np.sum(np.array(found) ** 2) * len(found) + sum(doubled)
+
+
+def steps_until_enough_oracle(xp, x, n):
+    products = xp.cumprod(x)[:4]
+    return {"result": 4.0 * xp.sum(products**2) + xp.sum(xp.cumprod(2.0 * x)) / 2.0}
+
+
+def changed_places(x, order):
+    slots = {k: x[k] for k in range(3)}
+    steps = range(len(order))
+    for i in steps:
+        slots[i % 3], slots[order[i]] = 1.1 * slots[order[i]], slots[i % 3]
+    return slots[0] + 2.0 * slots[1] + 4.0 * slots[2] ** 2
+
+
+def changed_places_oracle(xp, x, order):
+    a, b, c = x[0], x[1], x[2]
+    a, c = 1.1 * c, a
+    b, a = 1.1 * a, b
+    c, b = 1.1 * b, c
+    return {"result": a + 2.0 * b + 4.0 * c**2}
+
+
 ENTRIES = (
     Entry(
         name="grown",
@@ -254,5 +287,23 @@ ENTRIES = (
         make=lambda r: dict(x=r.uniform(0.3, 1.2, 4)),
         wrt=("x",),
         notes="copies of lists of known length, as `t[:]`, were what the list had become",
+    ),
+    Entry(
+        name="steps_until_enough",
+        function=steps_until_enough,
+        make=lambda r: dict(x=np.array([0.5, 0.4, 0.6, 0.3, 0.7, 0.2]), n=6),
+        wrt=("x",),
+        oracle=steps_until_enough_oracle,
+        is_twin=True,
+        constructs=("lists of any length",),
+    ),
+    Entry(
+        name="changed_places",
+        function=changed_places,
+        make=lambda r: dict(x=r.uniform(0.3, 1.2, 3), order=np.array([2, 0, 1])),
+        wrt=("x",),
+        oracle=changed_places_oracle,
+        is_twin=True,
+        constructs=("dictionaries by integers that the run says", "for over range"),
     ),
 )

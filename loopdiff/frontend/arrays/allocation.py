@@ -11,8 +11,8 @@ import numpy as np
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.integers import ZERO, at_least_zero, maximum, minimum, minus, plus
-from loopdiff.frontend.arrays.nests import limit, made_of, nest, note_order
-from loopdiff.frontend.arrays.ranges import is_nonnegative_here
+from loopdiff.frontend.arrays.nests import made_of, nest, note_order
+from loopdiff.frontend.arrays.ranges import is_nonnegative_here, limit
 from loopdiff.frontend.arrays.shapes import array_extents, shape_extents, shaped
 from loopdiff.frontend.arrays.values import View
 from loopdiff.frontend.arrays.views import bind_view

@@ -13,7 +13,6 @@ from loopdiff.frontend.arrays.evaluated import require_elements
 from loopdiff.frontend.arrays.integers import ONE, minimum, plus
 from loopdiff.frontend.arrays.nests import (
     copied_view,
-    limit,
     made_of,
     nest,
     new_array,
@@ -22,7 +21,7 @@ from loopdiff.frontend.arrays.nests import (
     with_held_elements,
     without_leading_units,
 )
-from loopdiff.frontend.arrays.ranges import tests_of_slices
+from loopdiff.frontend.arrays.ranges import limit, tests_of_slices
 from loopdiff.frontend.arrays.slicing import Slice, slice_part
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, fill, has_holes, hole
 from loopdiff.frontend.arrays.views import (

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import reduce
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.accumulations import store
@@ -17,18 +16,13 @@ from loopdiff.frontend.arrays.broadcasting import aligned, is_unit, require_fit
 from loopdiff.frontend.arrays.element_types import dtype_of, is_truth_value
 from loopdiff.frontend.arrays.evaluated import require_elements
 from loopdiff.frontend.arrays.integers import (
-    ZERO,
     at_least_zero,
     count_of,
     distance,
-    divided,
-    maximum,
     minus,
     plus,
-    sums_of_minimum,
-    times,
 )
-from loopdiff.frontend.arrays.ranges import is_nonnegative_here, least
+from loopdiff.frontend.arrays.ranges import limit
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, fill, has_holes, hole, is_hole
 from loopdiff.frontend.parsing.sites import Copy, choice_site
 from loopdiff.frontend.parsing.state import State
@@ -36,7 +30,6 @@ from loopdiff.frontend.parsing.ways.buffers import declare
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import from_linear, linear
 from loopdiff.ir.build import nested
-from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import loads, map_body, map_expr, map_stmt_exprs, read_arrays, written_arrays
 
@@ -250,50 +243,6 @@ def made_of(state: State, array: str, *values: ir.Expr) -> None:
     it is made in several versions of a statement, from all of these."""
     decl = state.arrays[array]
     state.arrays[array] = replace(decl, values=tuple(dict.fromkeys((*decl.values, *values))))
-
-
-def limit(state: State, size: ir.Expr) -> ir.Expr | None:
-    """Something that `size` never exceeds here and that is known at entry; None if nothing is."""
-    if state.is_fixed(size):
-        return size
-    match size:
-        case ir.Apply(op=Op.MIN, args=args):
-            return next((m for a in args if (m := limit(state, a)) is not None), None)
-        case ir.Apply(op=Op.MAX, args=args):
-            return greatest(state, args, size.loc)
-        case ir.Select(then=then, orelse=orelse):
-            return greatest(state, (then, orelse), size.loc)
-        case ir.Apply(op=Op.FLOORDIV, args=(a, ir.Const(value=int(count)))) if count > 0:
-            inner = limit(state, a)
-            return None if inner is None else divided(inner, count)
-        case ir.Apply(op=Op.MUL, args=(a, b)) if is_nonnegative_here(state, a) and is_nonnegative_here(state, b):
-            most, other = limit(state, a), limit(state, b)
-            return None if most is None or other is None else times(at_least_zero(most), at_least_zero(other))
-        case _:
-            return limit_of_sum(state, size)
-
-
-def greatest(state: State, sizes: Sequence[ir.Expr], span: Span) -> ir.Expr | None:
-    """Something that none of `sizes` ever exceeds."""
-    parts = [limit(state, s) for s in sizes]
-    known = [p for p in parts if p is not None]
-    return reduce(maximum, known) if len(known) == len(parts) else None
-
-
-def limit_of_sum(state: State, size: ir.Expr) -> ir.Expr | None:
-    """By the first minimum that is added, `min(i + k, n) - i <= k`, then by what loops say of their variables, and by
-    each of what is the greatest of several, as in `max(i - 2, 0) + 1`."""
-    if sums := sums_of_minimum(size):
-        return next((m for s in sums if (m := limit(state, s)) is not None), None)
-    most = minus(ZERO, least(state, minus(ZERO, size)))
-    if state.is_fixed(most):
-        return most
-    terms, constant = linear(most)
-    for term, count in terms.items():
-        if count > 0 and isinstance(term, ir.Apply) and term.op is Op.MAX and not state.is_fixed(term):
-            rest = from_linear({t: n for t, n in terms.items() if t != term}, constant, size.loc)
-            return greatest(state, [plus(rest, times(ir.Const(count), a)) for a in term.args], size.loc)
-    return None
 
 
 # -- results computed where they are stored: `C[:] = A @ B` needs no array in between ----------------------------

@@ -9,7 +9,21 @@ from collections.abc import Iterator, Sequence
 from functools import partial, reduce
 from typing import TypeGuard
 
-from loopdiff.frontend.arrays.integers import ONE, ZERO, Test, is_nonnegative, minimum, minus, plus
+from loopdiff.errors import Span
+from loopdiff.frontend.arrays.integers import (
+    ONE,
+    ZERO,
+    Test,
+    at_least_zero,
+    divided,
+    is_nonnegative,
+    maximum,
+    minimum,
+    minus,
+    plus,
+    sums_of_minimum,
+    times,
+)
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import Sum, added, from_linear, linear
@@ -101,8 +115,10 @@ def shortest(rest: Sum, constant: int, count: int, operands: Sequence[ir.Expr]) 
 
 def keep_range(state: State, cell: str, expr: ir.Expr) -> None:
     """Note what is certain of `cell`, which holds the value that `expr` has here, also after the loops around."""
-    lower, upper = lowest(state, expr), minus(ZERO, least(state, minus(ZERO, expr)))
-    if state.is_fixed(lower) and state.is_fixed(upper):
+    lower, upper = lowest(state, expr), limit(state, state.known(expr))
+    if upper is not None and not state.is_fixed(lower) and is_nonnegative_here(state, expr):
+        lower = ZERO
+    if upper is not None and state.is_fixed(lower):
         state.whole.ranges[cell] = (lower, plus(upper, ONE))
     counts = {c for found in state.whole.resized.values() for c in found.counts}
     known = counts | state.whole.held.keys() | state.whole.most.keys()
@@ -139,3 +155,48 @@ def limit_of(state: State, term: ir.Expr, count: int) -> tuple[Sum, int] | None:
 def moves(state: State, expr: ir.Expr) -> bool:
     """Whether `expr` has variables of loops around."""
     return any(e.access.array in state.whole.ranges for e in loads(expr))
+
+
+# -- limits --------------------------------------------------------------------------------------------------
+def limit(state: State, size: ir.Expr) -> ir.Expr | None:
+    """Something that `size` never exceeds here and that is known at entry; None if nothing is."""
+    if state.is_fixed(size):
+        return size
+    match size:
+        case ir.Apply(op=Op.MIN, args=args):
+            return next((m for a in args if (m := limit(state, a)) is not None), None)
+        case ir.Apply(op=Op.MAX, args=args):
+            return greatest(state, args, size.loc)
+        case ir.Select(then=then, orelse=orelse):
+            return greatest(state, (then, orelse), size.loc)
+        case ir.Apply(op=Op.FLOORDIV, args=(a, ir.Const(value=int(count)))) if count > 0:
+            inner = limit(state, a)
+            return None if inner is None else divided(inner, count)
+        case ir.Apply(op=Op.MUL, args=(a, b)) if is_nonnegative_here(state, a) and is_nonnegative_here(state, b):
+            most, other = limit(state, a), limit(state, b)
+            return None if most is None or other is None else times(at_least_zero(most), at_least_zero(other))
+        case _:
+            return limit_of_sum(state, size)
+
+
+def greatest(state: State, sizes: Sequence[ir.Expr], span: Span) -> ir.Expr | None:
+    """Something that none of `sizes` ever exceeds."""
+    parts = [limit(state, s) for s in sizes]
+    known = [p for p in parts if p is not None]
+    return reduce(maximum, known) if len(known) == len(parts) else None
+
+
+def limit_of_sum(state: State, size: ir.Expr) -> ir.Expr | None:
+    """By the first minimum that is added, `min(i + k, n) - i <= k`, then by what loops say of their variables, and by
+    each of what is the greatest of several, as in `max(i - 2, 0) + 1`."""
+    if sums := sums_of_minimum(size):
+        return next((m for s in sums if (m := limit(state, s)) is not None), None)
+    most = minus(ZERO, least(state, minus(ZERO, size)))
+    if state.is_fixed(most):
+        return most
+    terms, constant = linear(most)
+    for term, count in terms.items():
+        if count > 0 and isinstance(term, ir.Apply) and term.op is Op.MAX and not state.is_fixed(term):
+            rest = from_linear({t: n for t, n in terms.items() if t != term}, constant, size.loc)
+            return greatest(state, [plus(rest, times(ir.Const(count), a)) for a in term.args], size.loc)
+    return None

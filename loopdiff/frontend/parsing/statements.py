@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.effects import array_statement, stored_call
-from loopdiff.frontend.arrays.integers import ONE, at_least_zero, minus, plus
-from loopdiff.frontend.arrays.nests import limit
+from loopdiff.frontend.arrays.integers import ONE, at_least_zero, maximum, minimum, minus, plus
+from loopdiff.frontend.arrays.ranges import limit
 from loopdiff.frontend.arrays.values import View
 from loopdiff.frontend.functions import scalar_function
 from loopdiff.frontend.parsing.assignments import (
@@ -31,7 +31,9 @@ from loopdiff.frontend.parsing.order import frozen
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.bounded import (
     Ranges,
+    counted,
     known_ranges,
+    most_trips,
     ranges_made_smaller,
     ranges_of_condition,
     starts_of_larger,
@@ -334,10 +336,12 @@ def known_range(state: State, node: ast.For, iteration: Iteration) -> Iterator[N
     lower, upper = state.known(iteration.lower), state.known(iteration.upper)
     is_kept = not any(is_stored(n, name) for s in node.body for n in ast.walk(s))
     step = iteration.step.value if isinstance(iteration.step, ir.Const) else 0
-    if cell is None or not (iteration.is_range and step and is_kept and stays(state, lower, upper)):
+    if cell is None or not (iteration.is_range and is_kept and stays(state, lower, upper)):
         yield
         return
     first, stop = (lower, upper) if step > 0 else (plus(upper, ONE), plus(lower, ONE))
+    if step == 0:  # known when it runs
+        first, stop = minimum(lower, first), maximum(upper, stop)
     state.whole.ranges[cell] = first, stop
     state.whole.entered.append(minus(minus(stop, ONE), first))
     yield
@@ -352,14 +356,6 @@ def trips_known(state: State, iteration: Iteration, index: str) -> Trips:
     is_unit = iteration.step == ONE and state.is_fixed(state.known(iteration.lower))
     number = minus(ir.Index(index), state.known(iteration.lower)) if is_unit else None
     return Trips(None if most is None else at_least_zero(most), state.is_fixed(trips), number)
-
-
-@contextmanager
-def counted(state: State, trips: Trips) -> Iterator[None]:
-    """Inside a loop that runs so often."""
-    state.whole.trips.append(trips)
-    yield
-    state.whole.trips.pop()
 
 
 def stays(state: State, *bounds: ir.Expr) -> bool:
@@ -382,12 +378,14 @@ def parse_while(state: State, node: ast.While) -> None:
 
     def parse() -> None:
         held: Ranges = {}
+        trips = state.loops[-1].trips
         if not is_endless:
             cond = loop_condition(state, node.test, span)
             state.out.append(ir.Exit(ir.Apply(Op.NOT, (cond,), loc=cond.loc), loc=span))
             held = ranges_of_condition(state, cond, starts, smaller)
+            state.loops[-1].trips = trips = Trips(most_trips(state, node, cond, starts))
         count = until_stored(state, node.body, held)
-        with counted(state, Trips()), known_ranges(state, smaller):
+        with counted(state, trips), known_ranges(state, smaller):
             with known_ranges(state, held):
                 parse_block(state, node.body[:count])
             parse_block(state, node.body[count:])

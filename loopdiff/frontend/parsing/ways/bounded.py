@@ -7,9 +7,12 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from loopdiff.frontend.arrays.integers import ONE, ZERO, is_nonnegative, maximum, minimum, minus, plus
+from loopdiff.frontend.arrays.element_types import kind_so_far
+from loopdiff.frontend.arrays.integers import ONE, ZERO, at_least_zero, is_nonnegative, maximum, minimum, minus, plus
 from loopdiff.frontend.arrays.ranges import keep_range, least, moves
-from loopdiff.frontend.parsing.bindings import Cell
+from loopdiff.frontend.binding.types import Kind
+from loopdiff.frontend.parsing.bindings import Cell, ListName
+from loopdiff.frontend.parsing.iterations import Trips
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
@@ -53,6 +56,69 @@ def ranges_of_condition(state: State, cond: ir.Expr, larger: Ranges, smaller: Ra
     return found
 
 
+def most_trips(state: State, node: ast.While, cond: ir.Expr, larger: Ranges) -> ir.Expr | None:
+    """How often the loop runs at most, known at entry: as long as the condition holds of an integer that each iteration
+    makes larger, which begins in `larger`, or of how many elements a list has that each appends to. None if nothing
+    says that."""
+    counters = {
+        state.cells[n]: larger[state.cells[n]][0] for n in counters_in(node.body) if state.cells.get(n) in larger
+    }
+    lists = {b.count: ZERO for n in lengthened_in(node.body) if isinstance(b := state.bindings.get(n), ListName)}
+    starts = counters | lists
+    for low, high in ordered_pairs(cond):
+        match copied_from(state, low):
+            case ir.Load(access=ir.Access(array=cell, subscripts=())) if cell in starts:
+                trips = plus(minus(minus(ZERO, least(state, minus(ZERO, high))), starts[cell]), ONE)
+                if state.is_fixed(trips) and is_integer(state, trips):
+                    return at_least_zero(trips)
+            case _:
+                pass
+    return None
+
+
+def copied_from(state: State, value: ir.Expr) -> ir.Expr:
+    """`value`, or that of the cell of which it is a copy here."""
+    copies = {s.target: s.value for s in state.out if isinstance(s, ir.Assign) and isinstance(s.value, ir.Load)}
+    found = copies.get(value.access) if isinstance(value, ir.Load) else None
+    return value if found is None else copied_from(state, found)
+
+
+def is_integer(state: State, expr: ir.Expr) -> bool:
+    return state.types is not None and kind_so_far(state, expr) <= Kind.INT
+
+
+def counters_in(body: Sequence[ast.stmt]) -> Iterator[str]:
+    """Integers that every iteration that goes on makes larger."""
+    for stmt in until_continued(body):
+        match stmt:
+            case ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=value) if is_count(value, 1):
+                yield name
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.BinOp(ast.Name(id=own), ast.Add(), value)) if (
+                own == name and is_count(value, 1)
+            ):
+                yield name
+            case _:
+                pass
+
+
+def lengthened_in(body: Sequence[ast.stmt]) -> Iterator[str]:
+    """Lists that every iteration that goes on appends to."""
+    for stmt in until_continued(body):
+        match stmt:
+            case ast.Expr(ast.Call(ast.Attribute(ast.Name(id=name), "append"), [_], [])):
+                yield name
+            case _:
+                pass
+
+
+def until_continued(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements of `body` that every iteration comes to that goes on."""
+    for stmt in body:
+        if any(isinstance(n, ast.Continue) for n in ast.walk(stmt)):
+            return
+        yield stmt
+
+
 def starts_of_larger(state: State, node: ast.While) -> Ranges:
     """Of integers that the loop only makes larger, what they are before it."""
     found = Ranges()
@@ -73,6 +139,14 @@ def known_ranges(state: State, ranges: Ranges) -> Iterator[None]:
         state.whole.ranges.pop(cell, None)
         if known is not None:
             state.whole.ranges[cell] = known
+
+
+@contextmanager
+def counted(state: State, trips: Trips) -> Iterator[None]:
+    """Inside a loop that runs so often."""
+    state.whole.trips.append(trips)
+    yield
+    state.whole.trips.pop()
 
 
 def until_stored(state: State, body: Sequence[ast.stmt], ranges: Ranges) -> int:

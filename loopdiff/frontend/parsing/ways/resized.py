@@ -14,8 +14,7 @@ from functools import reduce
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.element_types import dtype_of
 from loopdiff.frontend.arrays.integers import ONE, ZERO, at_least_zero, distance, maximum, minus, plus, times
-from loopdiff.frontend.arrays.nests import greatest, limit
-from loopdiff.frontend.arrays.ranges import is_nonnegative_here, least
+from loopdiff.frontend.arrays.ranges import greatest, is_nonnegative_here, least, limit
 from loopdiff.frontend.arrays.values import View, holes
 from loopdiff.frontend.parsing.bindings import ArrayName, Binding
 from loopdiff.frontend.parsing.iterations import LoopState, Resized, Resizing, Trips
