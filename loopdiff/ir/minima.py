@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import reduce
+from functools import lru_cache, reduce
 from types import MappingProxyType
 
 from loopdiff.ir import nodes as ir
@@ -112,10 +112,15 @@ def smaller_than_zero(value: AtomSum) -> AtomSum:
         return {}, 0
     if is_sum_nonnegative(*opposite):
         return value
-    first = min(value[0], key=repr)
+    first = next(iter(value[0])) if len(value[0]) == 1 else min(value[0], key=text_of)
     if value[0][first] > 0:
         return {SmallerThanZero(frozenset(value[0].items()), value[1]): 1}, 0
     return plus_multiple(value, ({SmallerThanZero(frozenset(opposite[0].items()), opposite[1]): 1}, 0), 1)
+
+
+@lru_cache(maxsize=4096)
+def text_of(atom: Atom) -> str:
+    return repr(atom)
 
 
 def quotient(value: AtomSum, divisor: int) -> AtomSum:

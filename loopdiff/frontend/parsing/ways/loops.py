@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from loopdiff.errors import Span
-from loopdiff.frontend.arrays.integers import ZERO, plus, times
+from loopdiff.frontend.arrays.integers import ZERO, distance, plus, times
 from loopdiff.frontend.arrays.values import View, holes
 from loopdiff.frontend.parsing.bindings import (
     AnyList,
@@ -52,6 +52,7 @@ from loopdiff.frontend.parsing.ways.varying import (
     differing_lists,
     with_heads,
 )
+from loopdiff.frontend.survey import becomes_part_of_itself
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import subexprs, touched_arrays
@@ -130,7 +131,7 @@ def completed(
             is_mine = first is not None and name in given and is_own(state, given, name, first, span)
             is_mine = is_mine and first is not None and has_type_of(state, first, decl)
             memory[name] = Memory(decl, first.array if is_mine and first is not None else None)
-        elif not is_shared and (found := resized_memory(state, name, given, views, span)) is not None:
+        elif not is_shared and (found := resized_memory(state, name, given, views, earlier, span)) is not None:
             memory[name] = found
         elif isinstance(given.get(name), AnyList):
             ask_how_they_grow(state, [meaning(b[name]) for b in (given, *loop.ways) if name in b])
@@ -146,11 +147,12 @@ def completed(
 
 
 def resized_memory(
-    state: State, name: str, given: Bindings, views: Sequence[View | None], span: Span
+    state: State, name: str, given: Bindings, views: Sequence[View | None], earlier: frozenset[str], span: Span
 ) -> Memory | None:  # fmt: skip
     """Memory for a name whose arrays the loop makes shorter or longer, where nothing simpler is left."""
     first, decided = views[0], state.whole.decisions.one_shape
     is_seen = any(v is not None and v.array in state.whole.resized for v in views)  # by an inner loop
+    is_seen |= becomes_part_of_itself(state.source.node, name) or are_made_shorter(state, views, earlier)
     is_known = isinstance(given.get(name), ArrayName | View) and (is_seen or loop_name(state, name) in decided)
     found = room_for(state, views, views[:1], span) if is_known else None
     if found is None or first is None:
@@ -158,6 +160,16 @@ def resized_memory(
     decl, moving = found
     is_mine = is_own(state, given, name, first, span)
     return Memory(decl, first.array if is_mine else None, moving, (ZERO,) * len(moving), (ZERO,) * len(moving))
+
+
+def are_made_shorter(state: State, views: Sequence[View | None], earlier: frozenset[str]) -> bool:
+    """Whether each iteration makes an array that is shorter or longer than the first of `views`: there is no end of
+    arrays that could be numbered."""
+    first, *rest = views
+    if first is None or any(v is None or v.array in earlier or v.rank != first.rank for v in rest):
+        return False
+    pairs = [p for v in rest if v is not None for p in zip(v.extents, first.extents, strict=True)]
+    return any(distance(state.known(a), state.known(b)) not in (0, None) for a, b in pairs)
 
 
 def with_room(memory: Memory, changes: Sequence[Resizing], trips: Trips) -> Memory | None:
