@@ -44,6 +44,7 @@ PROGRAMS = {
     "another length": "for i in range(3):; {}x = np.ones(4 - i) * x[0]; t += x.sum()",
     "none left": "while len(x):; {}t += x[0] ** 2 * len(x); {}x = x[1:]",
     "a helper": "for i in range(2):; {}x = halved(x); t += x.sum() * len(x)",
+    "from nothing": "w = np.array([]); for v in y:; {}w = np.append(w, [v * x[0], t]); {}t += w.sum() * len(w)",
     "names of lengths": "for i in range(2):; {}n = len(x); {}x = x[:n - 1] * n; t += x.sum()",
 }
 TEXT = """

@@ -268,6 +268,8 @@ def array_like(state: State, node: ast.expr) -> Quantity:
 def listed(state: State, node: ast.expr) -> Quantity:
     """An array of nested lists of numbers, or of arrays that all have the same shape."""
     span, shape = state.source.span(node), shape_of(node)
+    if shape == (0,):
+        return ArrayValue((ZERO,), ir.Const(0.0, F64, loc=span))
     leaves = leaves_of(node, len(shape))
     if leaves is None or 0 in shape:
         return state.reject("LD110", f"`{ast.unparse(node)}` has lists that differ in length, or are empty", node)
