@@ -55,6 +55,34 @@ def f(x, y):
 """,
         {"x": V, "y": W},
     ),
+    "lattice": (
+        """
+def f(values, up, n):
+    prices = np.abs(values)
+    for step in range(n):
+        prices = 0.9 * (up * prices[1:] + (1.0 - up) * prices[:-1])
+        prices = np.maximum(prices, values[: len(prices)])
+    while len(prices) > 1:
+        prices = 0.5 * (prices[:-1] + prices[1:])
+    return prices[0] * len(prices)
+""",
+        {"values": V, "up": 0.45, "n": 2},
+    ),
+    "a path that is kept": (
+        """
+def f(x, v, limit):
+    path = np.array([0.5])
+    kept = np.zeros(0)
+    for i in range(len(v)):
+        path = np.concatenate((path, np.array([path[-1] * 0.9 + v[i] * x[i]])))
+        if path[-1] > limit:
+            kept = np.concatenate((kept, path[-1:] ** 2))
+        if len(path) > 3:
+            path = path[1:]
+    return path.sum() * len(kept) + kept.sum()
+""",
+        {"x": V, "v": W, "limit": 0.2},
+    ),
     "leapfrog with two buffers": (
         """
 def f(u, c, steps):
