@@ -369,7 +369,8 @@ ACCEPTED: tuple[Construct, ...] = (
         "0.1",
         "Of as many numbers, or arrays of one shape, each; any number of lists deep. `dp[i]` is a list. Two change "
         "places by `dp[i], dp[j] = dp[j], dp[i]`. Numbers that are integers in one place and floats "
-        "in another are floats, which no subscript is.",
+        "in another are floats, which no subscript is. Tuples of a number and an array, `path.append((t, x.copy()))`, "
+        "are as many lists: loops, comprehensions and subscripts take them apart, and `zip(*path)`.",
     ),
     Construct(
         "names for other lists",

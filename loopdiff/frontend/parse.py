@@ -40,6 +40,7 @@ from loopdiff.ir.names import NameSupply
 from loopdiff.ir.renaming import renamed
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import map_body, read_arrays, statements, substitute, written_arrays
+from loopdiff.source.columns import with_columns
 from loopdiff.source.first_iterations import with_first_apart
 from loopdiff.source.functions import SourceFunction
 from loopdiff.source.scopes import parameters as arguments_of
@@ -73,10 +74,17 @@ def parse_function(source: SourceFunction, types: Mapping[str, ArgumentType] | N
 
 
 def parse_surface(source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentType] | None = None) -> Surface:
-    """`source` for arguments of `types`; where names may have no value, with the first iterations of loops apart."""
+    """`source` for arguments of `types`; where names may have no value, with the first iterations of loops apart, and
+    where lists hold what no array does, with one for each place in their tuples."""
     try:
         return parse_in_some_way(source, sources, types)
     except UnsupportedLoopError as error:
+        columns = with_columns(source.node) if "LD134" in error.codes else source.node
+        if columns is not source.node:
+            try:
+                return parse_surface(replace(source, node=columns), sources, types)
+            except UnsupportedLoopError:
+                raise error from None
         for are_inside in (False, True) if UNBOUND & set(error.codes) else ():
             node = with_first_apart(source.node, source.outer, are_inside)
             if node is source.node:

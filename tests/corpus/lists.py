@@ -209,6 +209,32 @@ def changed_places_oracle(xp, x, order):
     return {"result": a + 2.0 * b + 4.0 * c**2}
 
 
+def states_with_times(x, n):
+    path = []
+    v, t = x * 1.0, 0.0
+    for k in range(n):
+        v = v * v + 0.1 * k
+        t += v[0]
+        path.append((t, v.copy()))
+    total = 0.0
+    for i, (time, state) in enumerate(path[1:]):
+        total += i * time + state[1]
+    times = np.array([p[0] for p in path])
+    _, states = zip(*path, strict=True)
+    return total + np.sum(times**2) + np.sum(np.array(states) ** 3) + path[-1][1][0] * len(path)
+
+
+def states_with_times_oracle(xp, x, n):
+    states, times, t = [], [], 0.0
+    for k in range(n):
+        x = x * x + 0.1 * k
+        t = t + x[0]
+        states, times = [*states, x], [*times, t]
+    total = sum(k * times[k + 1] + states[k + 1][1] for k in range(n - 1))
+    squares, cubes = sum(t * t for t in times), sum(xp.sum(s**3) for s in states)
+    return {"result": total + squares + cubes + states[-1][0] * n}
+
+
 ENTRIES = (
     Entry(
         name="grown",
@@ -305,5 +331,15 @@ ENTRIES = (
         oracle=changed_places_oracle,
         is_twin=True,
         constructs=("dictionaries by integers that the run says", "for over range"),
+    ),
+    Entry(
+        name="states_with_times",
+        function=states_with_times,
+        make=lambda r: dict(x=r.uniform(0.3, 0.9, 3), n=3),
+        wrt=("x",),
+        oracle=states_with_times_oracle,
+        is_twin=True,
+        is_analytic=True,
+        constructs=("lists of lists, and of tuples",),
     ),
 )

@@ -503,3 +503,53 @@ def test_names_for_ranges_stand_for_them(function: Callable[..., Any]) -> None:
 def test_a_name_for_several_ranges_is_refused() -> None:
     with interpreting(), pytest.raises(UnsupportedLoopError, match="LD111"):
         vectorize_grad(range_that_changes)(x, 3)
+
+
+def pairs_kept(x, n):
+    path = []
+    for k in range(n):
+        path.append((x[k], k * x, len(path)))
+        if len(path) > 1:
+            path.append((path[-2][0] * 2.0, path[-1][1] + 1.0, path[-1][0]))
+    found = sum(h[0] * h[1].sum() * h[2] for h in path)
+    for h in path:
+        found += h[0] * h[1][1]
+    a, _, c = path[-1]
+    return found + a * c
+
+
+def pairs_changed(x, n):
+    path = []
+    for k in range(n):
+        path.append((x[k], k * x))
+        path[0] = (x[k], x)
+    return path[0][0]
+
+
+def pairs_shared(x, n):
+    path, w = [], x * 1.0
+    for k in range(n):
+        path.append((x[k], w))
+        w[k] = 0.0
+    return path[0][0] + path[0][1].sum()
+
+
+def rows_of_two_kinds(x, n):
+    path = []
+    for k in range(n):
+        path.append((x[k], k * x))
+    total = sum(h[0] for h in path)
+    for h in [x, 2.0 * x]:
+        total += h[0]
+    return total
+
+
+def test_lists_of_tuples_are_a_list_for_each_place() -> None:
+    with interpreting():
+        assert vectorize_grad(pairs_kept)(x, 3) == pytest.approx(pairs_kept(x, 3), rel=1e-13)
+
+
+@pytest.mark.parametrize("function", [pairs_changed, pairs_shared, rows_of_two_kinds])
+def test_lists_of_tuples_that_are_more_than_that_are_refused(function: Callable[..., Any]) -> None:
+    with interpreting(), pytest.raises(UnsupportedLoopError, match="LD134"):
+        vectorize_grad(function)(x, 3)

@@ -1,0 +1,150 @@
+"""Lists of tuples, as `path.append((t, x.copy()))`, as one list for each place in the tuples: a number and an array
+have no array in common."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from copy import deepcopy
+from typing import Any, cast
+
+ZIP = ast.Constant(cast(Any, zip))
+
+
+def with_columns(function: ast.FunctionDef) -> ast.FunctionDef:
+    """`function` with such lists apart, where they begin empty and all that is done with them can be done so."""
+    found = function
+    for name, width in widths_in(function).items():
+        apart = Columns(name, width, found)
+        made = ast.fix_missing_locations(apart.visit(deepcopy(found)))
+        if not any(isinstance(n, ast.Name) and n.id in (name, *apart.rows) for n in ast.walk(made)):
+            found = made
+    return found
+
+
+def widths_in(function: ast.FunctionDef) -> dict[str, int]:
+    """How long the tuples are that are appended to lists, by the names of these."""
+    nodes = list(ast.walk(function))
+    stores = Counter(n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+    stores += Counter(n.arg for n in nodes if isinstance(n, ast.arg))
+    widths: dict[str, set[int]] = {}
+    for node in nodes:
+        match node:
+            case ast.Expr(ast.Call(ast.Attribute(ast.Name(id=name), "append"), [ast.Tuple(elts=elts)], [])):
+                is_plain = not any(isinstance(e, ast.Starred) for e in elts)
+                widths.setdefault(name, set()).add(len(elts) if is_plain else 0)
+            case _:
+                pass
+    return {n: w for n, (w, *more) in widths.items() if w > 1 and not more and stores[n] == 1}
+
+
+class Columns(ast.NodeTransformer):
+    """Writes the list `name` of tuples of `width` items as so many lists. `rows` are names of tuples of it, of which
+    only items are asked for."""
+
+    def __init__(self, name: str, width: int, function: ast.FunctionDef) -> None:
+        self.name, self.width = name, width
+        self.names = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)}
+        self.parts = [self.fresh(f"{name}_{k}") for k in range(width)]
+        self.held = [self.fresh(f"{name}_item{k}") for k in range(width)]
+        self.rows: dict[str, list[str]] = {}
+
+    def fresh(self, stem: str) -> str:
+        while stem in self.names:
+            stem += "_"
+        self.names.add(stem)
+        return stem
+
+    def lists(self, part: ast.expr | None = None) -> list[ast.expr]:
+        """The lists, or that `part` of each."""
+        names: list[ast.expr] = [ast.Name(p, ast.Load()) for p in self.parts]
+        return names if part is None else [ast.Subscript(n, deepcopy(part), ast.Load()) for n in names]
+
+    def is_list(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Name) and node.id == self.name
+
+    # -- statements ------------------------------------------------------------------------------------------
+    def visit_Assign(self, node: ast.Assign) -> ast.AST | list[ast.AST]:
+        match node:
+            case ast.Assign(targets=[target], value=ast.List(elts=[]) as value) if self.is_list(target):
+                made = [ast.Assign([ast.Name(p, ast.Store())], deepcopy(value)) for p in self.parts]
+                return [ast.copy_location(m, node) for m in made]
+            case _:
+                return self.generic_visit(node)
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | list[ast.AST]:
+        self.generic_visit(node)
+        match node:
+            case ast.Expr(ast.Call(ast.Attribute(own, "append"), [ast.Tuple(elts=items)], [])) if self.is_list(own):
+                first = [ast.Assign([ast.Name(h, ast.Store())], i) for h, i in zip(self.held, items, strict=True)]
+                pairs = zip(self.lists(), self.held, strict=True)
+                calls = (
+                    ast.Call(ast.Attribute(p, "append", ast.Load()), [ast.Name(h, ast.Load())], []) for p, h in pairs
+                )
+                made: list[ast.stmt] = [*first, *map(ast.Expr, calls)]
+                return [ast.copy_location(m, node) for m in made]
+            case _:
+                return node
+
+    def visit_For(self, node: ast.For) -> ast.AST:
+        node.target, node.iter = self.gone_through(node.target, node.iter)
+        return self.generic_visit(node)
+
+    # -- expressions -----------------------------------------------------------------------------------------
+    def visit_ListComp(self, node: ast.ListComp) -> ast.AST:
+        return self.visit_parts(node)
+
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> ast.AST:
+        return self.visit_parts(node)
+
+    def visit_parts(self, node: ast.ListComp | ast.GeneratorExp) -> ast.AST:
+        for part in node.generators:
+            part.target, part.iter = self.gone_through(part.target, part.iter)
+        return self.generic_visit(node)
+
+    def gone_through(self, target: ast.expr, over: ast.expr) -> tuple[ast.expr, ast.expr]:
+        """What a loop over `over` binds, and goes over."""
+        match target, over:
+            case ast.Tuple(elts=[index, inner]), ast.Call(ast.Name(id="enumerate") as called, [own, *start], []):
+                row, columns = self.gone_through(inner, own)
+                return ast.Tuple([index, row], ast.Store()), ast.Call(called, [columns, *start], [])
+            case _, ast.Name() if self.is_list(over):
+                return self.row(target), ast.copy_location(ast.Call(ZIP, self.lists(), []), over)
+            case _, ast.Subscript(value=own, slice=ast.Slice() as part) if self.is_list(own):
+                return self.row(target), ast.copy_location(ast.Call(ZIP, self.lists(part), []), over)
+            case _:
+                return target, over
+
+    def row(self, target: ast.expr) -> ast.expr:
+        """A name for a tuple as names for its items."""
+        if not isinstance(target, ast.Name):
+            return target
+        names = self.rows.setdefault(target.id, [self.fresh(f"{target.id}_{k}") for k in range(self.width)])
+        return ast.copy_location(ast.Tuple([ast.Name(n, ast.Store()) for n in names], ast.Store()), target)
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        match node:
+            case ast.Subscript(ctx=ast.Store() | ast.Del()):
+                return self.generic_visit(node)
+            case ast.Subscript(ast.Subscript(own, at), ast.Constant(value=int(k))) if self.is_item(own, at, k):
+                return ast.copy_location(ast.Subscript(self.lists()[k], self.visit(at), ast.Load()), node)
+            case ast.Subscript(value=own, slice=at) if self.is_item(own, at, 0):
+                return ast.copy_location(ast.Tuple(self.lists(self.visit(at)), ast.Load()), node)
+            case ast.Subscript(ast.Name(id=row), ast.Constant(value=int(k))) if (
+                row in self.rows and -1 < k < self.width
+            ):
+                return ast.copy_location(ast.Name(self.rows[row][k], ast.Load()), node)
+            case _:
+                return self.generic_visit(node)
+
+    def is_item(self, own: ast.expr, at: ast.expr, k: int) -> bool:
+        return self.is_list(own) and not isinstance(at, ast.Slice | ast.Tuple) and -1 < k < self.width
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        match node:
+            case ast.Call(func=ast.Name(id="len"), args=[own], keywords=[]) if self.is_list(own):
+                return ast.copy_location(ast.Call(node.func, [self.lists()[-1]], []), node)
+            case ast.Call(func=ast.Name(id="zip"), args=[ast.Starred(value=own)]) if self.is_list(own):
+                return ast.copy_location(ast.Tuple(self.lists(), ast.Load()), node)
+            case _:
+                return self.generic_visit(node)
