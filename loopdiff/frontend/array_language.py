@@ -82,7 +82,7 @@ ARRAYS: tuple[Construct, ...] = (
     ),
     Construct(
         "np.sort, argsort, median, quantile, percentile, histogram, bincount, digitize",
-        "y[:] = np.sort(x)[np.argsort(y)] + np.median(x)\nx[:3] = np.histogram(x, 3, weights=y)[0]\n"
+        "y[:] = np.sort(x)[np.argsort(y)] + np.median(x)\nA[0].sort()\nx[:3] = np.histogram(x, 3, weights=y)[0]\n"
         "idx[:] = np.digitize(y[:6], np.sort(x)) + np.bincount(idx, minlength=9)[:6]",
         "0.1",
         "Of vectors and matrices, `quantile` of up to three axes, linear; NaN is greatest. Values carry the "

@@ -162,6 +162,21 @@ def superposed_oracle(xp, P, Q):
     return {"result": xp.sum(moved * xp.linalg.solve(Q.T @ Q + xp.eye(Q.shape[1]), moved.T).T) + xp.sum(s)}
 
 
+def sorted_in_place(x, A):
+    y = x * x
+    y.sort()
+    A.sort(axis=0)
+    A[1].sort()
+    return np.sum(y * np.arange(1, len(y) + 1)) + A[0, 0] * A[1, 0] + A[1, -1]
+
+
+def sorted_in_place_oracle(xp, x, A):
+    B = xp.sort(A, axis=0)
+    rows = xp.stack([B[0], xp.sort(B[1]), B[2]])
+    total = xp.sum(xp.sort(x * x) * np.arange(1, 6)) + rows[0, 0] * rows[1, 0] + rows[1, -1]
+    return {"A": rows, "result": total}
+
+
 ENTRIES = (
     Entry(
         name="ruled_superposed",
@@ -276,5 +291,15 @@ ENTRIES = (
         oracle=sizes_by_order_oracle,
         is_twin=True,
         notes="the derivative by an order that a branch asks for was that of the branch: zero",
+    ),
+    Entry(
+        name="sorted_in_place",
+        function=sorted_in_place,
+        make=lambda r: dict(x=r.uniform(0.3, 2.0, 5), A=r.random((3, 4))),
+        wrt=("x", "A"),
+        outputs=("A",),
+        oracle=sorted_in_place_oracle,
+        is_twin=True,
+        constructs=("np.sort, argsort, median, quantile, percentile, histogram, bincount, digitize",),
     ),
 )

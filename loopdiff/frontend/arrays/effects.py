@@ -55,7 +55,8 @@ def stored_call(state: State, node: ast.Call) -> Quantity | None:
 
 
 def array_statement(state: State, node: ast.Call) -> bool:
-    """Calls for their effect: `np.add.at(x, idx, v)`, `x.fill(v)`, `v.reverse()`. False if `node` is none."""
+    """Calls for their effect: `np.add.at(x, idx, v)`, `x.fill(v)`, `x.sort()`, `v.reverse()`. False if `node` is
+    none."""
     match node.func:
         case ast.Attribute(value=owner, attr="at") if any(state.outside(owner) is f for f in (np.add, np.subtract)):
             add_at(state, node, state.outside(owner) is np.subtract)
@@ -71,6 +72,8 @@ def array_statement(state: State, node: ast.Call) -> bool:
                 return False
             store_array(state, view, state.number(node.args[0]), node)
             return True
+        case ast.Attribute(value=base, attr="sort") if root_is_local(state, base) and may_be_array(state, base):
+            return sort_in_place(state, base, node)
         case ast.Attribute(value=ast.Name(id=name) as owner, attr="reverse") if not (node.args or node.keywords):
             if not isinstance(state.binding(name), AnyList):
                 return False
@@ -91,6 +94,21 @@ def apart_from_first(state: State, nodes: list[ast.expr]) -> list[ast.expr]:
         copy = ast.copy_location(ast.Constant(cast(Any, np.copy)), node)
         found.append(ast.copy_location(ast.Call(copy, [node], []), node) if is_same else node)
     return found
+
+
+def sort_in_place(state: State, base: ast.expr, node: ast.Call) -> bool:
+    """`x.sort()`, as `x[:] = np.sort(x)`; whether `base` is an array, a name or a part of one, not a list."""
+    state.need_types()
+    is_list = isinstance(base, ast.Name) and isinstance(state.binding(base.id), AnyList)
+    if is_list or any(isinstance(n, ast.Call) for n in ast.walk(base)):
+        return False
+    view = state.quantity(base)
+    if not isinstance(view, View):
+        return False
+    called = ast.copy_location(ast.Constant(cast(Any, np.sort)), node)
+    made = ast.copy_location(ast.Call(called, [base, *node.args], node.keywords), node)
+    store_array(state, view, state.quantity(made), node)
+    return True
 
 
 def add_at(state: State, node: ast.Call, is_negative: bool) -> None:
