@@ -52,13 +52,15 @@ def order_of(state: State, span: Span) -> str:
 
 
 def as_operand(state: State, value: Quantity, span: Span) -> ir.Expr:
-    """`value` as an argument of the call: arrays that are neither whole nor a row are copied."""
-    if isinstance(value, ArrayValue):
-        value = copied_view(state, value, "printed", span)
-    if not isinstance(value, View):
+    """`value` as an argument of the call: arrays that are neither whole nor a row are copied, to memory with room for
+    them, of which the text says how much is there."""
+    if not isinstance(value, View | ArrayValue):
         return value
-    part = passed_part(state, value, span)
-    return part if part is not None else as_operand(state, ArrayValue(value.extents, as_array(value).element), span)
+    part = passed_part(state, value, span) if isinstance(value, View) else None
+    if part is None:
+        copy = copied_view(state, ArrayValue(value.extents, as_array(value).element), "printed", span)
+        part = passed_part(state, copy, span) or ir.Load(ir.Access(copy.array, loc=span), loc=span)
+    return part
 
 
 @dataclass(slots=True)
@@ -125,5 +127,11 @@ class Printed:
         return ast.Call(ast.Name("paired", ast.Load()), parts, [])
 
     def named(self, value: Quantity) -> ast.expr:
+        """The name of `value`, of an array whose length only the run says as far as there are elements."""
         self.values.append(value)
-        return ast.Name(f"v{len(self.values) - 1}", ast.Load())
+        name = ast.Name(f"v{len(self.values) - 1}", ast.Load())
+        extents = [self.state.known(e) for e in as_array(value).extents]
+        if all(map(self.state.is_fixed, extents)):
+            return name
+        parts: list[ast.expr] = [ast.Slice(None, self.named(e)) for e in extents]
+        return ast.Subscript(name, ast.Tuple(parts, ast.Load()), ast.Load())

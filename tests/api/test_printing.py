@@ -85,7 +85,19 @@ def printed(call: Callable[..., Any], *args: Any) -> str:
     return found.getvalue()
 
 
+def lengths(x):
+    w = 1.0 * x
+    m = x[x > 0.25]
+    while len(w) > 1:
+        w = w[:-1] * 1.5
+        print(w, len(w))
+    B = np.outer(x, x)[x > 0.25]
+    print(f"{w=} {m}", m * 2.0, B, B.shape, m * (1.0 + 2.0j), x[x > 9.0])
+    return w.sum() + m.sum() * B.sum()
+
+
 PROGRAMS = [
+    (lengths, (np.array([0.5, 0.125, 0.75, 0.25]),)),
     (formats, (np.array([0.3, 0.01, 0.7, 0.9, 0.2, 1.5]), 1.25)),
     (helpers_and_returns, (0.9,)),
     (helpers_and_returns, (1.5,)),
