@@ -133,3 +133,27 @@ def test_an_array_that_is_too_short_is_python_s_error() -> None:
 def test_what_no_memory_can_stand_for_is_refused(body: str) -> None:
     with interpreting(), pytest.raises(UnsupportedLoopError, match="LD116"):
         vectorize_grad(program(body))(**arguments())
+
+
+def test_kept_and_rest_of_partitions() -> None:
+    start, loop = (
+        "kept = np.zeros(0); for k in range(2):; ",
+        "{}kept = np.append(kept, x[x > 0.5]); {}x = x[x <= 0.5]; ",
+    )
+    body = f"{start}{loop}t = kept.sum()"
+    plain, given = program(body), np.array([0.2, 0.7, 0.9, 0.4])
+    assert vectorize_grad(plain)(given, given) == pytest.approx(plain(given, given))
+
+
+UNENDING = (
+    "for k in range(2):; {}a = x[x > 0.5]; {}b = x[x <= 0.5]; {}x = np.concatenate((a * 1.1, b)); t += x[0]",
+    "while len(x) > 0:; {}k = np.argmax(x); {}t = t * 0.5 + x[k]; {}x = np.concatenate((x[:k], x[k + 1:]))",
+    "for j in range(2):; {}k = int(x[0] * 0) + 1; {}x = np.concatenate((x[:k], x[k:])); t = x.sum()",
+)
+
+
+@pytest.mark.parametrize("body", UNENDING)
+def test_lengths_of_parts_of_parts_are_refused_in_time(body: str) -> None:
+    """Each part is a minimum of minima, of which there are twice as many formulas each time."""
+    with pytest.raises(UnsupportedLoopError, match="LD116"):
+        vectorize_grad(program(body))(**arguments())

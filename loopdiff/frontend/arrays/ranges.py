@@ -157,9 +157,25 @@ def moves(state: State, expr: ir.Expr) -> bool:
     return any(e.access.array in state.whole.ranges for e in loads(expr))
 
 
+MOST_LOOKS = 200  # formulas that are looked at for one limit
+
+
 # -- limits --------------------------------------------------------------------------------------------------
 def limit(state: State, size: ir.Expr) -> ir.Expr | None:
-    """Something that `size` never exceeds here and that is known at entry; None if nothing is."""
+    """Something that `size` never exceeds here and that is known at entry; None if nothing is, or nothing is found
+    before many formulas have been looked at: those of parts of parts have ever more alternatives."""
+    whole = state.whole
+    if whole.looking is not None:
+        whole.looking -= 1
+        return limit_by_form(state, size) if whole.looking > 0 else None
+    whole.looking = MOST_LOOKS
+    try:
+        return limit_by_form(state, size)
+    finally:
+        whole.looking = None
+
+
+def limit_by_form(state: State, size: ir.Expr) -> ir.Expr | None:
     if state.is_fixed(size):
         return size
     match size:

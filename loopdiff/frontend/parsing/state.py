@@ -90,8 +90,8 @@ class Whole:
     `rejected` is how many there were. Of calls that are `unknown`, something in what they call was rejected.
 
     For `joins`: where arrays are made (`births`) and `altered` by statements of the program, and `copies` of arrays
-    that have other names; lists are `lengthened`; `supposed` types of elements; `around` are the loops around what is
-    parsed, `clock` numbers them all. `kinds` are those of cells that calls of derivatives give values.
+    that have other names; lists are `lengthened`; `supposed` types of elements; `around` are the loops around, `clock`
+    numbers all. `kinds` are of cells that derivatives give values. A search for a limit is `looking` at so many more.
     """
 
     names: NameSupply
@@ -143,6 +143,7 @@ class Whole:
     kinds: dict[str, Kind] = field(default_factory=dict)
     around: list[int] = field(default_factory=list)
     clock: int = 0
+    looking: int | None = None
 
     def event(self, array: str) -> ArrayEvent:
         """Something that happens to `array` here."""
