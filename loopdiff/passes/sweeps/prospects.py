@@ -8,7 +8,7 @@ beside the loops of the forward sweep that they go back through.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import replace
 from itertools import combinations
 
@@ -17,15 +17,8 @@ from loopdiff.analysis.privatization import find_privates
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import has_same_range, is_descending, turned_round
 from loopdiff.ir.ops import Op, effort
-from loopdiff.ir.walk import (
-    all_statements,
-    exits,
-    into_nest,
-    nodes_in,
-    read_arrays,
-    written_arrays,
-)
-from loopdiff.passes.sweeps.sweep_fusion import Effects, Remembered, is_ragged, walks
+from loopdiff.ir.walk import into_nest, nodes_in, read_arrays, written_arrays
+from loopdiff.passes.sweeps.sweep_fusion import Effects, Remembered, go_before, is_plain_loop, is_ragged, walks
 
 NONE: frozenset[ir.Access] = frozenset()
 SCALED = (Op.MUL, Op.STRICT_MUL, Op.STRONG_MUL, Op.NEG)
@@ -79,13 +72,6 @@ def has_elements(decl: ir.ArrayDecl) -> bool:
     return decl.type is not None and decl.type.rank > 0
 
 
-def is_plain_loop(stmt: ir.Stmt) -> bool:
-    """Whether it is a loop that is not left, and makes no arrays."""
-    if not isinstance(stmt, ir.Loop) or exits(stmt):
-        return False
-    return not any(isinstance(s, ir.Exit | ir.Allocate) for s in all_statements((stmt,)))
-
-
 def has_shared_walk(forward: ir.LoopSet, reverse: ir.LoopSet) -> bool:
     """Whether two nests of the sweeps that have nothing else to do with each other read the same elements, and may
     stand side by side."""
@@ -96,7 +82,7 @@ def has_shared_walk(forward: ir.LoopSet, reverse: ir.LoopSet) -> bool:
     return any(
         found[k].are_apart(found[n])
         and not (found[k].elements or NONE).isdisjoint(found[n].elements or NONE)
-        and may_be_neighbours(found[k], found[k + 1 : n], found[n])
+        and go_before(found[k], found[k + 1 : n], found[n]) is not None
         for k, n in combinations(places, 2)
     )
 
@@ -104,15 +90,6 @@ def has_shared_walk(forward: ir.LoopSet, reverse: ir.LoopSet) -> bool:
 def of_arrays(effects: Effects, arrays: frozenset[str]) -> Effects:
     """Without cells and Lets, of which each sweep has its own, perhaps under the same names."""
     return replace(effects, given=effects.given & arrays, known=effects.known & arrays)
-
-
-def may_be_neighbours(first: Effects, between: Sequence[Effects], second: Effects) -> bool:
-    """Whether what is between may go before the first or after the second."""
-    for own in between:
-        if not own.is_silent or not (own.are_apart(first) or own.are_apart(second)):
-            return False
-        first = first if own.are_apart(first) else first | own
-    return True
 
 
 def has_copy(ls: ir.LoopSet) -> bool:

@@ -15,7 +15,7 @@ read once, and one division, or exponential, hides behind another.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -181,7 +181,7 @@ def candidates(ls: ir.LoopSet, recorded: frozenset[str]) -> list[tuple[int, int]
     loops = {k: s for k, s in enumerate(ls.body) if isinstance(s, ir.Loop)} if recorded else {}
     left = {k: written_arrays((s,)) & recorded for k, s in loops.items()}
     read = {k: read_arrays((s,)) & recorded for k, s in loops.items()}
-    plain = {k for k, s in loops.items() if not any(isinstance(t, ir.Exit | ir.Allocate) for t in all_statements((s,)))}
+    plain = {k for k, s in loops.items() if is_plain_loop(s)}
     return [
         (k, n)
         for k, a in loops.items()
@@ -189,6 +189,12 @@ def candidates(ls: ir.LoopSet, recorded: frozenset[str]) -> list[tuple[int, int]
         for n in reversed(loops)
         if k < n and n in plain and not left[k].isdisjoint(read[n]) and has_same_range(a, loops[n])
     ]
+
+
+def is_plain_loop(stmt: ir.Stmt) -> bool:
+    """Whether it is a loop that is not left, and makes no arrays."""
+    inside = all_statements((stmt,))
+    return isinstance(stmt, ir.Loop) and not any(isinstance(s, ir.Exit | ir.Allocate) for s in inside)
 
 
 # -- neighbours ----------------------------------------------------------------------------------------------
@@ -227,21 +233,25 @@ class Remembered:
 def side_by_side(ls: ir.LoopSet, first: int, second: int, effects: Remembered) -> tuple[ir.LoopSet, int] | None:
     """`ls` with the loops at `first` and `second` next to each other, and the place of the first; None if a statement
     between them can go neither before nor after both."""
-    earlier: list[ir.Stmt] = []
-    later: list[ir.Stmt] = []
-    a, b = ls.body[first], ls.body[second]
-    behind, ahead = effects.of(a), effects.of(b)
-    for stmt in ls.body[first + 1 : second]:
-        own = effects.of(stmt)
-        if own.is_silent and own.are_apart(behind):
-            earlier.append(stmt)
-        elif own.is_silent and own.are_apart(ahead):
-            later.append(stmt)
-            behind |= own
-        else:
-            return None
+    a, *between, b = ls.body[first : second + 1]
+    sides = go_before(effects.of(a), [effects.of(s) for s in between], effects.of(b))
+    if sides is None:
+        return None
+    earlier, later = ([s for s, side in zip(between, sides, strict=True) if side is wanted] for wanted in (True, False))
     body = (*ls.body[:first], *earlier, a, b, *later, *ls.body[second + 1 :])
     return replace(ls, body=body), first + len(earlier)
+
+
+def go_before(first: Effects, between: Sequence[Effects], second: Effects) -> list[bool] | None:
+    """Whether each of those `between` goes before the first, else after the second; None if one can do neither."""
+    sides: list[bool] = []
+    for own in between:
+        is_before = own.are_apart(first)
+        if not own.is_silent or not (is_before or own.are_apart(second)):
+            return None
+        first = first if is_before else first | own
+        sides.append(is_before)
+    return sides
 
 
 # -- one loop for both ---------------------------------------------------------------------------------------
