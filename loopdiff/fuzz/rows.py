@@ -20,6 +20,7 @@ from loopdiff.frontend.language import ACCEPTED
 from loopdiff.fuzz.memory import laid_out
 from loopdiff.fuzz.program import RandomArgument, RandomProgram, draw_floats
 from loopdiff.fuzz.settings import Setting
+from loopdiff.source.scopes import own_nodes, words_in
 
 ARGUMENTS = (
     RandomArgument("A", "matrix"),
@@ -69,7 +70,7 @@ def generate_from_table(seed: int) -> TableProgram:
 def drawable() -> tuple[str, ...]:
     """The examples that say all that they need, and come to their ends."""
     bodies = (c.example for c in ACCEPTED)
-    return tuple(body for body in bodies if OUTSIDE.isdisjoint(names_in(body)) and not returns(body))
+    return tuple(body for body in bodies if OUTSIDE.isdisjoint(words_in(ast.parse(body))) and not returns(body))
 
 
 def put_together(examples: Sequence[str], rng: Random) -> list[str]:
@@ -81,22 +82,10 @@ def put_together(examples: Sequence[str], rng: Random) -> list[str]:
     return [wrapped(rng.choice(WRAPPINGS), "\n".join(parts))] if rng.random() < 0.3 else parts
 
 
-def names_in(body: str) -> set[str]:
-    return {n.id for n in ast.walk(ast.parse(body)) if isinstance(n, ast.Name)}
-
-
 def returns(body: str) -> bool:
     """Whether a statement of the example, outside of functions that it defines, returns."""
-    return any(isinstance(n, ast.Return) for n in in_scope(ast.parse(body).body))
-
-
-def in_scope(nodes: Sequence[ast.AST]) -> list[ast.AST]:
-    """The nodes below `nodes` but for those of functions."""
-    found: list[ast.AST] = []
-    for node in nodes:
-        if not isinstance(node, ast.FunctionDef | ast.Lambda):
-            found += [node, *in_scope(list(ast.iter_child_nodes(node)))]
-    return found
+    (function,) = ast.parse(f"def f():\n{textwrap.indent(body, '    ')}").body
+    return isinstance(function, ast.FunctionDef) and any(isinstance(n, ast.Return) for n in own_nodes(function))
 
 
 def wrapped(wrapping: str, body: str) -> str:
