@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from copy import deepcopy
 from typing import Any, cast
+
+from loopdiff.source.first_iterations import copied_tree
 
 ZIP = ast.Constant(cast(Any, zip))
 
@@ -16,7 +17,7 @@ def with_columns(function: ast.FunctionDef) -> ast.FunctionDef:
     found = function
     for name, width in widths_in(function).items():
         apart = Columns(name, width, found)
-        made = ast.fix_missing_locations(apart.visit(deepcopy(found)))
+        made = ast.fix_missing_locations(apart.visit(copied_tree(found)))
         if not any(isinstance(n, ast.Name) and n.id in (name, *apart.rows) for n in ast.walk(made)):
             found = made
     return found
@@ -58,7 +59,7 @@ class Columns(ast.NodeTransformer):
     def lists(self, part: ast.expr | None = None) -> list[ast.expr]:
         """The lists, or that `part` of each."""
         names: list[ast.expr] = [ast.Name(p, ast.Load()) for p in self.parts]
-        return names if part is None else [ast.Subscript(n, deepcopy(part), ast.Load()) for n in names]
+        return names if part is None else [ast.Subscript(n, copied_tree(part), ast.Load()) for n in names]
 
     def is_list(self, node: ast.expr) -> bool:
         return isinstance(node, ast.Name) and node.id == self.name
@@ -67,7 +68,7 @@ class Columns(ast.NodeTransformer):
     def visit_Assign(self, node: ast.Assign) -> ast.AST | list[ast.AST]:
         match node:
             case ast.Assign(targets=[target], value=ast.List(elts=[]) as value) if self.is_list(target):
-                made = [ast.Assign([ast.Name(p, ast.Store())], deepcopy(value)) for p in self.parts]
+                made = [ast.Assign([ast.Name(p, ast.Store())], copied_tree(value)) for p in self.parts]
                 return [ast.copy_location(m, node) for m in made]
             case _:
                 return self.generic_visit(node)
