@@ -104,13 +104,10 @@ def allocated(state: State, stem: str, node: ast.Call) -> View:
         state.out += nest(state, whole.extents, lambda at: [ir.Assign(ir.Access(array, at), held, loc=span)], span)
     if function == "eye" and found is not None:
         put_ones(state, array, sizes, node)
-    return (
-        whole
-        if made is decl
-        else View(
-            array, whole.subscripts, tuple(s if is_nonnegative_here(state, s) else at_least_zero(s) for s in sizes)
-        )
-    )
+    if made is decl:
+        return whole
+    extents = tuple(s if is_nonnegative_here(state, s) else at_least_zero(s) for s in sizes)
+    return View(array, whole.subscripts, extents)
 
 
 def with_room(state: State, decl: ir.ArrayDecl, sizes: Sequence[ir.Expr]) -> ir.ArrayDecl:
