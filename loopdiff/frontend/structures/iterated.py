@@ -103,7 +103,7 @@ def is_call_of(scope: Scope, node: ast.expr, *functions: object) -> bool:
 
 
 def lengths_behind(scope: Scope, node: ast.expr) -> dict[str, int]:
-    """How many items the lists and dictionaries have that a loop over `node` goes over, by their names."""
+    """How many items the lists and dictionaries have that a loop over `node` goes over, by what they are called."""
     if is_call_of(scope, node, zip, enumerate, reversed):
         found: dict[str, int] = {}
         for part in node.args:  # type: ignore[attr-defined]
@@ -111,8 +111,9 @@ def lengths_behind(scope: Scope, node: ast.expr) -> dict[str, int]:
         return found
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):  # `d.items()`
         node = node.func.value
-    tree = base_of(scope, node) if isinstance(node, ast.Name) else None
-    return {node.id: len(tree.items)} if isinstance(tree, Branch) and isinstance(node, ast.Name) else {}
+    with scope.in_place():
+        tree = base_of(scope, node) if isinstance(node, ast.Name | ast.Subscript | ast.Attribute) else None
+    return {ast.unparse(node): len(tree.items)} if isinstance(tree, Branch) else {}
 
 
 def items_behind(scope: Scope, node: ast.expr) -> list[list[Tree] | None]:
