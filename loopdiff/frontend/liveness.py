@@ -17,11 +17,12 @@ NONE: Names = frozenset()
 @dataclass(frozen=True, slots=True)
 class LiveNames:
     """`own` names of a function, and those that may be read, before they are bound again, from the `heads` of loops on,
-    and `after` branches."""
+    and `after` branches, and statements by which lists get `items`."""
 
     own: Names
     heads: Mapping[ast.stmt, Names]
     after: Mapping[ast.stmt, Names]
+    items: Mapping[ast.expr, Names]
 
     def dead_at_head(self, loop: ast.For | ast.While) -> Names:
         """Names that an iteration of `loop`, and what comes after the loop, binds again before it reads them; nothing
@@ -32,13 +33,17 @@ class LiveNames:
         """Names that nobody reads after `branch` before they are bound again."""
         return self.own - self.after[branch] if branch in self.after else NONE
 
+    def is_last(self, item: ast.Name) -> bool:
+        """Whether nobody reads the name `item` after it was put into a list, before it is bound again."""
+        return item in self.items and item.id in self.own - self.items[item]
+
 
 def find_live_names(function: ast.FunctionDef, assigned: Names) -> LiveNames:
     """Of the names that `function` assigns; those that functions inside it mention are always live."""
     held = {name for f in inner_functions(function) for name in all_names(f)}
     flow = Flow()
     flow.block(function.body, NONE, Jumps(NONE, NONE))
-    return LiveNames(assigned - held, flow.heads, flow.after)
+    return LiveNames(assigned - held, flow.heads, flow.after, flow.items)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,7 @@ class Flow:
 
     heads: dict[ast.stmt, Names] = field(default_factory=dict)
     after: dict[ast.stmt, Names] = field(default_factory=dict)
+    items: dict[ast.expr, Names] = field(default_factory=dict)
 
     def block(self, body: list[ast.stmt], live: Names, jumps: Jumps) -> Names:
         """The names that are live before `body`, when those are `live` after it."""
@@ -64,6 +70,14 @@ class Flow:
         return live
 
     def statement(self, stmt: ast.stmt, live: Names, jumps: Jumps) -> Names:
+        match stmt:
+            case (
+                ast.Expr(value=ast.Call(func=ast.Attribute(attr="append"), args=[ast.Name() as item]))
+                | ast.Assign(targets=[ast.Subscript()], value=ast.Name() as item)
+            ):
+                self.items[item] = self.items.get(item, NONE) | live
+            case _:
+                pass
         match stmt:
             case ast.Assign(targets=targets):
                 bound = {name for target in targets for name in bound_names(target)}

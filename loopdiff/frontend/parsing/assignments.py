@@ -34,7 +34,7 @@ from loopdiff.frontend.parsing.expressions import binary_operation
 from loopdiff.frontend.parsing.lists.growing import append, begins_list, new_list
 from loopdiff.frontend.parsing.lists.items import kind_after, note_stored
 from loopdiff.frontend.parsing.lists.reading import elements_of
-from loopdiff.frontend.parsing.lists.replacing import replace_items
+from loopdiff.frontend.parsing.lists.replacing import in_place, replace_items
 from loopdiff.frontend.parsing.lists.rests import star_of, with_parts
 from loopdiff.frontend.parsing.meanings import value_of
 from loopdiff.frontend.parsing.order import changes, frozen, held, in_order
@@ -413,7 +413,7 @@ def parse_augmented(state: State, node: ast.AugAssign) -> None:
         case ast.Subscript() as target:
             if isinstance(node.value, ast.List | ast.Tuple):
                 state.need_types()
-            found = target_of(state, target)
+            found = target_of(state, in_place(state, target))
             match found:
                 case ir.Access():
                     augment_element(state, node, found)

@@ -42,21 +42,25 @@ def next_place(span: Span, known: Iterable[Place]) -> Place:
 
 @dataclass(frozen=True, slots=True)
 class ArrayEvent:
-    """Something that happens to `array`; `number` is its place in the text, `loops` are around, outermost first."""
+    """Something that happens to `array`; `number` is its place in the text, `loops` are around, outermost first.
+    `is_item`: a list, which is kept in the array, gets another array or list for one of its items."""
 
     array: str
     number: int
     loops: tuple[int, ...]
+    is_item: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """An array gets a copy of `source`, which has other names. `of_list`: a list gets one that may still grow."""
+    """An array gets a copy of `source`, which has other names. `of_list`: a list gets one that may still grow;
+    `is_item`: a list, which is kept in the array, gets `source` for one of its items."""
 
     site: JoinSite
     event: ArrayEvent
     source: str
     of_list: bool = False
+    is_item: bool = False
 
 
 @dataclass(frozen=True, slots=True)

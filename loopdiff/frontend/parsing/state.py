@@ -70,8 +70,7 @@ class Whole:
     `types` are those of the arguments, None while they are unknown; `asked` are axes of which the parser asked whether
     they have one element. `fixed` are the values of cells that are assigned in one place and known at entry; `truths`
     local arrays of booleans, `fresh` those that have no name yet, `turned` those whose rows may not follow one another
-    in NumPy's memory, `pieces` what views are reshapes of; `undecided` cells that may turn out to be arrays
-    once types are known.
+    in NumPy's memory, `pieces` what views are reshapes of; `undecided` cells that may be arrays once types are known.
 
     `trips` are those of the loops around. `lists` are arrays in which lists are kept, `grown` how they grow, by the
     place where they are made; of those at `unbounded` nothing says how long they become. `holding`: in how many
@@ -81,13 +80,12 @@ class Whole:
     with different arrays; `catching` cells for each of whose values a statement around can be written, `versions` how
     many statements around are. `site` numbers the places where arrays are made, `ranges` are the first value and the
     end of what cells of loop variables hold where they are known; nothing that loops around have `entered` is negative
-    as they run; while `is_inside`, slices are taken to lie inside of arrays. `resized`
-    are arrays of which cells count what is there, in an iteration cells have `held` formulas of these, or at `most`
-    such.
-    `boxed` are the numbers that `np.where` gives,
-    `changed` the names behind cells that augmented assignments change (see `boxes`). `flags` are cells that say whether
-    loops ran; few of them are ever read. `diagnostics` are rejections, `following` those that follow from another,
-    `rejected` is how many there were. Of calls that are `unknown`, something in what they call was rejected.
+    as they run; while `is_inside`, slices are taken to lie inside of arrays. `resized` are arrays of which cells count
+    what is there, in an iteration cells have `held` formulas of these, or at `most` such. `boxed` are the numbers that
+    `np.where` gives, `changed` the names behind cells that augmented assignments change (see `boxes`). `flags` are
+    cells that say whether loops ran; few of them are ever read. `diagnostics` are rejections, `following` those that
+    follow from another, `rejected` is how many there were. Of calls that are `unknown`, something in what they call was
+    rejected.
 
     For `joins`: where arrays are made (`births`) and `altered` by statements of the program, and `copies` of arrays
     that have other names; lists are `lengthened`; `supposed` types of elements; `around` are the loops around, `clock`
@@ -152,7 +150,9 @@ class Whole:
 
     def note_altered(self, arrays: Iterable[str], since: int) -> None:
         """Arrays altered by a statement that began at the time `since`, but those that it made itself."""
-        self.altered += [self.event(a) for a in arrays if a not in self.births or self.births[a].number <= since]
+        known = {e.array for e in self.altered if e.is_item and e.number > since}
+        known |= {a for a, birth in self.births.items() if birth.number > since}
+        self.altered += [self.event(a) for a in arrays if a not in known]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from loopdiff.frontend.parsing.lists.reading import elements_in, elements_of, is
 from loopdiff.frontend.parsing.order import in_order, kept
 from loopdiff.frontend.parsing.sites import Copy
 from loopdiff.frontend.parsing.state import State
-from loopdiff.frontend.parsing.ways.reach import arrays_of
+from loopdiff.frontend.parsing.ways.reach import arrays_of, arrays_of_all, others
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads
@@ -181,7 +181,7 @@ def note_shared(state: State, array: str, item: Array, node: ast.expr) -> None:
     """An array in a list is the array, not a copy: that nobody may tell them apart is seen to when all is known."""
     if not item.rank or (isinstance(item, ArrayValue) and item.memory is None):
         return
-    if isinstance(item, View) and not is_held(state, item.array):
+    if isinstance(item, View) and (not is_held(state, item.array) or is_left(state, item.array, node)):
         return
     span = state.source.span(node)
     site = state.site("append", span)
@@ -190,7 +190,15 @@ def note_shared(state: State, array: str, item: Array, node: ast.expr) -> None:
         return
     event, read = state.whole.event(array), {e.access.array for e in loads(item.element)}
     is_whole = isinstance(node, ast.Name) and list_called(state, node.id) is not None
-    state.whole.copies += [Copy(site, event, a, is_whole) for a in sorted(read) if state.arrays[a].extents != ()]
+    state.whole.copies += [Copy(site, event, a, is_whole, True) for a in sorted(read) if state.arrays[a].extents != ()]
+
+
+def is_left(state: State, array: str, node: ast.expr) -> bool:
+    """Whether a list that gets `array` under the name `node` has it for itself: nobody comes to it in another way."""
+    if not isinstance(node, ast.Name) or not state.live.is_last(node) or array not in state.whole.births:
+        return False
+    shared = {array for c in state.whole.copies for array in (c.source, c.event.array)}
+    return array not in shared | arrays_of_all(others(state, state.bindings, node.id))
 
 
 def is_held(state: State, array: str) -> bool:

@@ -37,6 +37,7 @@ def replace_item(state: State, target: ast.expr, value: ast.expr) -> bool:
     """`target = value` where `target` is a list or an array in a list. False if it is something else."""
     if not isinstance(target, ast.Subscript) or (around := kinds_around(state, target)) is None:
         return False
+    since, first = state.whole.clock, len(state.out)
     before, items = state.whole.rejected, parse_items(state, [value])
     place, old = len(state.out), part_in(state, target)
     if items is None or old is None or state.whole.rejected > before:
@@ -44,7 +45,11 @@ def replace_item(state: State, target: ast.expr, value: ast.expr) -> bool:
     (item,) = items
     if may_replace(state, target, around, old, item):
         forget_parts(state, old, target)
-        put(state, old, (), kept_at(state, item, old, place))
+        kept = kept_at(state, item, old, place)
+        if isinstance(target.value, ast.Name):
+            state.whole.note_altered(sorted(written_arrays(tuple(state.out[first:]))), since)
+            state.whole.altered.append(replace(state.whole.event(old.array), is_item=True))
+        put(state, old, (), kept)
     return True
 
 
@@ -73,6 +78,12 @@ def exchange_items(state: State, targets: list[ast.expr], values: list[ast.expr]
 def reads_elements(target: ast.Subscript) -> bool:
     """Whether which place `target` is depends on elements, which what is stored before may change, or on calls."""
     return any(isinstance(n, ast.Subscript | ast.Call | ast.NamedExpr) for n in ast.walk(target.slice))
+
+
+def in_place(state: State, target: ast.Subscript) -> ast.Subscript:
+    """`target` of an augmented assignment: of an array in a list, what is there, which changes and stays."""
+    is_array = kinds_around(state, target) is not None and not kinds_in(state, target)
+    return ast.copy_location(ast.Subscript(target.value, target.slice, ast.Load()), target) if is_array else target
 
 
 def kinds_around(state: State, target: ast.Subscript) -> Kinds | None:

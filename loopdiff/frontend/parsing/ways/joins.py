@@ -274,8 +274,10 @@ def broken(whole: Whole) -> frozenset[JoinSite]:
 
 
 def changes_of(whole: Whole, copy: Copy) -> Iterator[ArrayEvent]:
-    """Where what is copied, or the copy, is altered; a list that is copied may become longer, too."""
-    yield from (e for e in whole.altered if e.array in (copy.source, copy.event.array))
+    """Where what is copied, or the copy, is altered; a list that is copied may become longer, too. An array that is no
+    item of a list any more is as it was."""
+    altered = (e for e in whole.altered if e.array in (copy.source, copy.event.array))
+    yield from (e for e in altered if not (e.is_item and copy.is_item and e.array != copy.source))
     if copy.of_list:
         yield from (e for e in whole.lengthened if e.array == copy.source)
 

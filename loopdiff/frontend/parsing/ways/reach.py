@@ -29,14 +29,14 @@ def arrays_of(binding: Binding | Value | None) -> frozenset[str]:
         case Unsure(meant=meant):
             return arrays_of(meant)
         case Varying(options=options):
-            return all_of(options)
+            return arrays_of_all(options)
         case LocalFunction():
-            return all_of(held_by(binding, set()))
+            return arrays_of_all(held_by(binding, set()))
         case _:
             return frozenset()
 
 
-def all_of(bindings: Iterable[Binding | Value | None]) -> frozenset[str]:
+def arrays_of_all(bindings: Iterable[Binding | Value | None]) -> frozenset[str]:
     return frozenset(array for b in bindings for array in arrays_of(b))
 
 
