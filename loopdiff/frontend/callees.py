@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import FunctionType, ModuleType
 from typing import Any
@@ -31,15 +31,20 @@ CONSTANTS = (bool, int, float, complex, str, type(None), np.generic)
 @dataclass(slots=True)
 class Sources:
     """Sources of functions, each read once; the rules that there are when the first is; and the attributes that values
-    had which functions are given."""
+    had which functions are given. `spelt` is how sources are written that are read later."""
 
     known: dict[FunctionType, SourceFunction] = field(default_factory=dict)
     rules: Rules = field(default_factory=known_rules)
     attributes: dict[tuple[int, str], tuple[Any, Any]] = field(default_factory=dict)
+    spelt: Callable[[SourceFunction], SourceFunction] | None = None
+
+    def rewritten(self, spelt: Callable[[SourceFunction], SourceFunction]) -> Sources:
+        """The same with what `spelt` makes of each source."""
+        return Sources({f: spelt(s) for f, s in self.known.items()}, self.rules, dict(self.attributes), spelt)
 
     def copied(self) -> Sources:
         """The same for a function that is read under another lock."""
-        return Sources(dict(self.known), self.rules, dict(self.attributes))
+        return Sources(dict(self.known), self.rules, dict(self.attributes), self.spelt)
 
     def rule_of(self, value: Any) -> Rule | None:
         """The rule of the function that `value` is, if it has one; those of this package are read after decoration."""
@@ -49,7 +54,8 @@ class Sources:
     def of(self, function: FunctionType) -> SourceFunction:
         """The source of `function`. Raises UnsupportedLoopError (LD100, LD101, LD117)."""
         if function not in self.known:
-            self.known[function] = source_of(function)
+            found = source_of(function)
+            self.known[function] = found if self.spelt is None else self.spelt(found)
         return self.known[function]
 
     def attribute(self, owner: Any, attr: str) -> Any:

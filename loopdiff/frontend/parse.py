@@ -41,6 +41,7 @@ from loopdiff.ir.renaming import renamed
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import map_body, read_arrays, statements, substitute, written_arrays
 from loopdiff.source.columns import with_columns
+from loopdiff.source.dictionaries.statements import with_dictionaries
 from loopdiff.source.first_iterations import with_first_apart
 from loopdiff.source.functions import SourceFunction
 from loopdiff.source.scopes import parameters as arguments_of
@@ -74,11 +75,13 @@ def parse_function(source: SourceFunction, types: Mapping[str, ArgumentType] | N
 
 
 def parse_surface(source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentType] | None = None) -> Surface:
-    """`source` for arguments of `types`; where names may have no value, with the first iterations of loops apart, and
-    where lists hold what no array does, with one for each place in their tuples."""
+    """`source` for arguments of `types`; where names may have no value, with the first iterations of loops apart, where
+    lists hold what no array does, with one for each place in their tuples, and dictionaries as lists."""
     try:
         return parse_in_some_way(source, sources, types)
     except UnsupportedLoopError as error:
+        if sources.spelt is None and (others := with_lists(source, sources)) is not None:
+            return parse_surface(*others, types)
         columns = with_columns(source.node) if "LD134" in error.codes else source.node
         if columns is not source.node:
             try:
@@ -96,6 +99,13 @@ def parse_surface(source: SourceFunction, sources: Sources, types: Mapping[str, 
         raise
 
 
+def with_lists(source: SourceFunction, sources: Sources) -> tuple[SourceFunction, Sources] | None:
+    """`source`, and what it calls, with dictionaries as lists; None where there are none."""
+    own, others = with_dictionaries(source), sources.rewritten(with_dictionaries)
+    is_same = own is source and all(made is sources.known[f] for f, made in others.known.items())
+    return None if is_same else (own, others)
+
+
 def parse_in_some_way(source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentType] | None) -> Surface:
     """`source` for arguments of `types`: as it was written, or else without the structures in it.
 
@@ -107,6 +117,11 @@ def parse_in_some_way(source: SourceFunction, sources: Sources, types: Mapping[s
         apart = taken_apart(source, sources, ranks(types or {}))
         if not apart.is_changed or apart.hidden or apart.outside or not (apart.result is None or is_flat(apart.result)):
             return parse_as_written(source, sources, types)
+    if apart.is_open and sources.spelt is None and (others := with_lists(source, sources)) is not None:
+        try:
+            return parse_surface(*others, types)
+        except UnsupportedLoopError:
+            pass  # the keys are those that there are
     if apart.is_long:
         try:
             return parse_apart(taken_apart(source, sources, ranks(types or {}), FEW_ITEMS), sources, types)

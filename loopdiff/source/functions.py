@@ -54,7 +54,8 @@ class SourceFunction:
     `node` is its definition, `text` the lines it came from, `home` where they stand. `outer` are the values of names
     and dotted names from outside, as they were when the function was read: nothing else is known of the world. Those
     that are in `owners` only lead to others. `called_from`: the call that the function is written out for. `apart`:
-    the structures that were given for parameters, where it was taken apart; those in `hidden` no caller gives.
+    the structures that were given for parameters, where it was taken apart; those in `hidden` no caller gives. `lists`
+    are names of lists that are none of these.
     """
 
     name: str
@@ -69,6 +70,7 @@ class SourceFunction:
     apart: tuple[tuple[str, Any], ...] | None = None
     hidden: frozenset[str] = frozenset()
     function: FunctionType | None = None
+    lists: frozenset[str] = frozenset()
 
     @property
     def used(self) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from tests.corpus import (
     control,
     counters,
     dense,
+    dictionaries,
     found,
     functions,
     jumps,
@@ -71,6 +72,7 @@ CONSTRUCTS: tuple[Entry, ...] = (
     *numpy_calls.ENTRIES,
     *structures.ENTRIES,
     *lists.ENTRIES,
+    *dictionaries.ENTRIES,
 )
 ENTRIES: tuple[Entry, ...] = (
     *SUITE,

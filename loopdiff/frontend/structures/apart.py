@@ -59,7 +59,7 @@ def taken_apart(
         said = [d for part in (found, *scope.callees.values()) for d in part.diagnostics]
         lists = {growing.said[d] for d in said if d in growing.said} - growing.plain
         if not lists:
-            return replace(found, is_long=growing.is_long)
+            return replace(found, is_long=growing.is_long, is_open=growing.is_open)
         growing.plain |= lists
 
 

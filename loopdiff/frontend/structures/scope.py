@@ -122,7 +122,8 @@ class Apart:
     or nothing. `parameters` are those that each of its parameters became, but for functions that are `unused`; `hidden`
     those for arrays and numbers from outside, and for functions inside its callers; `outside` are structures from
     there as they were. Those in `as_arrays` are used as arrays and hold none. `is_long`: many iterations of a loop were
-    written out because a list grows in it. As a value it stands in calls for the function.
+    written out because a list grows in it; `is_open`: dictionaries get values by keys that the run says, and no others.
+    As a value it stands in calls for the function.
     """
 
     source: SourceFunction
@@ -136,6 +137,7 @@ class Apart:
     as_arrays: frozenset[str] = frozenset()
     diagnostics: tuple[Diagnostic, ...] = ()
     is_long: bool = False
+    is_open: bool = False
 
     def __repr__(self) -> str:
         return self.source.name
@@ -166,12 +168,13 @@ class Growing:
     """Lists of one program that grow in loops over what is not known, by the name of the function and their own. Those
     that are `plain` are left as they are; of others it is said, in `said`, that they cannot be told apart. Loops of
     more than `most` iterations count as such; `is_long`: one of more than a few was written out because a list grows
-    in it."""
+    in it. `is_open`: the run says which item of a dictionary gets a value."""
 
     most: int
     plain: set[tuple[str, str]] = field(default_factory=set)
     said: dict[Diagnostic, tuple[str, str]] = field(default_factory=dict)
     is_long: bool = False
+    is_open: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -303,6 +306,10 @@ class Scope:
     def disown(self, name: str, path: Path = ()) -> None:
         """Others may have what is at `path` in what `name` holds."""
         self.owned -= {at for at in self.owned if at[0] == name and at[1][: len(path)] == path}
+
+    def is_plain(self, name: str) -> bool:
+        """Whether lists of that name grow in loops over what is not known."""
+        return name in self.source.lists or (self.source.name, name) in self.growing.plain
 
     def known(self, name: str) -> Any:
         """Which integer, or which function inside, the name of one value stands for; MISSING where that is open."""

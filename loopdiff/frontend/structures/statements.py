@@ -126,8 +126,9 @@ def assign(scope: Scope, targets: Sequence[ast.expr], value: ast.expr, node: ast
     match targets, value:
         case [ast.Subscript() as target], _ if (places := places_of(scope, target)) is not None:
             given = held_ahead(scope, "item", value, node)
+            scope.growing.is_open = True
             statement(scope, one_of_places(scope, target, places, lambda t: ast.Assign([t], given), node))
-        case [ast.Name(id=name)], ast.List() if (scope.source.name, name) in scope.growing.plain:
+        case [ast.Name(id=name)], ast.List() if scope.is_plain(name):
             scope.out.append(copied(node, value=rebuilt(scope, value)))
             scope.hold(name, PLAIN, node)
         case [ast.Tuple(elts=elts)], ast.Tuple(elts=values) if found := growing_apart(scope, elts, values):
@@ -185,7 +186,7 @@ def growing_apart(scope: Scope, targets: list[ast.expr], values: list[ast.expr])
     if len(targets) != len(values):
         return []
     pairs = list(zip(targets, values, strict=True))
-    own = [(t, v) for t, v in pairs if isinstance(t, ast.Name) and (scope.source.name, t.id) in scope.growing.plain]
+    own = [(t, v) for t, v in pairs if isinstance(t, ast.Name) and scope.is_plain(t.id)]
     others = [pair for pair in pairs if pair not in own]
     if not own or not all(isinstance(v, ast.List) and not v.elts for _, v in own):
         return []

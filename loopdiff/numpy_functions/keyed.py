@@ -1,0 +1,69 @@
+"""Look-ups in dictionaries that are kept as lists, of their keys and of their values, in the order of insertion.
+
+Keys are in chains, as many as `BUCKETS`: `heads` says where each chain begins, `links` where it goes on from each key,
+-1 at its end. Keys that are equal, an integer and a float perhaps, belong to the same.
+"""
+
+from __future__ import annotations
+
+BUCKETS = 256
+LARGE = 1e15  # what is larger as a float may not be an integer of 64 bits
+
+
+def bucket_of(key):
+    """The chain that `key` belongs to. NaN is no key: Python finds that by what it is, not by its value."""
+    assert key == key, "a key of a dictionary is NaN"
+    return int(key) % BUCKETS if abs(key) < LARGE else 0
+
+
+def bucket_of_pair(first, second):
+    """The same for a pair, whose items are apart."""
+    return (bucket_of(first) * 31 + bucket_of(second)) % BUCKETS
+
+
+def bucket_of_triple(first, second, third):
+    """The same for three items."""
+    return (bucket_of_pair(first, second) * 31 + bucket_of(third)) % BUCKETS
+
+
+def place_of(heads, links, keys, key):
+    """Where `key` is among the keys; -1 if it is not there."""
+    place = heads[bucket_of(key)]
+    while place >= 0:
+        if keys[place] == key:
+            return place
+        place = links[place]
+    return -1
+
+
+def place_of_pair(heads, links, firsts, seconds, first, second):
+    """The same for a pair."""
+    place = heads[bucket_of_pair(first, second)]
+    while place >= 0:
+        if firsts[place] == first and seconds[place] == second:
+            return place
+        place = links[place]
+    return -1
+
+
+def place_of_triple(heads, links, firsts, seconds, thirds, first, second, third):
+    """The same for three items."""
+    place = heads[bucket_of_triple(first, second, third)]
+    while place >= 0:
+        if firsts[place] == first and seconds[place] == second and thirds[place] == third:
+            return place
+        place = links[place]
+    return -1
+
+
+def place_there(place):
+    """The place of a key that has to be there."""
+    assert place >= 0, "KeyError: the dictionary has no such key"
+    return place
+
+
+def value_or(values, place, other):
+    """The value in that place; `other` if there is none."""
+    if place < 0:
+        return other
+    return values[place]

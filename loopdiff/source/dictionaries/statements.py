@@ -1,0 +1,304 @@
+"""What is done with dictionaries, where these are lists."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from loopdiff.numpy_functions import keyed
+from loopdiff.source.dictionaries.expressions import Expressions
+from loopdiff.source.dictionaries.groups import are_only_read, dictionary_of_list, grows_in, lists_of
+from loopdiff.source.dictionaries.iteration import gone_through
+from loopdiff.source.dictionaries.parts import Filled, expression_of, is_bound_in, load_of, statements_of
+from loopdiff.source.dictionaries.tables import Making, Table, making, tables_in
+from loopdiff.source.first_iterations import copied_tree
+from loopdiff.source.functions import SourceFunction
+from loopdiff.source.scopes import words_in
+
+
+def with_dictionaries(source: SourceFunction) -> SourceFunction:
+    """`source` with such dictionaries apart; itself where there are none, or something is done with one that no list
+    can do."""
+    tables = tables_in(source.node, source.outer)
+    if not tables:
+        return source
+    rewriting = Statements(tables, source.outer, {*words_in(source.node), *source.outer})
+    made = rewriting.visit(copied_tree(source.node))
+    if rewriting.has_failed or any(isinstance(n, ast.Name) and n.id in tables for n in ast.walk(made)):
+        return source
+    if not are_only_read(made, rewriting):
+        return source
+    lists = frozenset(name for table in tables.values() for name in lists_of(table))
+    outer = {**source.outer, **rewriting.called}
+    return replace(source, node=ast.fix_missing_locations(made), outer=outer, lists=source.lists | lists)
+
+
+def as_list(made: Any) -> list[ast.stmt]:
+    return made if isinstance(made, list) else [made]
+
+
+class Statements(Expressions):
+    """Writes statements."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        node.body = self.block(node.body)
+        return node
+
+    def block(self, nodes: Sequence[ast.stmt]) -> list[ast.stmt]:
+        return [made for stmt in nodes for made in as_list(self.visit(stmt))]
+
+    def simple(self, node: Any) -> Any:
+        """A statement, after what has to run ahead of it."""
+        ahead: list[ast.stmt] = []
+        with self.before(ahead, node):
+            made = self.generic_visit(node)
+        return [*ahead, made]
+
+    visit_Return = simple
+
+    def visit_Expr(self, node: ast.Expr) -> Any:
+        match node.value:
+            case ast.Call(func=ast.Attribute(ast.Name(id=name), "setdefault"), args=[_, _]) if name in self.tables:
+                return self.simple(node)[:-1]
+            case ast.Call(func=ast.Attribute(own, "append"), args=[item], keywords=[]) if (
+                name := dictionary_of_list(own, self.tables)
+            ) is not None:
+                return self.list_grown(name, own, item, node)
+            case _:
+                return self.simple(node)
+
+    def visit_Assert(self, node: ast.Assert) -> Any:
+        ahead: list[ast.stmt] = []
+        with self.before(ahead, node.test):
+            node.test = self.truth(node.test)
+        return [*ahead, node]
+
+    # -- assignments -----------------------------------------------------------------------------------------
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        stores = [t for t in node.targets if isinstance(t, ast.Subscript) and self.table(t.value) is not None]
+        match node.targets:
+            case [ast.Name(id=name)] if name in self.tables:
+                return self.begun(name, node)
+            case [ast.Subscript(value=ast.Name(id=name), slice=key)] if stores:
+                return self.stored(name, key, node.value, node)
+            case [ast.Tuple(elts=elts)] if any(self.table(e) for e in elts):
+                return self.begun_together(elts, node)
+            case [ast.Tuple(elts=elts)] if any(isinstance(e, ast.Subscript) and self.table(e.value) for e in elts):
+                return self.each_stored(elts, node.value, node)
+            case _ if stores:
+                return self.failed(node)
+            case _:
+                ahead: list[ast.stmt] = []
+                with self.before(ahead, node):
+                    node.value = self.part(node.value)
+                    node.targets = [self.part(t) for t in node.targets]
+                return [*ahead, node]
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
+        if self.table(node.target) is None or node.value is None:
+            return self.simple(node)
+        return self.visit_Assign(ast.copy_location(ast.Assign([node.target], node.value), node))
+
+    def each_stored(self, targets: Sequence[ast.expr], value: ast.expr, node: ast.stmt) -> Any:
+        """`d[a], d[b] = value`: one after the other, when all values are there."""
+        if any(isinstance(t, ast.Starred | ast.Tuple | ast.List) for t in targets):
+            return self.failed(node)
+        names = [self.name("item") for _ in targets]
+        found = as_list(self.simple(statements_of(f"{', '.join(names)} = VALUE", node, VALUE=value)[0]))
+        for name, target in zip(names, targets, strict=True):
+            found += as_list(self.visit(ast.copy_location(ast.Assign([target], load_of(name)), node)))
+        return found
+
+    def begun_together(self, targets: Sequence[ast.expr], node: ast.Assign) -> Any:
+        """`a, b = {}, e`: what is empty can be made first."""
+        if not isinstance(node.value, ast.Tuple):
+            return self.failed(node)
+        pairs = list(zip(targets, node.value.elts, strict=True))
+        found: list[ast.stmt] = []
+        for target, value in pairs:
+            if self.table(target) is not None:
+                found += self.visit(ast.copy_location(ast.Assign([target], value), node))
+        rest = [pair for pair in pairs if self.table(pair[0]) is None]
+        if rest:
+            left = ast.Tuple([t for t, _ in rest], ast.Store()), ast.Tuple([v for _, v in rest], ast.Load())
+            stmt = ast.Assign([left[0]], left[1])
+            found += as_list(self.visit(ast.fix_missing_locations(ast.copy_location(stmt, node))))
+        return found
+
+    def begun(self, name: str, node: ast.Assign) -> Any:
+        """`d = {...}`."""
+        made, table = making(node.value, self.outer), self.tables[name]
+        if made is None or name in self.inside:
+            return self.failed(node)
+        if made.each is not None and self.is_asked(made.each, name):
+            return self.made_of_itself(name, made.each, node)
+        lists: list[ast.stmt] = []
+        for own in lists_of(table):
+            empty = ast.copy_location(ast.List([], ast.Load()), node.value)
+            lists.append(ast.copy_location(ast.Assign([ast.Name(own, ast.Store())], empty), node))
+        lists += statements_of(f"{table.heads} = {self.function(np.full)}({keyed.BUCKETS}, -1)", node)
+        ahead: list[ast.stmt] = []
+        with self.before(ahead, node):
+            pairs = [(self.held_key(table, key), self.held("item", self.part(value))) for key, value in made.first]
+        found = [*ahead, *lists]
+        if pairs and table.owners is not None:
+            return self.failed(node)
+        for parts, value in pairs:
+            found += self.put(table, parts, value, node)
+        return found + self.block([*self.filling(name, made, node)])
+
+    def made_of_itself(self, name: str, each: ast.expr, node: ast.Assign) -> Any:
+        """`d = {k: f(v) for k, v in d.items()}`: other values in the same places."""
+        match each:
+            case ast.DictComp(
+                key=ast.Name(id=key),
+                value=value,
+                generators=[ast.comprehension(target=ast.Tuple(elts=[ast.Name(id=first), _]), iter=over, ifs=[])],
+            ) if key == first and not self.is_asked(value, name) and ast.unparse(over) == f"{name}.items()":
+                return self.block(self.filling(name, Making(each=each), node))
+            case _:
+                return self.failed(node)
+
+    def filling(self, name: str, made: Making, node: ast.Assign) -> list[ast.stmt]:
+        """Loops that do what a comprehension does, or that count."""
+        match made.each:
+            case None:
+                return []
+            case ast.DictComp(key=key, value=value, generators=parts):
+                names = {n.id for p in parts for n in ast.walk(p.target) if isinstance(n, ast.Name)}
+                if any(is_bound_in(n, names) for n in (key, value, *(t for p in parts for t in (p.iter, *p.ifs)))):
+                    return self.failed([])
+                own = Filled({n: load_of(self.name(n)) for n in names})
+                overs = [parts[0].iter, *(own.visit(p.iter) for p in parts[1:])]
+                stored = statements_of(f"{name}[KEY] = VALUE", node, KEY=key, VALUE=value)
+                body: list[ast.stmt] = [own.visit(s) for s in stored]
+                for part, over in zip(reversed(parts), reversed(overs), strict=True):
+                    for test in reversed(part.ifs):
+                        body = [ast.If(own.visit(test), body, [])]
+                    body = [ast.For(as_target(own.visit(part.target)), over, body, [])]
+            case over:
+                each = self.name("each")
+                body = statements_of(f"for {each} in OVER:\n    {name}[{each}] += 1", node, OVER=over)
+        return [ast.fix_missing_locations(ast.copy_location(s, node)) for s in body]
+
+    def stored(self, name: str, key: ast.expr, value: ast.expr, node: ast.stmt) -> Any:
+        """`d[key] = value`: Python evaluates the value first."""
+        table, ahead = self.tables[name], list[ast.stmt]()
+        with self.before(ahead, node):
+            given = self.held("item", self.part(value))
+            if table.owners is not None:
+                return self.list_stored(table, name, key, given, node)
+            if self.is_there(name, key):
+                at = self.place_there(table, key, node)
+                return [*ahead, *statements_of(f"{table.values}[PLACE] = VALUE", node, PLACE=at, VALUE=given)]
+            parts = self.held_key(table, key)
+        return [*ahead, *self.put(table, parts, given, node)]
+
+    def list_stored(self, table: Table, name: str, key: ast.expr, given: ast.expr, node: ast.stmt) -> Any:
+        """`d[key] = [...]`: what the key had before belongs to nobody."""
+        if self.ahead is None or not isinstance(given, ast.List) or name in self.inside:
+            return self.failed(node)
+        empty = ast.copy_location(ast.List([], ast.Load()), given)
+        place, each = self.made_there(table, key, empty, node), self.name("each")
+        if not isinstance(place, ast.Name):
+            return node
+        text = f"for {each} in {self.function(range)}({self.function(len)}({table.owners})):\n"
+        text += f"    if {table.owners}[{each}] == {place.id}:\n        {table.owners}[{each}] = -2"
+        return [*self.ahead, *statements_of(text, node), *self.appended(table, place.id, given.elts, node)]
+
+    def list_grown(self, name: str, own: ast.expr, item: ast.expr, node: ast.stmt) -> Any:
+        """`d[key].append(item)`."""
+        table, ahead = self.tables[name], list[ast.stmt]()
+        with self.before(ahead, node):
+            match own:
+                case ast.Subscript(slice=key) if table.missing is not None and not self.is_there(name, key):
+                    place = self.made_there(table, key, table.missing, node)
+                case ast.Subscript(slice=key):
+                    place = self.held("place", self.place_there(table, key, node))
+                case ast.Call(args=[key, value]):
+                    place = self.made_there(table, key, value, node)
+                case _:
+                    return self.failed(node)
+            item = self.part(item)
+        return [*ahead, *self.appended(table, place.id, [item], node)] if isinstance(place, ast.Name) else node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        match node.target:
+            case ast.Subscript(value=ast.Name(id=name), slice=key) if name in self.tables:
+                table = self.tables[name]
+            case _:
+                return self.simple(node)
+        if table.owners is not None:
+            return self.failed(node)
+        ahead: list[ast.stmt] = []
+        with self.before(ahead, node):
+            if table.missing is None or self.is_there(name, key):
+                at, node.value = self.place_there(table, key, node), self.part(node.value)
+            elif table.adds:
+                at, node.value = self.made_there(table, key, table.missing, node), self.part(node.value)
+            else:
+                node.value = self.held("item", self.part(node.value))
+                at = self.made_there(table, key, table.missing, node)
+        place = expression_of(f"{table.values}[PLACE]", node.target, PLACE=at)
+        assert isinstance(place, ast.Subscript)
+        place.ctx = ast.Store()
+        node.target = place
+        return [*ahead, node]
+
+    # -- ways ------------------------------------------------------------------------------------------------
+    def visit_If(self, node: ast.If) -> Any:
+        ahead: list[ast.stmt] = []
+        with self.before(ahead, node.test):
+            node.test = self.truth(node.test)
+        node.body, node.orelse = self.block(node.body), self.block(node.orelse)
+        return [*ahead, node]
+
+    def visit_While(self, node: ast.While) -> Any:
+        """What is asked of dictionaries behind other conditions is asked in the loop, so that these bound it."""
+        match node:
+            case ast.While(test=ast.BoolOp(ast.And(), [first, *others]), orelse=[]) if not self.is_asked(first):
+                left = others[0] if len(others) == 1 else ast.copy_location(ast.BoolOp(ast.And(), others), others[0])
+                if self.is_asked(left):
+                    node.test = first
+                    node.body = [*statements_of("if not LEFT:\n    break", left, LEFT=left), *node.body]
+            case _:
+                pass
+        with self.before(None):
+            node.test = self.truth(node.test)
+        node.body, node.orelse = self.block(node.body), self.block(node.orelse)
+        return node
+
+    def is_asked(self, node: ast.expr, name: str = "") -> bool:
+        found = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and n.id in self.tables}
+        return name in found if name else bool(found)
+
+    def visit_For(self, node: ast.For) -> Any:
+        ahead: list[ast.stmt] = []
+        if any(self.is_asked(node.iter, n) and grows_in(node.body, n) for n, t in self.tables.items() if t.owners):
+            return self.failed(node)
+        found = gone_through(self, node.target, node.iter)
+        with self.before(ahead, node.iter):
+            node.target, node.iter = found.target, self.part(found.over)
+        first = [s for n, value in found.named.items() for s in statements_of(f"{n} = VALUE", node.target, VALUE=value)]
+        stored = {n.id for stmt in node.body for n in ast.walk(stmt) if isinstance(n, ast.Name) and is_store(n)}
+        there = tuple((name, keys) for name, keys in found.there if stored.isdisjoint(keys))
+        with self.over(replace(found, there=there)):
+            node.body = [*first, *self.block(node.body)]
+        node.orelse = self.block(node.orelse)
+        return [*ahead, node]
+
+
+def is_store(node: ast.Name) -> bool:
+    return isinstance(node.ctx, ast.Store)
+
+
+def as_target(node: ast.expr) -> ast.expr:
+    """`node` as what a loop binds."""
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Name | ast.Tuple | ast.List | ast.Starred):
+            inner.ctx = ast.Store()
+    return node

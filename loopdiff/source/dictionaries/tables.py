@@ -1,0 +1,222 @@
+"""Dictionaries that a function makes itself and fills with keys that only the run says, known from its text alone."""
+
+from __future__ import annotations
+
+import ast
+import collections
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from loopdiff.source.functions import MISSING, dotted_name
+from loopdiff.source.scopes import bound_by, words_in
+
+MOST_PLACES = 3  # in a key that is a tuple
+FIRST_VALUES: dict[type, ast.expr] = {
+    float: ast.Constant(0.0), int: ast.Constant(0), complex: ast.Constant(0j), list: ast.List([], ast.Load())
+}  # fmt: skip
+WITH_KEY = ("get", "setdefault", "pop")
+Outer = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A dictionary as lists: one of `values`, and of keys one for each place in them. `missing` is the value of keys
+    that are not there, None if there is none; reading it `adds` them, if anybody can tell. `heads` is an array, `links`
+    a list, which say where keys are (see `numpy_functions.keyed`). Where values are lists,
+    their items are all in one, and `owners` says of each in which place the key is that it belongs to."""
+
+    keys: tuple[str, ...]
+    heads: str
+    links: str
+    values: str
+    missing: ast.expr | None
+    adds: bool
+    owners: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Making:
+    """An expression that makes a dictionary of the pairs `first`, and of what `each` gives, a comprehension or what is
+    counted."""
+
+    first: tuple[tuple[ast.expr, ast.expr], ...] = ()
+    each: ast.expr | None = None
+    missing: ast.expr | None = None
+    adds: bool = False
+
+
+def value_in(outer: Outer, node: ast.expr) -> Any:
+    """The value of a name from outside; MISSING if it has none."""
+    return outer.get(dotted_name(node) or "", MISSING)
+
+
+def making(node: ast.expr, outer: Outer) -> Making | None:
+    """What dictionary `node` makes; None if it makes none whose keys may be numbers."""
+    match node:
+        case ast.Dict(keys=keys, values=values):
+            pairs = tuple((k, v) for k, v in zip(keys, values, strict=True) if k is not None and not is_text(k))
+            return Making(pairs) if len(pairs) == len(values) else None
+        case ast.DictComp(generators=parts):
+            return None if any(p.is_async for p in parts) else Making(each=node)
+        case ast.Call(func=called, args=args, keywords=[]):
+            made, count = value_in(outer, called), len(args)
+            if made is dict and not count:
+                return Making()
+            if made is collections.defaultdict and count == 1:
+                missing = first_value(args[0], outer)
+                return None if missing is None else Making(missing=missing, adds=True)
+            if made is Counter and count < 2 and not any(isinstance(a, ast.Starred | ast.Dict) for a in args):
+                return Making(each=args[0] if args else None, missing=ast.Constant(0))
+        case _:
+            pass
+    return None
+
+
+def first_value(factory: ast.expr, outer: Outer) -> ast.expr | None:
+    """What `defaultdict(factory)` has for keys that are not there, if that is an expression."""
+    match factory:
+        case ast.Lambda(args=ast.arguments(posonlyargs=[], args=[], vararg=None, kwonlyargs=[], kwarg=None), body=body):
+            return body
+        case ast.Name():
+            made = value_in(outer, factory)
+            return next((value for kind, value in FIRST_VALUES.items() if made is kind), None)
+        case _:
+            return None
+
+
+def is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def tables_in(function: ast.FunctionDef, outer: Outer) -> dict[str, Table]:
+    """Dictionaries of `function` that have keys put into them, or come of comprehensions, by their names."""
+    nodes = [node for node in ast.walk(function) if node is not function]
+    made: dict[str, list[Making]] = {}
+    for node in nodes:
+        match node:
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=value)
+                | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
+            ) if (found := making(value, outer)) is not None:
+                made.setdefault(name, []).append(found)
+            case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
+                for name, found in made_together(targets, values, outer):
+                    made.setdefault(name, []).append(found)
+            case _:
+                pass
+    bound = Counter(n for node in nodes for n in bound_by(node))
+    bound += Counter(node.arg for node in nodes if isinstance(node, ast.arg))
+    words, found = words_in(function) | outer.keys(), dict[str, Table]()
+    for name, makings in made.items():
+        keys = list(keys_of(nodes, name, makings))
+        width = width_of(nodes, keys)
+        if bound[name] != len(makings) or any(map(is_text, keys)) or not width or not is_filled(nodes, name, makings):
+            continue
+        missing = {ast.dump(m.missing) for m in makings if m.missing is not None}
+        if len(missing) > 1 or len({(m.missing is None, m.adds) for m in makings}) > 1:
+            continue
+        are_lists = holds_lists(nodes, name, makings)
+        if are_lists is None:
+            continue
+        columns = tuple(fresh(words, f"{name}_keys" if width == 1 else f"{name}_keys{k}") for k in range(width))
+        adds = makings[0].adds and is_looked_through(function, name)
+        owners = fresh(words, f"{name}_owners") if are_lists else None
+        heads, links, values = (fresh(words, f"{name}_{part}") for part in ("heads", "links", "values"))
+        found[name] = Table(columns, heads, links, values, makings[0].missing, adds, owners)
+    return found
+
+
+def made_together(
+    targets: Sequence[ast.expr], values: Sequence[ast.expr], outer: Outer
+) -> Iterator[tuple[str, Making]]:  # fmt: skip
+    """Dictionaries among what `a, b = {}, e` assigns, which are empty."""
+    for target, value in zip(targets, values, strict=False):
+        found = making(value, outer)
+        is_plain = len(targets) == len(values) and not any(isinstance(t, ast.Starred) for t in (*targets, *values))
+        if is_plain and isinstance(target, ast.Name) and found is not None and not found.first and found.each is None:
+            yield target.id, found
+
+
+def fresh(words: set[str], stem: str) -> str:
+    """A name that is not among `words`, which it joins."""
+    while stem in words:
+        stem += "_"
+    words.add(stem)
+    return stem
+
+
+def keys_of(nodes: Collection[ast.AST], name: str, makings: Collection[Making]) -> Iterator[ast.expr]:
+    """The keys that the dictionary `name` is asked for, or given."""
+    yield from (key for made in makings for key, _ in made.first)
+    yield from (made.each.key for made in makings if isinstance(made.each, ast.DictComp))
+    for node in nodes:
+        match node:
+            case ast.Subscript(value=ast.Name(id=own), slice=key) if own == name:
+                yield key
+            case ast.Call(func=ast.Attribute(ast.Name(id=own), attr), args=[key, *_]) if (
+                own == name and attr in WITH_KEY
+            ):
+                yield key
+            case ast.Compare(left=key, ops=[ast.In() | ast.NotIn()], comparators=[ast.Name(id=own)]) if own == name:
+                yield key
+            case _:
+                pass
+
+
+def width_of(nodes: Collection[ast.AST], keys: Collection[ast.expr]) -> int:
+    """How many places keys have, 1 if they are numbers; 0 if that is not the same everywhere."""
+    names = {key.id for key in keys if isinstance(key, ast.Name)}
+    named = [
+        node.value
+        for node in nodes
+        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id in names for t in node.targets)
+    ]
+    widths = {len(key.elts) for key in (*keys, *named) if isinstance(key, ast.Tuple)} or {1}
+    width = widths.pop()
+    return width if not widths and width <= MOST_PLACES else 0
+
+
+def holds_lists(nodes: Collection[ast.AST], name: str, makings: Collection[Making]) -> bool | None:
+    """Whether values are lists that grow; None if some of them are something else."""
+    values = [m.missing for m in makings if m.missing is not None] + [v for m in makings for _, v in m.first]
+    grows = any(isinstance(m.missing, ast.List) for m in makings)
+    for node in nodes:
+        match node:
+            case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=own))], value=value) if own == name:
+                values.append(value)
+            case ast.Call(func=ast.Attribute(ast.Name(id=own), "setdefault"), args=[_, value]) if own == name:
+                values.append(value)
+            case ast.Call(func=ast.Attribute(ast.Subscript(value=ast.Name(id=own)), "append")) if own == name:
+                grows = True
+            case _:
+                pass
+    are_lists = [isinstance(v, ast.List) and not any(isinstance(e, ast.Starred) for e in v.elts) for v in values]
+    grows |= any(isinstance(v, ast.List) and not v.elts for v in values)
+    if not grows:
+        return False
+    return True if all(are_lists) and all(m.each is None for m in makings) else None
+
+
+def is_looked_through(function: ast.FunctionDef, name: str) -> bool:
+    """Whether anything tells which keys the dictionary has: more than values of keys that are named."""
+    subscripts = [n for n in ast.walk(function) if isinstance(n, ast.Subscript) and isinstance(n.value, ast.Name)]
+    named = {id(n.value) for n in subscripts}
+    reads = (n for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+    return any(n.id == name and id(n) not in named for n in reads)
+
+
+def is_filled(nodes: Collection[ast.AST], name: str, makings: Collection[Making]) -> bool:
+    """Whether keys come into the dictionary after it was made, or by a comprehension."""
+    if any(made.each is not None for made in makings):
+        return True
+    for node in nodes:
+        match node:
+            case ast.Subscript(value=ast.Name(id=own), ctx=ast.Store()) if own == name:
+                return True
+            case ast.Call(func=ast.Attribute(ast.Name(id=own), "setdefault" | "update")) if own == name:
+                return True
+            case _:
+                pass
+    return any(made.adds for made in makings)

@@ -1,0 +1,661 @@
+"""Functions with dictionaries whose keys the run says, as people write them: `x` numbers, `idx` labels from 1 to 5."""
+
+from __future__ import annotations
+
+import collections
+from collections import Counter, defaultdict
+
+import numpy as np
+
+
+def totals_by_get(x, idx):
+    d = {}
+    for i in range(len(x)):
+        k = idx[i]
+        d[k] = d.get(k, 0) + x[i] ** 2
+    total = 0.0
+    for k, v in d.items():
+        total += np.sin(v) * (k + 1)
+    return total
+
+
+def in_else(x, idx):
+    d = {}
+    for i in range(len(x)):
+        if idx[i] in d:
+            d[idx[i]] += x[i]
+        else:
+            d[idx[i]] = 2.0 * x[i]
+    s = 0.0
+    for k in d:
+        s += d[k] ** 3 * k
+    return s + len(d) + d[idx[0]]
+
+
+def means_by_default(x, idx):
+    sums = defaultdict(float)
+    counts = defaultdict(int)
+    for k, v in zip(idx, x, strict=True):
+        sums[k] += v * v
+        counts[k] += 1
+    out = 0.0
+    for k in sorted(sums):
+        out = 0.5 * out + sums[k] / counts[k]
+    return out
+
+
+def shares_of_labels(x, idx):
+    c = Counter(idx)
+    best = max(c, key=c.get)
+    s = 0.0
+    for i in range(len(x)):
+        s += x[i] ** 2 / c[idx[i]]
+        if idx[i] == best:
+            s += np.exp(x[i])
+    return s + c[77]
+
+
+def memo_of_two(x, idx):
+    n = len(x)
+    memo = {0: x[0], 1: x[1]}
+    for i in range(2, n):
+        memo[i] = memo[i - 1] * 0.5 + np.sin(memo[i - 2]) * x[i]
+    return memo[n - 1]
+
+
+def upper_pairs(x, idx):
+    grid = {}
+    n = len(x)
+    for i in range(n):
+        for j in range(n):
+            if idx[i] < idx[j]:
+                grid[i, j] = x[i] * x[j]
+    s = 0.0
+    for (i, j), v in grid.items():
+        s += v * v * (i + 2 * j)
+        if (j, i) in grid:
+            s += 100.0
+    return s + sum(grid.values())
+
+
+def from_a_comprehension(x, idx):
+    sq = {i: v * v for i, v in enumerate(x)}
+    for i in range(len(x)):
+        if x[i] > 0.7:
+            sq[i] *= 2.0
+    best = max(sq.items(), key=lambda kv: kv[1])
+    return sum(sq.values()) + best[1] * best[0] + max(sq.values())
+
+
+def by_setdefault(x, idx):
+    d = dict()
+    for i, k in enumerate(idx):
+        d.setdefault(k, 0.0)
+        d[k] += x[i] * i
+    if not d:
+        return 0.0
+    keys = list(d)
+    vals = np.array(list(d.values()))
+    return vals @ vals + len(keys) + keys[0]
+
+
+def norm_in_place(x, idx):
+    d = {}
+    for k, v in zip(idx, x, strict=True):
+        d[k] = d[k] + v if k in d else v
+    total = sum(d.values())
+    for k in d:
+        d[k] = d[k] / total
+    ent = 0.0
+    for p in d.values():
+        ent -= p * np.log(p)
+    return ent
+
+
+def helper_hist(v, idx):
+    h = {}
+    for i in range(len(v)):
+        h[idx[i]] = h.get(idx[i], 0.0) + v[i]
+    return max(h.values())
+
+
+def in_helper(x, idx):
+    return helper_hist(x, idx) + helper_hist(x * x, idx)
+
+
+def in_while(x, idx):
+    d = {}
+    i = 0
+    while i < len(x):
+        if x[i] > 0.3:
+            d[idx[i]] = x[i] ** 2
+        i += 1
+    return sum((v * k for k, v in d.items()))
+
+
+def inner_dict(x, idx):
+    s = 0.0
+    for r in range(3):
+        seen = {}
+        for i in range(r, len(x)):
+            if idx[i] not in seen:
+                seen[idx[i]] = x[i]
+            else:
+                s += x[i] * seen[idx[i]]
+    return s
+
+
+def sums_of_arrays(x, idx):
+    acc = {}
+    for i in range(len(idx)):
+        row = np.array([x[i], x[i] ** 2])
+        if idx[i] in acc:
+            acc[idx[i]] = acc[idx[i]] + row
+        else:
+            acc[idx[i]] = row
+    s = 0.0
+    for k in acc:
+        s += acc[k][0] * acc[k][1] * k
+    return s
+
+
+def in_branches(x, idx):
+    d = {}
+    if x[0] > 0.0:
+        for i in range(len(x)):
+            d[i % 3] = d.get(i % 3, 1.0) * x[i]
+    else:
+        d[7] = x[1]
+    s = 0.0
+    for k, v in d.items():
+        s += v * (k + 1)
+    return s
+
+
+def mixed_reads(x, idx):
+    w = collections.defaultdict(lambda: 0.5)
+    for i in range(len(x)):
+        w[i] += x[i]
+        y = w[idx[i]] * w[i]
+        w[i + 1] = y
+    return sum(w.values()) + len(w)
+
+
+def grouped(x, idx):
+    groups = {}
+    for i in range(len(x)):
+        k = int(idx[i])
+        if k not in groups:
+            groups[k] = 0.0
+        groups[k] += x[i]
+    out = np.zeros(len(groups))
+    for j, k in enumerate(sorted(groups)):
+        out[j] = groups[k] ** 2
+    return out.sum()
+
+
+def grouped2(x, idx):
+    groups = {}
+    for i in range(len(x)):
+        groups[idx[i]] = groups.get(idx[i], 0) + x[i]
+    out = []
+    for k in sorted(groups.keys()):
+        out.append(groups[k] * k)
+    return np.sum(np.array(out) ** 2)
+
+
+def sparse_vec(x, idx):
+    a = {}
+    b = {}
+    for i, v in enumerate(x):
+        if i % 2 == 0:
+            a[idx[i]] = v
+        else:
+            b[idx[i]] = v * v
+    dot = 0.0
+    for k, v in a.items():
+        if k in b:
+            dot += v * b[k]
+    return dot + sum(a.values()) * sum(b.values())
+
+
+def sparse_matrix(x, idx):
+    A = {}
+    n = len(x)
+    for i in range(n):
+        A[i, i] = 2.0 + x[i]
+        if i > 0:
+            A[i, i - 1] = -x[i - 1]
+            A[i - 1, i] = -1.0
+    y = np.zeros(n)
+    for (r, c), v in A.items():
+        y[r] += v * x[c]
+    return y @ y
+
+
+def fib_memo(x, idx):
+    memo = {}
+    memo[0] = x[0]
+    memo[1] = x[1]
+    for i in range(2, 10):
+        memo[i] = memo[i - 1] + memo[i - 2] * x[2]
+    return memo[9]
+
+
+def memo_in_loop(x, idx):
+    cache = {}
+    total = 0.0
+    for i in range(len(idx)):
+        n = idx[i]
+        if n in cache:
+            total += cache[n]
+        else:
+            v = 1.0
+            for j in range(n):
+                v = v * x[j] + 1.0
+            cache[n] = v
+            total += v
+    return total
+
+
+def histogram(x, idx):
+    hist = {}
+    for v in x:
+        b = int(v * 4)
+        if b not in hist:
+            hist[b] = []
+        hist[b].append(v)
+    s = 0.0
+    for b in hist:
+        s += sum(hist[b]) ** 2 / len(hist[b])
+    return s
+
+
+def groupdd(x, idx):
+    g = defaultdict(list)
+    for i in range(len(x)):
+        g[idx[i]].append(x[i])
+    s = 0.0
+    for k, vs in g.items():
+        m = sum(vs) / len(vs)
+        s += m * m * k
+        for v in vs:
+            s += (v - m) ** 2
+    return s
+
+
+def best_item(x, idx):
+    score = {}
+    for i in range(len(x)):
+        score[idx[i]] = score.get(idx[i], 0.0) + x[i]
+    k = max(score, key=lambda q: score[q])
+    lo = min(score, key=score.get)
+    return score[k] ** 2 + score[lo] + k + max(score.values()) - min(score.values())
+
+
+def keys_float(x, idx):
+    d = {}
+    for v in x:
+        d[v] = d.get(v, 0.0) + v * v
+    s = 0.0
+    for k, v in d.items():
+        s += k * v
+    return s
+
+
+def alias_rows(x, idx):
+    pos = {}
+    for i in range(len(x)):
+        pos[i] = np.array([x[i], x[i] * 2.0, 1.0])
+    e = 0.0
+    for i in pos:
+        for j in pos:
+            if i < j:
+                d = pos[i] - pos[j]
+                e += 1.0 / np.sqrt(d @ d + 0.1)
+    return e
+
+
+def dict_of_vel(x, idx):
+    pos = {i: np.array([x[i], x[i] ** 2]) for i in range(len(x))}
+    vel = {i: np.zeros(2) for i in range(len(x))}
+    for t in range(3):
+        for i in pos:
+            vel[i] += -0.1 * pos[i]
+        for i in pos:
+            pos[i] += 0.1 * vel[i]
+    return sum(np.sum(p**2) for p in pos.values())
+
+
+def update_in_branch(x, idx):
+    d = {}
+    for i in range(len(x)):
+        if x[i] > 0.5:
+            d[idx[i]] = x[i]
+        elif x[i] > 0.3:
+            d[idx[i]] = 2 * x[i]
+        else:
+            d[0] = x[i] ** 2
+    r = 1.0
+    for v in d.values():
+        r *= 1 + v
+    return r * len(d)
+
+
+def while_in(x, idx):
+    d = {}
+    k = 0
+    while k < len(x) and k not in d:
+        d[idx[k]] = x[k]
+        k += 1
+    return sum(d[j] * j for j in d) + k
+
+
+def fn_local(x, idx):
+    d = {}
+
+    def at(k):
+        return d.get(k, 0.0)
+
+    for i in range(len(x)):
+        d[i] = x[i] * at(i - 1) + 1.0
+    return at(len(x) - 1)
+
+
+def bfs(x, idx):
+    dist = {0: 0.0}
+    order = [0]
+    for step in range(len(x) - 1):
+        u = order[step]
+        for w in (u + 1, u + 2):
+            if w < len(x) and w not in dist:
+                dist[w] = dist[u] + x[w]
+                order.append(w)
+    return sum(dist.values())
+
+
+def conditional(x, idx):
+    d = {}
+    for i in range(len(x)):
+        d[idx[i]] = (d[idx[i]] if idx[i] in d else 1.0) * x[i]
+    return d[3] + (d[9] if 9 in d else 0.25)
+
+
+def triple(x, idx):
+    d = {}
+    for i in range(3):
+        for j in range(3):
+            for k in range(i + 1):
+                key = (i, j, k)
+                d[key] = x[i] * x[j] + x[k]
+    s = 0.0
+    for key in d:
+        i, j, k = key
+        s += d[key] * (i + 1) / (j + k + 1)
+    return s
+
+
+def spread_in_groups(x, idx):
+    g = {}
+    for i in range(len(x)):
+        g.setdefault(idx[i], []).append(x[i])
+    s = 0.0
+    for k in sorted(g):
+        vals = g[k]
+        m = np.mean(vals)
+        for v in vals:
+            s += (v - m) ** 2 * k + m
+    return s
+
+
+def neighbours_by_default(x, idx):
+    adj = defaultdict(list)
+    n = len(x)
+    for i in range(n):
+        for j in range(n):
+            if (i + 2 * j) % 3 == 0 and i != j:
+                adj[i].append(j)
+    r = np.ones(n)
+    for it in range(3):
+        new = np.zeros(n)
+        for u in range(n):
+            for w in adj[u]:
+                new[w] += r[u] * x[u] / len(adj[u])
+        r = 0.5 + new
+    return np.sum(r * r)
+
+
+def means_by_comprehension(x, idx):
+    g = {}
+    for k, v in zip(idx, x, strict=True):
+        if k in g:
+            g[k].append(v)
+        else:
+            g[k] = [v]
+    means = {k: sum(v) / len(v) for k, v in g.items()}
+    return sum(m**2 for m in means.values()) + len(g)
+
+
+def lists_begun_anew(x, idx):
+    g = {}
+    for k, v in zip(idx, x, strict=True):
+        if k not in g:
+            g[k] = []
+        g[k].append(v * v)
+        if v > 0.8:
+            g[k] = [v]
+    s = 0.0
+    for k in g:
+        s += max(g[k]) - g[k][0] * 0.5 + g[k][-1] * len(g[k])
+    return s
+
+
+def rows_in_groups(x, idx):
+    g = defaultdict(list)
+    for i in range(len(x)):
+        g[idx[i] % 2].append(np.array([x[i], x[i] ** 2]))
+    s = 0.0
+    for k, rows in g.items():
+        c = sum(rows) / len(rows)
+        for r in rows:
+            s += np.sum((r - c) ** 2)
+    return s
+
+
+def groups_by_pairs(x, idx):
+    g = defaultdict(list)
+    for i in range(len(x)):
+        g[idx[i] % 2, i % 2].append(x[i])
+    s = 0.0
+    for (a, b), vals in g.items():
+        s += (a + 2 * b + 1) * np.prod(vals)
+    return s
+
+
+def what_came_before(x, idx):
+    g = defaultdict(list)
+    s = 0.0
+    for i in range(len(x)):
+        for v in g[idx[i]]:
+            s += v * x[i]
+        g[idx[i]].append(x[i])
+    return s + len(g)
+
+
+def renorm(x, idx):
+    d = {}
+    for k, v in zip(idx, x, strict=True):
+        d[k] = d.get(k, 0.0) + v
+    total = sum(d.values())
+    d = {k: v / total for k, v in d.items()}
+    h = 0.0
+    for k, p in d.items():
+        h -= p * np.log(p) * k
+    return h
+
+
+def other_comp(x, idx):
+    d = {}
+    for k, v in zip(idx, x, strict=True):
+        d[k] = d.get(k, 0.0) + v
+    e = {k: v * d[3] for k, v in d.items() if v > 0.5}
+    return sum(e.values()) * len(e) + sum(d.values())
+
+
+def neg_keys(x, idx):
+    d = {}
+    for i in range(len(x)):
+        d[-idx[i] * 100] = x[i]
+        d[-3] = d.get(-3, 1.0) * x[i]
+    return sum((k * v for k, v in d.items()))
+
+
+def deep(x, idx):
+    s = 0.0
+    for r in range(2):
+        for i in range(len(x)):
+            d = {}
+            for j in range(i):
+                if idx[j] in d:
+                    d[idx[j]] *= x[i]
+                else:
+                    d[idx[j]] = x[j]
+                if len(d) > 2:
+                    break
+            for k in d:
+                if k == 2:
+                    continue
+                s += d[k] * (r + 1)
+    return s
+
+
+def two_level(x, idx):
+    seen = {}
+    out = {}
+    for i in range(len(x)):
+        k = idx[i]
+        if k not in seen:
+            seen[k] = len(seen)
+        out[seen[k]] = out.get(seen[k], 0.0) + x[i]
+    r = np.zeros(len(seen))
+    for k, p in seen.items():
+        r[p] = out[p] * k
+    return r @ r
+
+
+def vals_list(x, idx):
+    d = defaultdict(float)
+    for i, k in enumerate(idx):
+        d[k] += x[i]
+    vals = list(d.values())
+    keys = np.array(list(d.keys()))
+    top = sorted(d.values())
+    return np.dot(np.array(vals), keys) + top[-1] * 2 + min(d) + max(d.keys()) + np.mean(list(d.values()))
+
+
+def outer_if(x, idx):
+    d = {}
+    if x[0] < 5.0:
+        for k, v in zip(idx, x, strict=True):
+            if k in d and d[k] > v:
+                d[k] -= v
+            elif k not in d or d[k] < 0.1:
+                d[k] = v
+            else:
+                d[k] *= v
+    ok = all(v > -10 for v in d.values())
+    n = sum(1 for k in d if k > 1)
+    return sum(v**2 for v in d.values()) + n + (1.0 if ok else 0.0)
+
+
+def dp_counts(x, idx):
+    ways = {0: 1.0}
+    for i in range(3):
+        for j in range(6, -1, -1):
+            if j in ways:
+                ways[j + idx[i]] = ways.get(j + idx[i], 0.0) + ways[j] * x[i]
+    return sum((v * (k + 1) for k, v in ways.items()))
+
+
+def union_find(x, idx):
+    parent = {i: i for i in range(len(x))}
+    total = 0.0
+    for i in range(len(x)):
+        a = i
+        while parent[a] != a:
+            a = parent[a]
+        b = idx[i]
+        while parent[b] != b:
+            b = parent[b]
+        if a != b:
+            parent[a] = b
+            total += x[i] * x[b]
+    return total
+
+
+def swapd(x, idx):
+    d = {}
+    for i in range(len(x)):
+        d[i] = x[i]
+    for i in range(3):
+        d[i], d[idx[i]] = (d[idx[i]], d[i] * 2.0)
+    return sum(((k + 1) * v for k, v in d.items()))
+
+
+def helper_reads(x, idx):
+    d = {}
+    for k, v in zip(idx, x, strict=True):
+        d[k] = v
+
+    def score(k):
+        return d[k] * 2.0 if k in d else -1.0
+
+    return score(3) + score(44) + max(score(k) for k in d)
+
+
+def arrays_of_a_list_in_place(x, idx):
+    v = [np.array([a, a * a]) for a in x]
+    for t in range(3):
+        for i in range(len(v)):
+            v[i] += 0.1 * v[i - 1 if i > 0 else 0]
+            v[i][0] *= 2.0
+    return sum(np.sum(p**2) for p in v)
+
+
+def arrays_left_to_a_list(x, idx):
+    v = []
+    for i in range(len(x)):
+        r = np.array([x[i], 1.0])
+        r[1] = x[i] * 3
+        v.append(r)
+    for i in range(len(v)):
+        v[i] += 1.0
+        v[i][0] *= x[i]
+    return sum(np.sum(p**2) for p in v)
+
+
+def arrays_left_by_turns(x, idx):
+    v = []
+    r = np.array([x[0], 1.0])
+    for i in range(len(x)):
+        v.append(r)
+        r = np.array([x[i], 2.0])
+        r[0] += 1.0
+    for i in range(len(v)):
+        v[i] *= 2.0
+    return sum(np.sum(p**2) for p in v)
+
+
+def arrays_left_by_a_helper(x, idx):
+
+    def mk(a):
+        q = np.array([a, 1.0])
+        return q
+
+    v = []
+    for i in range(len(x)):
+        r = mk(x[i])
+        v.append(r)
+    for i in range(len(v)):
+        v[i] *= 2.0
+    return sum(np.sum(p**2) for p in v)

@@ -1,0 +1,139 @@
+"""Dictionaries whose keys the run says, against what Python computes and central differences; and those that no lists
+can stand for."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loopdiff import ArgumentError, UnsupportedLoopError, vectorize_grad
+from tests.frontend import dictionary_programs
+from tests.gradients.interpreted import interpreting
+from tests.texts import registered
+
+X, IDX = np.linspace(0.11, 1.3, 7), np.array([3, 1, 3, 2, 1, 1, 5])
+PROGRAMS = {
+    name: function
+    for name, function in vars(dictionary_programs).items()
+    if inspect.isfunction(function) and list(inspect.signature(function).parameters) == ["x", "idx"]
+}
+
+
+def slopes_of(plain: Callable[..., Any]) -> np.ndarray:
+    return np.array([(plain(X + 1e-6 * e, IDX) - plain(X - 1e-6 * e, IDX)) / 2e-6 for e in np.eye(len(X))])
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_give_what_python_gives(name: str) -> None:
+    plain = PROGRAMS[name]
+    with interpreting():
+        value, gradients = vectorize_grad(wrt=("x",))(plain).value_and_grad(X.copy(), IDX.copy())
+    assert value == pytest.approx(plain(X.copy(), IDX.copy()), rel=1e-12)
+    np.testing.assert_allclose(gradients.x, slopes_of(plain), rtol=2e-6, atol=1e-7)
+
+
+TEXT = """
+from collections import defaultdict
+
+def bump(idx):
+    idx[0] += 1
+    return 0.0
+
+def f(x, idx):
+    {body}
+"""
+
+
+def program(body: str) -> Any:
+    lines = "\n    ".join(body.split("\n"))
+    return registered(TEXT.format(body=lines), f"{__name__} {body}", np=np)
+
+
+KEY_ERRORS = {
+    "read": "d = {}\nfor k in idx:\n    d[k] = x[0]\nreturn d[idx[0] + 9]",
+    "in place": "d = {}\nfor k in idx:\n    if k > 1:\n        d[k] = x[0]\n    d[k] += x[1]\nreturn d[3]",
+    "nothing in it": "d = {}\nfor k in idx:\n    if k > 9:\n        d[k] = x[0]\nreturn d[3]",
+    "pairs": "d = {}\nfor i in range(len(x)):\n    d[i, idx[i]] = x[i]\nreturn d[0, 4]",
+    "its list": "d = {}\nfor k in idx:\n    if k > 1:\n        d[k] = []\n    d[k].append(x[1])\nreturn sum(d[3])",
+}
+
+
+@pytest.mark.parametrize("title", KEY_ERRORS)
+def test_a_key_that_is_not_there_is_an_error(title: str) -> None:
+    plain = program(KEY_ERRORS[title])
+    with pytest.raises(KeyError):
+        plain(X.copy(), IDX.copy())
+    with interpreting(), pytest.raises(ArgumentError, match=r"LD3(10|32)"):
+        vectorize_grad(wrt=("x",))(plain)(X.copy(), IDX.copy())
+
+
+def test_nan_is_no_key() -> None:
+    plain = program("d = {}\nfor v in x:\n    d[v] = d.get(v, 0.0) + v\nreturn sum(d.values())")
+    with interpreting():
+        assert vectorize_grad(plain)(X, IDX) == pytest.approx(X.sum())
+        with pytest.raises(ArgumentError, match="NaN"):
+            vectorize_grad(plain)(np.array([1.0, np.nan]), IDX)
+
+
+def test_dictionaries_do_not_grow_while_they_are_gone_through() -> None:
+    """Python says so after the fact; here the key has to be there."""
+    plain = program("d = {}\nfor k in idx:\n    d[k] = x[k]\nfor k in d:\n    d[k + 1] = x[0]\nreturn sum(d.values())")
+    with pytest.raises(RuntimeError):
+        plain(X.copy(), IDX.copy())
+    with interpreting(), pytest.raises(ArgumentError, match=r"LD3(10|32)"):
+        vectorize_grad(wrt=("x",))(plain)(X.copy(), IDX.copy())
+
+
+def test_the_order_is_that_of_insertion() -> None:
+    plain = program(
+        "d = {}\nfor k in idx:\n    d[k] = d.get(k, 0.0) + x[k]\n"
+        "out = np.zeros(len(x))\nfor i, (k, v) in enumerate(d.items()):\n    out[i] = 10 * k + v\nreturn out"
+    )
+    with interpreting():
+        np.testing.assert_allclose(vectorize_grad(wrt=("x",))(plain)(X, IDX), plain(X, IDX), rtol=1e-14)
+
+
+REFUSED = {
+    "a list in it has another name": "d = {}\nfor k, v in zip(idx, x):\n    d.setdefault(k, []).append(v)\n"
+    "    w = d[k]\n    w.append(1.0)\nreturn sum(sum(v) for v in d.values())",
+    "a name of a list that goes on": "d = {}\ns = 0.0\nfor k, v in zip(idx, x):\n    d.setdefault(k, []).append(v)\n"
+    "    w = d[k]\n    d[k].append(v)\n    s += sum(w)\nreturn s",
+    "a list grows that a loop goes over": "d = {}\nfor k in idx:\n    d[k] = [x[0]]\ns = 0.0\nfor v in d[3]:\n"
+    "    s += v\n    if s < 3.0:\n        d[3].append(v)\nreturn s",
+    "an array in it changes under its name": "d = {}\nr = x * 2.0\nfor k in idx:\n    d[k] = r\n    d[k] += 1.0\n"
+    "return np.sum(r) + sum(np.sum(v) for v in d.values())",
+    "it is made of itself": "d = {}\nfor k, v in zip(idx, x):\n    d[k] = v\n"
+    "d = {k: v * d[3] for k, v in d.items()}\nreturn sum(d.values())",
+    "an array in a list has another name": "d = [x * 1.0]\nfor k in idx:\n    r = x * k\n    d.append(r)\n"
+    "    d[k] += 1.0\n    r[0] = 2.0\nreturn sum(np.sum(v) for v in d)",
+    "an array is in two lists": "d, e = [], []\nfor k in idx:\n    r = x * k\n    d.append(r)\n    e.append(r)\n"
+    "for k in range(len(e)):\n    e[k] += 1.0\nreturn sum(np.sum(v) for v in d)",
+    "an array is one of two in a list": "d = []\na = x * 2.0\nb = x * 3.0\nfor k in idx:\n    r = a if k > 2 else b\n"
+    "    d.append(r)\nd[0] += 1.0\nreturn sum(np.sum(v) for v in d)",
+    "it is returned": "d = {}\nfor k in idx:\n    d[k] = x[k]\nreturn d",
+    "it has another name": "d = {}\ne = d\nfor k in idx:\n    e[k] = x[k]\nreturn sum(d.values())",
+    "a key is added where that may not run": "d = defaultdict(float)\ns = 0.0\nfor k in idx:\n"
+    "    s += d[k] if x[k] > 0.5 else 0.0\nreturn s + len(d)",
+    "a call changes the key": "d = defaultdict(float)\nfor k in idx:\n    s = bump(idx) + d[idx[0]]\nreturn s + len(d)",
+    "nothing says how many keys there are": "d = {}\nn = 27\nwhile n != 1:\n    d[n] = x[0]\n"
+    "    n = n // 2 if n % 2 == 0 else 3 * n + 1\nreturn sum(d.values())",
+}
+
+
+@pytest.mark.parametrize("title", REFUSED)
+def test_what_no_lists_can_stand_for_is_refused(title: str) -> None:
+    with interpreting(), pytest.raises(UnsupportedLoopError, match="LD"):
+        vectorize_grad(wrt=("x",))(program(REFUSED[title]))(X.copy(), IDX.copy())
+
+
+def test_a_list_in_a_dictionary_of_known_keys_does_not_grow_in_a_loop_over_it() -> None:
+    """It was gone through as it was before."""
+    body = (
+        "g = {}\ng[0] = [x[0]]\ns = 0.0\nfor v in g[0]:\n    s += v\n    if s < 3.0:\n        g[0].append(v)\nreturn s"
+    )
+    with interpreting(), pytest.raises(UnsupportedLoopError, match="LD134"):
+        vectorize_grad(wrt=("x",))(program(body))(X.copy(), IDX.copy())
