@@ -206,9 +206,10 @@ ACCEPTED: tuple[Construct, ...] = (
     ),
     Construct(
         "rounding and sign",
-        "y[0] = np.floor(s) + math.ceil(s) + round(s) + np.sign(s) + abs(s)\ny[1:3] = np.round(x[1:3], 2)",
+        "y[0] = np.floor(s) + math.ceil(s) + round(s) + np.sign(s) + abs(s)\ny[1:3] = np.round(x[1:3], 2) + round(x[0], 1)",
         "0.1",
-        "Decimals are NumPy's: of `np.round`, `np.around` and `x.round`.",
+        "Decimals are NumPy's: of `np.round`, `np.around`, `x.round`, and of `round(v, 2)` of NumPy's numbers; of Python's "
+        "it gives the nearest decimal, as Python does. Of a number that may be either, both have to agree (LD332).",
     ),
     Construct(
         "min and max",

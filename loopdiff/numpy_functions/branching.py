@@ -19,7 +19,19 @@ class Question:
         return np.asarray(value).dtype.kind in self.kinds
 
 
+class Owner(Question):
+    """Whether the argument is certainly a floating number of NumPy's, or else one of Python's."""
+
+    def __init__(self, is_numpys: bool) -> None:
+        super().__init__("f")
+        self.is_numpys = is_numpys
+
+    def __call__(self, value: Any) -> bool:
+        return isinstance(value, np.floating) is self.is_numpys
+
+
 INTEGERS, COMPLEX = "iub", "c"
+is_of_numpys_own, is_of_pythons_own = Owner(True), Owner(False)
 holds_integers = Question(INTEGERS)
 holds_complex = Question(COMPLEX)
 # Whether nothing is differentiated by a number: else a branch that asks for it would give the branch's derivative.

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from loopdiff.numpy_functions.branching import holds_integers
+from loopdiff.numpy_functions.branching import holds_integers, is_of_numpys_own, is_of_pythons_own
+from loopdiff.rules.marks import stop_gradient
 
 
 def around(a, decimals=0):
@@ -15,6 +18,45 @@ def around(a, decimals=0):
     if decimals < 0:
         return np.rint(a / 10.0**-decimals) * 10.0**-decimals
     return np.rint(a * 10.0**decimals) / 10.0**decimals
+
+
+def to_digits(number, ndigits):
+    """`round(number, ndigits)`: NumPy's numbers are rounded as by `np.round`, Python's to the nearest decimal."""
+    if holds_integers(number):
+        assert ndigits >= 0, "round takes floating numbers here where `ndigits` is negative"
+        return +number
+    if is_of_numpys_own(number):
+        return around(number, ndigits)
+    found = to_nearest_decimal(number, ndigits)
+    if not is_of_pythons_own(number):
+        is_same = not abs(found - around(number, ndigits)) * 10.0**ndigits > 0.5
+        assert is_same, "here Python and NumPy round differently, and whose number this is depends on the way here"
+    return found
+
+
+def to_nearest_decimal(number, ndigits):
+    """The decimal of so many digits that is nearest to `number`, of two the even one: its product with a power of ten,
+    `scaled`, and what that product lacks say which."""
+    assert 0 <= ndigits <= 22, "round takes 0 to 22 digits here"
+    power = 10.0**ndigits
+    scaled = abs(number) * power
+    if not scaled < 2.0**53:
+        return stop_gradient(number)
+    assert scaled < 2.0**52, "round takes numbers with fewer digits here"
+    lack = product_error(abs(number), power, scaled)
+    whole = math.floor(scaled)
+    above = (scaled - whole) - 0.5 + lack
+    if above > 0.0 or (above == 0.0 and whole % 2 == 1):
+        whole += 1
+    return math.copysign(1.0, number) * (whole / power)
+
+
+def product_error(x1, x2, product):
+    """What `product`, rounded, lacks of x1 * x2 (Dekker): both are sums of halves, whose products are exact."""
+    first, second = 134217729.0 * x1, 134217729.0 * x2
+    high1, high2 = first - (first - x1), second - (second - x2)
+    low1, low2 = x1 - high1, x2 - high2
+    return ((high1 * high2 - product) + high1 * low2 + low1 * high2) + low1 * low2
 
 
 def divided(x1, x2):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+
 from loopdiff.frontend.binding.types import CELL_DTYPE, STRONG, Kind, Typing, join_kinds, kind_of_scalar
 from loopdiff.frontend.capture import ScalarArgument
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import COMPARISONS, FLOAT_TESTS, Op
 from loopdiff.ir.types import BOOL, ELEMENT_TYPES, ArrayType
-from loopdiff.ir.walk import all_statements, loads, stmt_exprs
+from loopdiff.ir.walk import all_statements, loads, stmt_exprs, subexprs
+from loopdiff.source.scopes import own_nodes
 
 TRUTH_OPS = (*COMPARISONS, *FLOAT_TESTS, Op.AND, Op.OR, Op.NOT)
 BITS = (Op.BITAND, Op.BITOR, Op.BITXOR, Op.INVERT)
@@ -121,6 +124,49 @@ def kind_so_far(state: State, value: ir.Expr) -> Kind:
     return typing.typed(value)[1]
 
 
+def is_surely_numpys(state: State, value: ir.Expr) -> bool:
+    """Whether the number `value` is one of NumPy's floats, or an integer as a float, whatever of what is stored in its
+    cells they hold: what is assigned to them in the text behind may be one of Python's, what is added to them not."""
+    if may_widen(state, value, is_added=False):
+        return False
+    values, kinds = stores_so_far(state), dict[str, Kind]()
+    left = list(arrays_in((value,)))
+    while left:
+        name = left.pop()
+        is_cell = state.arrays[name].role == "local" and state.arrays[name].extents == ()
+        kinds[name] = Kind.F64 if is_cell else STRONG[ELEMENT_TYPES[dtype_of(state, name) or "float64"]]
+        if is_cell:
+            parts = tuple(e for store in values.get(name, ()) for e in stmt_exprs(store))
+            left += arrays_in(parts) - set(kinds) - set(left)
+    typing, before = typing_of(state, kinds), dict[str, Kind]()
+    while kinds != before:
+        before = dict(kinds)
+        for name in set(kinds) & set(values):
+            if state.arrays[name].extents == ():
+                stored = [e for s in values[name] for e in stmt_exprs(s) if not is_whole(e)]
+                kinds[name] = min((kinds[name], *(typing.typed(e)[1] for e in stored)))
+    parts = [value, *(e for name in kinds for s in values.get(name, ()) for e in stmt_exprs(s))]
+    is_either = any(may_be_of_two(typing, e) for part in parts for e in subexprs(part))
+    return not is_either and typing.typed(value)[1] in (Kind.F32, Kind.F64)
+
+
+def may_be_of_two(typing: Typing, value: ir.Expr) -> bool:
+    """Whether `value` is one of several numbers, NumPy's and Python's among them."""
+    match value:
+        case ir.Select(then=then, orelse=orelse):
+            parts: tuple[ir.Expr, ...] = then, orelse
+        case ir.Apply(op=Op.MIN | Op.MAX, args=args):
+            parts = args
+        case _:
+            return False
+    return len({typing.typed(e)[1] > Kind.WEAK for e in parts if not is_whole(e)}) > 1
+
+
+def is_whole(value: ir.Expr) -> bool:
+    """Whether `value` is a literal without decimals, which Python and NumPy round in the same way."""
+    return isinstance(value, ir.Const) and value.value == int(value.value.real)
+
+
 def stores_so_far(state: State) -> dict[str, list[ir.Stmt]]:
     """What has been written of the program that stores in each array and cell."""
     found: dict[str, list[ir.Stmt]] = {}
@@ -131,19 +177,26 @@ def stores_so_far(state: State) -> dict[str, list[ir.Stmt]]:
     return found
 
 
-def may_widen(state: State, value: ir.Expr) -> bool:
+def may_widen(state: State, value: ir.Expr, is_added: bool = True) -> bool:
     """Whether the kind of `value` may be another one in later iterations of the loops around: it is computed of names
-    that the program gives a value in several places."""
+    that the program gives a value in several places; unless `is_added`, without those where something is added."""
     if not state.whole.around:
         return False
-    cells = {cell: (s.survey, name) for s in state.whole.active for name, cell in s.cells.items()}
-    changed = {cell for cell, (made, name) in cells.items() if made.stores[name] + (name in made.parameters) != 1}
+    cells = {cell: (s, name) for s in state.whole.active for name, cell in s.cells.items()}
+    changed = {cell for cell, (s, name) in cells.items() if stores_of(s, name, is_added) != 1}
     stores, left, met = stores_so_far(state), list(arrays_in((value,))), set[str]()
     while left and not met & changed:
         met.add(name := left.pop())
         if state.arrays[name].extents == ():
             left += arrays_in(tuple(e for store in stores.get(name, ()) for e in stmt_exprs(store))) - met
     return bool(met & changed)
+
+
+def stores_of(state: State, name: str, is_added: bool) -> int:
+    """In how many places the function gives `name` a value."""
+    added = [n.target for n in own_nodes(state.source.node) if isinstance(n, ast.AugAssign)] if not is_added else []
+    count = state.survey.stores[name] + (name in state.survey.parameters)
+    return count - sum(isinstance(target, ast.Name) and target.id == name for target in added)
 
 
 def stored_kind(typing: Typing, store: ir.Stmt) -> Kind:

@@ -11,7 +11,7 @@ import numpy as np
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.constructions import JOINING, array_like
 from loopdiff.frontend.arrays.effects import stored_call
-from loopdiff.frontend.arrays.element_types import kind_so_far, may_widen
+from loopdiff.frontend.arrays.element_types import is_surely_numpys, kind_so_far, may_widen
 from loopdiff.frontend.arrays.elementwise import combined, complex_part
 from loopdiff.frontend.arrays.evaluated import require_elements
 from loopdiff.frontend.arrays.functions import array_call, clip_call, method_call
@@ -45,8 +45,8 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import F64, INT
 from loopdiff.ir.walk import loads
 from loopdiff.numpy_functions import GRIDS
-from loopdiff.numpy_functions.branching import COMPLEX, Question
-from loopdiff.numpy_functions.elementwise import around
+from loopdiff.numpy_functions.branching import COMPLEX, Owner, Question
+from loopdiff.numpy_functions.elementwise import around, to_digits
 from loopdiff.source.functions import LIBRARIES, MISSING
 
 
@@ -78,9 +78,9 @@ def parse_call(state: State, node: ast.Call) -> Quantity:
     return unknown_call(state, node, text) if function is None else scalar_call(state, node, callee, function)
 
 
-def to_decimals(state: State, node: ast.Call, args: list[ast.expr]) -> Quantity:
-    """`np.round` of `args`, the number and perhaps how many decimals."""
-    made = ast.Call(ast.Constant(cast(Any, around)), args, node.keywords)
+def to_decimals(state: State, node: ast.Call, args: list[ast.expr], function: Any = around) -> Quantity:
+    """`np.round` or `round` of `args`, the number and perhaps how many decimals."""
+    made = ast.Call(ast.Constant(function), args, node.keywords)
     return state.quantity(ast.fix_missing_locations(ast.copy_location(made, node)))
 
 
@@ -88,7 +88,10 @@ def answer(state: State, node: ast.Call, question: Question) -> ir.Expr:
     """What is so of the number, or of the elements of the array, that `node` asks about."""
     element = state.known(as_array(state.quantity(node.args[0])).element)
     kind = kind_so_far(state, element)
-    if question.kinds == COMPLEX:
+    if isinstance(question, Owner):
+        is_pythons = kind is Kind.WEAK and not may_widen(state, element)
+        is_so = is_surely_numpys(state, element) if question.is_numpys else is_pythons
+    elif question.kinds == COMPLEX:
         is_so = kind.is_complex
     else:
         is_so = kind in (Kind.INT, Kind.BOOL) and not may_widen(state, element)
@@ -178,6 +181,8 @@ def scalar_call(state: State, node: ast.Call, callee: object, function: ScalarFu
     text, span = ast.unparse(node.func), state.source.span(node)
     if any(callee is f for f in (np.round, np.around)) and len(node.args) + len(node.keywords) > 1:
         return to_decimals(state, node, node.args)
+    if callee is round and len(node.args) + len(node.keywords) > 1:
+        return to_decimals(state, node, node.args, to_digits)
     if node.keywords:
         named = ", ".join(f"`{k.arg}=`" if k.arg else "`**`" for k in node.keywords)
         return state.reject("LD110", f"`{text}` is called with {named}", node)
