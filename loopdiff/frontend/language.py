@@ -14,7 +14,7 @@ ACCEPTED: tuple[Construct, ...] = (
         "for i in range(1, n):\n    x[i] = 2.0 * y[i - 1]",
         "0.1",
         "Bounds are evaluated once, when the loop is entered. `numba.prange` means `range`. A name may "
-        "stand for a range: `r = range(n)`.",
+        "stand for ranges: `r = range(n)`; `len(r)` is how many numbers there are.",
     ),
     Construct("negative step", "for i in range(len(x) - 1, -1, -1):\n    x[i] += y[i]", "0.1"),
     Construct("run-time step", "for i in range(0, len(x), n):\n    x[i] = 1.0", "0.1", "Not zero (LD330)."),
@@ -86,8 +86,9 @@ ACCEPTED: tuple[Construct, ...] = (
     Construct("conditional expression", "for i in range(n):\n    y[i] = x[i] if x[i] > 0.0 else 0.0", "0.1"),
     Construct(
         "comparisons, chained and boolean",
-        "for i in range(n):\n    if 0.0 < x[i] <= 1.0 and not i == 2:\n        y[i] = 1.0",
+        "for i in range(n):\n    if 0.0 < x[i] <= 1.0 and i not in (2, 5):\n        y[i] = 1.0",
         "0.1",
+        "`in` of a name, for numbers that are written out.",
     ),
     Construct(
         "assert",
@@ -177,7 +178,11 @@ ACCEPTED: tuple[Construct, ...] = (
         "0.1",
         "`x[i * m + j]` is row `i`, column `j`, where `0 <= j < m`: known to be apart, and checked once per call.",
     ),
-    Construct("shape, ndim, size, len", "x[0] = A.shape[1] + np.ones((*x.shape, 2)).size + A.ndim + len(x)", "0.1"),
+    Construct(
+        "shape, ndim, size, len",
+        "r = range(1, n)\nx[0] = A.shape[1] + np.ones((*x.shape, 2)).size + A.ndim + len(x) + min(A.shape) + len(r)",
+        "0.1",
+    ),
     *ARRAYS,
     Construct(
         "global and closure constants",
@@ -206,10 +211,12 @@ ACCEPTED: tuple[Construct, ...] = (
     ),
     Construct(
         "rounding and sign",
-        "y[0] = np.floor(s) + math.ceil(s) + round(s) + np.sign(s) + abs(s)\ny[1:3] = np.round(x[1:3], 2) + round(x[0], 1)",
+        "y[0] = np.floor(s) + math.ceil(s) + round(s) + np.sign(s) + abs(s)\n"
+        "y[1:3] = np.round(x[1:3], 2) + round(x[0], 1)",
         "0.1",
-        "Decimals are NumPy's: of `np.round`, `np.around`, `x.round`, and of `round(v, 2)` of NumPy's numbers; of Python's "
-        "it gives the nearest decimal, as Python does. Of a number that may be either, both have to agree (LD332).",
+        "Decimals are NumPy's: of `np.round`, `np.around`, `x.round`, and of `round(v, 2)` of NumPy's numbers; of "
+        "Python's it gives the nearest decimal, as Python does. Of a number that may be either, both have to agree "
+        "(LD332).",
     ),
     Construct(
         "min and max",

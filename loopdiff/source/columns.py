@@ -13,7 +13,7 @@ ZIP = ast.Constant(cast(Any, zip))
 
 
 def with_columns(function: ast.FunctionDef) -> ast.FunctionDef:
-    """`function` with such lists apart, where they begin empty and all that is done with them can be done so."""
+    """`function` with such lists apart, where all that is done with them can be done so."""
     found = function
     for name, width in widths_in(function).items():
         apart = Columns(name, width, found)
@@ -37,6 +37,11 @@ def widths_in(function: ast.FunctionDef) -> dict[str, int]:
             case _:
                 pass
     return {n: w for n, (w, *more) in widths.items() if w > 1 and not more and stores[n] == 1}
+
+
+def copied_node(display: ast.List, items: list[ast.Name]) -> ast.List:
+    """A list of `items` in the place of `display`."""
+    return ast.copy_location(ast.List(list(items), ast.Load()), display)
 
 
 class Columns(ast.NodeTransformer):
@@ -67,8 +72,16 @@ class Columns(ast.NodeTransformer):
     # -- statements ------------------------------------------------------------------------------------------
     def visit_Assign(self, node: ast.Assign) -> ast.AST | list[ast.AST]:
         match node:
-            case ast.Assign(targets=[target], value=ast.List(elts=[]) as value) if self.is_list(target):
-                made = [ast.Assign([ast.Name(p, ast.Store())], copied_tree(value)) for p in self.parts]
+            case ast.Assign(targets=[target], value=ast.List(elts=rows) as value) if self.is_list(target):
+                tuples = [row.elts for row in rows if isinstance(row, ast.Tuple) and len(row.elts) == self.width]
+                items = [item for row in tuples for item in row]
+                if len(tuples) < len(rows) or any(isinstance(item, ast.Starred) for item in items):
+                    return node
+                held = [self.fresh(f"{self.name}_first{k}") for k in range(len(items))]
+                made = [ast.Assign([ast.Name(h, ast.Store())], self.visit(i)) for h, i in zip(held, items, strict=True)]
+                for k, part in enumerate(self.parts):
+                    column = [ast.Name(h, ast.Load()) for h in held[k :: self.width]]
+                    made.append(ast.Assign([ast.Name(part, ast.Store())], copied_node(value, column)))
                 return [ast.copy_location(m, node) for m in made]
             case _:
                 return self.generic_visit(node)

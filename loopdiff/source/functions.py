@@ -34,7 +34,7 @@ MISSING: Final[Any] = object()
 INNER_FUNCTION = ("__func__", "py_func", "__wrapped__")
 # Words without which a text has none.
 SHORT_FORMS = re.compile(
-    r"\b(map|filter|eigh|svd|qr|slogdet|with)\b|\b(where|nonzero|shape|size|list|tuple|sorted)\s*\(|:=|=\s*range\s*\("
+    r"\b(map|filter|eigh|svd|qr|slogdet|with)\b|\b(where|nonzero|shape|size|list|tuple|sorted)\s*\(|:=|(=|\blen\()\s*range\s*\("
 )
 LAMBDA = "<lambda>"
 ANONYMOUS = "<string>"

@@ -1,4 +1,5 @@
-"""Names for ranges, as `r = range(1, n)`: where they stand, the range stands, with names for its bounds."""
+"""Names for ranges, as `r = range(1, n)`: where they stand, the range stands, with names for its bounds. And how many
+numbers are in a range, `len(r)`."""
 
 from __future__ import annotations
 
@@ -6,57 +7,79 @@ import ast
 from collections import Counter
 from collections.abc import Callable
 from copy import deepcopy
-from typing import Any
+from typing import Any, cast
 
-BOUNDS = (("stop",), ("start", "stop"), ("start", "stop", "step"))
+BOUNDS = ("start", "stop", "step")
 
 
 def with_ranges(function: ast.FunctionDef, value_of: Callable[[ast.expr], Any]) -> ast.FunctionDef:
-    """`function` without names that it binds once, to ranges; `value_of` says what names from outside mean."""
+    """`function` without names that it binds to ranges alone; `value_of` says what names from outside mean."""
     nodes = list(ast.walk(function))
     names = {n.id for n in nodes if isinstance(n, ast.Name)} | {n.arg for n in nodes if isinstance(n, ast.arg)}
     stores = Counter(n.id for n in nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load))
     stores += Counter(n.arg for n in nodes if isinstance(n, ast.arg))
-    ranges: dict[str, ast.Call] = {}
+    ranges: dict[str, list[ast.Call]] = {}
     for node in nodes:
         match node:
-            case ast.Assign(
-                targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name() as called, args=args, keywords=[]) as value
-            ) if stores[name] == 1 and value_of(called) is range and not any(isinstance(a, ast.Starred) for a in args):
-                ranges[name] = value
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as value) if is_range(value, value_of):
+                ranges.setdefault(name, []).append(value)
             case _:
                 pass
-    found = {name: bounds_of(name, value, names) for name, value in ranges.items() if 0 < len(value.args) <= 3}
-    if not found:
+    found = {name: bounds_of(name, values, names) for name, values in ranges.items() if stores[name] == len(values)}
+    if not found and not any(isinstance(n, ast.Call) and is_length(n, value_of) for n in nodes):
         return function
-    made = Spelt(found).visit(deepcopy(function))
+    made = Spelt(found, value_of).visit(deepcopy(function))
     assert isinstance(made, ast.FunctionDef)
     return made
 
 
-def bounds_of(name: str, value: ast.Call, names: set[str]) -> ast.Call:
-    """The range `value` with names for those of its bounds that are no constants."""
+def is_range(node: ast.expr, value_of: Callable[[ast.expr], Any]) -> bool:
+    match node:
+        case ast.Call(func=ast.Name() as called, args=[_, *_] as args, keywords=[]) if len(args) <= 3:
+            return value_of(called) is range and not any(isinstance(a, ast.Starred) for a in args)
+        case _:
+            return False
+
+
+def is_length(node: ast.Call, value_of: Callable[[ast.expr], Any]) -> bool:
+    """Whether `node` is `len(range(...))`."""
+    return len(node.args) == 1 and is_range(node.args[0], value_of) and value_of(node.func) is len
+
+
+def bounds_of(name: str, values: list[ast.Call], names: set[str]) -> ast.Call:
+    """The range that is one of `values`, with names for those of its bounds that are not always the same constant."""
     bounds: list[ast.expr] = []
-    for stem, bound in zip(BOUNDS[len(value.args) - 1], value.args, strict=True):
+    for stem, given in zip(BOUNDS, zip(*map(in_full, values), strict=True), strict=True):
         own = f"{name}_{stem}"
         while own in names:
             own += "_"
-        is_constant = isinstance(bound, ast.Constant) or isinstance(getattr(bound, "operand", None), ast.Constant)
-        bounds.append(bound if is_constant else ast.copy_location(ast.Name(own, ast.Load()), bound))
-    return ast.copy_location(ast.Call(value.func, bounds, []), value)
+        is_same = is_literal(given[0]) and len(set(map(ast.dump, given))) == 1
+        bounds.append(given[0] if is_same else ast.copy_location(ast.Name(own, ast.Load()), given[0]))
+    return ast.copy_location(ast.Call(values[0].func, bounds, []), values[0])
+
+
+def in_full(value: ast.Call) -> list[ast.expr]:
+    """The start, the end and the step of a range."""
+    start, step = (ast.copy_location(ast.Constant(k), value) for k in (0, 1))
+    bounds = [start, *value.args] if len(value.args) == 1 else value.args
+    return [*bounds, step][:3]
+
+
+def is_literal(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) or isinstance(getattr(node, "operand", None), ast.Constant)
 
 
 class Spelt(ast.NodeTransformer):
-    """Writes `ranges` where their names stand."""
+    """Writes `ranges` where their names stand, and formulas for how many numbers are in one."""
 
-    def __init__(self, ranges: dict[str, ast.Call]) -> None:
-        self.ranges = ranges
+    def __init__(self, ranges: dict[str, ast.Call], value_of: Callable[[ast.expr], Any]) -> None:
+        self.ranges, self.value_of = ranges, value_of
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST | list[ast.stmt]:
         self.generic_visit(node)
         match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(args=args)) if name in self.ranges:
-                pairs = zip(self.ranges[name].args, args, strict=True)
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as value) if name in self.ranges:
+                pairs = zip(self.ranges[name].args, in_full(value), strict=True)
                 named = [(own, bound) for own, bound in pairs if isinstance(own, ast.Name) and own is not bound]
                 stores = [ast.copy_location(ast.Name(own.id, ast.Store()), node.targets[0]) for own, _ in named]
                 made = [ast.Assign([s], bound) for s, (_, bound) in zip(stores, named, strict=True)]
@@ -68,3 +91,30 @@ class Spelt(ast.NodeTransformer):
         if node.id not in self.ranges or not isinstance(node.ctx, ast.Load):
             return node
         return ast.copy_location(deepcopy(self.ranges[node.id]), node)
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        if not is_length(node, self.value_of) or not isinstance(node.args[0], ast.Call):
+            return node
+        start, stop, step = in_full(node.args[0])
+        if any(isinstance(n, ast.Call) for n in ast.walk(step)):  # it stands there several times
+            return node
+        sign = "(1 if STEP > 0 else -1)"
+        if is_literal(step):
+            sign = "1" if isinstance(step, ast.Constant) else "-1"
+        text, most = f"MAX((STOP - START + STEP - {sign}) // STEP, 0)", ast.Constant(cast(Any, max))
+        found = ast.parse(text, mode="eval").body
+        for inner in ast.walk(found):
+            ast.copy_location(inner, node)
+        ast.copy_location(most, node)
+        return Given({"START": start, "STOP": stop, "STEP": step, "MAX": most}).visit(found)
+
+
+class Given(ast.NodeTransformer):
+    """Writes expressions in the place of names."""
+
+    def __init__(self, given: dict[str, ast.expr]) -> None:
+        self.given = given
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return deepcopy(self.given[node.id])

@@ -1136,6 +1136,19 @@ def sums_by_key(x, labels):
     return sums[labels[1]] * counts[len(x) % 3], sums[0] + sums[1], sum(counts.values())
 
 
+@shows("dictionaries of any keys", vector(6), np.array([4, 0, 4, 2, 5, 0]))
+def totals_and_groups(x, labels):
+    totals, groups = {}, {}
+    for k, v in zip(labels, x):
+        totals[k] = totals.get(k, 0.0) + v
+        groups.setdefault(k, []).append(v * v)
+    largest = max(totals, key=totals.get)
+    spread = 0.0
+    for k in sorted(groups):
+        spread += max(groups[k]) - sum(groups[k]) / len(groups[k]) * k
+    return totals[largest], spread, len(totals), sum(v for k, v in totals.items() if k in (0, 4))
+
+
 @shows("dictionaries by integers that the run says", vector(3), np.array([0, 2, 1]))
 def keys_that_values_change(x, places):
     def turned(k):

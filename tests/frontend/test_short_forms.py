@@ -494,15 +494,22 @@ def range_that_changes(x, n):
     return t
 
 
-@pytest.mark.parametrize("function", [gone_through_twice, range_in_a_loop])
+@pytest.mark.parametrize("function", [gone_through_twice, range_in_a_loop, range_that_changes])
 def test_names_for_ranges_stand_for_them(function: Callable[..., Any]) -> None:
     with interpreting():
         assert vectorize_grad(function)(x, 3) == pytest.approx(function(x, 3), rel=1e-13)
 
 
-def test_a_name_for_several_ranges_is_refused() -> None:
+def range_or_number(x, n):
+    r = range(n)
+    if n > 9:
+        r = 3
+    return x[0] * len(r)
+
+
+def test_a_name_for_a_range_or_something_else_is_refused() -> None:
     with interpreting(), pytest.raises(UnsupportedLoopError, match="LD111"):
-        vectorize_grad(range_that_changes)(x, 3)
+        vectorize_grad(range_or_number)(x, 3)
 
 
 def pairs_kept(x, n):

@@ -161,6 +161,18 @@ def unary(state: State, node: ast.UnaryOp) -> Quantity:
     return combined(state, build, [operand], node)
 
 
+def is_written_number(node: ast.expr) -> bool:
+    number = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else node
+    return isinstance(number, ast.Constant) and isinstance(number.value, int | float)
+
+
+def one_of_numbers(name: ast.Name, numbers: list[ast.expr], is_in: bool, node: ast.expr) -> ast.BoolOp:
+    """`k in (0, 4)` as `k == 0 or k == 4`."""
+    kind, join = (ast.Eq, ast.Or) if is_in else (ast.NotEq, ast.And)
+    tests: list[ast.expr] = [ast.copy_location(ast.Compare(name, [kind()], [number]), node) for number in numbers]
+    return ast.copy_location(ast.BoolOp(join(), tests), node)
+
+
 def comparison(state: State, node: ast.Compare) -> Quantity:
     """`a < b <= c` is `a < b and b <= c`."""
     match node:
@@ -176,6 +188,12 @@ def comparison(state: State, node: ast.Compare) -> Quantity:
             first := text_of(state, left)
         ) is not None and (second := text_of(state, right)) is not None:
             return ir.Const((first == second) == isinstance(op, ast.Eq), loc=state.source.span(node))
+        case ast.Compare(
+            left=ast.Name() as name,
+            ops=[ast.In() | ast.NotIn() as op],
+            comparators=[ast.Tuple(elts=elts) | ast.List(elts=elts) | ast.Set(elts=elts)],
+        ) if elts and all(map(is_written_number, elts)):
+            return operation(state, one_of_numbers(name, elts, isinstance(op, ast.In), node))
         case _:
             pass
     for op in node.ops:

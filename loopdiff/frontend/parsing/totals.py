@@ -20,7 +20,7 @@ from loopdiff.frontend.arrays.elementwise import combined
 from loopdiff.frontend.arrays.integers import at_least_zero, times
 from loopdiff.frontend.arrays.nests import made_of, new_array
 from loopdiff.frontend.arrays.reductions import reduced
-from loopdiff.frontend.arrays.shapes import may_be_array
+from loopdiff.frontend.arrays.shapes import may_be_array, shaped
 from loopdiff.frontend.arrays.values import ArrayValue, Quantity, View, is_array
 from loopdiff.frontend.arrays.views import bind_view
 from loopdiff.frontend.parsing.bindings import ArrayName, Value
@@ -69,8 +69,25 @@ def total_of(state: State, node: ast.Call, callee: object) -> Value | None:
             for item in items:
                 whole = ast.copy_location(ast.BinOp(whole, ast.Add(), item), node)
             return state.quantity(whole)
+        case ast.Attribute(value=base, attr="shape") as shape if callee in (sum, max, min) and not rest:
+            return of_shape(state, node, shape, base)
         case _:
             return of_array(state, node, name, rest)
+
+
+def of_shape(state: State, node: ast.Call, shape: ast.Attribute, base: ast.expr) -> Value:
+    """`max(A.shape)` and the like, of the extents one by one."""
+    state.need_types()
+    array = shaped(state, base)
+    rank = 0 if array is None else state.rank(array) if isinstance(array, str) else array.rank
+    if not rank:
+        return state.quantity(shape)
+    found = [ast.copy_location(ast.Subscript(shape, ast.Constant(k), ast.Load()), node) for k in range(rank)]
+    items: list[ast.expr] = [ast.fix_missing_locations(e) for e in found]
+    if len(items) == 1:
+        return state.quantity(items[0])
+    elements = ast.copy_location(ast.Tuple(items, ast.Load()), node)
+    return state.quantity(ast.copy_location(ast.Call(node.func, [elements], []), node))
 
 
 def of_array(state: State, node: ast.Call, name: str, rest: list[ast.expr]) -> Value:

@@ -8,17 +8,20 @@ replaces what is in it.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.nests import copied_view
-from loopdiff.frontend.arrays.values import View
+from loopdiff.frontend.arrays.values import ArrayValue, View
 from loopdiff.frontend.parsing.bindings import ListName, LocalFunction, Mixed, meaning_of
 from loopdiff.frontend.parsing.lists.items import Item, kept_item, parse_items, put
 from loopdiff.frontend.parsing.lists.lengths import Kinds
 from loopdiff.frontend.parsing.lists.reading import holds_numbers, kinds_in, part_in
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.reach import arrays_of
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import written_arrays
 
 STORE = "store its elements in a loop"
@@ -58,6 +61,14 @@ def exchange_items(state: State, targets: list[ast.expr], values: list[ast.expr]
     else. Of more than two, some might be in two places afterwards."""
     if list(map(ast.unparse, targets)) != list(map(ast.unparse, reversed(values))):
         return False
+    if any(kinds_around(state, t) is None for t in targets if isinstance(t, ast.Subscript)):
+        return False
+    with held_subscripts(state, targets, values) as (targets, values):
+        return exchange_held(state, targets, values, span)
+
+
+def exchange_held(state: State, targets: list[ast.expr], values: list[ast.expr], span: Span) -> bool:
+    """The same with names for subscripts that read elements."""
     places = [target for target in targets if isinstance(target, ast.Subscript) and not reads_elements(target)]
     around = [kinds for place in places if (kinds := kinds_around(state, place)) is not None]
     if not len(targets) == len(around) == 2:
@@ -73,6 +84,40 @@ def exchange_items(state: State, targets: list[ast.expr], values: list[ast.expr]
             forget_parts(state, old, place)
             put(state, old, (), item)
     return True
+
+
+@contextmanager
+def held_subscripts(
+    state: State, targets: list[ast.expr], values: list[ast.expr]
+) -> Iterator[tuple[list[ast.expr], list[ast.expr]]]:
+    """Inside, `targets` and `values` have names for subscripts that read elements, but for those of the list itself and
+    of what calls give: what changes places is none of these."""
+    names: dict[str, str] = {}
+    for target in targets:
+        if isinstance(target, ast.Subscript) and reads_elements(target) and may_be_held(state, target):
+            place, at = state.quantity(target.slice), state.source.span(target.slice)
+            if not isinstance(place, View | ArrayValue):
+                names[ast.unparse(target)] = own = state.fresh_names("held")[0]
+                state.out.append(ir.Assign(state.define(own, at), place, loc=at))
+
+    def with_name(node: ast.expr) -> ast.expr:
+        own = names.get(ast.unparse(node))
+        if own is None or not isinstance(node, ast.Subscript):
+            return node
+        return ast.copy_location(
+            ast.Subscript(node.value, ast.copy_location(ast.Name(own, ast.Load()), node.slice), node.ctx), node
+        )
+
+    yield list(map(with_name, targets)), list(map(with_name, values))
+    for own in names.values():
+        state.bindings.pop(own, None)
+
+
+def may_be_held(state: State, target: ast.Subscript) -> bool:
+    own = {n.id for n in ast.walk(target.value) if isinstance(n, ast.Name)}
+    parts = list(ast.walk(target.slice))
+    is_plain = not any(isinstance(n, ast.Call | ast.NamedExpr) for n in parts)
+    return is_plain and not any(isinstance(n, ast.Name) and n.id in own for n in parts)
 
 
 def reads_elements(target: ast.Subscript) -> bool:
