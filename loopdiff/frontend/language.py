@@ -344,14 +344,16 @@ ACCEPTED: tuple[Construct, ...] = (
     Construct(
         "dictionaries of any keys",
         "totals = {}\nfor k, v in zip(idx, y):\n    totals[k] = totals.get(k, 0.0) + v * s\n"
-        "groups, links = {}, {}\nfor i, v in enumerate(x):\n    groups.setdefault(i % n, []).append(v)\n"
-        "    links[i, i % n] = v * y[i]\ny[0] = sum(totals.values()) * len(totals)\n"
+        "groups, links, seen = {}, {}, set()\nfor i, v in enumerate(x):\n    seen.add(i // 2)\n"
+        "    groups.setdefault(i % n, []).append(v)\n"
+        "    links[i, i % n] = v * y[i]\ny[0] = sum(totals.values()) * len(totals) * len(seen)\n"
         "for k in sorted(groups):\n    y[1] += k * sum(groups[k]) / len(groups[k])\n"
         "for (i, j), v in links.items():\n    if i in totals:\n        y[2] += v * totals[i] * j",
         "0.1",
         "Of numbers, arrays of one shape, or lists that grow, by keys that are numbers, or up to three in a tuple; "
         "kept as lists, in the order of insertion. Also `d[k] += v`, `d = {k: f(k) for k in r}`, "
-        "`defaultdict(float)`, `defaultdict(list)`, `Counter(labels)`, `max(d, key=d.get)`. A look-up goes through a "
+        "`defaultdict(float)`, `defaultdict(list)`, `Counter(labels)`, `max(d, key=d.get)`, "
+        "and sets, of which nobody asks the order. A look-up goes through a "
         "256th of the keys, and through all that lie between the same two integers. They grow as lists do, "
         "in the function that makes them. A key that is not there is an error (LD310, LD332), and so is NaN; a "
         "dictionary is not returned, given another name or made smaller.",

@@ -659,3 +659,170 @@ def arrays_left_by_a_helper(x, idx):
     for i in range(len(v)):
         v[i] *= 2.0
     return sum(np.sum(p**2) for p in v)
+
+
+def total_of(v, labels):
+    t = {}
+    for a, k in zip(v, labels, strict=False):
+        if k not in t:
+            t[k] = 0.0
+        t[k] += a
+    return (t[labels[0]], len(t))
+
+
+def two_calls_of_a_helper(x, idx):
+    a, n = total_of(x, idx)
+    b, m = total_of(x * x, idx[1:])
+    return a * n + b * m
+
+
+def nested_cond(x, idx):
+    d = {}
+    n = len(x)
+    for i in range(n):
+        for j in range(i):
+            if x[i] - x[j] < 0.5:
+                key = idx[i] * 10 + idx[j]
+                if key in d:
+                    if d[key] > 0.4:
+                        d[key] = d[key] * x[i]
+                    else:
+                        d[key] += x[j]
+                else:
+                    d[key] = x[i] * x[j]
+            else:
+                break
+    return sum(d.values()) + 0.01 * len(d)
+
+
+def dd_lambda(x, idx):
+    d = defaultdict(lambda: 1.0)
+    for i, k in enumerate(idx):
+        d[k] *= 1.0 + x[i]
+    return sum((np.log(v) * k for k, v in d.items())) + d[77] + len(d)
+
+
+def dd_arrays(x, idx):
+    g = defaultdict(lambda: np.zeros(3))
+    for i in range(len(x)):
+        g[idx[i]] += x[i] * np.array([1.0, 2.0, x[i]])
+    return sum(v @ v for v in g.values())
+
+
+def cnt_loop(x, idx):
+    c = Counter()
+    for k in idx:
+        c[k] += 1
+    w = np.zeros(len(x))
+    for i in range(len(x)):
+        w[i] = 1.0 / c[idx[i]]
+    return w @ x**2 + sum(c.values()) + max(c.values())
+
+
+def seen_set_like(x, idx):
+    seen = {}
+    s = 0.0
+    for i in range(len(x)):
+        if idx[i] in seen:
+            continue
+        seen[idx[i]] = True
+        s += x[i] ** 2
+    return s * len(seen)
+
+
+def ret_in(x, idx):
+    best = {}
+    for i in range(len(x)):
+        k = idx[i]
+        if k not in best or x[i] > best[k]:
+            best[k] = x[i]
+    res = np.zeros(6)
+    for k, v in best.items():
+        res[k] = v
+    return np.sum(res * np.arange(6))
+
+
+def edges(x, idx):
+    W = {}
+    n = len(x)
+    for i in range(n - 1):
+        W[i, i + 1] = x[i] * x[i + 1]
+        W[i + 1, i] = W[i, i + 1]
+    deg = {}
+    for (u, v), w in W.items():
+        deg[u] = deg.get(u, 0.0) + w
+    return sum((w / np.sqrt(deg[u] * deg[v]) for (u, v), w in W.items()))
+
+
+def state_dp(x, idx):
+    best = {0: 0.0}
+    for i in range(4):
+        for c in range(8, -1, -1):
+            if c in best:
+                nc = c + idx[i]
+                v = best[c] + x[i]
+                if nc not in best or best[nc] < v:
+                    best[nc] = v
+    return max(best.values()) + best[0] + sum(best.values()) * 0.1
+
+
+def while_memo(x, idx):
+    memo = {1: 0.0}
+    total = 0.0
+    for i in range(2, 7):
+        n = i
+        steps = 0.0
+        while n not in memo:
+            steps += x[n % 7]
+            n = n // 2 if n % 2 == 0 else n - 1
+        memo[i] = steps + memo[n]
+        total += memo[i]
+    return total
+
+
+def visited(x, idx):
+    seen = set()
+    s = 0.0
+    for i in range(len(x)):
+        if idx[i] in seen:
+            continue
+        seen.add(idx[i])
+        s += x[i] ** 2 * len(seen)
+    for k in sorted(seen):
+        s += k * x[k]
+    return s + max(seen)
+
+
+def set_pairs(x, idx):
+    done = set()
+    s = 0.0
+    for i in range(len(x)):
+        for j in range(len(x)):
+            a, b = (min(idx[i], idx[j]), max(idx[i], idx[j]))
+            if (a, b) not in done and i != j:
+                done.add((a, b))
+                s += x[i] * x[j]
+    return s + len(done)
+
+
+def walk_until_seen(x, idx):
+    seen = set()
+    i = 0
+    s = 0.0
+    for _ in range(20):
+        if i in seen:
+            break
+        seen.add(i)
+        s += x[i]
+        i = idx[i]
+    return s * len(seen)
+
+
+def set_display(x, idx):
+    seen = {3, 77}
+    n = 0
+    for k in idx:
+        if k not in seen:
+            seen.add(k)
+            n += 1
+    return x[0] * n + len(seen)

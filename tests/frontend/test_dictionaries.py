@@ -114,6 +114,9 @@ REFUSED = {
     "for k in range(len(e)):\n    e[k] += 1.0\nreturn sum(np.sum(v) for v in d)",
     "an array is one of two in a list": "d = []\na = x * 2.0\nb = x * 3.0\nfor k in idx:\n    r = a if k > 2 else b\n"
     "    d.append(r)\nd[0] += 1.0\nreturn sum(np.sum(v) for v in d)",
+    "the order of a set": "d = set()\nfor k in idx:\n    d.add(k)\ns = 0.0\n"
+    "for k in d:\n    s = 0.5 * s + x[k]\nreturn s",
+    "truth values that are read": "d = {}\nfor k in idx:\n    d[k] = True\nreturn x[d[3]]",
     "it is returned": "d = {}\nfor k in idx:\n    d[k] = x[k]\nreturn d",
     "it has another name": "d = {}\ne = d\nfor k in idx:\n    e[k] = x[k]\nreturn sum(d.values())",
     "a key is added where that may not run": "d = defaultdict(float)\ns = 0.0\nfor k in idx:\n"

@@ -382,6 +382,82 @@ def f(A, x, b, kind):
 """,
         {"A": A, "x": U, "b": rows(11, 4), "kind": 2},
     ),
+    "totals by label": (
+        """
+def f(x, y, idx):
+    totals = {}
+    counts = {}
+    for k, v in zip(idx, x):
+        totals[k] = totals.get(k, 0.0) + v * v
+        if k in counts:
+            counts[k] += 1
+        else:
+            counts[k] = 1
+    best = max(totals, key=totals.get)
+    s = 0.0
+    for k, v in totals.items():
+        s += np.tanh(v) / counts[k] * (k + 1)
+    return s + totals[best] * y[0]
+""",
+        {"x": V, "y": W, "idx": IDX},
+    ),
+    "lists by label": (
+        """
+def f(x, y, idx):
+    groups = {}
+    for i in range(len(x)):
+        groups.setdefault(idx[i], []).append(x[i] * y[i])
+    s = 0.0
+    for k in sorted(groups):
+        mean = sum(groups[k]) / len(groups[k])
+        for v in groups[k]:
+            s += (v - mean) ** 2 + 0.1 * mean * k
+    return s
+""",
+        {"x": V, "y": W, "idx": IDX},
+    ),
+    "entries by pairs": (
+        """
+def f(x, y, n):
+    entries = {}
+    for i in range(n):
+        entries[i, i] = 2.0 + x[i]
+        if i > 0:
+            entries[i, i - 1] = -x[i - 1]
+            entries[i - 1, i] = -1.0
+    r = np.zeros(n)
+    for (i, j), v in entries.items():
+        r[i] += v * y[j]
+    return (r * r).sum() + sum(entries.values())
+""",
+        {"x": V, "y": W, "n": 5},
+    ),
+    "a memo": (
+        """
+def f(x, n):
+    memo = {0: x[0], 1: x[1]}
+    for i in range(2, n):
+        if i not in memo:
+            memo[i] = 0.5 * memo[i - 1] + memo[i - 2] * x[i % 5]
+    return memo[n - 1] * memo[n - 2]
+""",
+        {"x": V, "n": 7},
+    ),
+    "rows by label": (
+        """
+def f(x, y, idx):
+    at = {}
+    for i in range(len(x)):
+        at[i] = np.array([x[i], y[i]])
+    for i in range(1, len(x)):
+        at[i] += 0.5 * at[i - 1]
+    s = 0.0
+    for i in at:
+        s += at[i][0] * at[i][1]
+    return s
+""",
+        {"x": V, "y": W, "idx": IDX},
+    ),
     "standardised columns": (
         """
 def f(X, w):

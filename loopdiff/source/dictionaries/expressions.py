@@ -74,6 +74,8 @@ class Expressions(Rewriting):
 
     def value_at(self, table: Table, own: str, key: ast.expr, node: ast.expr) -> ast.expr:
         """`d[key]`, which a `defaultdict` gets if it does not have it, but for one that a loop goes over."""
+        if table.is_set:
+            return self.failed(node)
         if table.missing is not None and not table.adds:
             place = self.place_of(table, self.key_parts(table, key), node)
             return self.value_or(table, place, table.missing, node)
@@ -113,6 +115,8 @@ class Expressions(Rewriting):
         if view is None or view.is_sorted or (view.is_copied and (called is list or called is tuple)):
             return node
         table = self.tables[view.name]
+        if table.is_set and called not in (len, min, max, sorted):
+            return self.failed(node)
         columns = table.keys if view.part == "keys" or table.owners is not None else (table.values,)
         if table.owners is not None and view.part != "keys" and called is not len:
             return node
@@ -123,6 +127,8 @@ class Expressions(Rewriting):
 
     def method(self, name: str, attr: str, args: Sequence[ast.expr], node: ast.Call) -> ast.expr:
         table = self.tables[name]
+        if table.is_set:
+            return self.failed(node)
         match attr, args:
             case "get", [key, other]:
                 place = self.place_of(table, self.key_parts(table, key), node)
@@ -143,7 +149,7 @@ class Expressions(Rewriting):
     def best(self, name: str, part: str, key: ast.expr, node: ast.Call) -> ast.expr:
         """`max(d, key=d.get)`, `max(d.items(), key=lambda pair: ...)`."""
         table, at = self.tables[name], self.name("place")
-        if table.owners is not None and part == "items":
+        if table.is_set or (table.owners is not None and part == "items"):
             return self.failed(node)
         keys = [f"{k}[PLACE]" for k in table.keys]
         whole = f"({', '.join(keys)})" if len(keys) > 1 else keys[0]

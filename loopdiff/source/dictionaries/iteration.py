@@ -55,6 +55,8 @@ def gone_through(scope: Rewriting, target: ast.expr, over: ast.expr) -> Round:
             view = dictionary_view(scope, over)
     if view is None:
         return Round(target, over, {})
+    if scope.tables[view.name].is_set and not (view.is_sorted and view.part == "keys"):
+        return scope.failed(Round(target, over, {}))
     found = in_order(scope, view, target, over) if view.is_sorted else in_lists(scope, view, target, over)
     keys = names_of_key(view, target)
     return replace(found, there=((view.name, keys),) if keys else ())

@@ -64,12 +64,23 @@ class Statements(Expressions):
         match node.value:
             case ast.Call(func=ast.Attribute(ast.Name(id=name), "setdefault"), args=[_, _]) if name in self.tables:
                 return self.simple(node)[:-1]
+            case ast.Call(func=ast.Attribute(ast.Name(id=name), "add"), args=[key], keywords=[]) if name in self.tables:
+                return self.member(name, key, node)
             case ast.Call(func=ast.Attribute(own, "append"), args=[item], keywords=[]) if (
                 name := dictionary_of_list(own, self.tables)
             ) is not None:
                 return self.list_grown(name, own, item, node)
             case _:
                 return self.simple(node)
+
+    def member(self, name: str, key: ast.expr, node: ast.Expr) -> Any:
+        """`s.add(key)` of a set."""
+        ahead: list[ast.stmt] = []
+        if not self.tables[name].is_set:
+            return self.failed(node)
+        with self.before(ahead, node):
+            self.made_there(self.tables[name], key, ast.copy_location(ast.Constant(1), node), node)
+        return ahead
 
     def visit_Assert(self, node: ast.Assert) -> Any:
         ahead: list[ast.stmt] = []
@@ -188,6 +199,10 @@ class Statements(Expressions):
     def stored(self, name: str, key: ast.expr, value: ast.expr, node: ast.stmt) -> Any:
         """`d[key] = value`: Python evaluates the value first."""
         table, ahead = self.tables[name], list[ast.stmt]()
+        if table.is_set:
+            return self.failed(node)
+        if isinstance(value, ast.Constant) and not table.is_read:  # it may be a truth value, which no list holds
+            value = ast.copy_location(ast.Constant(1), value)
         with self.before(ahead, node):
             given = self.held("item", self.part(value))
             if table.owners is not None:
@@ -232,7 +247,7 @@ class Statements(Expressions):
                 table = self.tables[name]
             case _:
                 return self.simple(node)
-        if table.owners is not None:
+        if table.owners is not None or table.is_set:
             return self.failed(node)
         ahead: list[ast.stmt] = []
         with self.before(ahead, node):

@@ -6,7 +6,7 @@ import ast
 import collections
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from loopdiff.source.functions import MISSING, dotted_name
@@ -16,7 +16,7 @@ MOST_PLACES = 3  # in a key that is a tuple
 FIRST_VALUES: dict[type, ast.expr] = {
     float: ast.Constant(0.0), int: ast.Constant(0), complex: ast.Constant(0j), list: ast.List([], ast.Load())
 }  # fmt: skip
-WITH_KEY = ("get", "setdefault", "pop")
+WITH_KEY = ("get", "setdefault", "add")
 Outer = Mapping[str, Any]
 
 
@@ -25,7 +25,8 @@ class Table:
     """A dictionary as lists: one of `values`, and of keys one for each place in them. `missing` is the value of keys
     that are not there, None if there is none; reading it `adds` them, if anybody can tell. `heads` is an array, `links`
     a list, which say where keys are (see `numpy_functions.keyed`). Where values are lists,
-    their items are all in one, and `owners` says of each in which place the key is that it belongs to."""
+    their items are all in one, and `owners` says of each in which place the key is that it belongs to. It `is_set`:
+    there are no values, and the order is not that of insertion. `is_read`: somebody asks for values."""
 
     keys: tuple[str, ...]
     heads: str
@@ -34,6 +35,8 @@ class Table:
     missing: ast.expr | None
     adds: bool
     owners: str | None = None
+    is_set: bool = False
+    is_read: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,7 @@ class Making:
     each: ast.expr | None = None
     missing: ast.expr | None = None
     adds: bool = False
+    is_set: bool = False
 
 
 def value_in(outer: Outer, node: ast.expr) -> Any:
@@ -58,12 +62,15 @@ def making(node: ast.expr, outer: Outer) -> Making | None:
         case ast.Dict(keys=keys, values=values):
             pairs = tuple((k, v) for k, v in zip(keys, values, strict=True) if k is not None and not is_text(k))
             return Making(pairs) if len(pairs) == len(values) else None
+        case ast.Set(elts=elts):
+            is_plain = not any(is_text(e) or isinstance(e, ast.Starred) for e in elts)
+            return Making(tuple((e, ast.Constant(1)) for e in elts), is_set=True) if is_plain else None
         case ast.DictComp(generators=parts):
             return None if any(p.is_async for p in parts) else Making(each=node)
         case ast.Call(func=called, args=args, keywords=[]):
             made, count = value_in(outer, called), len(args)
-            if made is dict and not count:
-                return Making()
+            if (made is dict or made is set) and not count:
+                return Making(is_set=made is set)
             if made is collections.defaultdict and count == 1:
                 missing = first_value(args[0], outer)
                 return None if missing is None else Making(missing=missing, adds=True)
@@ -115,7 +122,7 @@ def tables_in(function: ast.FunctionDef, outer: Outer) -> dict[str, Table]:
         if bound[name] != len(makings) or any(map(is_text, keys)) or not width or not is_filled(nodes, name, makings):
             continue
         missing = {ast.dump(m.missing) for m in makings if m.missing is not None}
-        if len(missing) > 1 or len({(m.missing is None, m.adds) for m in makings}) > 1:
+        if len(missing) > 1 or len({(m.missing is None, m.adds, m.is_set) for m in makings}) > 1:
             continue
         are_lists = holds_lists(nodes, name, makings)
         if are_lists is None:
@@ -125,6 +132,8 @@ def tables_in(function: ast.FunctionDef, outer: Outer) -> dict[str, Table]:
         owners = fresh(words, f"{name}_owners") if are_lists else None
         heads, links, values = (fresh(words, f"{name}_{part}") for part in ("heads", "links", "values"))
         found[name] = Table(columns, heads, links, values, makings[0].missing, adds, owners)
+        is_read = any(reads_value(node, name) for node in nodes)
+        found[name] = replace(found[name], is_set=makings[0].is_set, is_read=is_read)
     return found
 
 
@@ -178,6 +187,19 @@ def width_of(nodes: Collection[ast.AST], keys: Collection[ast.expr]) -> int:
     return width if not widths and width <= MOST_PLACES else 0
 
 
+def reads_value(node: ast.AST, name: str) -> bool:
+    """Whether `node` asks the dictionary for values."""
+    match node:
+        case ast.Subscript(value=ast.Name(id=own), ctx=ast.Load()):
+            return own == name
+        case ast.AugAssign(target=ast.Subscript(value=ast.Name(id=own))):
+            return own == name
+        case ast.Attribute(value=ast.Name(id=own), attr=attr):
+            return own == name and attr not in ("keys", "add")
+        case _:
+            return False
+
+
 def holds_lists(nodes: Collection[ast.AST], name: str, makings: Collection[Making]) -> bool | None:
     """Whether values are lists that grow; None if some of them are something else."""
     values = [m.missing for m in makings if m.missing is not None] + [v for m in makings for _, v in m.first]
@@ -215,7 +237,7 @@ def is_filled(nodes: Collection[ast.AST], name: str, makings: Collection[Making]
         match node:
             case ast.Subscript(value=ast.Name(id=own), ctx=ast.Store()) if own == name:
                 return True
-            case ast.Call(func=ast.Attribute(ast.Name(id=own), "setdefault" | "update")) if own == name:
+            case ast.Call(func=ast.Attribute(ast.Name(id=own), "setdefault" | "add")) if own == name:
                 return True
             case _:
                 pass
