@@ -393,9 +393,11 @@ def f(x, y, idx):
             counts[k] += 1
         else:
             counts[k] = 1
-    best = max(totals, key=totals.get)
+    best = idx[0]
     s = 0.0
     for k, v in totals.items():
+        if v > totals[best]:
+            best = k
         s += np.tanh(v) / counts[k] * (k + 1)
     return s + totals[best] * y[0]
 """,
