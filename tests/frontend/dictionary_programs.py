@@ -826,3 +826,127 @@ def set_display(x, idx):
             seen.add(k)
             n += 1
     return x[0] * n + len(seen)
+
+
+def arrays_by_default_in_place(x, idx):
+    g = defaultdict(lambda: np.zeros(3))
+    for i in range(len(x)):
+        g[idx[i]][i % 3] += x[i]
+    return g[3] @ g[1] + g[3] @ g[3]
+
+
+def arrays_by_default_under_names(x, idx):
+    g = defaultdict(lambda: np.zeros(3))
+    for i in range(len(x)):
+        row = g[idx[i]]
+        row[i % 3] += x[i]
+    return g[3] @ g[1] + g[3] @ g[3]
+
+
+def arrays_by_setdefault(x, idx):
+    g = {}
+    for i in range(len(x)):
+        row = g.setdefault(idx[i], np.zeros(2))
+        row[i % 2] += x[i]
+    return sum(v @ v for v in g.values())
+
+
+def pairs_as_values(x, idx):
+    g = {}
+    for i in range(len(x)):
+        t = (x[i], i)
+        g[idx[i]] = t
+    s = 0.0
+    for k, (v, i) in g.items():
+        s += v * i * k
+    return s + g[3][0]
+
+
+def tuples_as_values(x, idx):
+    g = {}
+    for i in range(len(x)):
+        g[idx[i]] = (x[i], 2.0 * x[i])
+    a, b = g[3]
+    return a * b + sum((p * q for p, q in g.values()))
+
+
+def lists_as_values(x, idx):
+    g = {}
+    for i in range(len(x)):
+        g[idx[i]] = [x[i], 1.0]
+    g[3][0] *= 2.0
+    g[1][1] += x[0]
+    return sum(v[0] * v[1] for v in g.values())
+
+
+def arrays_in_place_in_a_loop(x, idx):
+    d = {}
+    for i in range(len(x)):
+        d[idx[i]] = x[:2] * (i + 1.0)
+    for k, v in d.items():
+        v += 1.0
+        v[0] *= 2.0
+    return sum(v @ v for v in d.values())
+
+
+def names_like_ours(x, idx):
+    place = 3.0
+    key = 2
+    item = x[0]
+    d = {}
+    for k in idx:
+        d[k] = d.get(k, item) * place + key
+        place = place + 0.5
+        item = item * 0.9
+    return sum(d.values()) * place + item + key
+
+
+def defaults_that_are_read(x, idx):
+    d = defaultdict(float)
+    for i in range(len(x)):
+        d[idx[i]] += d[idx[i] + 1] * x[i] + x[i]
+    s = 0.0
+    for k, v in d.items():
+        s = 0.5 * s + k * v
+    return s + len(d)
+
+
+def counts_that_are_read(x, idx):
+    c = Counter()
+    for i in range(len(x)):
+        c[idx[i]] += len(c) + x[i]
+        c[idx[i]] *= 1.0 + c[99]
+    return sum(c.values()) + len(c)
+
+
+def left_in_a_loop(x, idx):
+    d = {}
+    for i in range(len(x)):
+        v = x[i] if idx[i] not in d else d[idx[i]] * x[i]
+        d[idx[i]] = v
+        if len(d) >= 3:
+            break
+    else:
+        d[100] = x[0]
+    return sum((k * v for k, v in d.items()))
+
+
+def two_at_once(x, idx):
+    d = {}
+    for i in range(len(x)):
+        if i % 2 and idx[i] in d:
+            d[idx[i]], d[i + 10] = (x[i], d[idx[i]])
+        else:
+            d[idx[i]] = x[i] ** 2
+    s = 0.0
+    for n, (k, v) in enumerate(d.items()):
+        s += n * k * v
+    return s
+
+
+def keys_that_are_equal(x, idx):
+    d = {}
+    for i in range(len(x)):
+        d[float(i)] = x[i]
+        d[i] = d[i] * 2.0
+    return sum(d.values()) * len(d)

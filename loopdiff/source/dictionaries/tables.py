@@ -128,7 +128,8 @@ def tables_in(function: ast.FunctionDef, outer: Outer) -> dict[str, Table]:
         if are_lists is None:
             continue
         columns = tuple(fresh(words, f"{name}_keys" if width == 1 else f"{name}_keys{k}") for k in range(width))
-        adds = makings[0].adds and is_looked_through(function, name)
+        is_kept = isinstance(makings[0].missing, ast.Constant | ast.List)  # arrays may be changed in place
+        adds = makings[0].adds and (not is_kept or is_looked_through(function, name))
         owners = fresh(words, f"{name}_owners") if are_lists else None
         heads, links, values = (fresh(words, f"{name}_{part}") for part in ("heads", "links", "values"))
         found[name] = Table(columns, heads, links, values, makings[0].missing, adds, owners)
