@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.values import ArrayValue
@@ -49,6 +50,11 @@ class ArrayEvent:
     number: int
     loops: tuple[int, ...]
     is_item: bool = False
+
+    @staticmethod
+    def items_since(events: Sequence[ArrayEvent], since: int) -> set[str]:
+        """Lists that got other items after the time `since`; `events` are in their order."""
+        return {e.array for e in takewhile(lambda e: e.number > since, reversed(events)) if e.is_item}
 
 
 @dataclass(frozen=True, slots=True)

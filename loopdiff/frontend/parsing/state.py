@@ -150,9 +150,9 @@ class Whole:
 
     def note_altered(self, arrays: Iterable[str], since: int) -> None:
         """Arrays altered by a statement that began at the time `since`, but those that it made itself."""
-        known = {e.array for e in self.altered if e.is_item and e.number > since}
-        known |= {a for a, birth in self.births.items() if birth.number > since}
-        self.altered += [self.event(a) for a in arrays if a not in known]
+        items = ArrayEvent.items_since(self.altered, since)
+        older = (a for a in arrays if a not in self.births or self.births[a].number <= since)
+        self.altered += [self.event(a) for a in older if a not in items]
 
 
 @dataclass(frozen=True, slots=True)
