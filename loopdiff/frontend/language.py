@@ -334,6 +334,14 @@ ACCEPTED: tuple[Construct, ...] = (
         "Also `if parts:`, `a, b = (x, s) if s > 0.0 else (y, 1.0)`, and `reduce` and `partial` of `functools`.",
     ),
     Construct(
+        "elements of lists and tuples that the run says",
+        "w, order = [0.5, s, 2.0], (2, 0, 1)\nfor i in range(n):\n    y[i] = w[i % 3] * x[order[i % 3]]\n"
+        "    w[idx[i] % 3] += x[i]\nfor v, c, k in zip(x, (1.0, s, w[1]), order):\n    y[k] += c * v",
+        "0.1",
+        "Of numbers, arrays of one shape, and lists and tuples of as many of these; also of parameters that get such "
+        "lists, and of tuples and lists outside. They are kept in arrays, and are lists of any length from then on.",
+    ),
+    Construct(
         "dictionaries by integers that the run says",
         "d = {k: x[k] * s for k in range(3)}\nfor i in range(n):\n    d[idx[i] % 3] += y[i]\n"
         "    y[i] = d[(i + 1) % 3]\n    d[i % 3], d[idx[i] % 3] = d[idx[i] % 3], d[i % 3]",

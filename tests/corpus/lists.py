@@ -235,6 +235,31 @@ def states_with_times_oracle(xp, x, n):
     return {"result": total + squares + cubes + states[-1][0] * n}
 
 
+def by_places(x, b):
+    stages = ((0.0, 0.0, 0.0), (0.5, 0.0, 0.0), (-1.0, 2.0, 0.0))
+    weights, k = [b, 4.0 * b, b], np.zeros((3, len(x)))
+    for _ in range(4):
+        for i in range(len(k)):
+            y = x.copy()
+            for j in range(i):
+                y += 0.1 * stages[i][j] * k[j]
+            k[i] = np.sin(y)
+        i = 0
+        while i < len(k):
+            x = x + 0.1 * weights[i] * k[i]
+            i += 1
+    return np.sum(x * x)
+
+
+def by_places_oracle(xp, x, b):
+    for _ in range(4):
+        k1 = xp.sin(x)
+        k2 = xp.sin(x + 0.05 * k1)
+        k3 = xp.sin(x - 0.1 * k1 + 0.2 * k2)
+        x = x + 0.1 * b * (k1 + 4.0 * k2 + k3)
+    return {"result": xp.sum(x * x)}
+
+
 ENTRIES = (
     Entry(
         name="grown",
@@ -341,5 +366,15 @@ ENTRIES = (
         is_twin=True,
         is_analytic=True,
         constructs=("lists of lists, and of tuples",),
+    ),
+    Entry(
+        name="by_places",
+        function=by_places,
+        make=lambda r: dict(x=r.uniform(0.3, 0.9, 3), b=1.0 / 6.0),
+        wrt=("x", "b"),
+        oracle=by_places_oracle,
+        is_twin=True,
+        is_analytic=True,
+        constructs=("elements of lists and tuples that the run says",),
     ),
 )

@@ -325,6 +325,67 @@ def chosen_structures(x, y, s):
     return functools.reduce(np.add, out), b * k, low - high * product, d if out else 0.0
 
 
+TABLE = [0.5, 0.25, 2.0]
+STEPS = ((0, 1), (1, 0), (1, 1))
+
+
+def weighted_by_place(w, x):
+    t = 0.0
+    for k in range(len(x)):
+        t += w[k % len(w)] * x[k] * TABLE[k % 3]
+    return t
+
+
+@shows("elements of lists and tuples that the run says", vector(), vector(), 0.7)
+def by_places(x, y, s):
+    lengths, marks = (0.8, s, 0.4), [0, 0, 0]
+    grid = [[1.0, s], [x[0], 2.0], [0.5, y[1]]]
+    model = {"scale": (s, 1.5, x[2])}
+
+    def reached(q):
+        t = 0.0
+        for c, v in zip(lengths, q):
+            t += c * np.cos(v)
+        return t
+
+    total, i = 0.0, 0
+    while i < len(x):
+        marks[int(abs(x[i]) * 10.0) % 3] += 1
+        total += lengths[i % 3] * x[i] + grid[i % 3][i % 2] * y[i]
+        i += 1
+    for k in range(len(x)):
+        di, dj = STEPS[k % 3]
+        total += (di - 2.0 * dj) * y[k] * model["scale"][k % 3] * marks[k % 3]
+    for v, k, c in zip(y, [2, 0, 1], (1.0, s, x[1])):
+        total += v * x[k] * c
+    return total + reached(x) * weighted_by_place([1.0, s], y), weighted_by_place((x[0], 2.0, 0.5), y)
+
+
+@given(vector(), vector(), draw(2))
+def arrays_by_places(x, y, w):
+    total, parts = 0.0, [x * 2.0, y]
+    for p, c in zip(parts, w):
+        total += c * np.sum(p**2)
+    for k in range(len(x)):
+        total += parts[k % 2][k] * w[0]
+    return total
+
+
+@given(vector())
+def changed_by_places(x):
+    w, k = [0.1, 0.2, 0.3], 0
+    v = w
+
+    def raised(row, by):
+        row[k % 3] += by
+
+    for i in range(len(x)):
+        k = i
+        v[i % 3] += x[i] ** 2
+        raised(w, x[i])
+    return w[0] * w[1] + w[2]
+
+
 @shows("for over lists, zip, enumerate and dictionaries", vector(), vector(), 3)
 def loops_written_out(x, y, n):
     s = 0.0

@@ -8,6 +8,30 @@ from .expected import Program
 from .idioms import IDX, A, B, V, W, rows
 
 TEXTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "coefficients and moves by places": (
+        """
+def score(path, coefficients):
+    total = 0.0
+    for k in range(len(path)):
+        total += coefficients[k % len(coefficients)] * path[k] ** 2
+    return total
+
+
+def f(x, y, rate):
+    moves = [(1, 0), (0, 1), (1, 1)]
+    bins, row = [0.0, rate, 0.5], (x[0], rate, 2.0)
+    i = 0
+    while i < len(x):
+        di, dj = moves[i % 3]
+        bins[(i * 2) % 3] += di * x[i] - 0.5 * dj * y[i]
+        i += 1
+    total = 0.0
+    for v, b, k in zip(y, bins, (2, 0, 1)):
+        total += v * b * x[k] + row[k] * bins[k]
+    return total + score(x, bins) + score(y, [0.5, rate])
+""",
+        {"x": V, "y": W, "rate": 0.7},
+    ),
     "losses in a list": (
         """
 def f(x, y, rate):

@@ -17,6 +17,7 @@ from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.structures.absent import names_with_none
 from loopdiff.frontend.structures.arguments import written_defaults
 from loopdiff.frontend.structures.given import outer_tree
+from loopdiff.frontend.structures.plain import keep_given_lists
 from loopdiff.frontend.structures.rewriting import copied, later
 from loopdiff.frontend.structures.scope import (
     MOST_ITEMS,
@@ -210,6 +211,7 @@ def apart(
         scope.hold(name, own, known[name])
     scope.flags = {name: scope.names.fresh(f"no_{name}") for name in names_with_none(node)}
     with scope.block() as body:
+        keep_given_lists(scope, node)
         block(scope, node.body)
     body = without_idle(scope, body)
     read = {n.id for stmt in body for n in ast.walk(stmt) if isinstance(n, ast.Name)}

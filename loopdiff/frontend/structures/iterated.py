@@ -10,6 +10,7 @@ from typing import Any
 
 from loopdiff.frontend.structures.effects import require_settled
 from loopdiff.frontend.structures.known import static
+from loopdiff.frontend.structures.plain import reject_open
 from loopdiff.frontend.structures.rewriting import base_of, element, free_names, hand_out, steadied, where_held
 from loopdiff.frontend.structures.scope import MOST_ITEMS, Names, Scope, stored_names
 from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, dictionary_of, in_row, is_sequence
@@ -74,7 +75,9 @@ def items_of_call(scope: Scope, node: ast.Call) -> list[Tree] | None:
         return None
     if any(items is None for items in found):
         arrays = ", ".join(f"`{ast.unparse(a)}`" for a, items in zip(args, found, strict=True) if items is None)
-        scope.reject(f"`{ast.unparse(node)}` goes through {arrays} beside lists", node, "pass the rows as a list")
+        of = next((a for a, items in zip(args, found, strict=False) if items is not None), node)
+        message = f"`{ast.unparse(node)}` goes through {arrays} beside lists"
+        reject_open(scope, of, message, node, "pass the rows as a list")
         return []
     rows = [items for items in found if items is not None]
     require_settled(scope, (item for items in rows for item in items), node)

@@ -14,6 +14,7 @@ from loopdiff.frontend.structures.iterated import is_call_of, items_of, known_ra
 from loopdiff.frontend.structures.iterators import refuse_iterators
 from loopdiff.frontend.structures.known import static, truth
 from loopdiff.frontend.structures.methods import has_own_method
+from loopdiff.frontend.structures.plain import leave_to_parser, lists_apart, with_named_rows
 from loopdiff.frontend.structures.rewriting import (
     base_of,
     copied,
@@ -128,10 +129,9 @@ def assign(scope: Scope, targets: Sequence[ast.expr], value: ast.expr, node: ast
             given = held_ahead(scope, "item", value, node)
             scope.growing.is_open = True
             statement(scope, one_of_places(scope, target, places, lambda t: ast.Assign([t], given), node))
-        case [ast.Name(id=name)], ast.List() if scope.is_plain(name):
-            scope.out.append(copied(node, value=rebuilt(scope, value)))
-            scope.hold(name, PLAIN, node)
-        case [ast.Tuple(elts=elts)], ast.Tuple(elts=values) if found := growing_apart(scope, elts, values):
+        case [ast.Name(id=name) as target], _ if scope.is_plain(name) and leave_to_parser(scope, target, value, node):
+            pass
+        case [ast.Tuple(elts=elts)], ast.Tuple(elts=values) if found := lists_apart(scope, elts, values):
             for one, rest in found:
                 assign(scope, [one], rest, copied(node, targets=[one], value=rest))
         case [ast.Tuple(elts=elts)], _ if any(is_open_place(scope, e) for e in elts) and not has_star(elts):
@@ -179,19 +179,6 @@ def held_ahead(scope: Scope, stem: str, value: ast.expr, node: ast.stmt) -> ast.
     held = name_stored(scope.names.fresh(stem), value)
     assign(scope, [held], value, ast.copy_location(ast.Assign([held], value), node))
     return name_read(held.id, value)
-
-
-def growing_apart(scope: Scope, targets: list[ast.expr], values: list[ast.expr]) -> list[tuple[ast.expr, ast.expr]]:
-    """`a, b = [], e` as two assignments, the lists that grow first; nothing if there are none that begin empty."""
-    if len(targets) != len(values):
-        return []
-    pairs = list(zip(targets, values, strict=True))
-    own = [(t, v) for t, v in pairs if isinstance(t, ast.Name) and scope.is_plain(t.id)]
-    others = [pair for pair in pairs if pair not in own]
-    if not own or not all(isinstance(v, ast.List) and not v.elts for _, v in own):
-        return []
-    rest = [(ast.Tuple([t for t, _ in others], ast.Store()), ast.Tuple([v for _, v in others], ast.Load()))]
-    return [*own, *((ast.copy_location(t, targets[0]), ast.copy_location(v, values[0])) for t, v in rest if others)]
 
 
 def parts_of(scope: Scope, targets: Sequence[ast.expr], value: ast.expr) -> Tree | None:
@@ -322,7 +309,7 @@ def branch(scope: Scope, node: ast.If) -> bool:
 
 def loop(scope: Scope, node: ast.For) -> None:
     """A loop: written out over items that are known, or that its body asks for; of lists that grow in it, too."""
-    node = with_held_copies(scope, node)
+    node = with_named_rows(scope, with_held_copies(scope, node))
     items, lengths = items_of(scope, node.iter), lengths_behind(scope, node.iter)
     numbers = known_range(scope, node.iter) if items is None else None
     if items is None and is_asked_for(scope, node):

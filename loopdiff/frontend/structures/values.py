@@ -17,6 +17,7 @@ from loopdiff.frontend.structures.effects import require_settled
 from loopdiff.frontend.structures.given import flattened, known_rank, outer_tree
 from loopdiff.frontend.structures.iterated import comprehension, spread
 from loopdiff.frontend.structures.known import static, truth
+from loopdiff.frontend.structures.plain import element_of_copy, reject_open
 from loopdiff.frontend.structures.rewriting import (
     base_of,
     copied,
@@ -206,15 +207,19 @@ def element_at(scope: Scope, base: Branch, index: ast.expr, node: ast.Subscript)
         bounds = [None if b is None else static(scope, b) for b in (index.lower, index.upper, index.step)]
         if any(b is MISSING for b in bounds):
             hint = "write the bounds as numbers"
-            return scope.reject(f"which elements of `{text}`, {what}, are meant is not known", node, hint)
+            return reject_open(
+                scope, node.value, f"which elements of `{text}`, {what}, are meant is not known", node, hint
+            )
         return row_like(base, base.items[slice(*bounds)])
     key = static(scope, index)
     if key is MISSING and scope.may_run_ahead and may_be_chosen(scope, base, index):
         return one_of_items(scope, base, index, node)
+    if key is MISSING and (found := element_of_copy(scope, base, index, node)) is not None:
+        return found
     if key is MISSING:
         note_array(scope, node.value)
         hint = "go through it by a `for` loop, or pass one array with an axis more"
-        return scope.reject(f"which element of `{text}`, {what}, is meant is not known", node, hint)
+        return reject_open(scope, node.value, f"which element of `{text}`, {what}, is meant is not known", node, hint)
     if is_sequence(base) and isinstance(key, int) and -len(base.items) <= key < len(base.items):
         return base.items[key]
     if isinstance(node.value, ast.Attribute) and node.value.attr == "shape" and base.items and isinstance(key, int):

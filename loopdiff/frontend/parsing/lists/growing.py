@@ -39,9 +39,24 @@ FIXED = "make an array first, as `np.empty(n)`, and store into it; or choose ele
 
 
 def begins_list(node: ast.expr, state: State, name: str) -> TypeGuard[ast.List]:
-    """Whether `node` makes a list that the function appends to under the `name`."""
-    nodes = own_nodes(state.source.node) if isinstance(node, ast.List) else ()
+    """Whether `node` makes a list that the function appends to under the `name`, or whose elements the run tells apart:
+    those that are structures are no lists any more."""
+    if not isinstance(node, ast.List):
+        return False
+    if state.whole.decisions.takes_known and node.elts and is_even(node):
+        return True
+    nodes = own_nodes(state.source.node)
     return any(appended(n)[0] == name for n in nodes if isinstance(n, ast.Expr | ast.AugAssign))
+
+
+def is_even(node: ast.expr) -> bool:
+    """Whether all lists and tuples that are written out in `node`, one beside the other, have as many elements."""
+    match node:
+        case ast.List(elts=elts) | ast.Tuple(elts=elts):
+            lengths = {len(e.elts) if isinstance(e, ast.List | ast.Tuple) else None for e in elts}
+            return len(lengths) <= 1 and all(map(is_even, elts))
+        case _:
+            return not isinstance(node, ast.Starred)
 
 
 def appended(node: ast.stmt) -> tuple[str | None, list[ast.expr]]:

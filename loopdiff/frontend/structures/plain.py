@@ -1,0 +1,169 @@
+"""Lists and tuples of which only the run says which element is meant, as `w[k % 3]` and `zip(w, x)`: they are left to
+the parser, which keeps them in arrays."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator, Sequence
+
+from loopdiff.frontend.structures.iterators import changed_in
+from loopdiff.frontend.structures.rewriting import base_of, copied, display_of, expression, rebuilt, refuse_shared
+from loopdiff.frontend.structures.scope import PLAIN, Local, Scope, name_read, name_stored, stored_names
+from loopdiff.frontend.structures.trees import Branch, Leaf, Tree, holds_structures
+from loopdiff.source.functions import MISSING
+from loopdiff.source.scopes import own_names
+
+READING = ("len", "sum", "min", "max", "any", "all", "zip", "enumerate", "range", "reversed", "sorted", "print")
+
+
+def reject_open(scope: Scope, of: ast.expr, message: str, node: ast.AST, hint: str) -> Leaf:
+    """Reject what only the run says of the list `of`. Where that is a name, or a part of what a name holds, the list is
+    left to the parser when the function is taken apart again."""
+    count, root = len(scope.diagnostics), of
+    while isinstance(root, ast.Subscript):
+        root = root.value
+    found = scope.reject(message, node, hint)
+    tree = base_of(scope, root) if isinstance(root, ast.Name) and len(scope.diagnostics) > count else None
+    if isinstance(root, ast.Name) and tree is not None and may_be_array(tree):
+        scope.growing.said[scope.diagnostics[-1]] = (owner_of(scope, root.id), root.id)
+    return found
+
+
+def may_be_array(tree: Tree) -> bool:
+    """Whether `tree` is a list or tuple of numbers and arrays, or of such lists and tuples of one length."""
+    if not isinstance(tree, Branch) or tree.kind not in ("list", "tuple") or not tree.items:
+        return False
+    if all(isinstance(item, Leaf) and not isinstance(item.known, Local) for item in tree.items):
+        return True
+    rows = [item for item in tree.items if isinstance(item, Branch) and may_be_array(item)]
+    return len(rows) == len(tree.items) and len({len(row.items) for row in rows}) == 1
+
+
+def element_of_copy(scope: Scope, tree: Branch, index: ast.expr, node: ast.Subscript) -> Leaf | None:
+    """The element of `tree`, a part of something, by a list that is made before the statement; None if that may not be,
+    or others may have the elements, too."""
+    if isinstance(node.value, ast.Name) or not scope.may_run_ahead or isinstance(index, ast.Slice):
+        return None
+    if not may_be_array(tree) or any(isinstance(item, Branch) for item in tree.items):
+        return None
+    name = scope.names.fresh("row")
+    write_list(scope, name, as_list(scope, tree, node), node)
+    return Leaf(copied(node, value=name_read(name, node), slice=expression(scope, index)))
+
+
+def owner_of(scope: Scope, name: str) -> str:
+    """The function whose name `name` is, or the outermost around, for names from outside."""
+    while scope.around is not None and name not in own_names(scope.source.node):
+        scope = scope.around
+    return scope.source.name
+
+
+def is_left_to_parser(scope: Scope, name: str) -> bool:
+    return (scope.source.name, name) in scope.growing.plain
+
+
+def leave_to_parser(scope: Scope, target: ast.Name, value: ast.expr, node: ast.stmt) -> bool:
+    """Write `target = value` as a list of the parser's; False if nobody else may tell the elements from copies."""
+    if isinstance(value, ast.List):
+        refuse_shared(scope, value.elts)
+        made = rebuilt(scope, value)
+    elif isinstance(value, ast.Tuple | ast.ListComp):
+        tree = scope.tree_of(value)
+        if not isinstance(tree, Branch) or not may_be_array(tree) or any(map(holds_structures, tree.items)):
+            return False
+        made = as_list(scope, tree, value)
+    else:
+        return False
+    write_list(scope, target.id, made, node)
+    return True
+
+
+def lists_apart(scope: Scope, targets: list[ast.expr], values: list[ast.expr]) -> list[tuple[ast.expr, ast.expr]]:
+    """`a, b = [], e` as two assignments, the lists of the parser first; nothing if there are none, or if values read
+    what the statement assigns, or may change it."""
+    pairs = list(zip(targets, values, strict=False))
+    own = [(t, v) for t, v in pairs if isinstance(t, ast.Name) and is_left_to_parser(scope, t.id)]
+    others = [pair for pair in pairs if pair not in own]
+    parts = [n for _, v in own for n in ast.walk(v)]
+    read = {n.id for v in values for n in ast.walk(v) if isinstance(n, ast.Name)}
+    is_settled = read.isdisjoint(stored_names(targets)) and not any(map(is_call, parts))
+    are_lists = all(isinstance(v, ast.List | ast.Tuple) for _, v in own)
+    if not own or not are_lists or len(targets) != len(values):
+        return []
+    if not is_settled and any(v.elts for _, v in own if isinstance(v, ast.List | ast.Tuple)):
+        return []
+    rest = [(ast.Tuple([t for t, _ in others], ast.Store()), ast.Tuple([v for _, v in others], ast.Load()))]
+    return [*own, *((ast.copy_location(t, targets[0]), ast.copy_location(v, values[0])) for t, v in rest if others)]
+
+
+def is_call(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call | ast.NamedExpr)
+
+
+def as_list(scope: Scope, tree: Branch, node: ast.AST) -> ast.List:
+    return ast.copy_location(ast.List([display_of(scope, item, node) for item in tree.items], ast.Load()), node)
+
+
+def write_list(scope: Scope, name: str, made: ast.expr, node: ast.AST) -> None:
+    scope.out.append(ast.copy_location(ast.Assign([name_stored(name, node)], made), node))
+    scope.hold(name, PLAIN, node)
+
+
+def keep_given_lists(scope: Scope, node: ast.FunctionDef) -> None:
+    """Lists of the parser's at the start of the function `node`, of what it is given and of what it finds outside."""
+    for of, name in sorted(scope.growing.plain):
+        read = next(reads_of(node, name), None) if of == scope.source.name else None
+        is_outside = read is not None and scope.around is None and scope.value_outside(read) is not MISSING
+        if read is None or not (is_outside or name in scope.source.signature.parameters):
+            continue
+        tree = base_of(scope, read)
+        if not isinstance(tree, Branch) or not may_be_array(tree) or any(map(holds_structures, tree.items)):
+            continue
+        if tree.kind == "tuple" or is_only_read(node, read):
+            write_list(scope, name, as_list(scope, tree, read), node.body[0])
+
+
+def reads_of(node: ast.AST, name: str) -> Iterator[ast.Name]:
+    return (n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load))
+
+
+def is_only_read(node: ast.FunctionDef, name: ast.Name) -> bool:
+    """Whether the function takes elements of the list `name`, and does nothing else with it."""
+    reading = {id(part) for n in ast.walk(node) for part in only_read_by(n)}
+    return name.id not in changed_in(node.body) and all(id(n) in reading for n in reads_of(node, name.id))
+
+
+def only_read_by(node: ast.AST) -> Sequence[ast.expr]:
+    """The expressions that `node` takes elements of."""
+    match node:
+        case ast.Subscript(value=value, slice=index) if not isinstance(index, ast.Slice):
+            return [value]
+        case ast.For(iter=over) | ast.comprehension(iter=over):
+            return [over]
+        case ast.Call(func=ast.Name(id=function), args=args) if function in READING:
+            return args
+        case _:
+            return []
+
+
+def with_named_rows(scope: Scope, node: ast.For) -> ast.For:
+    """The loop with names for lists and tuples that are written out where it goes through them beside arrays."""
+    match node.iter:
+        case ast.Call(func=ast.Name(id="zip") as function, args=args) as over:
+            is_zip = scope.value_outside(function) is builtins.zip
+        case _:
+            return node
+    written = [a for a in args if isinstance(a, ast.List | ast.Tuple)]
+    if not is_zip or not written or len(written) == len(args) or all(base_of(scope, a) is not None for a in args):
+        return node
+
+    def named(arg: ast.expr) -> ast.expr:
+        tree = scope.tree_of(arg) if arg in written else None
+        if not isinstance(tree, Branch) or not may_be_array(tree) or any(map(holds_structures, tree.items)):
+            return arg
+        name = scope.names.fresh("row")
+        write_list(scope, name, as_list(scope, tree, arg), arg)
+        return name_read(name, arg)
+
+    return copied(node, iter=copied(over, args=list(map(named, args))))
