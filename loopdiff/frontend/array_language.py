@@ -70,9 +70,11 @@ ARRAYS: tuple[Construct, ...] = (
     ),
     Construct(
         "np.flipud, fliplr, rot90, roll, repeat, tile",
-        "y[:] = np.roll(x, 1)\nA[:] = np.rot90(A)\ny[:6] = np.repeat(x[:3], 2)",
+        "y[:] = np.roll(x, 1)\nA[:] = np.rot90(A)\ny[:6] = np.repeat(x[:3], 2)\n"
+        "B = np.tile(np.repeat(x[:4].reshape(1, 2, 2), n, axis=1), (2, 1, 2))\ny[6] = B[1, 3, 2] * s",
         "0.1",
-        "Repeated so often that it is the same for all elements; `roll` along several axes, `tile` by a pair.",
+        "Repeated so often that it is the same for all elements; `roll` along several axes, `repeat` of up to four, "
+        "`tile` of up to three.",
     ),
     Construct(
         "np.diff, ediff1d, cumsum, cumprod, convolve, correlate, gradient, trapezoid, interp, searchsorted",

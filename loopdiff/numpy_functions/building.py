@@ -84,30 +84,52 @@ def repeat(a, repeats, axis=None):
 def repeated(a, repeats):
     n = a.shape[0]
     if a.ndim == 1:
-        out = np.empty((n, repeats), dtype=a.dtype)
-        out[:] = a[:, None]
-        return out.reshape(n * repeats)
-    assert a.ndim == 2, "np.repeat of more than two axes"
-    each = np.empty((n, repeats, a.shape[1]), dtype=a.dtype)
-    each[:] = a[:, None, :]
-    return each.reshape(n * repeats, a.shape[1])
+        line = np.empty((n, repeats), dtype=a.dtype)
+        line[:] = a[:, None]
+        return line.reshape(n * repeats)
+    if a.ndim == 2:
+        rows = np.empty((n, repeats, a.shape[1]), dtype=a.dtype)
+        rows[:] = a[:, None]
+        return rows.reshape(n * repeats, a.shape[1])
+    if a.ndim == 3:
+        planes = np.empty((n, repeats, a.shape[1], a.shape[2]), dtype=a.dtype)
+        planes[:] = a[:, None]
+        return planes.reshape(n * repeats, a.shape[1], a.shape[2])
+    assert a.ndim == 4, "np.repeat of more than four axes"
+    blocks = np.empty((n, repeats, a.shape[1], a.shape[2], a.shape[3]), dtype=a.dtype)
+    blocks[:] = a[:, None]
+    return blocks.reshape(n * repeats, a.shape[1], a.shape[2], a.shape[3])
 
 
 def tile(A, reps):
-    """A vector or a matrix `reps` times, one after the other; of a pair, so often downwards and to the right."""
-    if isinstance(reps, tuple):
-        rows, columns = reps
-        return tiled(A[None] if A.ndim == 1 else A, rows, columns)
+    """An array `reps` times along its last axis, one after the other; of a tuple, so often along each of its last."""
+    if not isinstance(reps, tuple):
+        return tiled(A, (reps,))
+    assert len(reps) <= 3, "np.tile along more than three axes"
+    if A.ndim == len(reps) - 1:
+        return tiled(np.expand_dims(A, 0), reps)
+    if A.ndim == len(reps) - 2:
+        return tiled(np.expand_dims(A, (0, 1)), reps)
+    return tiled(A, reps)
+
+
+def tiled(A, reps):
     if A.ndim == 1:
-        return tiled(A[None], 1, reps)[0]
-    return tiled(A, 1, reps)
-
-
-def tiled(A, rows, columns):
-    assert A.ndim == 2, "np.tile takes a vector or a matrix"
-    out = np.empty((rows, A.shape[0], columns, A.shape[1]), dtype=A.dtype)
-    out[:] = A[:, None, :]
-    return out.reshape(rows * A.shape[0], columns * A.shape[1])
+        n = A.shape[0]
+        line = np.empty((reps[-1], n), dtype=A.dtype)
+        line[:] = A
+        return line.reshape(reps[-1] * n)
+    rows = reps[-2] if len(reps) > 1 else 1
+    blocks = reps[-3] if len(reps) > 2 else 1
+    m, n = A.shape[-2], A.shape[-1]
+    if A.ndim == 2:
+        out = np.empty((rows, m, reps[-1], n), dtype=A.dtype)
+        out[:] = A[:, None, :]
+        return out.reshape(rows * m, reps[-1] * n)
+    assert A.ndim == 3, "np.tile of more than three axes"
+    all_of = np.empty((blocks, A.shape[0], rows, m, reps[-1], n), dtype=A.dtype)
+    all_of[:] = A[:, None, :, None, :]
+    return all_of.reshape(blocks * A.shape[0], rows * m, reps[-1] * n)
 
 
 def atleast_1d(ary):

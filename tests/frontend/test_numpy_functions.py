@@ -75,7 +75,10 @@ CASES: list[tuple[str, tuple[Any, ...]]] = [
     ("np.fliplr(a)", M), ("np.rot90(a)", M), ("np.rot90(a, 2)", M), ("np.rot90(a, 3)", M), ("np.rot90(a, -1)", M),
     ("np.roll(a, 2)", V), ("np.roll(a, -1)", V), ("np.roll(a, 1, axis=0)", M), ("np.roll(a, -2, axis=1)", M),
     ("np.roll(a, 7)", M), ("np.repeat(a, 3)", V), ("np.repeat(a, 2, axis=0)", M), ("np.repeat(a, 2, axis=1)", M),
-    ("np.tile(a, 3)", V), ("np.deg2rad(a)", V), ("np.rad2deg(a)", M),
+    ("np.repeat(a, 2, axis=1)", (CUBE,)), ("np.repeat(a, 3, -1)", (CUBE,)), ("np.repeat(a[None], 2, 2)", (CUBE,)),
+    ("np.tile(a, 2)", (CUBE,)), ("np.tile(a, (2, 1, 3))", (CUBE,)), ("np.tile(a, (2, 3, 1))", V),
+    ("np.tile(a, (2, 1, 2))", M),
+    ("np.tile(a, (3, 2))", (CUBE,)), ("np.tile(a, 3)", V), ("np.deg2rad(a)", V), ("np.rad2deg(a)", M),
     ("np.diff(a)", V), ("np.diff(a, 2)", V), ("np.diff(a, n=3)", V), ("np.diff(a)", M), ("np.diff(a, axis=0)", M),
     ("np.diff(a, axis=1)", (CUBE,)), ("np.diff(a, 2, -2)", (CUBE,)), ("np.ediff1d(a)", M),
     ("np.cumsum(a)", V), ("np.cumsum(a)", M), ("np.cumsum(a, axis=0)", M), ("np.cumsum(a, axis=-1)", M),
@@ -238,6 +241,7 @@ ONCE_EACH = sorted({e for e, _ in CASES} | {
     "np.gradient(a, axis=-1)", "np.gradient(a, b, axis=0)", "np.gradient(a, 0.5, b[0])[0]", "np.median(a, axis=0)",
     "np.roll(a, (1, 2), axis=(0, 1))", "np.roll(a, 1, axis=(0, 1))", "np.tile(a, (2, 3))", "np.moveaxis(a, 0, -1)",
     "np.moveaxis(a, (0, 1), (1, 2))", "np.swapaxes(a, 0, 1)", "np.trapezoid(a, b, axis=0)", "np.repeat(a, 2)",
+    "np.tile(a, 2)", "np.tile(a, (2, 1, 2))", "np.repeat(a, 2, axis=-1)",
 })  # fmt: skip
 
 

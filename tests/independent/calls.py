@@ -28,6 +28,7 @@ np.linalg.norm(P, axis=1) | np.linalg.norm(np.stack((v, w)), axis=0) | v / (1.0 
 np.einsum("ij,j->i", P, v) | np.einsum("ij,i->j", P, v) | np.einsum("ij,ij->i", P, Q) | np.einsum("i,i->i", v, w)
 np.logaddexp(v, w) | np.sinc(v) | np.heaviside(v, 0.5) * w | np.nan_to_num(v) | np.deg2rad(v) | np.hypot(v, w + 2.0)
 np.where(v > w, v, 0.5 * w) | np.where(v > c, w, 0.0) | np.where(np.arange(L) > 1, v, w)
+np.tile(np.stack((P, Q)), (2, 1, 2))[3, 0, 1:L + 1] | np.repeat(P[None], 2, axis=2)[0, 1, :L]
 np.tile(v, 2)[1:L + 1] | np.repeat(v, 2)[:L] | np.repeat(v[None, :], 2, axis=0)[1]
 np.polyval(w, 0.4 * v) | np.vander(v, 3).sum(axis=1) | np.vander(v, 3) @ np.array([0.5, s, 1.0])
 np.average(P, axis=0) | np.average(P, axis=1, weights=v * v + 0.1) | P.var(axis=0) | np.std(P + np.eye(L), axis=1)
