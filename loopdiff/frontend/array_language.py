@@ -220,6 +220,13 @@ ARRAYS: tuple[Construct, ...] = (
         "may return them.",
     ),
     Construct(
+        "names for slices",
+        "part = slice(1, n)\ninner = np.s_[1:-1]\ncolumn = (slice(None), n)\n"
+        "y[inner] += s\ny[part] += x[part] * A[part, 0]\nA[column] *= s",
+        "0.1",
+        "Of names that are assigned once, alone, and are nothing but subscripts. Also in place: `x[slice(n, None)]`.",
+    ),
+    Construct(
         "slices with an argument as the step",
         "y[1::n] = x[1::n] ** 2\ny[0] = x[::n].sum()",
         "0.1",

@@ -44,6 +44,14 @@ ACCEPTED: tuple[Construct, ...] = (
     ),
     Construct("enumerate", "for i, v in enumerate(x):\n    y[i] = v + i", "0.1"),
     Construct("zip", "t = 0.0\nfor a, b in zip(x, y):\n    t += a * b\ny[0] = t", "0.1"),
+    Construct(
+        "loops over several ranges",
+        "for i, j in np.ndindex(3, 4):\n    A[i, j] *= x[j]\nfor (i, j), v in np.ndenumerate(A):\n"
+        "    if i > n:\n        continue\n    y[j] += v * s",
+        "0.1",
+        "Also `np.ndindex(A.shape)`, and `itertools.product` and `combinations` of ranges. They are one loop inside "
+        "another: without `break`, and nothing else changes their variables, or reads them later.",
+    ),
     Construct("reversed", "for i in reversed(range(n)):\n    x[i] += x[i + 1]", "0.1"),
     Construct(
         "loop variable after the loop",

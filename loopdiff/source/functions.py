@@ -34,7 +34,8 @@ MISSING: Final[Any] = object()
 INNER_FUNCTION = ("__func__", "py_func", "__wrapped__")
 # Words without which a text has none.
 SHORT_FORMS = re.compile(
-    r"\b(map|filter|eigh|svd|qr|slogdet|with)\b|\b(where|nonzero|shape|size|list|tuple|sorted)\s*\(|:=|(=|\blen\()\s*range\s*\("
+    r"\b(map|filter|eigh|svd|qr|slogdet|with|ndindex|ndenumerate|product|combinations)\b"
+    r"|\b(slice|where|nonzero|shape|size|list|tuple|sorted)\s*\(|:=|(=|\blen\()\s*range\s*\(|\bs_\["
 )
 LAMBDA = "<lambda>"
 ANONYMOUS = "<string>"
@@ -166,6 +167,8 @@ def in_long_form(function: ast.FunctionDef, namespace: ChainMap[str, Any]) -> as
     from loopdiff.source.error_states import without_error_states
     from loopdiff.source.named_ranges import with_ranges
     from loopdiff.source.named_results import with_places
+    from loopdiff.source.named_slices import with_slices
+    from loopdiff.source.nested_loops import with_nests
     from loopdiff.source.other_names import with_own_names
     from loopdiff.source.walruses import without_walruses
 
@@ -175,7 +178,8 @@ def in_long_form(function: ast.FunctionDef, namespace: ChainMap[str, Any]) -> as
         return MISSING if root_of(called) in bound else outer_value(called, namespace)
 
     long = without_error_states(without_walruses(with_comprehensions(function, namespace, bound), value_of), value_of)
-    return with_own_names(with_places(with_ranges(long, value_of), value_of), value_of)
+    long = with_slices(with_nests(with_ranges(long, value_of), value_of), value_of)
+    return with_own_names(with_places(long, value_of), value_of)
 
 
 def other_text(function: FunctionType, file: str) -> Diagnostic:

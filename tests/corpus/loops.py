@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import combinations, product
 
 import numpy as np
 
@@ -195,6 +196,40 @@ def vector(r, n=11, **more):
     return dict(x=r.uniform(0.2, 1.2, n), y=np.zeros(n), **more)
 
 
+def pairs_and_places(A, x):
+    t, n = 0.0, len(x)
+    for i, j in combinations(range(n), 2):
+        t += A[i, j] * x[i] * x[j] ** 2
+        n = 0
+    for i, j, k in combinations(range(1, A.shape[0]), 3):
+        t += A[i, j] * A[j, k] * x[i]
+    for i, j in product(range(A.shape[0]), range(1, 3)):
+        t += A[i, j] ** 3
+    for i, j in np.ndindex(*A.shape):
+        if i == j:
+            continue
+        A[i, j] *= 0.5
+    for (i, j), v in np.ndenumerate(A):
+        A[i, j] += v * x[i]
+    inner = np.s_[1:-1]
+    for k in range(2):
+        part, row = slice(k, k + 2), (slice(None), k)
+        t += x[part].sum() * A[row].sum() + A[inner, part].sum()
+    return t
+
+
+def pairs_and_places_oracle(xp, A, x):
+    n = len(x)
+    late = xp.triu(xp.ones((n, n)), 1)
+    t = xp.sum(late * A * xp.outer(x, x**2))
+    inside = late[1:, 1:] * A[1:, 1:]
+    t = t + xp.sum(x[1:] @ inside @ inside) + xp.sum(A[:, 1:3] ** 3)
+    B = xp.where(xp.eye(n) > 0.0, A, 0.5 * A) * (1.0 + x[:, None])
+    for k in range(2):
+        t = t + xp.sum(x[k : k + 2]) * xp.sum(B[:, k]) + xp.sum(B[1:-1, k : k + 2])
+    return {"result": t, "A": B}
+
+
 ENTRIES = (
     Entry(
         name="range_forms",
@@ -371,5 +406,16 @@ ENTRIES = (
         outputs=("y",),
         is_analytic=True,
         constructs=("for over range",),
+    ),
+    Entry(
+        name="pairs_and_places",
+        function=pairs_and_places,
+        make=lambda r: dict(A=r.normal(size=(5, 5)), x=r.normal(size=5)),
+        wrt=("A", "x"),
+        outputs=("A",),
+        oracle=pairs_and_places_oracle,
+        is_twin=True,
+        is_analytic=True,
+        constructs=("loops over several ranges", "names for slices"),
     ),
 )

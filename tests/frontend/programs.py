@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import cmath
+import itertools
 import math
 import math as m
 from dataclasses import dataclass
@@ -245,6 +246,27 @@ def with_zip(x, w, y):
     for a, i in zip(w, range(5, -1, -1)):
         y[i] += a
     return s
+
+
+@shows("loops over several ranges", matrix(), vector(), 3)
+def over_several(A, x, n):
+    t = 0.0
+    for i, j in np.ndindex(n, 2):
+        t += A[i, j] * x[j]
+    for i, j in np.ndindex((2, n)):
+        A[i, j] += t * i
+    for i, j in np.ndindex(A.shape):
+        if j > n:
+            continue
+        t = 0.5 * t + A[i, j]
+    for (i, j), v in np.ndenumerate(A):
+        t += v * (i - 2 * j)
+    for i, j in itertools.product(range(n), range(1, 3)):
+        t += x[i] * A[i, j]
+        n = 1
+    for i, j, k in itertools.combinations(range(4), 3):
+        t -= A[i, j] * A[j, k]
+    return t
 
 
 @shows("reversed", vector())

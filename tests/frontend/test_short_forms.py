@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import itertools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -510,6 +511,57 @@ def range_or_number(x, n):
 def test_a_name_for_a_range_or_something_else_is_refused() -> None:
     with interpreting(), pytest.raises(UnsupportedLoopError, match="LD111"):
         vectorize_grad(range_or_number)(x, 3)
+
+
+def variables_read_later(x):
+    i, j = 7, 8
+    for i, j in itertools.product(range(2), range(0)):
+        x[i] += j
+    return x[0] * i * j
+
+
+def variables_changed(x):
+    t = 0.0
+    for i, j in np.ndindex(3, 2):
+        i = i * j
+        t += x[i]
+    return t
+
+
+def left_early(x):
+    t = 0.0
+    for i, j in np.ndindex(3, 2):
+        t += x[i] * j
+        if t > 1.0:
+            break
+    return t
+
+
+@pytest.mark.parametrize("function", [variables_read_later, variables_changed, left_early])
+def test_loops_over_several_ranges_that_are_no_nests_are_refused(function: Callable[..., Any]) -> None:
+    with interpreting(), pytest.raises(UnsupportedLoopError, match="LD109"):
+        vectorize_grad(function)(x)
+
+
+def slice_that_changes(x):
+    part = slice(0, 2)
+    if x[0] > 0.1:
+        part = slice(1, 3)
+    return x[part].sum()
+
+
+def slice_that_is_given(x):
+    def total(part):
+        return x[part].sum()
+
+    part = slice(0, 2)
+    return total(part)
+
+
+@pytest.mark.parametrize("function", [slice_that_changes, slice_that_is_given])
+def test_a_name_for_a_slice_that_is_more_is_refused(function: Callable[..., Any]) -> None:
+    with interpreting(), pytest.raises(UnsupportedLoopError, match="LD109"):
+        vectorize_grad(function)(x)
 
 
 def pairs_kept(x, n):

@@ -333,8 +333,22 @@ NUMPY = SimpleNamespace(
     },
     **{
         name: getattr(np, name)
-        for name in ["pi", "e", "inf", "nan", "newaxis", "int64", "int32", "bool_", "count_nonzero", "ndarray"]
+        for name in [
+            "pi",
+            "e",
+            "inf",
+            "nan",
+            "newaxis",
+            "int64",
+            "int32",
+            "bool_",
+            "count_nonzero",
+            "ndarray",
+            "ndindex",
+        ]
     },
+    s_=np.s_,
+    ndenumerate=lambda array: ((place, array[place]) for place in np.ndindex(array.shape)),
     zeros=lambda shape, dtype=np.float64: full(shape, 0.0, dtype),
     ones=lambda shape, dtype=np.float64: full(shape, 1.0, dtype),
     empty=unset,

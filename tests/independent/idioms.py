@@ -36,6 +36,24 @@ def f(q0, k, h, steps):
 """,
         {"q0": U, "k": 0.8, "h": 0.1, "steps": 2},
     ),
+    "pairs and parts": (
+        """
+def f(M, x, rate):
+    total = 0.0
+    for i, j in np.ndindex(M.shape):
+        if i != j:
+            total += rate * M[i, j] * x[i]
+    for (i, j), v in np.ndenumerate(M):
+        M[i, j] = v * x[j] + 0.1
+    inner = np.s_[1:-1, :2]
+    for k in range(2):
+        part = slice(k, k + 2)
+        total += M[inner][0, 1] * x[part].sum() - M[k, part].max()
+        x[part] *= 0.5
+    return total + (x * x).sum()
+""",
+        {"M": A, "x": U, "rate": 0.3},
+    ),
     "ratios without warnings": (
         """
 def share(v, w):
