@@ -216,8 +216,9 @@ ARRAYS: tuple[Construct, ...] = (
         "        w = np.append(w, v * w[0])\ny[0] = w.sum() * len(w)",
         "0.1",
         "They become shorter by slices, masks and steps, or longer by what is known at entry, in loops that run at "
-        "most so often: `np.append`, `np.concatenate`, `np.convolve`. Where all iterations do the same, the function "
-        "may return them.",
+        "most so often: `np.append`, `np.concatenate`, `np.convolve`; also in turns, `a, b = b, np.append(a, s)`, and "
+        "while there are elements, `while len(a) > 0 and len(b) > 0`, of which each iteration takes some away, "
+        "`a = a[1:]`. Where all iterations do the same, the function may return them.",
     ),
     Construct(
         "names for slices",

@@ -206,7 +206,7 @@ def ogrid(x1, x2=None, x3=None):
 def append(arr, values, axis=None):
     """`values` behind `arr`, along an axis, or one after the other."""
     if axis is None:
-        return np.concatenate((arr.ravel(), np.ravel(atleast_1d(values))))
+        return np.concatenate((np.ravel(atleast_1d(arr)), np.ravel(atleast_1d(values))))
     return np.concatenate((arr, values), axis=axis)
 
 

@@ -186,6 +186,42 @@ def entry(function, make, wrt, oracle, constructs, notes):
     )  # fmt: skip
 
 
+def chebyshev_sums(c, x):
+    before, now, total = np.array([1.0]), np.array([0.0, 1.0]), c[0] + c[1] * x
+    for k in range(2, len(c)):
+        before, now = now, np.concatenate(([0.0], 2.0 * now)) - np.concatenate((before, [0.0, 0.0]))
+        power = 1.0
+        for a in now:
+            total += c[k] * a * power
+            power *= x
+    return total
+
+
+def chebyshev_sums_oracle(xp, c, x):
+    terms = [1.0, x]
+    for _ in range(len(c) - 2):
+        terms.append(2.0 * x * terms[-1] - terms[-2])
+    return {"result": sum(c[k] * terms[k] for k in range(len(c)))}
+
+
+def merged(a, b):
+    out = np.zeros(0)
+    while len(a) > 0 and len(b) > 0:
+        if a[0] < b[0]:
+            out = np.append(out, a[0])
+            a = a[1:]
+        else:
+            out = np.append(out, b[0])
+            b = b[1:]
+    out = np.concatenate([out, a, b])
+    return np.sum(out * np.arange(len(out)) ** 2)
+
+
+def merged_oracle(xp, a, b):
+    out = xp.sort(xp.concatenate((a, b)))
+    return {"result": xp.sum(out * xp.arange(len(out)) ** 2)}
+
+
 ENTRIES = (
     entry(sizes_halved, lambda r: {"x": r.random(11)}, ("x",), halved_oracle, ("sizes that loops change",), "n = h"),
     entry(
@@ -217,4 +253,12 @@ ENTRIES = (
         "every second element",
     ),
     entry(sizes_of_shapes, lambda r: {"x": r.random((2, 3, 4))}, ("x",), shapes_oracle, (), "stars of shapes, pads"),
+    entry(
+        chebyshev_sums, lambda r: {"c": r.normal(size=6), "x": 0.4}, ("c", "x"), chebyshev_sums_oracle,
+        ("names whose arrays loops resize",), "two arrays that become longer in turns",
+    ),
+    entry(
+        merged, lambda r: {"a": np.sort(r.random(5)), "b": np.sort(r.random(4))}, ("a", "b"), merged_oracle,
+        ("names whose arrays loops resize",), "the loop goes on while two arrays have elements",
+    ),
 )  # fmt: skip

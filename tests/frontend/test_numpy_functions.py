@@ -138,7 +138,7 @@ CASES: list[tuple[str, tuple[Any, ...]]] = [
     ("np.broadcast_to(a[:, None], (6, 2))", V), ("np.broadcast_to(a[0], (2, 3))", V),
     ("np.meshgrid(a, b)[1]", (VECTOR, SHORT)), ("np.meshgrid(a, b, indexing='ij')[0]", (VECTOR, SHORT)),
     ("np.meshgrid(a, b, b)[2]", (VECTOR, SHORT)), ("np.mgrid[0:3, 0:6][1] * a", (MATRIX[:3],)),
-    ("np.append(a, b)", (MATRIX, SHORT)), ("np.append(a, a[0])", V),
+    ("np.append(a, b)", (MATRIX, SHORT)), ("np.append(0.5, a)", V), ("np.append(a, a[0])", V),
     ("np.append(a, b, axis=1)", (MATRIX, MATRIX[:, :1])), ("np.take(a, [2, 0, 2])", V), ("a.take([1, 0], 1)", M),
     ("np.select([a > 5.0, a > 3.0], [a, 2 * a], a * a)", V), ("np.select([a > 5.0], [a])", V), ("np.pad(a, 2)", V),
     ("np.pad(a, ((1, 2), (0, 3)))", M), ("np.pad(a, (1, 2), 'edge')", M), ("np.pad(a, (4, 5), mode='wrap')", (SHORT,)),

@@ -36,6 +36,18 @@ PROGRAMS = {
     "elements written": "x = x.copy(); for i in range(3):; {}x[0] *= x[1]; {}x = x[1:] + x[:-1]; "
     "{}x[-1] *= 2.0; t += x.sum()",
     "one behind": "w = x; for i in range(3):; {}w = x; {}x = 0.5 * (x[1:] + x[:-1]) ** 2; t += w.sum() * x.sum()",
+    "merged": "w = np.zeros(0); while len(x) > 0 and len(y) > 0:; {}if x[0] < y[0]:; {}{}w = np.append(w, x[0]); "
+    "{}{}x = x[1:]; {}else:; {}{}v, y = y[0], y[1:]; {}{}w = np.concatenate((w, [2.0 * v])); "
+    "w = np.concatenate((w, x, y)); t += w @ w * len(w) + w[-1]",
+    "taken away on all ways": "w = np.zeros(0); out = []; while len(x) > 1:; {}if x[0] > 1.2:; {}{}break; "
+    "{}if x[1] > x[0]:; {}{}x = x[:-1]; {}{}continue; {}w = np.append(w, x[:2] * y[0]); "
+    "{}out.append(x[1]); {}x = x[2:]; t += w.sum() * len(w) + sum(out) * len(out) + x.sum()",
+    "three terms": "a = np.ones(1); b = np.array([0.0, 1.0]); for v in y:; {}c = np.append([0.0], 2.0 * v * b); "
+    "{}c[: len(a)] -= a; {}a, b = b, c; {}t += a.sum() * b[-1] ** 2 + len(b); t += b @ b * a[0]",
+    "handed on and made longer": "a = np.ones(1); b = np.array([0.5, 1.0]); for v in x:; "
+    "{}a, b = b, np.append(a, v); {}t += a.sum() * len(b) * b[0]; t += b @ b * len(a)",
+    "in turns and shorter": "a = x; b = y[:4] * 1.0; while len(a) > 1 and len(b) > 1:; {}a, b = b, a[1:] * 0.5; "
+    "{}t += b.sum() * len(a); t += a.sum() * len(b)",
     "two names": "z = x * y; for i in range(2):; {}z = x[1:]; {}x = x[:-1] * z; t += z.sum() * x[0]",
     "sizes from lengths": (
         "p = np.ones(1); for i in range(3):; {}q = np.zeros(len(p) + len(y) - 1); {}for j in range(len(p)):; "

@@ -86,6 +86,27 @@ def f(values, up, n):
 """,
         {"values": V, "up": 0.45, "n": 2},
     ),
+    "merged and three terms": (
+        """
+def f(x, y, rate):
+    a, b = x, y
+    out = np.array([0.1])
+    while len(a) > 0 and len(b) > 0:
+        if a[0] < b[0]:
+            out = np.concatenate((out, a[:1] * out[-1]))
+            a = a[1:]
+        else:
+            out = np.concatenate((out, b[:1]))
+            b = b[1:]
+    before, now = np.ones(1), np.array([rate, 1.0])
+    for k in range(3):
+        new = np.concatenate((np.zeros(1), now * x[k]))
+        new[: len(before)] -= rate * before
+        before, now = now, new
+    return out.sum() * len(out) + a.sum() - b.sum() + now @ now + before[0]
+""",
+        {"x": V, "y": W, "rate": 0.6},
+    ),
     "a path that is kept": (
         """
 def f(x, v, limit):

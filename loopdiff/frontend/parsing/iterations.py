@@ -41,25 +41,28 @@ class MadeList:
 class Resized:
     """Memory for a name whose arrays loops make shorter or longer. The cells `counts` hold how many elements there are,
     None along axes where that does not change. There were as many as `given` before the loop, `first` at most, and each
-    iteration adds at most `more`."""
+    iteration adds at most `more`, to what is there or in the memory of `peers`."""
 
     counts: tuple[str | None, ...]
     first: tuple[ir.Expr, ...]
     more: tuple[ir.Expr, ...]
     given: tuple[ir.Expr, ...]
+    peers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Resizing:
     """What a way out of an iteration does to the arrays of a name whose memory is resized: whether they `fit`, and have
     at most as many elements as such iterations add (`is_relative`); how many elements there are `more` at most, `less`
-    at most, and `exactly`, along each axis; None where nothing known at entry says that."""
+    at most, and `exactly`, along each axis; None where nothing known at entry says that. `beside`: how many more than
+    other names had, of those whose arrays it is made of, if it does not fit."""
 
     fits: bool
     is_relative: bool
     more: tuple[ir.Expr, ...] | None
     less: tuple[ir.Expr, ...] | None
     exactly: tuple[ir.Expr, ...] | None
+    beside: tuple[tuple[str, tuple[ir.Expr, ...]], ...] = ()
 
 
 @dataclass(slots=True)

@@ -46,6 +46,7 @@ from loopdiff.frontend.parsing.ways.loops import parse_body, run_flags
 from loopdiff.frontend.parsing.ways.reach import arrays_of, others
 from loopdiff.frontend.parsing.ways.resized import is_all_in_memory
 from loopdiff.frontend.parsing.ways.returns import parse_return
+from loopdiff.frontend.parsing.ways.shorter import trips_of_shorter
 from loopdiff.frontend.parsing.ways.varying import (
     at_end,
     differing,
@@ -375,6 +376,7 @@ def parse_while(state: State, node: ast.While) -> None:
     is_endless = isinstance(node.test, ast.Constant) and bool(node.test.value)
 
     smaller, starts = ranges_made_smaller(state, node), starts_of_larger(state, node)
+    shorter = trips_of_shorter(state, node)
 
     def parse() -> None:
         held: Ranges = {}
@@ -383,7 +385,7 @@ def parse_while(state: State, node: ast.While) -> None:
             cond = loop_condition(state, node.test, span)
             state.out.append(ir.Exit(ir.Apply(Op.NOT, (cond,), loc=cond.loc), loc=span))
             held = ranges_of_condition(state, cond, starts, smaller)
-            state.loops[-1].trips = trips = Trips(most_trips(state, node, cond, starts))
+            state.loops[-1].trips = trips = Trips(most_trips(state, node, cond, starts) or shorter)
         count = until_stored(state, node.body, held)
         with counted(state, trips), known_ranges(state, smaller):
             with known_ranges(state, held):

@@ -9,9 +9,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 
 from loopdiff.errors import Span
-from loopdiff.frontend.arrays.integers import ZERO, distance, plus, times
+from loopdiff.frontend.arrays.integers import ZERO, distance, maximum, plus, times
 from loopdiff.frontend.arrays.values import View, holes
 from loopdiff.frontend.parsing.bindings import (
     AnyList,
@@ -43,7 +44,16 @@ from loopdiff.frontend.parsing.ways.joins import (
     view_of,
 )
 from loopdiff.frontend.parsing.ways.reach import arrays_of
-from loopdiff.frontend.parsing.ways.resized import begin, finish, least_in_all, more_in_all, resized_view, room_for
+from loopdiff.frontend.parsing.ways.resized import (
+    begin,
+    finish,
+    least_in_all,
+    more_in_all,
+    more_in_group,
+    resized_view,
+    room_for,
+    with_held,
+)
 from loopdiff.frontend.parsing.ways.snapshots import Snapshot, keep_buffers
 from loopdiff.frontend.parsing.ways.varying import (
     are_too_many,
@@ -55,21 +65,22 @@ from loopdiff.frontend.parsing.ways.varying import (
 from loopdiff.frontend.survey import becomes_part_of_itself
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
-from loopdiff.ir.walk import subexprs, touched_arrays
+from loopdiff.ir.walk import loads, subexprs, touched_arrays
 
 
 # -- memory of names -----------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Memory:
     """An array like `decl`; it is the `array` for which the name stands before the loop, if that is given. Along axes
-    that are `moving` cells count what is there: up to `more` elements more after each iteration, and never less than
-    `least`."""
+    that are `moving` cells count what is there: up to `more` elements more after each iteration than there, or for its
+    `peers`, and never less than `least`."""
 
     decl: ir.ArrayDecl
     array: str | None
     moving: tuple[bool, ...] = ()
     more: tuple[ir.Expr, ...] = ()
     least: tuple[ir.Expr, ...] = ()
+    peers: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +95,9 @@ class Plan:
     lost: frozenset[str] = frozenset()
 
     def without_memory(self, names: frozenset[str], given: Bindings) -> Plan:
-        """The plan in which `names` have no memory; only arrays that are `given` before the loop can be numbered."""
+        """The plan in which `names`, and their peers, have no memory; only arrays that are `given` before the loop can
+        be numbered."""
+        names |= {n for n, m in self.memory.items() if m.peers & names}
         left = {n: m for n, m in self.memory.items() if n not in names}
         lost = {n for n in names if isinstance(given.get(n), AnyList | Unsure)}
         numbered = (*self.numbered, *sorted(n for n in names - lost if n in given and n not in self.numbered))
@@ -101,6 +114,10 @@ def prepare(state: State, plan: Plan, span: Span) -> dict[str, str]:
             before = dict(state.bindings)
             begin(state, memory[name], place.moving, first, place.more, place.least, span)
             copy_to(state, state.bindings, state.site(name, span), memory[name], span, before)
+    for name, place in plan.memory.items():
+        if place.peers:
+            peers = tuple(memory[peer] for peer in sorted(place.peers))
+            state.whole.resized[memory[name]] = replace(state.whole.resized[memory[name]], peers=peers)
     copy_all(state, state.bindings, memory, span)
     return memory
 
@@ -111,11 +128,12 @@ def completed(
     """`plan`, or one that does more, now that the ways out of iterations of `loop` are known. Names stand for what is
     `given` before the loop, where the arrays are those from `earlier`, and what it does for them."""
     overwritten = frozenset(clobbered(state, plan, loop, span))
-    if longer := {
-        n: m
-        for n in loop.refused - overwritten
-        if (m := with_room(plan.memory[n], loop.changes.get(n, []), loop.trips))
-    }:
+    refused = loop.refused - overwritten
+    longer = together(plan, loop, refused) or {
+        n: m for n in refused if (m := with_room(plan.memory[n], loop.changes.get(n, []), loop.trips))
+    }
+    longer |= of_resized(state, plan, given, loop, refused, earlier, span)
+    if longer:
         return replace(plan, memory={**plan.memory, **longer})
     if overwritten | loop.refused:
         return plan.without_memory(overwritten | loop.refused, given)
@@ -146,12 +164,31 @@ def completed(
     return replace(plan, lost=plan.lost | frozenset(losing(plan, given, loop))) if new == plan else new
 
 
+def of_resized(
+    state: State, plan: Plan, given: Bindings, loop: LoopState, refused: Iterable[str], earlier: frozenset[str],
+    span: Span,
+) -> dict[str, Memory]:  # fmt: skip
+    """Memory for names that had some for arrays of one shape, and whose arrays are made of others that are resized."""
+    counts = {c for a in loop.memory.values() if a in state.whole.resized for c in state.whole.resized[a].counts}
+    found: dict[str, Memory] = {}
+    for name in refused:
+        if plan.memory[name].moving or name not in given:
+            continue
+        views = [view_of(state, meaning(b[name]), span) for b in (given, *loop.ways) if name in b]
+        extents = [state.known(e) for v in views if v is not None for e in v.extents]
+        is_moved = any(e.access.array in counts for extent in extents for e in loads(with_held(state, extent)))
+        memory = resized_memory(state, name, given, views, earlier, span, is_moved) if is_moved else None
+        found |= {} if memory is None else {name: memory}
+    return found
+
+
 def resized_memory(
-    state: State, name: str, given: Bindings, views: Sequence[View | None], earlier: frozenset[str], span: Span
+    state: State, name: str, given: Bindings, views: Sequence[View | None], earlier: frozenset[str], span: Span,
+    is_seen: bool = False,
 ) -> Memory | None:  # fmt: skip
     """Memory for a name whose arrays the loop makes shorter or longer, where nothing simpler is left."""
     first, decided = views[0], state.whole.decisions.one_shape
-    is_seen = any(v is not None and v.array in state.whole.resized for v in views)  # by an inner loop
+    is_seen |= any(v is not None and v.array in state.whole.resized for v in views)  # by an inner loop
     is_seen |= becomes_part_of_itself(state.source.node, name) or are_made_shorter(state, views, earlier)
     is_known = isinstance(given.get(name), ArrayName | View) and (is_seen or loop_name(state, name) in decided)
     found = room_for(state, views, views[:1], span) if is_known else None
@@ -181,6 +218,29 @@ def with_room(memory: Memory, changes: Sequence[Resizing], trips: Trips) -> Memo
         return None
     room = tuple(plus(e, times(limit, m)) for e, m in zip(memory.decl.extents or (), more, strict=True))
     return replace(memory, decl=replace(memory.decl, extents=room), array=None, more=more)
+
+
+def together(plan: Plan, loop: LoopState, refused: Iterable[str]) -> dict[str, Memory]:
+    """Memory for names whose arrays are made of those of one another, as in `a, b = b, f(a, b)`: each with room for the
+    longest, and as much more as iterations were seen to need. None if some have had more already."""
+    found = more_in_group(loop.changes, refused)
+    if found is None:
+        return {}
+    names, gaps = found
+    places = [plan.memory[name] for name in sorted(names)]
+    more = tuple(reduce(maximum, axis) for axis in zip(gaps, *(p.more for p in places if p.moving), strict=True))
+    is_bounded = loop.trips.limit is not None or all(m == ZERO for m in more)
+    if not is_bounded or any(p.peers or p.moving != places[0].moving for p in places):
+        return {}
+    sizes = [p.decl.extents or () for p in places]
+    limit = loop.trips.limit or ZERO
+    room = tuple(
+        plus(reduce(maximum, axis), times(limit, m)) for axis, m in zip(zip(*sizes, strict=True), more, strict=True)
+    )
+    return {
+        name: replace(p, decl=replace(p.decl, extents=room), array=None, more=more, peers=names - {name})
+        for name, p in zip(sorted(names), places, strict=True)
+    }
 
 
 def with_least(

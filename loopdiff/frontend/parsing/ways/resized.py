@@ -7,7 +7,7 @@ longer has room for as much more in each iteration.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 
@@ -24,7 +24,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import from_linear, linear
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType
-from loopdiff.ir.walk import map_expr
+from loopdiff.ir.walk import loads, map_expr
 
 Extents = tuple[ir.Expr, ...]
 MOST_LIMITS = 8  # that are looked at of a formula
@@ -78,7 +78,7 @@ def finish(state: State, array: str, loop: LoopState, changes: Sequence[Resizing
     """After the loop: how long the arrays have become at most, by what they were before it. What their name stands for,
     if their length is known at entry."""
     found, trips = state.whole.resized[array], loop.trips
-    state.whole.resized[array] = replace(found, more=(ZERO,) * len(found.more))
+    state.whole.resized[array] = replace(found, more=(ZERO,) * len(found.more), peers=())
     is_relative = all(c.is_relative for c in changes)
     for cell, given, more in zip(found.counts, found.given, found.more, strict=True):
         if cell is not None and is_relative and (more == ZERO or trips.limit is not None):
@@ -151,17 +151,19 @@ def has_room(state: State, array: str, view: View, span: Span) -> bool:
     target, found = resized_view(state, array, span), state.whole.resized[array]
     if not is_of_kind(state, view, target):
         return False
-    axes = zip(view.extents, target.extents, found.first, found.more, found.counts, strict=True)
+    there = [target.extents, *(resized_view(state, peer, span).extents for peer in found.peers)]
+    axes = zip(view.extents, zip(*there, strict=True), found.first, found.more, found.counts, strict=True)
     return all(
-        distance(state.known(size), state.known(now)) == 0
+        distance(state.known(size), state.known(now[0])) == 0
         if cell is None
-        else is_within(state, size, plus(now, more)) or is_within(state, size, first)
+        else any(is_within(state, size, plus(n, more)) for n in now) or is_within(state, size, first)
         for size, now, first, more, cell in axes
     )
 
 
-def change_of(state: State, array: str, view: View, span: Span) -> Resizing:
-    """What the iteration that ends here with `view` does to the arrays in the resized `array`."""
+def change_of(state: State, array: str, view: View, memory: Mapping[str, str], span: Span) -> Resizing:
+    """What the iteration that ends here with `view` does to the arrays in the resized `array`, one of the `memory` of
+    names."""
     found, now = state.whole.resized[array], resized_view(state, array, span).extents
     fits = has_room(state, array, view, span)
     is_relative, exact = True, list[ir.Expr | None]()
@@ -176,7 +178,29 @@ def change_of(state: State, array: str, view: View, span: Span) -> Resizing:
         more.append(ZERO if is_short else first_known(state, (gap_of(state, m, n) for m in limits_of(state, known))))
         less.append(first_known(state, (limit(state, minus(n, low)) for low in lowers(state, known))))
         exact.append(first_known(state, exact_gaps(state, known, n)))
-    return Resizing(fits, is_relative, all_or_none(more), all_or_none(less), all_or_none(exact))
+    read = {e.access.array for size in view.extents for e in loads(with_held(state, state.known(size)))}
+    others = {n: a for n, a in memory.items() if a != array and a in state.whole.resized}
+    beside = () if fits or read & set(found.counts) else tuple(gaps_beside(state, view, others, span))
+    return Resizing(fits, is_relative, all_or_none(more), all_or_none(less), all_or_none(exact), beside)
+
+
+def gaps_beside(
+    state: State, view: View, others: Mapping[str, str], span: Span
+) -> Iterator[tuple[str, Extents]]:  # fmt: skip
+    """How many elements more than the arrays of `others` had `view` has at most, of those whose lengths are in its."""
+    sizes = [with_held(state, state.known(size)) for size in view.extents]
+    read = {e.access.array for size in sizes for e in loads(size)}
+    for name, array in others.items():
+        found = state.whole.resized[array]
+        if len(found.counts) != view.rank or not read & set(found.counts):
+            continue
+        axes = zip(sizes, resized_view(state, array, span).extents, found.counts, strict=True)
+        gaps = [
+            ZERO if cell is None else first_known(state, (gap_of(state, m, n) for m in limits_of(state, size)))
+            for size, n, cell in axes
+        ]
+        if (known := all_or_none(gaps)) is not None:
+            yield name, known
 
 
 def first_known(state: State, found: Iterable[ir.Expr | None]) -> ir.Expr | None:
@@ -194,6 +218,26 @@ def more_in_all(changes: Sequence[Resizing]) -> Extents | None:
     found = [c.more for c in changes if c.more is not None]
     axes = zip(*found, strict=True)
     return tuple(reduce(maximum, map(at_least_zero, axis)) for axis in axes) if len(found) == len(changes) else None
+
+
+def more_in_group(
+    changes: Mapping[str, Sequence[Resizing]], refused: Iterable[str]
+) -> tuple[frozenset[str], Extents] | None:  # fmt: skip
+    """Names whose arrays are made of those of one another, among them one that is `refused`, and how many elements an
+    iteration adds at most to the longest; None if there are none."""
+    group = {n for n in refused if any(c.beside for c in changes.get(n, ()))}
+    group |= {peer for n in group for c in changes[n] for peer, _ in c.beside}
+    gaps: list[Extents] = []
+    for change in (c for n in group for c in changes.get(n, ()) if not c.fits):
+        found = [g for _, g in change.beside] or ([] if change.more is None else [change.more])
+        if not found:
+            return None
+        gaps.append(found[0])
+    return (
+        (frozenset(group), tuple(reduce(maximum, map(at_least_zero, axis)) for axis in zip(*gaps, strict=True)))
+        if gaps
+        else None
+    )
 
 
 def least_in_all(state: State, changes: Sequence[Resizing], given: Extents, trips: Trips) -> Extents | None:

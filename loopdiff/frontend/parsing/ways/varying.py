@@ -276,7 +276,7 @@ def note_changes(state: State, bindings: Bindings, loop: LoopState, span: Span) 
     for name, array in loop.memory.items():
         view = view_of(state, bindings.get(name), span) if array in state.whole.resized else None
         if view is not None:
-            loop.changes.setdefault(name, []).append(change_of(state, array, view, span))
+            loop.changes.setdefault(name, []).append(change_of(state, array, view, loop.memory, span))
 
 
 def handed_on(state: State, heads: Heads, span: Span, part: Part) -> tuple[Part, list[ir.Stmt]]:
