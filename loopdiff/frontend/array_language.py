@@ -222,8 +222,8 @@ ARRAYS: tuple[Construct, ...] = (
     ),
     Construct(
         "names for slices",
-        "part = slice(1, n)\ninner = np.s_[1:-1]\ncolumn = (slice(None), n)\n"
-        "y[inner] += s\ny[part] += x[part] * A[part, 0]\nA[column] *= s",
+        "some = slice(1, n)\ninner = np.s_[1:-1]\ncolumn = (slice(None), n)\n"
+        "y[inner] += s\ny[some] += x[some] * A[some, 0]\nA[column] *= s",
         "0.1",
         "Of names that are assigned once, alone, and are nothing but subscripts. Also in place: `x[slice(n, None)]`.",
     ),

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from loopdiff.source.scopes import Block, own_names
+
 ValueOf = Callable[[ast.expr], Any]
 SEVERAL = (np.ndindex, np.ndenumerate, itertools.product, itertools.combinations)
 NO_NAMES: frozenset[str] = frozenset()
@@ -45,13 +47,20 @@ class Nested(ast.NodeTransformer):
         self.function, self.value_of = function, value_of
         nodes = list(ast.walk(function))
         self.names = {n.id for n in nodes if isinstance(n, ast.Name)} | {n.arg for n in nodes if isinstance(n, ast.arg)}
-        self.read_after = set(read_outside(function, NO_NAMES))
+        self.read_after: set[str] = set()
         self.before: list[ast.stmt] = []
 
     def written(self) -> ast.FunctionDef:
         made = self.visit(self.function)
         assert isinstance(made, ast.FunctionDef)
         return made
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        around = self.read_after
+        self.read_after = {name for stmt in node.body for name in read_outside(stmt, NO_NAMES)}
+        self.generic_visit(node)
+        self.read_after = around
+        return node
 
     def visit_For(self, node: ast.For) -> ast.AST | list[ast.stmt]:
         self.generic_visit(node)
@@ -161,10 +170,9 @@ def has_break(node: ast.AST) -> bool:
 
 
 def read_outside(node: ast.AST, bound: frozenset[str]) -> Iterator[str]:
-    """Names that `node` reads outside of loops and comprehensions whose variables they are."""
+    """Names that `node` reads outside of loops and functions whose variables they are."""
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in bound:
         yield node.id
-    inner = bound
     if isinstance(node, ast.For):
         yield from read_outside(node.iter, bound)
         inner = bound | {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
@@ -173,7 +181,6 @@ def read_outside(node: ast.AST, bound: frozenset[str]) -> Iterator[str]:
         for part in node.orelse:
             yield from read_outside(part, bound)
         return
-    if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
-        inner = bound | {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
+    inner = bound | own_names(node) if isinstance(node, Block) else bound
     for part in ast.iter_child_nodes(node):
         yield from read_outside(part, inner)
