@@ -59,10 +59,6 @@ def owner_of(scope: Scope, name: str) -> str:
     return scope.source.name
 
 
-def is_left_to_parser(scope: Scope, name: str) -> bool:
-    return (scope.source.name, name) in scope.growing.plain
-
-
 def leave_to_parser(scope: Scope, target: ast.Name, value: ast.expr, node: ast.stmt) -> bool:
     """Write `target = value` as a list of the parser's; False if nobody else may tell the elements from copies."""
     if isinstance(value, ast.List):
@@ -83,7 +79,7 @@ def lists_apart(scope: Scope, targets: list[ast.expr], values: list[ast.expr]) -
     """`a, b = [], e` as two assignments, the lists of the parser first; nothing if there are none, or if values read
     what the statement assigns, or may change it."""
     pairs = list(zip(targets, values, strict=False))
-    own = [(t, v) for t, v in pairs if isinstance(t, ast.Name) and is_left_to_parser(scope, t.id)]
+    own = [(t, v) for t, v in pairs if isinstance(t, ast.Name) and scope.is_plain(t.id)]
     others = [pair for pair in pairs if pair not in own]
     parts = [n for _, v in own for n in ast.walk(v)]
     read = {n.id for v in values for n in ast.walk(v) if isinstance(n, ast.Name)}
