@@ -13,7 +13,7 @@ from loopdiff.ad.regions import Region, mark_regions
 from loopdiff.analysis.activity import Activity, analyse_activity
 from loopdiff.analysis.cell_flow import live_at_entry
 from loopdiff.analysis.exposure import covers, exposed_reads, overwritten_after, rewritten_after
-from loopdiff.analysis.ownership import homes_of_cells, inner_arrays, owned_arrays
+from loopdiff.analysis.ownership import Owned, homes_of_cells, inner_arrays, owned_arrays
 from loopdiff.analysis.polyhedral.model import Model, build_model, trip_hull
 from loopdiff.analysis.repeatable import Repeatable, repeatable
 from loopdiff.ir import nodes as ir
@@ -48,7 +48,7 @@ class Facts:
     is_overwritten: Callable[[Path, ir.Access, Path | None], bool]
     is_rewritten: Callable[[Path, ir.Access, Path | None], bool]
     trip_hull: Callable[[Path], ir.Expr | None]
-    owners: Callable[[Path], frozenset[str]]
+    owners: Owned
     exposed: Callable[[Path], frozenset[str]]
     covers: Callable[[Path, ir.Access, Path, ir.Access, int], bool]
     written: Callable[[Path], frozenset[str]]

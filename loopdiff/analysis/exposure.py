@@ -20,7 +20,7 @@ from loopdiff.analysis.polyhedral.sets import Model, instances, less, once
 from loopdiff.analysis.polyhedral.terms import Dimension
 from loopdiff.analysis.polyhedral.translation import SET, isl
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.walk import Path
+from loopdiff.ir.walk import Path, Site
 
 Scope = Path | None
 MOST_DECIDING = 6
@@ -129,11 +129,13 @@ STRETCH = 16  # steps of writes that nobody asked for, until it is looked whethe
 @dataclass(frozen=True, slots=True)
 class Step:
     """Writes that come before a read in the way of `order`, the last one first; where the program text decides, those
-    of one statement, at `branch`, beside the read or what is around it."""
+    of one statement, at `branch`, beside the read or what is around it. `hides_all`: one of them makes the whole array
+    anew in the same iteration, before which there is nothing to see."""
 
     order: Order
     branch: Path
     writes: tuple[Event, ...]
+    hides_all: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,15 +159,16 @@ class Steps:
     def __iter__(self) -> Iterator[Step]:
         return (self.found[k] for k in takewhile(self.goes_to, count()))
 
-    def number_of(self, order: Order, branch: Path) -> int:
-        """The number of the step in the way of `order` at `branch`, which there is."""
+    def number_of(self, order: Order, branch: Path) -> int | None:
+        """The number of the step in the way of `order` at `branch`; None if nothing of that can be seen."""
         while (order, branch) not in self.numbers and self.goes_to(len(self.found)):
             pass
-        return self.numbers[order, branch]
+        return self.numbers.get((order, branch))
 
 
 def steps_before(model: Model, read: Event) -> Steps:
-    """All writes to the array of `read` that come before it, from the nearest on."""
+    """The writes to the array of `read` that come before it, from the nearest on: all of them, or all after which it is
+    not made anew."""
     return model.cached(("before", read), lambda: Steps(find_steps(model, read)))
 
 
@@ -176,10 +179,31 @@ def find_steps(model: Model, read: Event) -> Iterator[Step]:
         inside = span_of(model, read, depth)
         before = (writes[k] for k in range(end - 1, inside[0] - 1, -1))
         for branch, found in groupby(before, key=lambda w: branch_of(w, read)):
-            yield Step(Order(depth, False), branch, tuple(found))
+            step = Step(Order(depth, False), branch, tuple(found), makes_anew(model, branch, read))
+            yield step
+            if step.hides_all:
+                return
         if depth and inside[0] < inside[1]:
             yield Step(Order(depth - 1, True), (), latest_first(model, read.access.array, inside))
         end = inside[0]
+
+
+def makes_anew(model: Model, path: Path, read: Event) -> bool:
+    """Whether the statement at `path` makes the array of `read` in each iteration that gets there."""
+    found = model.sites.get(path)
+    is_made = found is not None and isinstance(found.stmt, ir.Allocate) and found.stmt.array == read.access.array
+    return is_made and found is not None and follows(found, read.order[0])
+
+
+def follows(site: Site, path: Path) -> bool:
+    """Whether the statement at `path` is that of `site`, or stands after it in the same block."""
+    *prefix, place = site.path
+    if path == site.path:
+        return True
+    if len(path) <= len(prefix) or path[: len(prefix)] != tuple(prefix) or path[len(prefix)] < place:
+        return False
+    around = site.enclosing[-1] if site.enclosing else None
+    return not isinstance(around, ir.If) or (path[len(prefix)] < len(around.then)) == (place < len(around.then))
 
 
 def span_of(model: Model, read: Event, depth: int) -> tuple[int, int]:
@@ -253,6 +277,8 @@ def with_step(model: Model, read: Event, steps: Steps, number: int, before: Expo
     if before.instances.is_empty():
         return before
     last = steps.found[number - 1]
+    if last.hides_all:
+        return replace(before, instances=isl.Set.empty(before.instances.get_space()))
     deciding = deciding_values(read, last, before.deciding)
     seen_by = informed(model, read, deciding)
     if seen_by is before.seen_by:
@@ -306,6 +332,8 @@ def compute_visible(model: Model, write: Event, read: Event, order: Order) -> An
     branch = () if order.is_carried else branch_of(write, read)
     steps = steps_before(model, read)
     number = steps.number_of(order, branch)
+    if number is None:
+        return isl.Map.empty(pairs.get_space())
     pairs = once(model, "seen", isl.Map.intersect_range, pairs, exposed_to(model, read, number))
     for other in steps.found[number].writes:  # those of nearer steps leave nothing exposed
         if pairs.is_empty():

@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable
 from functools import cache
 
 from loopdiff.analysis.cell_flow import exposed_cells
-from loopdiff.analysis.exposure import exposed_reads, read_after
+from loopdiff.analysis.exposure import exposed_reads, follows, read_after
 from loopdiff.analysis.polyhedral.model import Model
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.walk import Path, Site, result_arrays, statements, touched_arrays, without_children, written_arrays
+from loopdiff.ir.walk import Path, Site, accesses, result_arrays, statements, written_arrays
+
+Owned = Callable[[Path], frozenset[str]]  # of a loop: what each of its iterations owns
 
 
 def owned_arrays(ls: ir.LoopSet, model: Model, path: Path) -> frozenset[str]:
@@ -30,7 +32,7 @@ def owned_cells(model: Model, path: Path) -> frozenset[str]:
     return model.cached("cell owners", lambda: cell_owners(model.ls))(path)
 
 
-def cell_owners(ls: ir.LoopSet) -> Callable[[Path], frozenset[str]]:
+def cell_owners(ls: ir.LoopSet) -> Owned:
     """For the path of any loop of `ls`, the cells that one iteration owns: all accesses are inside, none sees an
     earlier value."""
     cells = frozenset(a.name for a in ls.arrays if a.name not in ls.params and a.type is not None and a.type.rank == 0)
@@ -74,22 +76,23 @@ def inner_arrays(ls: ir.LoopSet) -> frozenset[str]:
     )
 
 
-def follows(site: Site, path: Path) -> bool:
-    """Whether the statement at `path` is that of `site`, or stands after it in the same block."""
-    *prefix, place = site.path
-    if path == site.path:
-        return True
-    if len(path) <= len(prefix) or path[: len(prefix)] != tuple(prefix) or path[len(prefix)] < place:
-        return False
-    around = site.enclosing[-1] if site.enclosing else None
-    return not isinstance(around, ir.If) or (path[len(prefix)] < len(around.then)) == (place < len(around.then))
-
-
 def touches_of(sites: Iterable[Site]) -> dict[str, list[Path]]:
     """Where arrays and cells are read, written or made, by statements themselves and not by those inside them."""
     touches: dict[str, list[Path]] = {}
     for site in sites:
-        bare = (without_children(site.stmt),)
-        for name in touched_arrays(bare):
+        for name in touched_by(site.stmt):
             touches.setdefault(name, []).append(site.path)
     return touches
+
+
+def touched_by(stmt: ir.Stmt) -> frozenset[str]:
+    """Arrays and cells that the statement itself reads, writes or makes: not those inside it."""
+    names = {access.array for access in accesses(stmt)}
+    match stmt:
+        case ir.Allocate(array=array):
+            names.add(array)
+        case ir.Call(results=results):
+            names.update(access.array for access in results)
+        case _:
+            pass
+    return frozenset(names)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from loopdiff.analysis.exposure import depth_of, exposed_reads, visible
+from loopdiff.analysis.exposure import depth_of, exposed_reads, follows, visible
 from loopdiff.analysis.legality import AnyOrder, violation
-from loopdiff.analysis.ownership import follows, homes_of_cells
+from loopdiff.analysis.ownership import homes_of_cells
 from loopdiff.analysis.polyhedral.events import Event
 from loopdiff.analysis.polyhedral.model import Model
 from loopdiff.analysis.polyhedral.pairs import orders

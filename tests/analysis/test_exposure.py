@@ -9,7 +9,7 @@ from functools import cache
 
 import pytest
 
-from loopdiff.analysis.exposure import exposed_reads, overwritten_after, read_after
+from loopdiff.analysis.exposure import exposed_reads, overwritten_after, read_after, seen_writes
 from loopdiff.analysis.polyhedral.model import build_model
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
@@ -222,3 +222,49 @@ def test_allocation_kills() -> None:
     assert names(program(fill, **known), (0,)) == set()
     assert names(program(once, **known), (0,)) == {"buf"}
     assert names(program(ir.Allocate("buf", real(0)), once, **known)) == set()
+
+
+def made_anew(place: str) -> ir.LoopSet:
+    """Two loops in which `buf` is read before, beside and after the `place` where it is made."""
+    make, use = ir.Allocate("buf", real(0)), ir.Assign(at("x", "i"), read("buf", 0))
+    keep, other = ir.Assign(at("buf", 1), real(1)), ir.Assign(at("x", "j"), read("buf", 1))
+    inner = {
+        "outer": loop("j", 0, "M", other, keep),
+        "inner": loop("j", 0, "M", other, make, other, keep),
+        "then": loop("j", 0, "M", ir.If(op(Op.LT, "j", "i"), (make, other), (other, keep)), other),
+        "orelse": loop("j", 0, "M", ir.If(op(Op.LT, "j", "i"), (other, keep), (make, other)), other),
+        "before": loop("j", 0, "M", other, ir.If(op(Op.LT, "j", "i"), (keep,), ()), other),
+    }[place]
+    body = (use, make, inner, use, keep) if place == "outer" else (use, inner, use, keep)
+    first = (make,) if place == "before" else ()
+    return program(
+        *first, loop("i", 0, "N", *body), arrays={"x": 1}, local={"buf": (add("N", 2),)}, result=read("buf", 1)
+    )
+
+
+@pytest.mark.parametrize("place", ["outer", "inner", "then", "orelse", "before"])
+def test_nothing_is_seen_from_before_an_array_is_made_anew(place: str) -> None:
+    ls = made_anew(place)
+    model, judge = build_model(ls), Judge(1000, ls)
+    for scope in scopes(ls):
+        judge.check(("exposed", scope), set(exposed_reads(model, scope)), lambda m, s=scope: exposures(m, s))
+        if scope is not None:
+            after = {a.name for a in ls.arrays if read_after(model, scope, a.name)}
+            judge.check(("read after", scope), after, lambda m, s=scope: escapes(m, s))
+
+
+@pytest.mark.parametrize("place", ["outer", "inner", "then", "orelse", "before"])
+def test_what_a_read_may_find_is_what_was_written_last(place: str) -> None:
+    ls = made_anew(place)
+    model = build_model(ls)
+    found = {(r.path, w.path) for r in model.touching("buf", False) for w in seen_writes(model, r)}
+    happened: set[tuple[Path, Path]] = set()
+    for machine in executed(ls, 1000, (*SMALL, *LARGE)):
+        for touches in machine.by_element():
+            last: Touch | None = None
+            for touch in touches:
+                if touch.is_write:
+                    last = touch
+                elif last is not None and touch.access.array == "buf":
+                    happened.add((touch.path, last.path))
+    assert found == happened

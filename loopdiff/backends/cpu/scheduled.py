@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from loopdiff.analysis.contractions import contraction
-from loopdiff.analysis.ownership import cell_owners
+from loopdiff.analysis.ownership import Owned, cell_owners
 from loopdiff.analysis.recurrences import recurrence
 from loopdiff.backends.cpu.chunks import ChunkWriter, in_tuples, write_both
 from loopdiff.backends.cpu.emit import ScalarEmitter
@@ -19,7 +18,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, all_of, compare, integer
 from loopdiff.ir.ops import Op
 from loopdiff.ir.typing import type_of
-from loopdiff.ir.walk import Path, loops_in
+from loopdiff.ir.walk import loops_in
 from loopdiff.mapping.loops import ScalarLoop, TiledNest, VectorLoop
 from loopdiff.schedule.cpu.unroll_and_jam import JammedRows, are_all_there, are_apart, jammed_rows, side_by_side
 
@@ -30,7 +29,7 @@ SMALL = 1 << 15  # elements that one thread fills sooner
 class ScheduledEmitter(PatientEmitter):
     """Writes loops as `mappings` and `sharing` say. `owned`: the cells that iterations of a loop own."""
 
-    owned: Callable[[Path], frozenset[str]] = field(init=False)
+    owned: Owned = field(init=False)
 
     def __post_init__(self) -> None:
         PatientEmitter.__post_init__(self)

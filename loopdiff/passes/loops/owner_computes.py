@@ -23,9 +23,11 @@ Sums run in another order, and what terms are made of is computed for each of th
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 
+from loopdiff.analysis.ownership import Owned, cell_owners
 from loopdiff.canonical.simplify import simplify_expr, simplify_stmt
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_clear, is_zero, zeroed
@@ -59,7 +61,7 @@ def gather_sums(ls: ir.LoopSet, machine: Machine | None) -> ir.LoopSet:
     Without a machine all of them, in the form in which all elements do the same: as threads have to.
     """
     edges = frozenset[Path]() if machine is None else edges_of(ls)
-    gatherer = Gatherer(ls, machine, supply(ls), type_env(ls), edges)
+    gatherer = Gatherer(ls, machine, supply(ls), type_env(ls), edges, cache(lambda: cell_owners(ls)))
     body = gatherer.block(ls.body, ())
     return replace(ls, arrays=(*ls.arrays, *gatherer.cells), body=body) if gatherer.is_changed else ls
 
@@ -82,6 +84,7 @@ class Gatherer:
     names: NameSupply
     types: TypeEnv
     edges: frozenset[Path]
+    owners: Callable[[], Owned]
     cells: list[ir.ArrayDecl] = field(default_factory=list)
     is_changed: bool = False
 
@@ -98,7 +101,7 @@ class Gatherer:
 
     def nest(self, stmt: ir.Loop, path: Path, out: list[ir.Stmt]) -> bool:
         """Write the nest `stmt` to `out` in gather form, if it is one that has a better one."""
-        found = None if path in self.edges else shifted_scatter(stmt, path, self.ls)
+        found = None if path in self.edges else shifted_scatter(stmt, path, self.ls, self.owners)
         if found is None:
             return False
         begun = None if not out else begun_by(found, out[-1])
@@ -137,9 +140,9 @@ class Gatherer:
         """The types of what there is, and of `cells` and the Lets of `body`."""
         arrays = {c.name: c.type for c in cells if c.type is not None}
         found = TypeEnv({**self.types.arrays, **arrays}, self.types.scalars, lets := dict(self.types.lets))
-        for site in statements(body):
-            if isinstance(site.stmt, ir.Let):
-                lets[site.stmt.name] = type_of(site.stmt.value, found)
+        for stmt in all_statements(body):
+            if isinstance(stmt, ir.Let):
+                lets[stmt.name] = type_of(stmt.value, found)
         return found
 
 
@@ -180,9 +183,7 @@ def begun_by(found: Scatter, before: ir.Stmt) -> Scatter | None:
         own = place_of(target.place, indices)
         if place is None or own is None or access is None or access.array != target.array or place[0] != own[0]:
             continue
-        if any(
-            isinstance(s.stmt, ir.Assign) and s.stmt.target.array == access.array for s in statements(found.nest.body)
-        ):
+        if any(isinstance(s, ir.Assign) and s.target.array == access.array for s in all_statements(found.nest.body)):
             return None
         begun = replace(target, start=without_shift(place[1], own[1]))
         return replace(found, targets=tuple(begun if t is target else t for t in found.targets))

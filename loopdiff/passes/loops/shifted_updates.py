@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from loopdiff.analysis.exposure import depth_of
 from loopdiff.analysis.legality import Distribution, is_legal, within
-from loopdiff.analysis.ownership import cell_owners
+from loopdiff.analysis.ownership import Owned
 from loopdiff.analysis.polyhedral.model import build_model
 from loopdiff.analysis.privatization import span
 from loopdiff.analysis.strides import coefficient
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_constant, is_unit_step, nested, parted, shifted
-from loopdiff.ir.walk import Path, Site, has_values, indices_in, loads_of, statements, subexprs, written_access
+from loopdiff.ir.walk import (
+    Path,
+    Site,
+    all_statements,
+    has_values,
+    indices_in,
+    loads_of,
+    statements,
+    subexprs,
+    written_access,
+)
 
 Shift = tuple[int, ...]
 Span = tuple[ir.Expr, ir.Expr]
@@ -109,14 +119,17 @@ def perfect(loop: ir.Loop) -> Perfect | None:
     bounds = [e for p in loops for b in (p.lower, p.upper) for e in subexprs(b)]
     if any(isinstance(e, ir.Load) or (isinstance(e, ir.Index) and e.name in indices) for e in bounds):
         return None
-    if not all(isinstance(s.stmt, ir.Let | ir.Assign | ir.Accumulate | ir.If) for s in statements(loops[-1].body)):
+    if not all(isinstance(s, ir.Let | ir.Assign | ir.Accumulate | ir.If) for s in all_statements(loops[-1].body)):
         return None
     spans = tuple((shifted(low, 0), shifted(high, 0)) for low, high in map(span, loops))
     return Perfect(tuple(loops), spans)
 
 
-def shifted_scatter(loop: ir.Loop, path: Path, ls: ir.LoopSet) -> Scatter | None:
-    """The nest at `path` if it adds to several elements of an array in each iteration, and may first do all that."""
+def shifted_scatter(loop: ir.Loop, path: Path, ls: ir.LoopSet, owners: Callable[[], Owned]) -> Scatter | None:
+    """The nest at `path` if it adds to several elements of an array in each iteration, and may first do all that.
+
+    `owners` gives what `cell_owners` says of `ls`.
+    """
     nest = perfect(loop)
     if nest is None:
         return None
@@ -125,7 +138,7 @@ def shifted_scatter(loop: ir.Loop, path: Path, ls: ir.LoopSet) -> Scatter | None
         return None
     taken = frozenset(u for t in targets for u in t.shifts)
     innermost = (*path, *(0,) * (len(nest.loops) - 1))
-    owned = cell_owners(ls)(innermost)
+    owned = owners()(innermost)
     rest = frozenset(
         s.path
         for s in statements(nest.body)

@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 
 from loopdiff.analysis.exposure import is_exposed, seen_writes, visible
 from loopdiff.analysis.legality import AccessKind, access_kinds, commute, conflicting_pairs, may_meet
-from loopdiff.analysis.polyhedral.events import Event
+from loopdiff.analysis.polyhedral.events import END, Event
 from loopdiff.analysis.polyhedral.expressions import basic_sets, constraint, rows
 from loopdiff.analysis.polyhedral.model import Model, build_model
 from loopdiff.analysis.polyhedral.pairs import orders
@@ -113,7 +113,8 @@ def not_seen(model: Model, zeros: Iterable[Event], reads: Iterable[Event]) -> li
     """The writes of `zeros`, all of one array, that none of `reads` may find."""
     found = tuple(reads)
     left = dict.fromkeys(w for w in zeros if not is_seen_next(model, w, found))
-    for read in found:
+    first = next((w.order for w in left), (END, 0))
+    for read in sorted(found, key=lambda r: r.order < first):  # most are seen soon after them, or an iteration later
         if not left:
             break
         for write in seen_writes(model, read, left.__contains__):

@@ -145,10 +145,13 @@ def zeros_in(stmt: ir.Stmt) -> Iterator[Zeros[ir.Stmt]]:
     """The zeros that a statement fills an array with, or, with nothing else of the array, writes into elements."""
     if isinstance(stmt, ir.Allocate) and is_zero(stmt.fill):
         yield Zeros(stmt.array, (replace(stmt, fill=None),))
+    if has_exits((stmt,)):
+        return
     sites = list(statements((stmt,)))
-    touches = touches_of(sites)
-    for site in sites if not has_exits((stmt,)) else ():
-        if is_zeroing(site) and isinstance(site.stmt, ir.Assign) and len(touches[site.stmt.target.array]) == 1:
+    zeroing = [s for s in sites if is_zeroing(s)]
+    touches = touches_of(sites) if zeroing else {}
+    for site in zeroing:
+        if isinstance(site.stmt, ir.Assign) and len(touches[site.stmt.target.array]) == 1:
             yield Zeros(site.stmt.target.array, without((stmt,), partial(operator.is_, site.stmt)), site)
 
 
