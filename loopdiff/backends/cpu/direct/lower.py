@@ -20,8 +20,10 @@ from loopdiff.backends.cpu.defects import moves_masked_loads
 from .expressions import INT64, Expressions, Value
 from .folding import drop_unused, fold_as_written
 from .hints import ROLLED, SCALAR, Hint, tell
-from .syntax import constant_of
+from .syntax import Contents, constant_of, names_set, nodes_inside
 from .typed import is_counted
+
+BRANCHES = {ast.If, ast.IfExp, ast.BoolOp}  # under whose conditions something may be read
 
 
 class Lowering(Expressions):
@@ -37,6 +39,7 @@ class Lowering(Expressions):
 
     def init(self) -> None:
         super().init()
+        self.contents = Contents()
         self.exits: list[Value] = []  # of the loops around
         self.reached: set[str] = set()  # where loops of vectors end
         self.held: set[tuple[str, types.Type]] = set()  # counted variables that may hold something
@@ -50,7 +53,7 @@ class Lowering(Expressions):
         self.pre_lower()
         fold_as_written(self.builder)
         self.begin_end()
-        stored = [n for n in ast.walk(self.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+        stored = list(names_set(self.tree.body))
         self.sets_counted = any(is_counted(self.found.types[id(n)]) for n in stored if id(n) in self.found.types)
         changed = {n.id for n in stored}
         for name, ty, value in zip(self.fndesc.args, self.fndesc.argtypes, self.fnargs, strict=True):
@@ -109,7 +112,7 @@ class Lowering(Expressions):
     def set_array(self, name: str, value: ast.expr, ty: types.Type) -> None:
         """Set a variable that owns a reference."""
         is_first = name in self.once and not self.exits
-        is_read = any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(value))
+        is_read = any(isinstance(n, ast.Name) and n.id == name for n in nodes_inside(value))
         if not is_first and not is_read:
             self.release(name, ty)  # memory is given back before more is asked for
         new = self.made(value)
@@ -258,14 +261,15 @@ class Lowering(Expressions):
 
     def hints(self, given: list[ast.expr], body: list[ast.stmt]) -> Iterator[Hint]:
         """What LLVM is to know of a loop with such bounds."""
-        if has_branches(body) and moves_masked_loads():
+        inside = self.contents.of(body)
+        if inside & BRANCHES and moves_masked_loads():
             yield SCALAR
         is_of_vectors = len(given) == 3 and constant_of(given[2]) not in (..., 1, -1)
         begins, ends = given[0], given[min(1, len(given) - 1)]
         is_rest = isinstance(begins, ast.Name) and begins.id in self.reached
         if is_of_vectors and isinstance(ends, ast.Name):
             self.reached.add(ends.id)
-        if is_of_vectors or is_rest or any(isinstance(n, ast.For | ast.Raise) for s in body for n in ast.walk(s)):
+        if is_of_vectors or is_rest or inside & {ast.For, ast.Raise}:
             yield ROLLED
 
     def goes_up(self, step: ast.expr) -> bool | None:
@@ -281,8 +285,7 @@ class Lowering(Expressions):
         """Counted variables that statements set."""
         if not self.sets_counted:
             return set()
-        names = (n for s in body for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
-        found = ((n.id, self.found.types[id(n)]) for n in names)
+        found = ((n.id, self.found.types[id(n)]) for n in names_set(body))
         return {(name, ty) for name, ty in found if is_counted(ty)}
 
     def branch(self, test: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt]) -> None:
@@ -319,8 +322,3 @@ class Lowering(Expressions):
     def fail(self, stmt: ast.Raise, args: list[ast.expr]) -> None:
         given = tuple(a.value for a in args if isinstance(a, ast.Constant))
         self.return_exception(self.found.outside[id(stmt)], given, loc=self.loc)
-
-
-def has_branches(body: list[ast.stmt]) -> bool:
-    """Whether what is in `body` may be read under a condition."""
-    return any(isinstance(n, ast.If | ast.IfExp | ast.BoolOp) for stmt in body for n in ast.walk(stmt))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import FunctionType
@@ -46,6 +47,55 @@ def tree_of(function: FunctionType) -> ast.FunctionDef:
         return definitions(text_of(function.__code__.co_filename))[function.__name__, function.__code__.co_firstlineno]
     except (OSError, SyntaxError, ValueError, KeyError) as error:
         raise Unknown(f"no source of {function.__name__}") from error
+
+
+def nodes_inside(tree: ast.AST) -> list[ast.AST]:
+    """`tree` and what is inside it, outer nodes first: what `ast.walk` gives, but for operators and contexts."""
+    found = [tree]
+    for node in found:
+        for name in node._fields:
+            part = getattr(node, name, None)
+            if type(part) is list:
+                found.extend([p for p in part if isinstance(p, ast.AST)])
+            elif isinstance(part, ast.AST) and part._fields:
+                found.append(part)
+    return found
+
+
+def names_set(body: list[ast.stmt]) -> Iterator[ast.Name]:
+    """The variables that statements, and those inside of them, set."""
+    for stmt in body:
+        match stmt:
+            case ast.For(target=target, body=inner):
+                yield from (target,) if isinstance(target, ast.Name) else ()
+                yield from names_set(inner)
+            case ast.If(body=then, orelse=orelse):
+                yield from names_set(then)
+                yield from names_set(orelse)
+            case _:
+                yield from (n for n in nodes_inside(stmt) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+
+
+class Contents:
+    """The kinds of nodes that are inside of statements: each is looked at once, however many loops are around."""
+
+    def __init__(self) -> None:
+        self.found: dict[int, frozenset[type[ast.AST]]] = {}
+
+    def of(self, body: list[ast.stmt]) -> frozenset[type[ast.AST]]:
+        return frozenset[type[ast.AST]]().union(*map(self.of_statement, body))
+
+    def of_statement(self, stmt: ast.stmt) -> frozenset[type[ast.AST]]:
+        if id(stmt) not in self.found:
+            match stmt:
+                case ast.For(body=body):
+                    kinds = self.of(body) | {ast.For}
+                case ast.If(test=test, body=body, orelse=orelse):
+                    kinds = self.of([*body, *orelse]) | {ast.If, *map(type, nodes_inside(test))}
+                case _:
+                    kinds = frozenset(map(type, nodes_inside(stmt)))
+            self.found[id(stmt)] = kinds
+        return self.found[id(stmt)]
 
 
 def constant_of(node: ast.expr) -> Any:
@@ -105,7 +155,7 @@ class Uses:
                 self.read(stmt)
 
     def read(self, tree: ast.AST) -> None:
-        for node in ast.walk(tree):
+        for node in nodes_inside(tree):
             if isinstance(node, ast.Name):
                 if isinstance(node.ctx, ast.Store):
                     self.set(node.id)
