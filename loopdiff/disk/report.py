@@ -9,7 +9,7 @@ from loopdiff.disk.entries import verdict
 from loopdiff.disk.files import remove
 from loopdiff.disk.places import cache_directory, cache_limit
 from loopdiff.disk.secret import NoKeyError, key_file, signing_key
-from loopdiff.disk.upkeep import KINDS, kept_files
+from loopdiff.disk.upkeep import KINDS, LOOKED, kept_files
 
 STEPS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 DAY = 86400
@@ -54,7 +54,9 @@ def state() -> str:
 
 def clear_cache() -> tuple[int, int]:
     """Remove all that loopdiff has put there; how many files, and how many could not be."""
-    done = [remove(f.path) for f in kept_files(cache_directory())]
+    folder = cache_directory()
+    done = [remove(f.path) for f in kept_files(folder)]
+    remove(folder / LOOKED)
     return sum(done), len(done) - sum(done)
 
 

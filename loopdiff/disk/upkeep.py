@@ -6,6 +6,7 @@ import os
 import re
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +26,8 @@ FOLDERS = ("", "derived", "machine", "modules", "kernels", "__pycache__")
 FULL = 0.8  # so much is left when something has to go
 ABANDONED = 3600  # seconds after which nobody goes on with an unfinished file
 OFTEN = 16  # parts of the limit that one process writes between two looks
+SELDOM = 600  # seconds after a look until another process takes one before it has written so much
+LOOKED = ".loopdiff_looked"  # a file in the folder: changed when somebody looked
 WRITTEN: dict[Path, int] = {}
 
 
@@ -32,10 +35,14 @@ WRITTEN: dict[Path, int] = {}
 class Kept:
     """A file: of which of `KINDS`, how large, and when it was used last."""
 
-    path: Path
+    place: str
     kind: str
     size: int
     used: float
+
+    @property
+    def path(self) -> Path:
+        return Path(self.place)
 
 
 def kept_files(folder: Path) -> Iterator[Kept]:
@@ -54,29 +61,41 @@ def kept_files(folder: Path) -> Iterator[Kept]:
             except OSError:
                 continue
             if kind is not None and is_file:
-                yield Kept(folder / place, kind, status.st_size, status.st_mtime)
+                yield Kept(entry.path, kind, status.st_size, status.st_mtime)
 
 
 def keep_below_limit(folder: Path, written: int) -> None:
     """Remove what was used least recently where there is more than the limit: looked at now and then, after so many
-    bytes were `written`."""
+    bytes were `written`. A look takes a second where there are a hundred thousand files."""
     limit = cache_limit()
-    total = WRITTEN.get(folder, limit) + written
+    if folder not in WRITTEN:
+        WRITTEN[folder] = 0 if was_looked_at(folder) else limit
+    total = WRITTEN[folder] + written
     is_time = total * OFTEN > limit
     WRITTEN[folder] = 0 if is_time else total
     if is_time:
         shrink(folder, limit)
+        with suppress(OSError):
+            (folder / LOOKED).touch()
+
+
+def was_looked_at(folder: Path) -> bool:
+    """Whether some process has looked at the folder lately."""
+    try:
+        return 0 <= time.time() - (folder / LOOKED).stat().st_mtime < SELDOM
+    except OSError:
+        return False
 
 
 def shrink(folder: Path, limit: int) -> int:
     """Remove unfinished files of processes that ended, and what was used least recently beyond the limit; how many."""
-    files = sorted(kept_files(folder), key=lambda f: f.used)
+    files = list(kept_files(folder))
     old = time.time() - ABANDONED
     going = [f for f in files if f.kind == "unfinished" and f.used < old]
     staying = [f for f in files if f.kind != "unfinished"]
     size = sum(f.size for f in staying)
     if size > limit:
-        for file in staying:
+        for file in sorted(staying, key=lambda f: f.used):
             if size <= FULL * limit:
                 break
             going.append(file)

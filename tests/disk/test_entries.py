@@ -15,7 +15,7 @@ from loopdiff.disk import entries, notices, secret
 from loopdiff.disk.places import cache_directory, cache_limit
 from loopdiff.disk.report import clear_cache, describe_cache
 from loopdiff.disk.trust import distrust_folder, is_private_group, make_folder
-from loopdiff.disk.upkeep import keep_below_limit, kept_files, shrink
+from loopdiff.disk.upkeep import LOOKED, WRITTEN, keep_below_limit, kept_files, shrink
 from tests.disk.damage import DAMAGE
 
 NAME, CONTENT = "derived/some-stage.json", b"what was derived"
@@ -40,7 +40,7 @@ def test_what_was_written_is_read(folder: Path) -> None:
     assert entries.read(NAME) == CONTENT
     assert entries.write(NAME, b"")
     assert entries.read(NAME) == b""
-    assert [p.name for p in folder.rglob("*") if p.is_file()] == [Path(NAME).name]
+    assert {p.name for p in folder.rglob("*") if p.is_file()} == {Path(NAME).name, LOOKED}
 
 
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
@@ -223,6 +223,7 @@ def test_a_folder_that_disappears_is_made_again(folder: Path) -> None:
     entries.write(NAME, CONTENT)
     (folder / NAME).unlink()
     (folder / NAME).parent.rmdir()
+    (folder / LOOKED).unlink()
     folder.rmdir()
     assert entries.read(NAME) is None
     assert entries.write(NAME, CONTENT)
@@ -279,6 +280,19 @@ def test_writing_looks_at_the_limit(folder: Path, monkeypatch: pytest.MonkeyPatc
     assert sum(f.size for f in kept_files(folder)) <= 10 << 10
     assert entries.read("machine/f39-0.bin") == bytes(1000)
     keep_below_limit(folder / "absent", 1 << 30)
+
+
+def test_processes_do_not_all_look(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOOPDIFF_CACHE_SIZE", "10K")
+    entries.write("machine/first-0.bin", bytes(10))
+    files = [aged(folder, f"machine/f{k}-0.bin", 1000, 1000.0 * k) for k in range(20)]
+    for is_late in (False, True):
+        WRITTEN.clear()  # as in another process
+        if is_late:
+            os.utime(folder / LOOKED, (1e9, 1e9))
+        entries.write("machine/other-0.bin", bytes(10))
+        assert all(p.exists() for p in files) != is_late
+    assert sum(p.exists() for p in files) <= 8
 
 
 @pytest.mark.parametrize(
