@@ -14,7 +14,7 @@ from loopdiff.ir.renaming import rename_everywhere
 from loopdiff.ir.slicing import eliminate_dead
 from loopdiff.ir.types import INT
 from loopdiff.ir.typing import type_env, type_of
-from loopdiff.ir.walk import map_stmt_exprs, printed_in, statements, substitute, written_arrays
+from loopdiff.ir.walk import all_statements, map_stmt_exprs, printed_in, substitute, written_arrays
 
 Arrays = Mapping[str, ir.ArrayDecl]
 Known = dict[ir.Expr, ir.Expr]
@@ -166,7 +166,7 @@ def gradient_result(buffer: str, decl: ir.ArrayDecl) -> ir.Result:
 
 def allocations(arrays: Arrays, body: tuple[ir.Stmt, ...], zeroed: Collection[str]) -> list[ir.Stmt]:
     """Of the arrays that `body` does not allocate; `zeroed` ones start at zero."""
-    made = {s.stmt.array for s in statements(body) if isinstance(s.stmt, ir.Allocate)}
+    made = {s.array for s in all_statements(body) if isinstance(s, ir.Allocate)}
     out: list[ir.Stmt] = []
     for name, decl in arrays.items():
         assert decl.type is not None

@@ -52,7 +52,7 @@ class Region:
 
 
 def extrema(stmt: ir.Stmt) -> list[ir.Accumulate]:
-    return [s.stmt for s in statements((stmt,)) if isinstance(s.stmt, ir.Accumulate) and s.stmt.op in ("max", "min")]
+    return [s for s in all_statements((stmt,)) if isinstance(s, ir.Accumulate) and s.op in ("max", "min")]
 
 
 def member_targets(stmt: ir.Stmt) -> dict[str, tuple[ir.Access, str]]:
@@ -63,7 +63,7 @@ def member_targets(stmt: ir.Stmt) -> dict[str, tuple[ir.Access, str]]:
         mine = [a for a in found if a.target.array == array]
         target, op = mine[0].target, mine[0].op
         is_uniform = all(a.target == target and a.op == op for a in mine)
-        is_alone = len(mine) == sum(1 for s in statements((stmt,)) if touches(s.stmt, array))
+        is_alone = len(mine) == sum(1 for s in all_statements((stmt,)) if touches(s, array))
         reads_itself = any(e.access.array == array for a in mine for e in loads(a.value))
         if is_uniform and is_alone and is_fixed(target, stmt) and not (reads_itself and children(stmt)):
             out[array] = (target, op)

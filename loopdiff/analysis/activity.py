@@ -14,7 +14,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import INFO, ROUNDINGS, Op
 from loopdiff.ir.reachability import reached
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
-from loopdiff.ir.walk import statements, written_arrays, written_parts
+from loopdiff.ir.walk import all_statements, written_arrays, written_parts
 
 STEPS = frozenset((*ROUNDINGS, Op.SIGN, Op.FLOORDIV, Op.STOP))
 
@@ -64,8 +64,8 @@ def is_active(expr: ir.Expr, active: frozenset[str], types: TypeEnv) -> bool:
 def flows(ls: ir.LoopSet, types: TypeEnv) -> list[tuple[str, frozenset[str]]]:
     """(defined name, names it takes derivatives from) for every definition of a floating name."""
     out: list[tuple[str, frozenset[str]]] = []
-    for site in statements(ls.body):
-        match site.stmt:
+    for stmt in all_statements(ls.body):
+        match stmt:
             case ir.Let(name=name, value=value):
                 out.append((name, frozenset(carriers(value, types))))
             case ir.Assign(target=target, value=value) | ir.Accumulate(target=target, value=value):

@@ -150,8 +150,12 @@ def access_kinds(model: Model, events: Iterable[Event], arrays: Container[str]) 
     """The kinds of `events` on `arrays`, by array."""
     found: dict[object, AccessKind] = {}
     for e in events:
-        if e.access.array in arrays:
-            kind = found.setdefault(kind_key(model, e), AccessKind(e, e.order, e.order))
+        if e.access.array not in arrays:
+            continue
+        kind = found.get(key := kind_key(model, e))
+        if kind is None:
+            found[key] = AccessKind(e, e.order, e.order)
+        else:
             kind.first, kind.last = min(kind.first, e.order), max(kind.last, e.order)
     by_array: dict[str, list[AccessKind]] = {}
     for kind in found.values():

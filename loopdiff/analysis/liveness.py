@@ -9,7 +9,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import may_divide_by_zero
 from loopdiff.ir.names import NameSupply
 from loopdiff.ir.ops import Op
-from loopdiff.ir.walk import lets_used, loads, operands, statements, stmt_exprs, subexprs
+from loopdiff.ir.walk import all_statements, lets_used, loads, operands, stmt_exprs, subexprs
 
 Names = frozenset[str]
 Guards = tuple[tuple[ir.Expr, bool], ...]  # conditions with their outcomes
@@ -129,7 +129,7 @@ def drop_dead_lets(ls: ir.LoopSet, reads: NameSupply | None) -> ir.LoopSet:
         e.name for r in ls.results if isinstance(r, ir.ScalarResult) for e in subexprs(r.value) if isinstance(e, ir.Var)
     }
     if reads is not None:
-        lets = (s.stmt for s in statements(ls.body) if isinstance(s.stmt, ir.Let))
+        lets = (s for s in all_statements(ls.body) if isinstance(s, ir.Let))
         used |= {s.name for s in lets if may_raise(s.value)}
     return replace(ls, body=without_lets(ls.body, frozenset(used), reads))
 

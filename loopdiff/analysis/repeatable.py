@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import COMPARISONS, FLOAT_TESTS, PRODUCTS, ROUNDINGS, SUMS, Op
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
-from loopdiff.ir.walk import nodes_of, statements, written_arrays
+from loopdiff.ir.walk import all_statements, nodes_of, statements, written_arrays
 from loopdiff.rules.printing import is_printing
 
 EXACT_ON_FLOATS = frozenset(
@@ -75,5 +75,5 @@ class Repeatable:
 
 def repeatable(ls: ir.LoopSet) -> Repeatable:
     """What is repeatable in the bound or normal `ls`."""
-    lets = {s.stmt.name: s.stmt.value for s in statements(ls.body) if isinstance(s.stmt, ir.Let)}
+    lets = {s.name: s.value for s in all_statements(ls.body) if isinstance(s, ir.Let)}
     return Repeatable(type_env(ls), lets, written_arrays(ls.body))

@@ -9,7 +9,7 @@ from loopdiff.analysis.legality import commute, conflicting_pairs, may_meet, wit
 from loopdiff.analysis.polyhedral.model import Model
 from loopdiff.analysis.polyhedral.pairs import Order
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.walk import Path, loads_of, statements
+from loopdiff.ir.walk import Path, all_statements, loads_of
 
 Names = frozenset[str]
 Sums = dict[str, ir.AccumulateOp]
@@ -42,11 +42,11 @@ def lost_values(
     for name in sums:
         if not has_parts(name):
             return f"what it accumulates in `{name}` has no form in parts"
-    for site in statements(loop.body):
-        read = {e.access.array for e in loads_of(site.stmt)}
+    for stmt in all_statements(loop.body):
+        read = {e.access.array for e in loads_of(stmt)}
         if read & sums.keys():
             return f"it reads `{min(read & sums.keys())}`, into which it sums"
-        match site.stmt:
+        match stmt:
             case ir.Accumulate(op=op, target=target) if target.array in sums:
                 if op != sums[target.array]:
                     return f"it accumulates into `{target.array}` in two ways"

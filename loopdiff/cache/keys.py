@@ -25,7 +25,7 @@ from loopdiff.errors import Home, UnsupportedLoopError
 from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.derivatives import as_derivable
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.walk import statements
+from loopdiff.ir.walk import all_statements
 from loopdiff.rules.definitions import Rule, add_key, has_text, is_made, name_rule, rule_key
 from loopdiff.settings.installation import installation
 from loopdiff.source.functions import LIBRARIES, SourceFunction, plain_function, python_function
@@ -52,7 +52,7 @@ class Identity:
     def has_rules_of(self, ls: ir.LoopSet) -> bool:
         """Whether functions of rules that `ls` calls are what they were when the program was read. Their keys are from
         now on those of what Numba would compile."""
-        called = {s.stmt.rule: None for s in statements(ls.body) if isinstance(s.stmt, ir.Call)}
+        called = {s.rule: None for s in all_statements(ls.body) if isinstance(s, ir.Call)}
         rules = [rule for rule in called if not is_made(rule)]
         for rule in filter(has_text, rules):
             try:

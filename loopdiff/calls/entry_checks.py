@@ -20,7 +20,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import tail_names
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.types import BOOL, INT, ArrayType, ScalarType
-from loopdiff.ir.walk import statements, subexprs, written_arrays
+from loopdiff.ir.walk import all_statements, subexprs, written_arrays
 from loopdiff.memory.arena import EXTENT_NAMES, placed
 from loopdiff.specialize.entry_points import may_share_function
 from loopdiff.specialize.specialization import Specialization
@@ -59,7 +59,7 @@ class EntryChecks:
         given = [p for p in self.arrays if p in arguments]
         self.like = {b: a for a, b in tail_names(alike, given, "_tan" if name == "tangent" else "_adj").items()}
         self.arena = make_arena(spec.normal, (*arguments, *count_names), self.sized)
-        own = {(s.stmt.code, s.stmt.message) for s in statements(unit.ls.body) if isinstance(s.stmt, ir.Require)}
+        own = {(s.code, s.message) for s in all_statements(unit.ls.body) if isinstance(s, ir.Require)}
         conditions = [s for s in spec.normal.body if isinstance(s, ir.Require) and (s.code, s.message) not in own]
         conditions = [s for s in conditions if is_of_parameters(s.cond, spec.normal)]
         self.conditions = [(s, condition_of(s.cond, unit.ls.params)) for s in conditions]

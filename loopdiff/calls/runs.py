@@ -15,7 +15,7 @@ from loopdiff.errors.codes import reject
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import tail_names
 from loopdiff.ir.types import F32, ArrayType, ScalarType
-from loopdiff.ir.walk import read_arrays, statements, subexprs, written_arrays
+from loopdiff.ir.walk import all_statements, read_arrays, subexprs, written_arrays
 from loopdiff.memory.arena import Arena, Order, Sizes, Workspace, allocate, sizes_function
 from loopdiff.memory.guards import Mixer, mixed
 from loopdiff.memory.host import HOST, Memory
@@ -247,7 +247,7 @@ def make_arena(
     `parameters` size them.
     """
     sized = sizes_function(parameters, decls, names)
-    steps = (s.stmt.loc for s in statements(ls.body) if isinstance(s.stmt, ir.Require) and s.stmt.code == "LD330")
+    steps = (s.loc for s in all_statements(ls.body) if isinstance(s, ir.Require) and s.code == "LD330")
     return Arena(sized, (*decls, *(replace(b, extents=()) for b in buffers)), next(steps, None))
 
 

@@ -24,15 +24,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_from_zero
 from loopdiff.ir.ops import FUNCTIONS, Op
 from loopdiff.ir.types import BOOL
-from loopdiff.ir.walk import (
-    loads,
-    map_blocks,
-    map_expr,
-    map_own_exprs,
-    subexprs,
-    substitute,
-    written_arrays,
-)
+from loopdiff.ir.walk import loads, map_blocks, map_expr, map_own_exprs, subexprs, substitute, written_arrays
 
 MOST_OPERATIONS = 8  # of a condition that is asked again
 Block = tuple[ir.Stmt, ...]

@@ -16,7 +16,7 @@ from dataclasses import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import PRODUCTS, SUMS, Op
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
-from loopdiff.ir.walk import map_blocks, statements, subexprs
+from loopdiff.ir.walk import all_statements, map_blocks, subexprs
 
 CHEAP = frozenset((*SUMS, *PRODUCTS, Op.NEG, Op.ABS))
 
@@ -24,7 +24,7 @@ CHEAP = frozenset((*SUMS, *PRODUCTS, Op.NEG, Op.ABS))
 def merge_choices(ls: ir.LoopSet) -> ir.LoopSet:
     """`ls` with one store for conditions that choose between values for one element that cost nothing."""
     types = type_env(ls)
-    if not any(is_choice(s.stmt, types) for s in statements(ls.body)):
+    if not any(is_choice(s, types) for s in all_statements(ls.body)):
         return ls
     return replace(ls, body=tuple(merged(s, types) for s in ls.body))
 

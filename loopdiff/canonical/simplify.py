@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from loopdiff.ir import nodes as ir
+from loopdiff.ir.affine import is_index_arithmetic
 from loopdiff.ir.build import may_divide_by_zero
 from loopdiff.ir.ops import COMPARISONS, INFO, ROUNDINGS, Op
 from loopdiff.ir.scalar_eval import evaluate
 from loopdiff.ir.types import BOOL, F32, F64, INT, ScalarType
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
-from loopdiff.ir.walk import is_index_arithmetic, map_body, map_expr, map_stmt_exprs, subexprs
+from loopdiff.ir.walk import map_body, map_expr, map_stmt_exprs, subexprs
 
 # Correctly rounded on every target, so that folding gives the bits the program would compute.
 EXACT = {

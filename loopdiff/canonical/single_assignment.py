@@ -22,12 +22,12 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT, ScalarType
 from loopdiff.ir.typing import cell_types
 from loopdiff.ir.walk import (
+    all_statements,
     lets_used,
     map_blocks,
     map_body,
     map_expr,
     map_stmt_exprs,
-    statements,
     stmt_exprs,
     subexprs,
     touched_arrays,
@@ -289,12 +289,12 @@ def name_lets_after_cells(ls: ir.LoopSet, cell_of: Mapping[str, str]) -> ir.Loop
     """The first Let of a cell that is gone takes the cell's own name, as the user wrote it."""
     declared = {a.name for a in ls.arrays} | {s.name for s in ls.scalars}
     renamed: dict[str, str] = {}
-    loops = {s.stmt.index for s in statements(ls.body) if isinstance(s.stmt, ir.Loop)}
-    for site in statements(ls.body):
-        if isinstance(site.stmt, ir.Let) and site.stmt.name in cell_of:
-            cell = cell_of[site.stmt.name]
+    loops = {s.index for s in all_statements(ls.body) if isinstance(s, ir.Loop)}
+    for stmt in all_statements(ls.body):
+        if isinstance(stmt, ir.Let) and stmt.name in cell_of:
+            cell = cell_of[stmt.name]
             if cell not in declared and cell not in renamed.values() and cell not in loops:
-                renamed[site.stmt.name] = cell
+                renamed[stmt.name] = cell
     return rename_lets(ls, renamed)
 
 

@@ -39,7 +39,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import NameSupply
 from loopdiff.ir.renaming import renamed
 from loopdiff.ir.types import ArrayType
-from loopdiff.ir.walk import map_body, read_arrays, statements, substitute, written_arrays
+from loopdiff.ir.walk import all_statements, map_body, read_arrays, substitute, written_arrays
 from loopdiff.source.columns import with_columns
 from loopdiff.source.dictionaries.statements import with_dictionaries
 from loopdiff.source.first_iterations import with_first_apart
@@ -197,7 +197,7 @@ def indices_apart(ls: ir.LoopSet) -> ir.LoopSet:
     `i = 2.0 * x`, after a loop over its elements. Cells of loop variables share theirs.
     """
     with_axes = {a.name for a in ls.arrays if a.extents != ()}
-    indices = [s.stmt.index for s in statements(ls.body) if isinstance(s.stmt, ir.Loop)]
+    indices = [s.index for s in all_statements(ls.body) if isinstance(s, ir.Loop)]
     names = NameSupply({*ls.params, *(a.name for a in ls.arrays), *indices})
     new: dict[ir.Expr, ir.Expr] = {ir.Index(i): ir.Index(names.fresh(i)) for i in indices if i in with_axes}
     arrays = tuple(replace(a, values=tuple(substitute(v, new) for v in a.values)) for a in ls.arrays)

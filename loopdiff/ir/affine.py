@@ -8,6 +8,7 @@ from loopdiff.errors import Span
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ScalarType
+from loopdiff.ir.walk import subexprs
 
 Sum = dict[ir.Expr, int]
 
@@ -74,3 +75,13 @@ def from_linear(terms: Sum, constant: int, loc: Span, dtype: ScalarType | None =
 def folded(expr: ir.Expr, dtype: ScalarType | None = None) -> ir.Expr:
     """`expr` with its sums folded, their literals of type `dtype`."""
     return from_linear(*linear(expr), expr.loc, dtype)
+
+
+def is_index_arithmetic(expr: ir.Expr) -> bool:
+    """Whether `expr` combines indices, extents and small constants by +, - and * only: it cannot overflow."""
+    return all(
+        isinstance(e, ir.Index | ir.Dim | ir.SizeOf)
+        or (isinstance(e, ir.Apply) and e.op in (Op.ADD, Op.SUB, Op.MUL, Op.NEG))
+        or (isinstance(e, ir.Const) and abs(e.value) < 1 << 16)
+        for e in subexprs(expr)
+    )

@@ -17,6 +17,7 @@ import numpy as np
 
 from loopdiff.errors import ArgumentError, Diagnostic, InternalError
 from loopdiff.ir import nodes as ir
+from loopdiff.ir.affine import is_index_arithmetic
 from loopdiff.ir.ops import COMPARISONS, INFO, Op
 from loopdiff.ir.scalar_eval import (
     COMPLEX_FUNCTIONS,
@@ -28,7 +29,6 @@ from loopdiff.ir.scalar_eval import (
 )
 from loopdiff.ir.types import BOOL, F64, INT, ScalarType
 from loopdiff.ir.typing import TypeEnv, operand_type, part_of, type_env, type_of
-from loopdiff.ir.walk import is_index_arithmetic
 from loopdiff.rules.definitions import plain
 
 FLOAT_INFIX = (Op.ADD, Op.SUB, Op.MUL, Op.DIV)

@@ -7,7 +7,7 @@ import keyword
 from collections.abc import Iterable, Sequence
 
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.walk import statements
+from loopdiff.ir.walk import all_statements
 
 
 class NameSupply:
@@ -48,8 +48,8 @@ def supply(*loopsets: ir.LoopSet) -> NameSupply:
     taken: set[str] = set()
     for ls in loopsets:
         taken |= {a.name for a in ls.arrays} | {s.name for s in ls.scalars} | set(ls.params)
-        for site in statements(ls.body):
-            match site.stmt:
+        for stmt in all_statements(ls.body):
+            match stmt:
                 case ir.Let(name=name) | ir.Loop(index=name):
                     taken.add(name)
                 case _:

@@ -17,6 +17,7 @@ from functools import cached_property
 from typing import Literal
 
 from loopdiff.errors import NOWHERE, Span
+from loopdiff.ir.hashing import HashedOnce, hashed_once
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.rules.definitions import Rule, RuleForm
@@ -98,8 +99,9 @@ class RankOf:
     loc: Span = location()
 
 
+@hashed_once
 @dataclass(frozen=True, slots=True)
-class Access:
+class Access(HashedOnce):
     """An element of `array`; one subscript per axis, none for a rank-0 array (a scalar cell)."""
 
     array: str
@@ -107,16 +109,18 @@ class Access:
     loc: Span = location()
 
 
+@hashed_once
 @dataclass(frozen=True, slots=True)
-class Load:
+class Load(HashedOnce):
     """The value stored at `access`."""
 
     access: Access
     loc: Span = location()
 
 
+@hashed_once
 @dataclass(frozen=True, slots=True)
-class Apply:
+class Apply(HashedOnce):
     """`op` applied to `args`.
 
     `is_strict`: a function that is evaluated by the C library wherever it stands, not by code of our own for vectors,
@@ -129,8 +133,9 @@ class Apply:
     is_strict: bool = False
 
 
+@hashed_once
 @dataclass(frozen=True, slots=True)
-class Select:
+class Select(HashedOnce):
     """`then` if `cond` else `orelse`; only the chosen branch is evaluated (a conditional expression)."""
 
     cond: Expr
@@ -139,8 +144,9 @@ class Select:
     loc: Span = location()
 
 
+@hashed_once
 @dataclass(frozen=True, slots=True)
-class Cast:
+class Cast(HashedOnce):
     """`value` converted to `dtype`; float to INT truncates toward zero."""
 
     dtype: ScalarType

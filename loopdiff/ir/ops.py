@@ -18,6 +18,8 @@ class Op(Enum):
     with others, so that they give the same bits wherever they are evaluated. No program spells these.
     """
 
+    __hash__ = object.__hash__  # members are one each: Enum's own hashes their names, in Python
+
     ADD = "+"
     SUB = "-"
     MUL = "*"

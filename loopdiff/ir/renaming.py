@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import NameSupply
-from loopdiff.ir.walk import map_body, map_expr, map_stmt_exprs, statements, substitute
+from loopdiff.ir.walk import all_statements, map_body, map_expr, map_stmt_exprs, substitute
 
 Renaming = dict[ir.Expr, ir.Expr]
 
@@ -15,8 +15,8 @@ Renaming = dict[ir.Expr, ir.Expr]
 def renamed_block(body: tuple[ir.Stmt, ...], names: NameSupply) -> tuple[ir.Stmt, ...]:
     """`body` with its loop indices and Lets under fresh names."""
     new: Renaming = {}
-    for site in statements(body):
-        match site.stmt:
+    for stmt in all_statements(body):
+        match stmt:
             case ir.Loop(index=index):
                 new[ir.Index(index)] = ir.Index(names.fresh(index))
             case ir.Let(name=name):

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.reachability import reached
-from loopdiff.ir.walk import Path, exits, statements, stmt_exprs, subexprs, written_arrays
+from loopdiff.ir.walk import Path, all_statements, exits, statements, stmt_exprs, subexprs, written_arrays
 
 Names = frozenset[str]
 
@@ -56,7 +56,7 @@ def names_in(expr: ir.Expr) -> Names:
 
 def names_read(body: tuple[ir.Stmt, ...]) -> Names:
     """Arrays and Lets that statements, and those inside of them, read; what they add to is not among them."""
-    return frozenset(n for site in statements(body) for e in stmt_exprs(site.stmt) for n in names_in(e))
+    return frozenset(n for s in all_statements(body) for e in stmt_exprs(s) for n in names_in(e))
 
 
 def is_live(stmt: ir.Stmt, live: Names, writable: Names | None) -> bool:

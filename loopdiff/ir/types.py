@@ -13,6 +13,8 @@ class ScalarType(Enum):
     The complex ones end with the front end: `frontend.binding.complex_parts` makes two real values of each complex one.
     """
 
+    __hash__ = object.__hash__  # as of Op
+
     BOOL = "bool"
     INT = "int64"
     F32 = "float32"

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import reduce
 
 from loopdiff.errors import InternalError
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import INFO
 from loopdiff.ir.types import BOOL, C64, C128, F32, F64, INT, ArrayType, ScalarType
-from loopdiff.ir.walk import statements
+from loopdiff.ir.walk import all_statements
 
-ORDER = (BOOL, INT, F32, F64, C64, C128)
+WIDTH = {kind: k for k, kind in enumerate((BOOL, INT, F32, F64, C64, C128))}
 COMPLEX = {F32: C64, F64: C128}
 
 
@@ -27,7 +26,7 @@ class TypeEnv:
 
 def join_types(types: Iterable[ScalarType]) -> ScalarType:
     """The wider type: bool < int64 < float32 < float64, but int64 with float32 stays float32."""
-    return reduce(lambda a, b: a if ORDER.index(a) >= ORDER.index(b) else b, types)
+    return max(types, key=WIDTH.__getitem__)
 
 
 def type_env(ls: ir.LoopSet) -> TypeEnv:
@@ -36,15 +35,17 @@ def type_env(ls: ir.LoopSet) -> TypeEnv:
     scalars = {s.name: s.type for s in ls.scalars if s.type is not None}
     lets: dict[str, ScalarType] = {}
     env = TypeEnv(arrays, scalars, lets)
-    for site in statements(ls.body):
-        if isinstance(site.stmt, ir.Let):
-            lets[site.stmt.name] = type_of(site.stmt.value, env)
+    for stmt in all_statements(ls.body):
+        if isinstance(stmt, ir.Let):
+            lets[stmt.name] = type_of(stmt.value, env)
     return env
 
 
 def type_of(expr: ir.Expr, env: TypeEnv) -> ScalarType:
     """Type of `expr`; weak constants count as bool, int64 or float64."""
     match expr:
+        case ir.Apply():
+            return type_of_operation(expr, env)
         case ir.Const(value=value, dtype=dtype):
             return dtype or (BOOL if isinstance(value, bool) else INT if isinstance(value, int) else F64)
         case ir.Index() | ir.Dim() | ir.SizeOf() | ir.RankOf():
@@ -66,22 +67,20 @@ def type_of(expr: ir.Expr, env: TypeEnv) -> ScalarType:
             return found if part == "conj" else found.part
         case ir.Pair(real=real):
             return COMPLEX[type_of(real, env)]
-        case ir.Apply():
-            return type_of_operation(expr, env)
 
 
 def type_of_operation(expr: ir.Apply, env: TypeEnv) -> ScalarType:
     """Result type by the operation's rule in `ops.INFO`."""
-    joined = join_types(type_of(a, env) for a in expr.args)
+    joined = join_types([type_of(a, env) for a in expr.args])
     match INFO[expr.op].result:
+        case "same":
+            return joined
         case "bool":
             return BOOL
         case "int":
             return INT
         case "float":
             return joined if joined.is_float or joined.is_complex else F64
-        case "same":
-            return joined
 
 
 def operand_type(expr: ir.Apply, kind: ScalarType, env: TypeEnv) -> ScalarType:

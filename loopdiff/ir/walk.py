@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from operator import is_
 
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.ops import Op
 from loopdiff.rules.printing import is_printing
 
 Path = tuple[int, ...]
@@ -112,12 +111,12 @@ def operands(expr: ir.Expr) -> tuple[ir.Expr, ...]:
 def rebuild(expr: ir.Expr, parts: tuple[ir.Expr, ...]) -> ir.Expr:
     """`expr` with its `operands` replaced by `parts`."""
     match expr:
+        case ir.Apply(op=op, is_strict=is_strict):
+            return ir.Apply(op, parts, is_strict, loc=expr.loc)
         case ir.Load(access=access):
-            return replace(expr, access=replace(access, subscripts=parts))
-        case ir.Apply():
-            return replace(expr, args=parts)
+            return ir.Load(ir.Access(access.array, parts, loc=access.loc), loc=expr.loc)
         case ir.Select():
-            return replace(expr, cond=parts[0], then=parts[1], orelse=parts[2])
+            return ir.Select(parts[0], parts[1], parts[2], loc=expr.loc)
         case ir.Cast() | ir.PartOf():
             return replace(expr, value=parts[0])
         case ir.Pair():
@@ -137,6 +136,8 @@ def map_expr(rewrite: Callable[[ir.Expr], ir.Expr], expr: ir.Expr) -> ir.Expr:
 
 def subexprs(expr: ir.Expr) -> Iterator[ir.Expr]:
     """`expr` and everything inside it, operands first."""
+    if type(expr) in LEAVES:
+        return iter((expr,))
     found: list[ir.Expr] = []
     gather(expr, found)
     return iter(found)
@@ -482,16 +483,6 @@ def into_nest(body: tuple[ir.Stmt, ...]) -> tuple[tuple[ir.Loop, ...], tuple[ir.
         loops.append(loop)
         body = loop.body
     return tuple(loops), body
-
-
-def is_index_arithmetic(expr: ir.Expr) -> bool:
-    """Whether `expr` combines indices, extents and small constants by +, - and * only: it cannot overflow."""
-    return all(
-        isinstance(e, ir.Index | ir.Dim | ir.SizeOf)
-        or (isinstance(e, ir.Apply) and e.op in (Op.ADD, Op.SUB, Op.MUL, Op.NEG))
-        or (isinstance(e, ir.Const) and abs(e.value) < 1 << 16)
-        for e in subexprs(expr)
-    )
 
 
 def loops_of(loop: ir.Loop) -> list[ir.Loop]:

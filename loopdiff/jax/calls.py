@@ -14,7 +14,7 @@ import numpy as np
 from loopdiff.cache.keys import digest_of
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import ScalarType
-from loopdiff.ir.walk import expressions, returned_arrays, statements, subexprs, touched_arrays
+from loopdiff.ir.walk import all_statements, expressions, returned_arrays, subexprs, touched_arrays
 from loopdiff.jax.extents import Shape, known_extent
 from loopdiff.jax.handlers import register, target_name
 from loopdiff.jax.manual import structs_like
@@ -273,7 +273,7 @@ class ForeignCall:
 
 def complaint_of(ls: ir.LoopSet) -> str:
     """What an error of the compiled function means: the conditions it checks, and arrays that are too large."""
-    checks = [s.stmt for s in statements(ls.body) if isinstance(s.stmt, ir.Require)]
+    checks = [s for s in all_statements(ls.body) if isinstance(s, ir.Require)]
     found: dict[str, None] = dict.fromkeys(f"{c.code}: {c.said}" for c in checks)
     own = [f"`{a.name}`" for a in ls.arrays if a.name not in ls.params and a.type is not None and a.type.rank]
     if own:

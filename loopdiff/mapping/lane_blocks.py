@@ -8,7 +8,7 @@ from loopdiff.errors import Span
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, integer, sub
 from loopdiff.ir.ops import Op
-from loopdiff.ir.walk import statements
+from loopdiff.ir.walk import all_statements
 
 FEW = 16  # lanes around loops that hand on values: as many as two or more vectors have
 
@@ -66,5 +66,5 @@ def block_of(loop: ir.Loop) -> tuple[str, ir.Expr] | None:
 
 def is_block_loop(loop: ir.Loop) -> bool:
     """Whether `loop` goes over blocks of rows or lanes."""
-    inside = (s.stmt for s in statements(loop.body))
+    inside = all_statements(loop.body)
     return any(isinstance(s, ir.Loop) and (b := block_of(s)) is not None and b[0] == loop.index for s in inside)

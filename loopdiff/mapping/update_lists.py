@@ -206,7 +206,7 @@ def counting(body: tuple[ir.Stmt, ...], arrays: Names, needed: Names) -> Iterato
 
 def names_in(body: tuple[ir.Stmt, ...], arrays: Names) -> Names:
     """Arrays, cells and Lets that statements read, but where they update `arrays`."""
-    exprs = [x for s in statements(body) if not is_update(s.stmt, arrays) for x in stmt_exprs(s.stmt)]
+    exprs = [x for s in all_statements(body) if not is_update(s, arrays) for x in stmt_exprs(s)]
     read = {e.access.array for x in exprs for e in loads(x)}
     return frozenset(read | {e.name for x in exprs for e in subexprs(x) if isinstance(e, ir.Var)})
 

@@ -26,7 +26,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F32, F64
 from loopdiff.ir.typing import TypeEnv
-from loopdiff.ir.walk import loads_in, statements, subexprs
+from loopdiff.ir.walk import all_statements, loads_in, subexprs
 from loopdiff.mapping.loops import TiledNest
 from loopdiff.model.latency import waiting
 from loopdiff.model.machine import (
@@ -122,7 +122,7 @@ class CostModel:
     def item_bits(self, loop: ir.Loop) -> int:
         """Bits of the elements that vectors of the loop are made of."""
         arrays = {e.access.array for e in loads_in(loop.body) if e.access.subscripts}
-        arrays |= {s.stmt.target.array for s in statements(loop.body) if isinstance(s.stmt, ir.Assign | ir.Accumulate)}
+        arrays |= {s.target.array for s in all_statements(loop.body) if isinstance(s, ir.Assign | ir.Accumulate)}
         kinds = {self.types.arrays[a].element for a in arrays}
         return 32 if F32 in kinds and F64 not in kinds else 64
 

@@ -15,7 +15,7 @@ from math import ceil, inf, log2, prod
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import extents_of, nested
 from loopdiff.ir.ops import Effort, effort
-from loopdiff.ir.walk import Path, accesses, children, nodes_of, statements, subexprs, written_arrays
+from loopdiff.ir.walk import Path, accesses, all_statements, children, nodes_of, subexprs, written_arrays
 from loopdiff.mapping.grids import BUSY, COPIED, LEAST_COPIES, MOST_COPIES, Grid
 from loopdiff.mapping.launches import HostIf, HostLoop, Launch, LaunchPlan, OnHost, Step, all_steps
 from loopdiff.mapping.loops import Schedule
@@ -270,8 +270,8 @@ class Coster:
             if has_data(loop):
                 visited = (
                     (a.array, k)
-                    for s in statements(loop.body)
-                    for a in accesses(s.stmt)
+                    for s in all_statements(loop.body)
+                    for a in accesses(s)
                     for k, e in enumerate(a.subscripts)
                     if e == ir.Index(loop.index)
                 )
@@ -346,12 +346,12 @@ def has_data(loop: ir.Loop) -> bool:
 
 def is_only_check(stmt: ir.Stmt) -> bool:
     """Whether a statement runs to say which of several checks fails."""
-    return all(isinstance(s.stmt, ir.If | ir.Let | ir.Loop | ir.Require) for s in statements((stmt,)))
+    return all(isinstance(s, ir.If | ir.Let | ir.Loop | ir.Require) for s in all_statements((stmt,)))
 
 
 def all_touches(nest: tuple[ir.Stmt, ...]) -> Iterator[Touch]:
     """Every access to an element, those of an accumulation as a read and as a write."""
-    added_to = {s.stmt.target for s in statements(nest) if isinstance(s.stmt, ir.Accumulate)}
+    added_to = {s.target for s in all_statements(nest) if isinstance(s, ir.Accumulate)}
     for stmt in nest:
         for touch in touches(stmt):
             yield touch

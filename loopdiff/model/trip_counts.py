@@ -11,7 +11,7 @@ from typing import Any
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import linear
 from loopdiff.ir.ops import Op
-from loopdiff.ir.walk import statements, subexprs
+from loopdiff.ir.walk import all_statements, subexprs
 
 NOMINAL = 64.0
 WINDOW = 8.0
@@ -131,14 +131,14 @@ class TripCounter:
 
 
 def lets_of(ls: ir.LoopSet) -> dict[str, ir.Expr]:
-    return {s.stmt.name: s.stmt.value for s in statements(ls.body) if isinstance(s.stmt, ir.Let)}
+    return {s.name: s.value for s in all_statements(ls.body) if isinstance(s, ir.Let)}
 
 
 def windows_of(ls: ir.LoopSet) -> frozenset[Axis]:
     """Axes whose extents are taken from other extents where loops end, and never the other way round: the filters of
     convolutions. Were they as long as the others, nothing would be left of these."""
     taken, whole = set[Axis](), set[Axis]()
-    loops = (s.stmt for s in statements(ls.body) if isinstance(s.stmt, ir.Loop))
+    loops = (s for s in all_statements(ls.body) if isinstance(s, ir.Loop))
     for expr in dict.fromkeys(e for loop in loops for b in bounds(loop) for e in subexprs(b)):
         if isinstance(expr, ir.Apply) and expr.op in (Op.ADD, Op.SUB):
             terms, _ = linear(expr)

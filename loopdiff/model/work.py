@@ -12,7 +12,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer, sub
 from loopdiff.ir.ops import Effort, Op, effort
 from loopdiff.ir.types import F64
-from loopdiff.ir.walk import accesses, all_statements, nodes_of, statements, subexprs, substitute
+from loopdiff.ir.walk import accesses, all_statements, nodes_of, subexprs, substitute
 from loopdiff.mapping.loops import Mapping, TiledNest, VectorLoop
 
 # Nanoseconds of an operation, of a slow one, of an elementary function and of an access at a computed place.
@@ -75,9 +75,9 @@ class Estimate:
 
     def tile(self, stmt: ir.Stmt, price: float) -> ir.Expr:
         total: ir.Expr = number(price)
-        for site in statements((stmt,)):
-            if isinstance(site.stmt, ir.Loop):
-                total = times_work(self.trips(site.stmt), total)
+        for inner in all_statements((stmt,)):
+            if isinstance(inner, ir.Loop):
+                total = times_work(self.trips(inner), total)
         return total
 
     def trips(self, loop: ir.Loop) -> ir.Expr:

@@ -10,7 +10,7 @@ from loopdiff.backends.cuda.compile import RESERVED
 from loopdiff.errors import BackendError
 from loopdiff.errors.codes import reject
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.walk import statements
+from loopdiff.ir.walk import all_statements
 from loopdiff.mapping.launches import LaunchPlan
 from loopdiff.pipeline.passes import CUDA_BLOCKS, CUDA_LAUNCHES, CUDA_LOOPS, CUDA_MODEL, Context
 from loopdiff.pipeline.runner import run_passes
@@ -40,10 +40,10 @@ def launch_plan_of(
 
 
 def refuse_calls(ls: ir.LoopSet) -> None:
-    for site in statements(ls.body):
-        if isinstance(site.stmt, ir.Call):
-            name = site.stmt.rule.name
+    for stmt in all_statements(ls.body):
+        if isinstance(stmt, ir.Call):
+            name = stmt.rule.name
             message = f"`{name}` runs on the CPU only"
-            if not is_printing(site.stmt.rule):
+            if not is_printing(stmt.rule):
                 message = f"`{name}` has a rule, and runs on the CPU only"
-            raise BackendError(reject("LD603", message, site.stmt.loc))
+            raise BackendError(reject("LD603", message, stmt.loc))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.walk import Path, statements
+from loopdiff.ir.walk import Path, all_statements
 from loopdiff.mapping.grids import MOST_COPIES, Grid
 from loopdiff.mapping.launches import HostIf, HostLoop, Launch, LaunchPlan, OnHost, Step
 from loopdiff.mapping.update_lists import most_updates
@@ -67,7 +67,7 @@ def one_thread(launch: Launch, indent: str, cost: str) -> Iterator[str]:
     loops = [s for s in launch.body if isinstance(s, ir.Loop)]
     for loop in loops:
         yield f"{indent}for {loop.index}{place(loop)}: on one thread: {launch.reason}{cost}"
-    lines = sorted({s.stmt.loc.line for s in statements(launch.body) if s.stmt.loc.line})
+    lines = sorted({s.loc.line for s in all_statements(launch.body) if s.loc.line})
     if not loops and lines:
         yield f"{indent}{'line' if len(lines) == 1 else 'lines'} {', '.join(map(str, lines))}: on one thread"
 
@@ -76,7 +76,7 @@ def grid_words(grid: Grid, launch: Launch) -> str:
     indices = ", ".join(a.loop.index for a in grid.axes)
     shared = [w.loop.index for w in launch.warp_loops]
     parts = [f"for {indices}{place(grid.axes[0].loop)}: a {'warp' if shared else 'thread'} each"]
-    found = [s.stmt.index for s in statements(launch.body) if isinstance(s.stmt, ir.Loop)]
+    found = [s.index for s in all_statements(launch.body) if isinstance(s, ir.Loop)]
     inside = [i for i in found if i not in shared]
     if shared:
         parts.append(f"its lanes go through {in_quotes(shared)} side by side")

@@ -49,7 +49,7 @@ def words(mapping: LoopMapping, loop: ir.Loop, ls: ir.LoopSet, machine: Machine)
 
 def tile_words(tile: TiledNest, loop: ir.Loop, ls: ir.LoopSet, machine: Machine) -> str:
     """The shape of a register tile, and what its vectors lie along."""
-    target = next(s.stmt.target for s in statements((loop,)) if isinstance(s.stmt, ir.Accumulate))
+    target = next(s.target for s in all_statements((loop,)) if isinstance(s, ir.Accumulate))
     kind = ls.array(target.array).type
     lanes = machine.lanes(32 if kind is not None and kind.dtype == "float32" else 64)
     shape = tile_shape(tile, machine.bits, lanes)

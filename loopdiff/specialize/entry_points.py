@@ -16,7 +16,7 @@ import numpy as np
 from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.errors.codes import CODES, reject
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.walk import statements
+from loopdiff.ir.walk import all_statements
 from loopdiff.specialize.shortage import Needs
 
 TOO_BIG = "array is too big"  # so Numba begins, of an array whose size does not fit in 64 bits
@@ -172,7 +172,7 @@ def refusal(ls: ir.LoopSet, error: ValueError) -> Exception:
     code, _, message = str(error).partition(": ")
     if code not in CODES or getattr(error, "diagnostics", ()):
         return error
-    checks = (s.stmt for s in statements(ls.body) if isinstance(s.stmt, ir.Require))
+    checks = (s for s in all_statements(ls.body) if isinstance(s, ir.Require))
     found = next((c for c in checks if c.said_in_code == message), None)
     return ArgumentError(reject(code, *((message, NOWHERE) if found is None else (found.said, found.loc))))
 

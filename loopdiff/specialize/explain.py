@@ -9,7 +9,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import INFO, Op
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
-from loopdiff.ir.walk import nodes_of, statements
+from loopdiff.ir.walk import all_statements, nodes_of
 from loopdiff.source.words import Text, in_units, in_user_words
 from loopdiff.specialize.specialization import Specialization
 from loopdiff.specialize.units import Temporary
@@ -70,13 +70,13 @@ def flat_values(ls: ir.LoopSet) -> Iterator[str]:
     """Operations that turn floating values into constants, each with its line and the reason."""
     env = type_env(ls)
     seen: set[str] = set()
-    for site in statements(ls.body):
-        found = [(e, flat_reason(e, env)) for e in nodes_of(site.stmt)]
-        if isinstance(site.stmt, ir.Call):
-            declared = f"the rule of `{site.stmt.rule.name}` declares it constant"
-            found += [(e, declared) for e in constants(site.stmt, env)]
+    for stmt in all_statements(ls.body):
+        found = [(e, flat_reason(e, env)) for e in nodes_of(stmt)]
+        if isinstance(stmt, ir.Call):
+            declared = f"the rule of `{stmt.rule.name}` declares it constant"
+            found += [(e, declared) for e in constants(stmt, env)]
         for expr, reason in found:
-            loc = expr.loc if expr.loc.line else site.stmt.loc
+            loc = expr.loc if expr.loc.line else stmt.loc
             text = f"{loc.in_words}: {print_expr(expr).removesuffix('[]')}: {reason}"
             if reason is not None and text not in seen:
                 seen.add(text)

@@ -17,7 +17,8 @@ from loopdiff.ad.facts import Facts
 from loopdiff.ad.tape.plan import Tape, TapeStore
 from loopdiff.analysis.exposure import is_inside
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.walk import accesses, is_index_arithmetic, map_accesses, touched_arrays
+from loopdiff.ir.affine import is_index_arithmetic
+from loopdiff.ir.walk import accesses, map_accesses, touched_arrays
 
 Body = tuple[ir.Stmt, ...]
 

@@ -18,6 +18,7 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.slicing import Names, is_live, keep_live, live_names, names_read
 from loopdiff.ir.walk import (
     Path,
+    all_statements,
     loads_of,
     operands,
     read_arrays,
@@ -88,7 +89,7 @@ def is_cheap(facts: Facts, path: Path, array: str) -> bool:
     sites = [s for s in statements(loop.body) if is_live(s.stmt, live, owned)]
     if not 0 < rank >= max((len(s.loops) for s in sites), default=0):
         return False
-    return not any(waits_long(s.stmt, live & owned) for s in statements(loop.body))
+    return not any(waits_long(s, live & owned) for s in all_statements(loop.body))
 
 
 def waits_long(stmt: ir.Stmt, arrays: Names) -> bool:
@@ -196,7 +197,7 @@ def slice_of(needed: Needed, loop: ir.Loop, path: Path, reverse: tuple[ir.Stmt, 
     wanted = read_arrays(reverse)
     live = live_names(body, wanted & recorded if path in needed.segmented else wanted, writable)
     kept = keep_live(body, live, writable)
-    inside = {s.stmt.name for s in statements(kept) if isinstance(s.stmt, ir.Let)}
+    inside = {s.name for s in all_statements(kept) if isinstance(s, ir.Let)}
     for name in sorted(names_read(kept) - inside):
         if name in facts.lets:
             needed.value(ir.Var(name), At(()))

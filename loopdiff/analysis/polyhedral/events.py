@@ -179,8 +179,7 @@ class Builder:
         if target is not None:
             op = stmt.op if isinstance(stmt, ir.Accumulate) else None
             for is_write in (False, True) if op else (True,):
-                event = element_event(self.terms, path, target, is_write, frame)
-                self.add(replace(event, combines=op))
+                self.add(element_event(self.terms, path, target, is_write, frame, combines=op))
         if isinstance(stmt, ir.Allocate):
             self.add(whole_event(self.terms, path, stmt.array, True, frame))
 
@@ -206,8 +205,7 @@ class Builder:
             for cond, outcome in guards:
                 term = self.terms.condition(cond, path, depth(inner))
                 inner = extend(self.terms, inner, (term if outcome else ir.Apply(Op.NOT, (term,)),))
-            event = element_event(self.terms, path, load.access, False, inner)
-            self.add(replace(event, order=order), guards)
+            self.add(element_event(self.terms, path, load.access, False, inner, order), guards)
 
     def results(self, frame: Frame) -> None:
         """Reads after the body: scalar results, then what the caller can see."""
@@ -256,25 +254,46 @@ def extend(terms: Terms, frame: Frame, formulas: tuple[ir.Expr, ...], dims: tupl
 
 
 def with_opaques(terms: Terms, dims: tuple[Dimension, ...], formulas: Iterable[ir.Expr]) -> tuple[Dimension, ...]:
-    found = dict.fromkeys(dims)
-    found |= dict.fromkeys(terms.opaques_in(tuple(formulas)))
-    return tuple(found)
+    more = list(terms.opaques_in(tuple(formulas)))
+    return tuple(dict.fromkeys((*dims, *more))) if more else tuple(dims)
 
 
-def element_event(terms: Terms, path: Path, access: ir.Access, is_write: bool, frame: Frame) -> Event:
+def element_event(
+    terms: Terms,
+    path: Path,
+    access: ir.Access,
+    is_write: bool,
+    frame: Frame,
+    order: tuple[Path, int] | None = None,
+    combines: ir.AccumulateOp | None = None,
+) -> Event:
     """An access of one element, or of the part of an array at the first few subscripts."""
+    frame, subscripts = place_of_access(terms, path, access, frame)
+    own = (path, int(is_write)) if path else (END, 0)
+    return Event(path, access, is_write, order or own, frame, subscripts, combines=combines)
+
+
+def place_of_access(
+    terms: Terms, path: Path, access: ir.Access, frame: Frame
+) -> tuple[Frame, tuple[ir.Expr, ...]]:  # fmt: skip
+    """What is known inside of `access`, and its subscripts: one for all statements in `frame`, unless something in
+    there is known by the statement."""
+    if (frame, access) in terms.places:
+        return terms.places[frame, access]
     level = depth(frame)
-    rest, frame = free_axes(terms, path, access, frame)
+    rest, around = free_axes(terms, path, access, frame)
     subscripts = tuple(terms.integer(e, path, level) for e in access.subscripts)
+    has_opaques = any(map(has_opaque, subscripts))
     inside: list[ir.Expr] = []
     for term, extent in zip(subscripts, known_extents(terms, access.array, len(subscripts)), strict=True):
         if has_opaque(term) or terms.may_be_negative(term):
             inside.append(ir.Apply(Op.GE, (term, ir.Const(0, INT))))
         if extent is not None and constant_terms(term) is None:
             inside.append(ir.Apply(Op.LT, (term, extent)))
-    frame = extend(terms, frame, tuple(inside))
-    order = (path, int(is_write)) if path else (END, 0)
-    return Event(path, access, is_write, order, frame, (*subscripts, *rest))
+    found = extend(terms, around, tuple(inside)), (*subscripts, *rest)
+    if not rest and not has_opaques:
+        terms.places[frame, access] = found
+    return found
 
 
 def known_extents(terms: Terms, array: str, rank: int) -> tuple[ir.Expr | None, ...]:

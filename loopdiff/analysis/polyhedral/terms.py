@@ -11,14 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 from loopdiff.ir import nodes as ir
+from loopdiff.ir.hashing import HashedOnce, hashed_once
 from loopdiff.ir.ops import COMPARISONS, Op
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.types import BOOL, INT
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
-from loopdiff.ir.walk import Path, operands, rebuild, statements, subexprs, written_arrays
+from loopdiff.ir.walk import LEAVES, Path, operands, rebuild, statements, subexprs, written_arrays
 
 LINEAR = (Op.ADD, Op.SUB, Op.NEG, Op.MIN, Op.MAX)
 DIVISIONS = (Op.FLOORDIV, Op.MOD)
@@ -28,8 +29,9 @@ ONE = ir.Const(1, INT)
 MOST_PIECES = 6  # minima, maxima and divisions in a term: sets are split at each
 
 
+@hashed_once
 @dataclass(frozen=True, slots=True)
-class Dimension:
+class Dimension(HashedOnce):
     """One coordinate of an instance space; `leaf` is how terms refer to it.
 
     `loop`: the iteration of a loop, `stride` from one to the next. `opaque`: see above. `element`: a
@@ -60,7 +62,8 @@ class Terms:
     `number` that it has.
 
     `signed` are indices that may be negative; `trips` maps the index of a loop whose step is not constant to
-    the dimension that holds its value. `ranges` are formulas that hold for opaque dimensions.
+    the dimension that holds its value. `ranges` are formulas that hold for opaque dimensions. `extents` and
+    `places` keep what `events` found.
     """
 
     ls: ir.LoopSet
@@ -78,6 +81,7 @@ class Terms:
     trips: dict[str, Dimension] = field(default_factory=dict)
     signed: set[str] = field(default_factory=set)
     extents: dict[Hashable, tuple[ir.Expr | None, ...]] = field(default_factory=dict)
+    places: dict[Hashable, tuple[Any, tuple[ir.Expr, ...]]] = field(default_factory=dict)
     ranges: dict[Dimension, ir.Expr] = field(default_factory=dict)
     is_closed: bool = False
 
@@ -332,6 +336,7 @@ def guarded_loads(
                 guards = (*guards, (arg, op == Op.AND))
         case _:
             for part in operands(expr):
-                yield from guarded_loads(part, guards)
+                if type(part) not in LEAVES:
+                    yield from guarded_loads(part, guards)
             if isinstance(expr, ir.Load):
                 yield expr, guards

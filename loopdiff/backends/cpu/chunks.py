@@ -26,7 +26,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import compare
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64, ScalarType
-from loopdiff.ir.walk import accesses, nodes_of, statements
+from loopdiff.ir.walk import accesses, all_statements, nodes_of, statements
 from loopdiff.mapping.loops import Parallel
 from loopdiff.model.work import estimate_of, number, plus_work, times_work
 from loopdiff.schedule.cpu.overlapped_chunks import only_into
@@ -265,10 +265,10 @@ class ChunkWriter:
         if self.emitter.types.arrays[name].layout != "C":
             return None
         most = 0
-        for site in statements((self.loop,)):
-            if any(isinstance(e, ir.Dim) and e.array == name for e in nodes_of(site.stmt)):
+        for stmt in all_statements((self.loop,)):
+            if any(isinstance(e, ir.Dim) and e.array == name for e in nodes_of(stmt)):
                 return None
-            for access in accesses(site.stmt):
+            for access in accesses(stmt):
                 match access:
                     case ir.Access(array=array) if array != name:
                         pass

@@ -42,7 +42,7 @@ PLAIN = Style()
 def write_function(arranged: Arranged, style: Style, *, cache: bool) -> CompiledFunction:
     """The function of a scheduled LoopSet in a module on disk."""
     ls = arranged.ls
-    cache = cache and all(has_text(s.stmt.rule) for s in statements(ls.body) if isinstance(s.stmt, ir.Call))
+    cache = cache and all(has_text(s.rule) for s in all_statements(ls.body) if isinstance(s, ir.Call))
     text = generate(arranged, style, cache=cache)
     return load_function(ls.name, write_module(ls.name, text, is_cached=cache), text, arranged)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from loopdiff.backends.cpu.emit import ScalarEmitter
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.typing import type_of
-from loopdiff.ir.walk import Path, statements
+from loopdiff.ir.walk import Path, all_statements
 from loopdiff.mapping.loops import Mapping, Parallel
 
 
@@ -66,9 +66,9 @@ class LoopEmitter(ScalarEmitter):
         """Know the types of the Lets of `body`, which are new."""
         lets = dict(self.types.lets)
         self.types = replace(self.types, lets=lets)
-        for site in statements(body):
-            if isinstance(site.stmt, ir.Let):
-                lets[site.stmt.name] = type_of(site.stmt.value, self.types)
+        for stmt in all_statements(body):
+            if isinstance(stmt, ir.Let):
+                lets[stmt.name] = type_of(stmt.value, self.types)
 
     def mapping_of(self, stmt: ir.Stmt) -> Mapping | None:
         found = self.mappings.get(stmt.index) if isinstance(stmt, ir.Loop) else None

@@ -17,7 +17,7 @@ from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import INFO, Op
 from loopdiff.ir.types import F64, INT, ScalarType
 from loopdiff.ir.typing import TypeEnv, cell_types, join_types, part_of, type_env, type_of
-from loopdiff.ir.walk import statements
+from loopdiff.ir.walk import all_statements
 from loopdiff.rules.definitions import Rule, RuleForm
 
 PLAIN_DTYPES = frozenset(("float64", "float32", "int64", "bool"))
@@ -274,10 +274,10 @@ class ScalarEmitter:
 def least_indices(ls: ir.LoopSet) -> dict[str, int]:
     """The least values of indices of loops that count up, where these are plain to see."""
     found: dict[str, int | None] = {}
-    for site in statements(ls.body):
-        if isinstance(site.stmt, ir.Loop):
-            index = site.stmt.index
-            low = least(site.stmt.lower, known(found)) if is_positive(site.stmt.step) else None
+    for stmt in all_statements(ls.body):
+        if isinstance(stmt, ir.Loop):
+            index = stmt.index
+            low = least(stmt.lower, known(found)) if is_positive(stmt.step) else None
             found[index] = low if found.get(index, low) == low else None
     return known(found)
 

@@ -148,7 +148,7 @@ class Patience:
         if self.has_few(loop) or any(isinstance(k, TiledNest) for k in others) or self.is_sweep(loop):
             return False
         outer = [p for p in around if not self.has_few(p)]
-        if not outer or not goes_along((loop,), (s.stmt for s in statements(loop.body))):
+        if not outer or not goes_along((loop,), all_statements(loop.body)):
             return True
         if len(outer) > 1 or isinstance(mapping, VectorLoop):
             return False

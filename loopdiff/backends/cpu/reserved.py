@@ -11,7 +11,7 @@ from loopdiff.backends.cpu.vector_math import VECTOR_FUNCTIONS
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import supply
 from loopdiff.ir.renaming import Renaming, rename_everywhere, renamed
-from loopdiff.ir.walk import statements
+from loopdiff.ir.walk import all_statements
 
 THREADS = ("is_worth", "saving", "share", "run_in_chunks", "run_in_turns", "run_aside", "add_parts", "fill")
 CALLS = ("multiply", "use", "look_out", "make_look", "block_size", "block_end", *THREADS)
@@ -25,8 +25,8 @@ def avoid_reserved_names(ls: ir.LoopSet, others: AbstractSet[str] = frozenset())
     names, reserved = supply(ls), RESERVED | others
     clashing = sorted(n for n in names.taken if n in reserved)
     ls = rename_everywhere(ls, {n: names.fresh(f"{n}_") for n in clashing})
-    variables = {a.name for a in ls.arrays} | {s.stmt.name for s in statements(ls.body) if isinstance(s.stmt, ir.Let)}
-    indices = sorted({s.stmt.index for s in statements(ls.body) if isinstance(s.stmt, ir.Loop)} & variables)
+    variables = {a.name for a in ls.arrays} | {s.name for s in all_statements(ls.body) if isinstance(s, ir.Let)}
+    indices = sorted({s.index for s in all_statements(ls.body) if isinstance(s, ir.Loop)} & variables)
     new: Renaming = {ir.Index(i): ir.Index(names.fresh(i)) for i in indices}
     name = f"{ls.name}_" if ls.name in reserved else ls.name
     return replace(ls, name=name, body=tuple(renamed(s, new) for s in ls.body))

@@ -199,7 +199,7 @@ class VectorLoopWriter(LaneValues):
         if copies == 1:
             return [""]
         taken, joint = self.emitter.names.taken, "_"
-        lets = {s.stmt.name for s in statements(self.loop.body) if isinstance(s.stmt, ir.Let)}
+        lets = {s.name for s in all_statements(self.loop.body) if isinstance(s, ir.Let)}
         while any(f"{n}{joint}{k}" in taken for n in lets | self.private for k in range(copies)):
             joint += "_"
         taken.update(f"{n}{joint}{k}" for n in lets | self.private for k in range(copies))
@@ -214,7 +214,7 @@ class VectorLoopWriter(LaneValues):
                 continue
             if stmt.target.array in self.private | self.shared or self.stride(stmt.target) != "uniform":
                 continue
-            inside = {s.stmt.name for s in statements(self.loop.body) if isinstance(s.stmt, ir.Let)}
+            inside = {s.name for s in all_statements(self.loop.body) if isinstance(s, ir.Let)}
             if not any(isinstance(e, ir.Var) and e.name in inside for s in stmt.target.subscripts for e in subexprs(s)):
                 out.append(stmt)
         return out
@@ -397,11 +397,11 @@ def neutral_value(op: ir.AccumulateOp, kind: ScalarType) -> int | float:
 def loop_width(emitter: PatientEmitter, loop: ir.Loop) -> int:
     """Lanes of the loop's vectors: those of the widest floating type it touches."""
     kinds: set[ScalarType] = set()
-    for site in statements(loop.body):
-        for expr in stmt_exprs(site.stmt):
+    for stmt in all_statements(loop.body):
+        for expr in stmt_exprs(stmt):
             kinds |= {type_of(e, emitter.types) for e in subexprs(expr)}
-        if isinstance(site.stmt, ir.Assign | ir.Accumulate):
-            kinds.add(emitter.types.arrays[site.stmt.target.array].element)
+        if isinstance(stmt, ir.Assign | ir.Accumulate):
+            kinds.add(emitter.types.arrays[stmt.target.array].element)
     if F64 in kinds:
         return host_width("float64")
     return host_width("float32") if F32 in kinds else host_width("int64")

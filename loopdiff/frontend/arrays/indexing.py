@@ -39,7 +39,7 @@ from loopdiff.frontend.arrays.views import (
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import BOOL
-from loopdiff.ir.walk import loads, statements
+from loopdiff.ir.walk import all_statements, loads
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def require_indices(state: State, source: Array, axis: int, index: Array, node: 
         return body
 
     body = nest(state, index.extents, make, state.source.span(node))
-    state.out += [s for s in body if any(isinstance(site.stmt, ir.Require) for site in statements((s,)))]
+    state.out += [s for s in body if any(isinstance(inner, ir.Require) for inner in all_statements((s,)))]
 
 
 def gather_source(state: State, array: Array, subscripts: Sequence[Subscript], span: Span) -> Array:

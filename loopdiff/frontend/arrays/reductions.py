@@ -21,7 +21,7 @@ from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import BOOL
-from loopdiff.ir.walk import statements
+from loopdiff.ir.walk import all_statements
 
 Positions = tuple[ir.Expr, ...]
 # Statements that bring one element, at positions of the reduced axes, into the target.
@@ -173,8 +173,8 @@ class Reduction:
 
 def stored_values(body: tuple[ir.Stmt, ...], array: str) -> Iterator[ir.Expr]:
     """What the statements `body` make elements of `array` from."""
-    for site in statements(body):
-        match site.stmt:
+    for stmt in all_statements(body):
+        match stmt:
             case ir.Assign(target=ir.Access(array=name), value=value) if name == array:
                 yield value
             case ir.Accumulate(op=op, target=ir.Access(array=name), value=value) if name == array:

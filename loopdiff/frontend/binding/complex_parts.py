@@ -20,7 +20,7 @@ from loopdiff.ir.names import NameSupply
 from loopdiff.ir.ops import FLOAT_TESTS, Op
 from loopdiff.ir.types import BOOL, INT, ArrayType, Layout, ScalarType
 from loopdiff.ir.typing import TypeEnv, type_of
-from loopdiff.ir.walk import expressions, loads, map_expr, map_stmt_exprs, statements, subexprs
+from loopdiff.ir.walk import all_statements, expressions, loads, map_expr, map_stmt_exprs, subexprs
 
 Value = ir.Expr | Parts
 SUFFIXES = ("re", "im")
@@ -45,7 +45,7 @@ class Splitter:
     def __init__(self, ls: ir.LoopSet) -> None:
         self.ls = ls
         self.complex_arrays = {a.name for a in ls.arrays if a.type is not None and a.type.element.is_complex}
-        indices = (s.stmt.index for s in statements(ls.body) if isinstance(s.stmt, ir.Loop))
+        indices = (s.index for s in all_statements(ls.body) if isinstance(s, ir.Loop))
         self.names = NameSupply([*(a.name for a in ls.arrays), *(s.name for s in ls.scalars), *indices])
         self.parts: dict[str, tuple[str, str]] = {}
         self.out: list[ir.Stmt] | None = None

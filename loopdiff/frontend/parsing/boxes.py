@@ -16,7 +16,7 @@ from loopdiff.frontend.parsing.sites import Copy
 from loopdiff.frontend.parsing.state import State, Whole
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
-from loopdiff.ir.walk import statements
+from loopdiff.ir.walk import all_statements
 from loopdiff.numpy_functions import is_of_numpy
 from loopdiff.source.scopes import own_nodes
 
@@ -25,7 +25,7 @@ def shared_boxes(whole: Whole, body: tuple[ir.Stmt, ...]) -> Iterator[Diagnostic
     """A rejection (LD123) for each name that is changed in place while another may stand for the same array."""
     if not whole.boxed or not whole.changed:
         return
-    stores = [s.stmt for s in statements(body) if isinstance(s.stmt, ir.Assign | ir.Accumulate)]
+    stores = [s for s in all_statements(body) if isinstance(s, ir.Assign | ir.Accumulate)]
     cells = [s for s in stores if not s.target.subscripts and (isinstance(s, ir.Assign) or s.op != "add")]
     origins = {(s.target.array, origin) for s in cells for origin in handed_on(s.value, whole.boxed)}
     boxes = {cell for cell, origin in origins if origin is None}

@@ -20,7 +20,7 @@ from loopdiff.frontend.parsing.bindings import Rejected, Value
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
-from loopdiff.ir.walk import loads, statements, written_arrays
+from loopdiff.ir.walk import all_statements, loads, written_arrays
 
 Parse = Callable[[State, ast.expr], ir.Expr]
 
@@ -112,7 +112,7 @@ def alone(state: State, node: ast.expr, parse: Callable[[State, ast.expr], V]) -
 
 
 def only_checks(body: tuple[ir.Stmt, ...]) -> bool:
-    return all(isinstance(site.stmt, ir.Require | ir.If) for site in statements(body))
+    return all(isinstance(s, ir.Require | ir.If) for s in all_statements(body))
 
 
 def lazily(

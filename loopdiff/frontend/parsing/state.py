@@ -76,12 +76,12 @@ class Whole:
     place where they are made; of those at `unbounded` nothing says how long they become. `holding`: in how many
     items of lists is what is parsed.
 
-    `active` are the states of the functions being parsed. `heads` are those of loops around whose iterations start
-    with different arrays; `catching` cells for each of whose values a statement around can be written, `versions` how
-    many statements around are. `site` numbers the places where arrays are made, `ranges` are the first value and the
-    end of what cells of loop variables hold where they are known; nothing that loops around have `entered` is negative
-    as they run; while `is_inside`, slices are taken to lie inside of arrays. `resized` are arrays of which cells count
-    what is there, in an iteration cells have `held` formulas of these, or at `most` such. `boxed` are the numbers that
+    `active` are the states of the functions being parsed. `heads` are those of loops around whose iterations start with
+    different arrays; `catching` cells for each of whose values a statement around can be written, `versions` how many
+    statements around are. `site` numbers the places where arrays are made, `ranges` are the first value and the end of
+    what cells of loop variables hold where they are known; nothing that loops around have `entered` is negative as they
+    run; while `is_inside`, slices are taken to lie inside of arrays. `resized` are arrays of which cells count what is
+    there, in an iteration cells have `held` formulas of these, or at `most` such. `boxed` are the numbers that
     `np.where` gives, `changed` the names behind cells that augmented assignments change (see `boxes`). `flags` are
     cells that say whether loops ran; few of them are ever read. `diagnostics` are rejections, `following` those that
     follow from another, `rejected` is how many there were. Of calls that are `unknown`, something in what they call was

@@ -34,7 +34,7 @@ from loopdiff.frontend.parsing.ways.snapshots import Snapshot
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import folded
 from loopdiff.ir.ops import Op
-from loopdiff.ir.walk import map_expr, statements, subexprs
+from loopdiff.ir.walk import all_statements, map_expr, subexprs
 from loopdiff.source.scopes import computes_defaults
 
 PURE = (range, len, enumerate, zip, reversed, int, abs, min, max)
@@ -311,7 +311,7 @@ def gathered_items(state: State, node: ast.Call, callee: object) -> Quantity:
     body = fill.statements(f"for {place}, TARGET in NUMBERED(OVER):\n    {items}[{place}] = ITEM")
     (own,) = state.fresh_names("gather")
     called_inside(state, own, (), body, [], node)
-    stored = [s.stmt for s in statements(tuple(state.out[start:])) if isinstance(s.stmt, ir.Assign)]
+    stored = [s for s in all_statements(tuple(state.out[start:])) if isinstance(s, ir.Assign)]
     values = [of_double(s.value) for s in stored if s.target.array == view.array]
     made_of(state, view.array, *(v for v in values if isinstance(v, ir.Expr)))
     if values and all(is_truth_value(state, s.value) for s in stored if s.target.array == view.array):

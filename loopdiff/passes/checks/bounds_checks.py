@@ -30,7 +30,6 @@ from loopdiff.ir.walk import (
     map_body,
     map_sites,
     map_stmt_exprs,
-    statements,
     stmt_exprs,
     subexprs,
     substitute,
@@ -225,7 +224,7 @@ def runs_over(ls: ir.LoopSet, subscript: ir.Expr, size: ir.Expr) -> bool:
     """Whether `subscript` is the index of a loop up to `size`, whatever that is: it may not be affine."""
     if not isinstance(subscript, ir.Index) or any(isinstance(e, ir.Load | ir.Var | ir.Index) for e in subexprs(size)):
         return False
-    loops = (s.stmt for s in statements(ls.body) if isinstance(s.stmt, ir.Loop) and s.stmt.index == subscript.name)
+    loops = (s for s in all_statements(ls.body) if isinstance(s, ir.Loop) and s.index == subscript.name)
     loop = next(loops)
     is_upward = isinstance(loop.step, ir.Const) and loop.step.value > 0
     return is_upward and isinstance(loop.lower, ir.Const) and loop.lower.value >= 0 and loop.upper == size

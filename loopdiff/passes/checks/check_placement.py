@@ -22,6 +22,7 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.renaming import rename_everywhere, renamed_block
 from loopdiff.ir.slicing import Names, eliminate_dead
 from loopdiff.ir.walk import (
+    all_statements,
     lets_used,
     loads_in,
     map_blocks,
@@ -191,7 +192,7 @@ def is_same_in(loop: ir.Loop, check: ir.Require) -> bool:
 
 def unless_certain(block: Block) -> Block:
     """`block`, entered only by calls whose shapes and integer arguments do not already say that all its checks hold."""
-    stmts = [site.stmt for site in statements(block)]
+    stmts = all_statements(block)
     certain = [certain_if(s.cond) for s in stmts if isinstance(s, ir.Require)]
     known = [c for c in certain if c is not None]
     if None in certain or not known or not any(isinstance(s, ir.Loop) for s in stmts):

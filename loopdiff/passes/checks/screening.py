@@ -84,7 +84,7 @@ class Screener:
     def screened(self, loop: ir.Loop, maker: ir.Loop | None) -> list[ir.Stmt]:
         """`loop`, run only if a check in it is found to fail; `maker`, the loop before it, does the first round."""
         rows = rows_of(loop) if maker is None else None
-        if rows is None and not all(is_known(s.stmt) for s in statements((loop,)) if isinstance(s.stmt, ir.Loop)):
+        if rows is None and not all(is_known(s) for s in all_statements((loop,)) if isinstance(s, ir.Loop)):
             return [loop] if maker is None else [maker, loop]
         wrong = self.cell("wrong")
         if rows is not None:
@@ -132,11 +132,11 @@ def makes_what_is_checked(maker: ir.Loop, loop: ir.Loop) -> bool:
         return False
     if any(isinstance(s, ir.Loop | ir.Exit | ir.Require) for s in all_statements(maker.body)):
         return False
-    targets = [t for s in statements(maker.body) if (t := written_access(s.stmt)) is not None]
+    targets = [t for s in all_statements(maker.body) if (t := written_access(s)) is not None]
     often = Counter(t.array for t in targets)
     made = {s.target for s in maker.body if isinstance(s, ir.Assign) and often[s.target.array] == 1}
     own = {t for t in made if any(coefficient(s, maker.index) in (1, -1) for s in t.subscripts)}
-    seen = [a for s in statements(in_iterations_of(maker, loop)) for a in accesses(s.stmt) if a.array in often]
+    seen = [a for s in all_statements(in_iterations_of(maker, loop)) for a in accesses(s) if a.array in often]
     return bool(seen) and own.issuperset(seen)
 
 
@@ -231,9 +231,7 @@ def rows_of(loop: ir.Loop) -> Rows | None:
             pass
         case _:
             return None
-    if not all(
-        is_known(s.stmt) for s in statements((*inner.body, replace(loop, body=()))) if isinstance(s.stmt, ir.Loop)
-    ):
+    if not all(is_known(s) for s in all_statements((*inner.body, replace(loop, body=()))) if isinstance(s, ir.Loop)):
         return None
     lower, upper = inlined(lets, (inner.lower, inner.upper))
     rows, own = Rows(loop, replace(inner, lower=lower, upper=upper)), list[ir.Expr]()

@@ -10,7 +10,7 @@ from loopdiff.ir.build import all_of, compare, integer, is_natural
 from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.types import BOOL
-from loopdiff.ir.walk import Path, statements, subexprs
+from loopdiff.ir.walk import Path, all_statements, subexprs
 
 ALWAYS = ir.Const(True, BOOL)
 
@@ -18,13 +18,13 @@ ALWAYS = ir.Const(True, BOOL)
 def range_conditions(ls: ir.LoopSet) -> tuple[ir.Require, ...]:
     """One Require (LD325) for each range or array whose bounds are sums or products of numbers that the call gives."""
     out: dict[ir.Expr, ir.Require] = {}
-    for site in statements(ls.body):
-        parts = [e for bound in sizes(ls, site.stmt) for e in subexprs(bound) if combines(e)]
+    for stmt in all_statements(ls.body):
+        parts = [e for bound in sizes(ls, stmt) for e in subexprs(bound) if combines(e)]
         cond = all_of(c for e in parts if (c := without_overflow(e)) is not None)
-        what = "range" if isinstance(site.stmt, ir.Loop) else "array"
-        message = f"numbers are too large for the {what} at {site.stmt.loc.in_words}: it needs {print_expr(cond)}"
+        what = "range" if isinstance(stmt, ir.Loop) else "array"
+        message = f"numbers are too large for the {what} at {stmt.loc.in_words}: it needs {print_expr(cond)}"
         if cond != ALWAYS:
-            out.setdefault(cond, ir.Require(cond, "LD325", message, loc=site.stmt.loc))
+            out.setdefault(cond, ir.Require(cond, "LD325", message, loc=stmt.loc))
     return tuple(out.values())
 
 

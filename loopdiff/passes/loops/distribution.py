@@ -21,7 +21,17 @@ from loopdiff.ir.build import integer, is_descending, turned_round
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import INFO
 from loopdiff.ir.renaming import renamed_block
-from loopdiff.ir.walk import Path, Site, exits, lets_used, map_blocks_at, map_sites, statements, subexprs
+from loopdiff.ir.walk import (
+    Path,
+    Site,
+    all_statements,
+    exits,
+    lets_used,
+    map_blocks_at,
+    map_sites,
+    statements,
+    subexprs,
+)
 from loopdiff.mapping.lane_blocks import is_block_loop
 from loopdiff.model.trip_counts import is_row_of_elements, lets_of
 from loopdiff.passes.loops.sum_shapes import separate_shifts, tidy_sums
@@ -62,7 +72,7 @@ def restructure_for_threads(ls: ir.LoopSet) -> ir.LoopSet:
 # -- reversal ------------------------------------------------------------------------------------------------
 def ascend(ls: ir.LoopSet, is_strict: bool = False) -> ir.LoopSet:
     """Descending unit-step loops whose iterations are independent run upwards; sums apart, unless `is_strict`."""
-    if not any(is_descending(s.stmt) for s in statements(ls.body)):
+    if not any(is_descending(s) for s in all_statements(ls.body)):
         return ls
     model = build_model(ls)
 
@@ -88,7 +98,7 @@ def tidied(ls: ir.LoopSet) -> ir.LoopSet:
 # -- distribution --------------------------------------------------------------------------------------------
 def repeats_functions(pieces: list[ir.Loop]) -> bool:
     """Whether two pieces compute the same Let that takes more than arithmetic."""
-    lets = Counter(s.stmt for p in pieces for s in statements((p,)) if isinstance(s.stmt, ir.Let))
+    lets = Counter(s for p in pieces for s in all_statements((p,)) if isinstance(s, ir.Let))
     repeated = (let.value for let, count in lets.items() if count > 1)
     return any(isinstance(e, ir.Apply) and INFO[e.op].result == "float" for value in repeated for e in subexprs(value))
 
@@ -245,7 +255,7 @@ def events_of(model: Model, path: Path, parts: Iterable[tuple[int, ir.Stmt]]) ->
         return found
 
     by_head = model.cached(("events by head", path), find)
-    wanted = {(n, head_of(s.stmt)) for n, p in parts for s in statements((p,))}
+    wanted = {(n, head_of(s)) for n, p in parts for s in all_statements((p,))}
     return tuple(e for _, e in sorted((pair for key in wanted for pair in by_head.get(key, ())), key=lambda p: p[0]))
 
 

@@ -44,7 +44,7 @@ from loopdiff.ir.printer import print_expr
 from loopdiff.ir.renaming import renamed_block
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
-from loopdiff.ir.walk import Path, Site, has_values, indices_in, loads_in, statements, written_arrays
+from loopdiff.ir.walk import Path, Site, all_statements, has_values, indices_in, loads_in, statements, written_arrays
 from loopdiff.model.register_tiles import as_product
 from loopdiff.model.trip_counts import Extents, TripCounter
 from loopdiff.passes.loops.distribution import repeats_functions, split, upright
@@ -62,7 +62,7 @@ def factor_sums(ls: ir.LoopSet, names: NameSupply | None = None) -> ir.LoopSet:
 
     New local arrays, the last of the result's and allocated where it begins, hold these sums.
     """
-    if not any(is_promising(s.stmt) for s in statements(ls.body)):
+    if not any(is_promising(s) for s in all_statements(ls.body)):
         return ls
     tidy = upright(ls)
     factorer = Factorer(build_model(tidy), type_env(tidy), names or supply(ls), [])
@@ -399,7 +399,7 @@ def commute(first: tuple[ir.Stmt, ...], second: tuple[ir.Stmt, ...]) -> bool:
     if written_arrays(first) & loaded(second) or written_arrays(second) & loaded(first):
         return False
     both = written_arrays(first) & written_arrays(second)
-    writes = (s.stmt for s in statements((*first, *second)) if both & written_arrays((s.stmt,)))
+    writes = (s for s in all_statements((*first, *second)) if both & written_arrays((s,)))
     return all(is_added(s) or isinstance(s, ir.Loop) for s in writes)
 
 

@@ -16,7 +16,7 @@ from dataclasses import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import nested, upto
 from loopdiff.ir.names import supply
-from loopdiff.ir.walk import accesses, statements
+from loopdiff.ir.walk import accesses, all_statements
 from loopdiff.passes.loops.fusion import fuse, is_fill, row_nest, takes_fills
 
 
@@ -36,7 +36,7 @@ def spread_fills(ls: ir.LoopSet) -> tuple[ir.LoopSet, frozenset[str]]:
     first = ls.body[place] if place < len(ls.body) else None
     if first is None or (row_nest(first, ls) is None and not takes_fills(first, ls)):
         return ls, frozenset()
-    touched = {a.array for s in statements((first,)) for a in accesses(s.stmt)}
+    touched = {a.array for s in all_statements((first,)) for a in accesses(s)}
     gradients = {a.name for a in ls.arrays if a.role == "gradient" and a.extents is not None and len(a.extents) > 1}
     names = supply(ls)
     arrays: set[str] = set()
@@ -64,7 +64,7 @@ def is_beginning(stmt: ir.Stmt) -> bool:
 
 def indices_of(stmt: ir.Stmt) -> list[str]:
     """The indices of a nest, outermost first, as far as it has one loop in another."""
-    for site in statements((stmt,)):
-        if isinstance(site.stmt, ir.Loop):
-            return [site.stmt.index, *(indices_of(site.stmt.body[0]) if site.stmt.body else ())]
+    for inner in all_statements((stmt,)):
+        if isinstance(inner, ir.Loop):
+            return [inner.index, *(indices_of(inner.body[0]) if inner.body else ())]
     return []

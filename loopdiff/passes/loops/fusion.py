@@ -66,9 +66,9 @@ def fuse(
 
 def bodies(ls: ir.LoopSet) -> Iterable[tuple[ir.Stmt, ...]]:
     yield ls.body
-    for site in statements(ls.body):
-        if isinstance(site.stmt, ir.Loop):
-            yield site.stmt.body
+    for stmt in all_statements(ls.body):
+        if isinstance(stmt, ir.Loop):
+            yield stmt.body
 
 
 def has_neighbours(body: tuple[ir.Stmt, ...], ls: ir.LoopSet, waiting: frozenset[str]) -> bool:
@@ -127,7 +127,7 @@ def moves_along_rows(stmt: ir.Loop, ls: ir.LoopSet) -> bool:
     contraction."""
     if not stmt.body or not is_constant(stmt.step, 1) or has_values(stmt.lower, stmt.upper):
         return False
-    sites = [s.stmt for s in statements((stmt,))]
+    sites = all_statements((stmt,))
     if not all(isinstance(s, ir.Loop | ir.If | ir.Let | ir.Assign | ir.Accumulate) for s in sites):
         return False
     if any(isinstance(s, ir.Loop) and contraction(s) is not None for s in sites):
@@ -149,7 +149,7 @@ def is_choice_of_rows(stmt: ir.Stmt) -> bool:
 
 def is_smooth(loop: ir.Loop, ls: ir.LoopSet) -> bool:
     """Whether the innermost `loop` moves along rows of all that it touches."""
-    found = [stride_of(a, loop.index, NONE, ls) for s in statements(loop.body) for a in accesses(s.stmt)]
+    found = [stride_of(a, loop.index, NONE, ls) for s in all_statements(loop.body) for a in accesses(s)]
     return "unit" in found and all(s in ("unit", "uniform") for s in found)
 
 
@@ -321,7 +321,7 @@ def rows_held(group: list[Member]) -> int:
     """How many rows of all arrays lie between the first and the last that one iteration of the fused loop touches."""
     rows: dict[str, list[int]] = {}
     for member in group:
-        for access in (a for s in statements(member.loop.body) for a in accesses(s.stmt)):
+        for access in (a for s in all_statements(member.loop.body) for a in accesses(s)):
             for base, offset in map(parted, access.subscripts):
                 if base == ir.Index(member.loop.index):
                     rows.setdefault(access.array, []).append(offset - member.behind)

@@ -17,6 +17,7 @@ from loopdiff.ir.slicing import keep_live, live_names
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import (
     Path,
+    all_statements,
     loads,
     map_body,
     map_sites,
@@ -267,7 +268,7 @@ class GatherForm:
 
         body = with_single_uses(part_of(nest.body, summed, wanted))
         new: Renaming = {ir.Index(i): shifted(place[i], -d) for i, d in zip(nest.indices, distance, strict=True)}
-        lets = [s.stmt.name for s in statements(body) if isinstance(s.stmt, ir.Let)]
+        lets = [s.name for s in all_statements(body) if isinstance(s, ir.Let)]
         new |= {ir.Var(name): ir.Var(self.names.fresh(name)) for name in lets}
         return tuple(renamed(s, new) for s in body)
 

@@ -21,7 +21,7 @@ from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import INFO, ROUNDINGS
 from loopdiff.ir.renaming import renamed_block
 from loopdiff.ir.slicing import keep_live, live_names
-from loopdiff.ir.walk import indices_in, loads_in, map_blocks, nodes_in, statements, subexprs, written_arrays
+from loopdiff.ir.walk import all_statements, indices_in, loads_in, map_blocks, nodes_in, subexprs, written_arrays
 
 
 def separate_sums(ls: ir.LoopSet) -> ir.LoopSet:
@@ -43,11 +43,11 @@ def separated(body: tuple[ir.Stmt, ...], names: NameSupply) -> tuple[ir.Stmt, ..
 
 def only_sums(body: tuple[ir.Stmt, ...]) -> bool:
     """Whether statements do nothing but add to elements that they do not read."""
-    for site in statements(body):
-        match site.stmt:
+    for stmt in all_statements(body):
+        match stmt:
             case ir.Let() | ir.If() | ir.Accumulate(op="add", target=ir.Access(subscripts=[_, *_])):
                 pass
-            case ir.Loop() if is_unit_step(site.stmt):
+            case ir.Loop() if is_unit_step(stmt):
                 pass
             case _:
                 return False
@@ -56,7 +56,7 @@ def only_sums(body: tuple[ir.Stmt, ...]) -> bool:
 
 def in_parts(nest: ir.Loop, names: NameSupply) -> list[ir.Stmt]:
     """The nests of a nest's sums, by array."""
-    arrays = list(dict.fromkeys(s.stmt.target.array for s in statements((nest,)) if isinstance(s.stmt, ir.Accumulate)))
+    arrays = list(dict.fromkeys(s.target.array for s in all_statements((nest,)) if isinstance(s, ir.Accumulate)))
     if len(arrays) < 2 or is_costly(nest):
         return list(with_conditions_inside((nest,)))
     parts = (keep_live((nest,), live_names((nest,), frozenset((a,)), frozenset((a,))), frozenset((a,))) for a in arrays)

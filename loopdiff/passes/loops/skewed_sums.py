@@ -24,12 +24,12 @@ from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT
 from loopdiff.ir.walk import (
+    all_statements,
     indices_in,
     loops_in,
     map_blocks,
     map_expr,
     map_stmt_exprs,
-    statements,
     subexprs,
     substitute,
 )
@@ -58,7 +58,7 @@ def skewed(stmt: ir.Stmt, names: NameSupply) -> ir.Stmt:
 def partners(loop: ir.Loop) -> Iterator[tuple[ir.Loop, int]]:
     """Loops right inside of `loop`, or inside of such, with which its index gives a place of all that is summed into,
     and what is added to both."""
-    targets = [s.stmt.target for s in statements(loop.body) if isinstance(s.stmt, ir.Accumulate)]
+    targets = [s.target for s in all_statements(loop.body) if isinstance(s, ir.Accumulate)]
     places = {e for t in targets for e in t.subscripts if loop.index in indices_in(e)}
     if len(places) != 1 or any(loop.index not in indices_in(*t.subscripts) for t in targets):
         return

@@ -28,6 +28,7 @@ from loopdiff.ir.types import F64, ArrayType
 from loopdiff.ir.walk import (
     Site,
     accesses,
+    all_statements,
     children,
     lets_in,
     loops_in,
@@ -250,7 +251,7 @@ def runs_all(loop: ir.Loop, around: Sequence[ir.Loop]) -> ir.Expr | None:
     conditions: list[ir.Expr] = []
     inner = list({p.index: p for p in (loop, *around)}.values())
     indices = {p.index for p in inner}
-    lets = {s.stmt.name for s in statements(loop.body) if isinstance(s.stmt, ir.Let)}
+    lets = {s.name for s in all_statements(loop.body) if isinstance(s, ir.Let)}
     written = written_arrays(loop.body)
     for part in inner:
         if not isinstance(part.step, ir.Const):

@@ -118,16 +118,14 @@ def is_written_once(ls: ir.LoopSet, number: int, array: str) -> bool:
     """Whether the nest `number` alone writes the array, before all that read it, and nobody asks how large it is."""
     extents = [e for a in ls.arrays for x in a.extents or () for e in subexprs(x)]
     results = [e for r in ls.results if isinstance(r, ir.ScalarResult) for e in subexprs(r.value)]
-    own = [e for s in statements((ls.body[number],)) for e in nodes_of(s.stmt)]
+    own = [e for s in all_statements((ls.body[number],)) for e in nodes_of(s)]
     if any(isinstance(e, ir.Dim) and e.array == array for e in (*extents, *results, *own)):
         return False
     for place, stmt in enumerate(ls.body):
         if isinstance(stmt, ir.Allocate) and place < number:
             continue
-        used = [a for s in statements((stmt,)) for a in accesses(s.stmt) if a.array == array]
-        is_asked = any(
-            isinstance(e, ir.Dim) and e.array == array for s in statements((stmt,)) for e in nodes_of(s.stmt)
-        )
+        used = [a for s in all_statements((stmt,)) for a in accesses(s) if a.array == array]
+        is_asked = any(isinstance(e, ir.Dim) and e.array == array for s in all_statements((stmt,)) for e in nodes_of(s))
         is_called = any(isinstance(s, ir.Call) for s in all_statements((stmt,)))
         if place != number and (is_asked or is_called or array in written_arrays((stmt,)) or (used and place < number)):
             return False

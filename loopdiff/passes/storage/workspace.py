@@ -7,7 +7,7 @@ from dataclasses import replace
 from loopdiff.analysis.exposure import exposed_reads
 from loopdiff.analysis.polyhedral.model import build_model
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.walk import accesses, loads, read_arrays, returned_arrays, statements, subexprs, written_arrays
+from loopdiff.ir.walk import accesses, all_statements, loads, read_arrays, returned_arrays, subexprs, written_arrays
 
 
 def scratch(ls: ir.LoopSet) -> frozenset[str]:
@@ -50,7 +50,7 @@ def refilled_tapes(reverse: ir.LoopSet) -> frozenset[str]:
 
 def in_workspace(ls: ir.LoopSet) -> ir.LoopSet:
     """`ls` with arrays that it makes for itself as parameters after all others, where those say how large they are."""
-    used = {a.array for s in statements(ls.body) for a in accesses(s.stmt)}
+    used = {a.array for s in all_statements(ls.body) for a in accesses(s)}
     own = scratch(ls) & used - returned_arrays(ls) - frozenset(ls.params)
     arrays = tuple(replace(a, role="lent") if a.name in own and is_sized_outside(a) else a for a in ls.arrays)
     lent = tuple(a for a in arrays if a.role == "lent")

@@ -45,7 +45,6 @@ from loopdiff.ir.walk import (
     nodes_in,
     read_arrays,
     returned_arrays,
-    statements,
     subexprs,
     substitute,
     written_arrays,
@@ -147,7 +146,7 @@ def used_once(loop: ir.Loop) -> frozenset[str]:
 
 def touched(body: Iterable[ir.Stmt]) -> set[str]:
     """Arrays that statements have to do with, but for making room for them."""
-    return {a.array for s in statements(tuple(body)) if not isinstance(s.stmt, ir.Allocate) for a in accesses(s.stmt)}
+    return {a.array for s in all_statements(tuple(body)) if not isinstance(s, ir.Allocate) for a in accesses(s)}
 
 
 def upwards(ls: ir.LoopSet, dead: frozenset[str]) -> ir.LoopSet:
@@ -273,12 +272,12 @@ def contracted(ls: ir.LoopSet, place: int) -> tuple[ir.LoopSet, int] | None:
     everywhere, and the place of the loop then; None if there is none."""
     loop = ls.body[place]
     assert isinstance(loop, ir.Loop)
-    outside = [s.stmt for k, t in enumerate(ls.body) if k != place for s in statements((t,))]
+    outside = [s for k, t in enumerate(ls.body) if k != place for s in all_statements((t,))]
     elsewhere = {a.array for s in outside for a in accesses(s)} | asked_for(ls)
     filled = {s.array for s in outside if isinstance(s, ir.Allocate) and s.fill is not None}
     inside: dict[str, bool] = {}
-    for site in statements((loop,)):
-        for access in accesses(site.stmt):
+    for stmt in all_statements((loop,)):
+        for access in accesses(stmt):
             is_own = access.subscripts[:1] == (ir.Index(loop.index),)
             inside[access.array] = inside.get(access.array, True) and is_own
     smaller = {

@@ -24,13 +24,13 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import compare, zero
 from loopdiff.ir.ops import Op
 from loopdiff.ir.typing import TypeEnv, cell_types, type_env, type_of
-from loopdiff.ir.walk import all_statements, expressions, indices_in, map_blocks, statements, stmt_exprs
+from loopdiff.ir.walk import all_statements, expressions, indices_in, map_blocks, stmt_exprs
 from loopdiff.passes.sweeps.zero_iterations import IterationIdler
 
 
 def leave_out_idle(ls: ir.LoopSet) -> ir.LoopSet:
     """`ls` with loops under the condition that what they add is not zero, or is asked for."""
-    if not any(varies_inside(s.stmt) for s in statements(ls.body)):
+    if not any(varies_inside(s) for s in all_statements(ls.body)):
         return ls
     idler = Idler(ls, type_env(ls), frozenset(cell_types(ls)))
     return replace(ls, body=tuple(idler.visited(s) for s in ls.body))
@@ -75,7 +75,7 @@ class Idler:
         if len(added) != 1:
             return None
         (value,) = added
-        inside = {s.stmt.name for s in statements((loop,)) if isinstance(s.stmt, ir.Let)}
+        inside = {s.name for s in all_statements((loop,)) if isinstance(s, ir.Let)}
         kind = type_of(value, self.types)
         is_outside = isinstance(value, ir.Var) and value.name not in inside and kind.is_float
         return compare(Op.NE, value, zero(kind)) if is_outside else None
@@ -90,10 +90,10 @@ class Idler:
             return None
         (target,) = targets
         is_new = target.array in self.cells and any(isinstance(s, ir.Assign) and s.target == target for s in before)
-        exprs = [x for s in statements(after) for x in stmt_exprs(s.stmt)]
+        exprs = [x for s in all_statements(after) for x in stmt_exprs(s)]
         found = [c for x in exprs for c in conditions_of(target.array, x)]
         reads = sum(1 for x in expressions(self.ls) for _ in conditions_of(target.array, x))
-        later = {s.stmt.name for s in statements((loop, *after)) if isinstance(s.stmt, ir.Let)}
+        later = {s.name for s in all_statements((loop, *after)) if isinstance(s, ir.Let)}
         match list(dict.fromkeys(found)):
             case [ir.Apply(op=Op.NE, args=(ir.Var(name=name), ir.Const())) as cond] if name not in later:
                 return cond if is_new and reads == len(found) else None

@@ -23,7 +23,7 @@ from loopdiff.ir.build import compare, zero
 from loopdiff.ir.ops import Op
 from loopdiff.ir.slicing import names_read
 from loopdiff.ir.typing import TypeEnv
-from loopdiff.ir.walk import accesses, lets_in, result_arrays, statements, written_arrays
+from loopdiff.ir.walk import accesses, all_statements, lets_in, result_arrays, written_arrays
 from loopdiff.passes.sweeps.zero_implication import vanishes
 
 Body = tuple[ir.Stmt, ...]
@@ -71,8 +71,8 @@ class IterationIdler:
     def is_inside(self, rest: Body) -> bool:
         """Whether the cells that statements write matter to them alone, and have a new value each time."""
         written = written_arrays(rest) & self.cells
-        elsewhere = [a.array for s in statements(self.ls.body) for a in accesses(s.stmt) if a.array in written]
-        inside = [a.array for s in statements(rest) for a in accesses(s.stmt) if a.array in written]
+        elsewhere = [a.array for s in all_statements(self.ls.body) for a in accesses(s) if a.array in written]
+        inside = [a.array for s in all_statements(rest) for a in accesses(s) if a.array in written]
         is_theirs = sorted(elsewhere) == sorted(inside) and not written & result_arrays(self.ls)
         return is_theirs and not exposed_cells(rest, written, self.cells)
 

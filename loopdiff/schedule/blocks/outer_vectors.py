@@ -29,7 +29,16 @@ from loopdiff.ir.build import integer, is_unit_step, nested, over_elements, zero
 from loopdiff.ir.names import NameSupply
 from loopdiff.ir.renaming import renamed_block
 from loopdiff.ir.types import ArrayType
-from loopdiff.ir.walk import Path, accesses, loops_of, map_accesses, statements, subexprs, written_arrays
+from loopdiff.ir.walk import (
+    Path,
+    accesses,
+    all_statements,
+    loops_of,
+    map_accesses,
+    statements,
+    subexprs,
+    written_arrays,
+)
 from loopdiff.mapping.lane_blocks import FEW, LaneBlock
 from loopdiff.mapping.loops import Mapping, VectorLoop
 from loopdiff.model import tuning
@@ -139,7 +148,7 @@ def has_buffers(loop: ir.Loop, ls: ir.LoopSet, dead: Names) -> bool:
 
 def fills_tapes(loop: ir.Loop, ls: ir.LoopSet) -> bool:
     """Whether iterations fill rows of tapes, which are laid out as lanes like them."""
-    targets = [s.stmt.target for s in statements(loop.body) if isinstance(s.stmt, ir.Assign)]
+    targets = [s.target for s in all_statements(loop.body) if isinstance(s, ir.Assign)]
     rows = (t for t in targets if ir.Index(loop.index) in t.subscripts[:-1])
     return any(ls.array(t.array).role == "tape" for t in rows)
 

@@ -38,6 +38,7 @@ from loopdiff.ir.types import INT, ArrayType
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import (
     Path,
+    all_statements,
     indices_in,
     loops_in,
     map_blocks,
@@ -176,7 +177,7 @@ def may_be_rows(stmt: ir.Stmt, made: Names) -> TypeGuard[ir.Loop]:
 
 
 def allocated(loop: ir.Loop) -> Names:
-    return frozenset(s.stmt.array for s in statements(loop.body) if isinstance(s.stmt, ir.Allocate))
+    return frozenset(s.array for s in all_statements(loop.body) if isinstance(s, ir.Allocate))
 
 
 def is_deep_sum(stmt: ir.Stmt, loops: tuple[ir.Loop, ...]) -> bool:

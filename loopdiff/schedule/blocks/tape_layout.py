@@ -18,6 +18,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, floordiv, integer
 from loopdiff.ir.walk import (
     accesses,
+    all_statements,
     indices_in,
     map_accesses,
     map_expr,
@@ -57,7 +58,7 @@ def align_tapes(
 
 def called_with(ls: ir.LoopSet) -> frozenset[str]:
     """Arrays that functions get parts of, as they lie in memory."""
-    return read_arrays(tuple(s.stmt for s in statements(ls.body) if isinstance(s.stmt, ir.Call)))
+    return read_arrays(tuple(s for s in all_statements(ls.body) if isinstance(s, ir.Call)))
 
 
 def better_order(decl: ir.ArrayDecl, touches: Touches, lanes: frozenset[str]) -> Order | None:

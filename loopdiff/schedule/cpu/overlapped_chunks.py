@@ -22,7 +22,7 @@ from loopdiff.analysis.polyhedral.model import Model
 from loopdiff.analysis.privatization import Names, conflicting
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_constant
-from loopdiff.ir.walk import Path, all_statements, read_arrays, statements, written_arrays
+from loopdiff.ir.walk import Path, all_statements, read_arrays, written_arrays
 from loopdiff.model import tuning
 
 
@@ -51,7 +51,7 @@ def may_repeat(loop: ir.Loop, arrays: Names) -> bool:
 
 def is_filled(model: Model, arrays: Names) -> bool:
     """Whether any of the `arrays` begins with a value."""
-    fills = (s.stmt for s in statements(model.ls.body) if isinstance(s.stmt, ir.Allocate) and s.stmt.fill is not None)
+    fills = (s for s in all_statements(model.ls.body) if isinstance(s, ir.Allocate) and s.fill is not None)
     return any(s.array in arrays for s in fills)
 
 

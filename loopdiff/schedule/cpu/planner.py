@@ -92,7 +92,7 @@ class Planner:
 
     def loop(self, stmt: ir.Loop, path: Path, ranges: Ranges, found: list[tuple[Path, Mapping]]) -> float:
         wish = self.wish(stmt)
-        inside = {self.wish(s.stmt) for s in statements(stmt.body) if isinstance(s.stmt, ir.Loop)} - {None}
+        inside = {self.wish(s) for s in all_statements(stmt.body) if isinstance(s, ir.Loop)} - {None}
         tile = None if {wish, *inside} & {"vector", "scalar"} else self.tile(stmt)
         if tile is not None:
             found.append((path, tile[1]))
@@ -159,10 +159,9 @@ class Planner:
             return ScalarLoop(held)
         varying = varying_names(stmt)
         sums = {
-            s.stmt.target.array
-            for s in statements(stmt.body)
-            if isinstance(s.stmt, ir.Accumulate)
-            and stride_of(s.stmt.target, stmt.index, varying, self.model.ls) == "uniform"
+            s.target.array
+            for s in all_statements(stmt.body)
+            if isinstance(s, ir.Accumulate) and stride_of(s.target, stmt.index, varying, self.model.ls) == "uniform"
         }
         seen_inside = {e.access.array for e in loads_in(stmt.body)}
         reductions = frozenset(sums - private)
@@ -187,8 +186,8 @@ class Planner:
 
     def held_back(self, loop: ir.Loop, private: frozenset[str]) -> str:
         """A cell that some iteration leaves a value in; lanes have no order to say which one."""
-        for site in statements(loop.body):
-            match site.stmt:
+        for stmt in all_statements(loop.body):
+            match stmt:
                 case ir.Assign(target=target) if not target.subscripts and target.array not in private:
                     return f"`{target.array}` keeps the value of one iteration"
                 case _:

@@ -33,6 +33,7 @@ from loopdiff.ir.types import ArrayType
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import (
     Path,
+    all_statements,
     exchanged,
     loads,
     loads_in,
@@ -157,7 +158,7 @@ def is_cut(shared: Parallel) -> bool:
 def is_plain(loop: ir.Loop) -> bool:
     """Whether the loop goes by one, and does nothing but give values."""
     kinds = (ir.Let, ir.Assign, ir.Accumulate, ir.If)
-    is_flat = all(isinstance(s.stmt, kinds) for s in statements(loop.body))
+    is_flat = all(isinstance(s, kinds) for s in all_statements(loop.body))
     written = written_arrays(loop.body)
     bounds = (e.access.array for bound in (loop.lower, loop.upper) for e in loads(bound))
     return is_flat and is_unit_step(loop) and not written.intersection(bounds)
@@ -220,9 +221,9 @@ class Holder:
         that it only reads are worth it where lanes load them one by one."""
         kind = self.types.arrays[array]
         values = [
-            s.stmt.value
-            for s in statements(loop.body)
-            if isinstance(s.stmt, ir.Assign | ir.Accumulate) and s.stmt.target.array == array
+            s.value
+            for s in all_statements(loop.body)
+            if isinstance(s, ir.Assign | ir.Accumulate) and s.target.array == array
         ]
         if not (kind.rank and kind.element.is_float) or any(type_of(v, self.types) != kind.element for v in values):
             return

@@ -20,7 +20,7 @@ from loopdiff.analysis.strides import coefficient
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import BOOL
-from loopdiff.ir.walk import Path, accesses, children, statements, subexprs, written_arrays
+from loopdiff.ir.walk import Path, accesses, all_statements, children, statements, subexprs, written_arrays
 from loopdiff.mapping.loops import Arranged, Parallel, ScalarLoop, Schedule, Serial, Sharing, TiledNest, VectorLoop
 from loopdiff.model import tuning
 from loopdiff.schedule.cpu.overlapped_chunks import find_early, may_repeat
@@ -49,7 +49,7 @@ def share_loops(
 
 def shares_all_of(arranged: Arranged, before: ir.LoopSet) -> bool:
     """Whether loops that were made of several ones of `before` all run on several threads, or inside one that does."""
-    known = {s.stmt.index for s in statements(before.body) if isinstance(s.stmt, ir.Loop)}
+    known = {s.index for s in all_statements(before.body) if isinstance(s, ir.Loop)}
     shared = arranged.schedule.shared
     return all(
         any(site.path[: k + 1] in shared for k in range(len(site.path)))
@@ -216,7 +216,7 @@ def reach(loop: ir.Loop, array: str) -> int | None:
 
     None unless all do so along one axis, at a fixed distance from the iteration's own place.
     """
-    targets = [s.stmt.target for s in statements(loop.body) if isinstance(s.stmt, ir.Accumulate)]
+    targets = [s.target for s in all_statements(loop.body) if isinstance(s, ir.Accumulate)]
     axes = zip(*(t.subscripts for t in targets if t.array == array), strict=True)
     return min((r for places in axes if (r := spread(places, loop.index)) is not None), default=None)
 

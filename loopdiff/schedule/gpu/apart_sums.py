@@ -27,13 +27,13 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import (
     Path,
+    all_statements,
     exchanged,
     indices_in,
     lets_in,
     loads_of,
     loops_in,
     map_body,
-    statements,
     subexprs,
     written_arrays,
 )
@@ -151,8 +151,8 @@ def ways(ls: ir.LoopSet, found: Candidate) -> Iterator[Apart]:
 
 def sums_only(nest: ir.Loop) -> dict[str, list[ir.Access]]:
     """The elements that a nest adds to, of arrays with which it does nothing else."""
-    stmts = [s.stmt for s in statements((nest,)) if not isinstance(s.stmt, ir.Loop | ir.If)]
-    others = {load.access.array for s in statements((nest,)) for load in loads_of(s.stmt)}
+    stmts = [s for s in all_statements((nest,)) if not isinstance(s, ir.Loop | ir.If)]
+    others = {load.access.array for s in all_statements((nest,)) for load in loads_of(s)}
     found: dict[str, list[ir.Access]] = {}
     for stmt in stmts:
         if isinstance(stmt, ir.Accumulate) and stmt.op == "add" and stmt.target.subscripts:

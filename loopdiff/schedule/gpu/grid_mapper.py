@@ -23,7 +23,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, all_of, compare, integer, is_unit_step, nested
 from loopdiff.ir.ops import COMPARISONS, Op
 from loopdiff.ir.types import BOOL
-from loopdiff.ir.walk import Path, accesses, indices_in, statements, subexprs, written_arrays
+from loopdiff.ir.walk import Path, accesses, all_statements, indices_in, subexprs, written_arrays
 from loopdiff.mapping.grids import MOST_AXES, Axis, Grid
 from loopdiff.mapping.lane_blocks import is_block_loop
 from loopdiff.mapping.update_lists import is_listed, leading_axis
@@ -122,7 +122,7 @@ class GridMapper:
     def coalesced(self, axes: list[Axis], body: tuple[ir.Stmt, ...], lists: Names) -> list[Axis]:
         """`axes` with the one last along which most accesses are neighbours in memory: threads side by side take what
         comes from there in one go. It is none that is cut into pieces for the sake of `lists`, if there is another."""
-        used = [a for s in statements(body) for a in accesses(s.stmt) if a.subscripts]
+        used = [a for s in all_statements(body) for a in accesses(s) if a.subscripts]
         indices = [a.loop.index for a in axes]
         leading = {k for n in lists if (k := leading_axis(body, n, indices)) is not None}
 
@@ -270,9 +270,7 @@ def is_cheap(expr: ir.Expr, written: Names) -> bool:
 def is_apart(nest: list[Nest], array: str, loop: ir.Loop) -> bool:
     """Whether iterations of `loop` sum into different elements of `array`, whatever the other loops of the nest do."""
     targets = [
-        s.stmt.target
-        for s in statements(nest[-1][0].body)
-        if isinstance(s.stmt, ir.Accumulate) and s.stmt.target.array == array
+        s.target for s in all_statements(nest[-1][0].body) if isinstance(s, ir.Accumulate) and s.target.array == array
     ]
     return any(
         len(set(places)) == 1

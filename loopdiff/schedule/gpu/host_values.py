@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from loopdiff.canonical.invariant_motion import is_total
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.slicing import names_in
-from loopdiff.ir.walk import indices_in, lets_in, statements, subexprs
+from loopdiff.ir.walk import all_statements, indices_in, lets_in, subexprs
 
 Names = frozenset[str]
 
 
 def names_made(body: tuple[ir.Stmt, ...]) -> Names:
     """Lets and indices of loops."""
-    return lets_in(body).union(s.stmt.index for s in statements(body) if isinstance(s.stmt, ir.Loop))
+    return lets_in(body).union(s.index for s in all_statements(body) if isinstance(s, ir.Loop))
 
 
 def names_used(exprs: Iterable[ir.Expr]) -> Names:

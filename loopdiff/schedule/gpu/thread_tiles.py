@@ -31,6 +31,7 @@ from loopdiff.ir.ops import Op, effort
 from loopdiff.ir.renaming import renamed_names
 from loopdiff.ir.walk import (
     accesses,
+    all_statements,
     children,
     map_blocks,
     map_stmt_exprs,
@@ -38,7 +39,6 @@ from loopdiff.ir.walk import (
     nodes_of,
     operands,
     rebuild,
-    statements,
     stmt_exprs,
     subexprs,
     written_arrays,
@@ -89,8 +89,8 @@ def is_plain(launch: Launch) -> bool:
     iteration may be computed again while another thread writes."""
     if not may_read_anything(launch.body):
         return False
-    for site in statements(launch.body):
-        match site.stmt:
+    for stmt in all_statements(launch.body):
+        match stmt:
             case ir.Require() | ir.Exit() | ir.Allocate() | ir.Call():
                 return False
             case ir.Let(name=name) if name not in launch.lets:
@@ -114,7 +114,7 @@ def may_read_anything(body: tuple[ir.Stmt, ...]) -> bool:
 
 
 def all_accesses(body: tuple[ir.Stmt, ...]) -> list[ir.Access]:
-    return [a for s in statements(body) for a in accesses(s.stmt)]
+    return [a for s in all_statements(body) for a in accesses(s)]
 
 
 def share_of_reads(launch: Launch, tile: Mapping[str, int]) -> float | None:
@@ -122,13 +122,13 @@ def share_of_reads(launch: Launch, tile: Mapping[str, int]) -> float | None:
     few cells."""
     varying = varying_names(launch, frozenset(i for i, size in tile.items() if size > 1))
     loops = list(merged_loops(launch.body, varying))
-    inside = [s.stmt for loop in loops for s in statements(loop.body)]
+    inside = [s for loop in loops for s in all_statements(loop.body)]
     written = {s.target.array for s in inside if isinstance(s, ir.Assign | ir.Accumulate)}
     copies, merged = prod(tile.values()), {p.index for p in loops}
     parts = [e for s in inside for e in nodes_of(s)]
     read = {e.access for e in parts if isinstance(e, ir.Load) and e.access.subscripts}
     is_simple = written <= set(launch.cells) and not any(map(is_function, parts))
-    values = (x for s in statements(launch.body) if not isinstance(s.stmt, ir.Loop) for x in stmt_exprs(s.stmt))
+    values = (x for s in all_statements(launch.body) if not isinstance(s, ir.Loop) for x in stmt_exprs(s))
     calls = any(is_function(e) for x in values for e in subexprs(x))
     most_sums = prod(tuning.THREAD_TILES[-1]) if calls else tuning.THREAD_SUMS
     are_merged = all(w.loop.index in merged for w in launch.warp_loops)
@@ -300,13 +300,13 @@ class Reader:
 
 
 def writes(stmt: ir.Stmt) -> list[ir.Assign | ir.Accumulate]:
-    return [s.stmt for s in statements((stmt,)) if isinstance(s.stmt, ir.Assign | ir.Accumulate)]
+    return [s for s in all_statements((stmt,)) if isinstance(s, ir.Assign | ir.Accumulate)]
 
 
 def varying_names(launch: Launch, indices: Names) -> Names:
     """Cells, Lets and the `indices` whose values are not the same in all iterations of a tile."""
     varying = indices | frozenset(launch.cells)
-    lets = [s.stmt for s in statements(launch.body) if isinstance(s.stmt, ir.Let)]
+    lets = [s for s in all_statements(launch.body) if isinstance(s, ir.Let)]
     while True:
         found = varying | {s.name for s in lets if names_used((s.value,)) & varying}
         if found == varying:

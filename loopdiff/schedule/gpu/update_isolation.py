@@ -25,7 +25,7 @@ from loopdiff.ir.names import supply
 from loopdiff.ir.ops import INFO, ROUNDINGS
 from loopdiff.ir.renaming import renamed_block
 from loopdiff.ir.slicing import keep_live, live_names
-from loopdiff.ir.walk import Path, exchanged, nodes_in, statements, without, written_arrays
+from loopdiff.ir.walk import Path, all_statements, exchanged, nodes_in, without, written_arrays
 from loopdiff.mapping.grids import AXES
 from loopdiff.passes.loops.distribution import events_of
 from loopdiff.schedule.gpu.grid_mapper import GridMapper, Mapped
@@ -88,7 +88,7 @@ class Parts:
     def of(cls, nest: ir.Loop, array: str) -> Parts | None:
         """The parts with the updates of `array` and without; None where what is costly would be computed twice."""
         if not all(
-            isinstance(s.stmt, ir.Let | ir.Assign | ir.Accumulate | ir.Loop | ir.If) for s in statements(nest.body)
+            isinstance(s, ir.Let | ir.Assign | ir.Accumulate | ir.Loop | ir.If) for s in all_statements(nest.body)
         ):
             return None
         updates = kept(list(enumerate(nest.body)), frozenset({array}))

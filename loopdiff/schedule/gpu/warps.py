@@ -27,6 +27,7 @@ from loopdiff.ir.typing import cell_types, type_env
 from loopdiff.ir.walk import (
     Path,
     accesses,
+    all_statements,
     children,
     indices_in,
     loops_in,
@@ -34,7 +35,6 @@ from loopdiff.ir.walk import (
     map_stmt_exprs,
     may_stop,
     nodes_in,
-    statements,
     written_arrays,
 )
 from loopdiff.mapping.grids import Axis, Grid
@@ -82,7 +82,7 @@ def warped(plan: LaunchPlan, launch: Launch, requests: Requests, may_reassociate
     grid = launch.grid
     if grid is None or not may_spread(launch, grid):
         return launch
-    if not any(isinstance(s, ir.Loop) and not is_short(s) for s in (site.stmt for site in statements(launch.body))):
+    if not any(isinstance(s, ir.Loop) and not is_short(s) for s in all_statements(launch.body)):
         return launch
     found = Spreader.of(plan.ls, launch, grid, may_reassociate).loops()
     axes = (a.loop.index for a in grid.axes)
@@ -180,7 +180,7 @@ class Spreader:
 
     def gain(self, loop: ir.Loop) -> int:
         """How many more accesses in a loop go from element to element along it than along the threads of the grid."""
-        used = [a for s in statements(loop.body) for a in accesses(s.stmt) if a.subscripts]
+        used = [a for s in all_statements(loop.body) for a in accesses(s) if a.subscripts]
         across = self.grid.axes[-1].loop.index
         return sum(self.mapper.steps(a, loop.index) - self.mapper.steps(a, across) for a in used)
 
@@ -242,7 +242,7 @@ def mean_length(loop: ir.Loop, axes: tuple[Axis, ...]) -> ir.Expr | None:
         if axis.loop.index in used:
             rows = mul(rows, natural(trip_count(axis.span)))
     visited = (
-        a.array for s in statements(loop.body) for a in accesses(s.stmt) if a.subscripts == (ir.Index(loop.index),)
+        a.array for s in all_statements(loop.body) for a in accesses(s) if a.subscripts == (ir.Index(loop.index),)
     )
     array = next(visited, None)
     return None if array is None else ir.Apply(Op.FLOORDIV, (ir.Dim(array, 0), at_least_one(rows)))

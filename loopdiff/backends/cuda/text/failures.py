@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from loopdiff.backends.cuda.text.spelling import BY_ZERO, CHECKED, MODULO_ZERO, NEGATIVE_POWER, NEGATIVE_SHIFT
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.walk import nodes_of, statements
+from loopdiff.ir.walk import all_statements, nodes_of
 from loopdiff.mapping.launches import Launch, Step, all_steps, map_launches
 from loopdiff.mapping.update_lists import most_updates
 
@@ -38,6 +38,6 @@ def is_counted_first(launch: Launch) -> bool:
 
 def may_fail(launch: Launch) -> bool:
     return any(
-        isinstance(s.stmt, ir.Require) or any(isinstance(e, ir.Apply) and e.op in CHECKED for e in nodes_of(s.stmt))
-        for s in statements(launch.body)
+        isinstance(s, ir.Require) or any(isinstance(e, ir.Apply) and e.op in CHECKED for e in nodes_of(s))
+        for s in all_statements(launch.body)
     )

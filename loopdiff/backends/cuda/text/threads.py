@@ -18,7 +18,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, integer, mul
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT, ScalarType
-from loopdiff.ir.walk import accesses, statements, written_arrays
+from loopdiff.ir.walk import accesses, all_statements, written_arrays
 from loopdiff.mapping.launches import WarpLoop
 
 
@@ -128,7 +128,7 @@ class ThreadEmitter(ScalarEmitter):
     def begin_iteration(self, index: str, body: tuple[ir.Stmt, ...]) -> None:
         """Have an index without sign, too, if it is a subscript: once, as each conversion takes Numba its time."""
         self.unsigned.pop(index, None)
-        if any(ir.Index(index) in access.subscripts for s in statements(body) for access in accesses(s.stmt)):
+        if any(ir.Index(index) in access.subscripts for s in all_statements(body) for access in accesses(s)):
             self.unsigned[index] = self.names.fresh(f"{index}_u")
             self.writer.line(f"{self.unsigned[index]} = np.uint64({index})")
 
