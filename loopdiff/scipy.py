@@ -8,7 +8,6 @@ itself is not imported.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -19,6 +18,7 @@ from loopdiff.api import Differentiable
 from loopdiff.errors import NOWHERE, ArgumentError, DifferentiationError
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.structures.given import flattened, of_leaves
+from loopdiff.immutable import immutable
 
 __all__ = ["Objective", "Residuals", "VectorField", "residuals", "value_and_grad", "vector_field"]
 
@@ -62,7 +62,7 @@ def vector_field(f: Callable[..., Any], *fixed: Any) -> VectorField:
 
 
 # -- arguments -----------------------------------------------------------------------------------------------
-@dataclass(frozen=True, slots=True)
+@immutable
 class Packing:
     """How values stand in a vector: `leaves` are those of the templates, None where a vector has `shapes` of them, each
     with its dtype."""
@@ -131,7 +131,7 @@ def value_of(part: Vector, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
     return dtype.type(part[0]) if shape == () else part.astype(dtype).reshape(shape)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class OfVector:
     """A function with the parameters `names` in a vector, and the others `fixed`, which stand at those `places` among
     its arguments. Without a `packing` the one parameter is the vector."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from loopdiff.checking.identity import (
 )
 from loopdiff.checking.rules import RuleCheckError, check_rule
 from loopdiff.errors import LoopdiffError
+from loopdiff.immutable import immutable
 
 __all__ = ["GradientCheckError", "RuleCheckError", "check_grads", "check_rule"]
 
@@ -36,7 +36,7 @@ class GradientCheckError(LoopdiffError, AssertionError):
         super().__init__(f"derivatives disagree\n{report}")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class PairReport:
     """How far the derivative of `output` by `input` is off, and the entry of `input` where it is most."""
 
@@ -57,7 +57,7 @@ class PairReport:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class GradientReport:
     """One row for each pair of an output and an input, and how well the two modes agree."""
 
@@ -75,7 +75,7 @@ class GradientReport:
         return "\n".join([*rows, f"reverse against forward mode: error {self.transpose_error:.1e}  {verdict}"])
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Tolerances:
     """Of the two modes against each other, of differences, and the step of the differences."""
 

@@ -18,6 +18,7 @@ import loopdiff
 ROOT = Path(loopdiff.__file__).parent
 # The rooms of the package: a module may import from its own room and from those above it in this list.
 ROOMS = (
+    "immutable",
     "errors",
     "disk",
     "rules",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from loopdiff.ad.emitter import Emitter
 from loopdiff.ad.partials import is_strong_factor, partials, with_squares
 from loopdiff.ad.strength import Strength, is_always_finite
 from loopdiff.ad.tape.needed import At, Needed
 from loopdiff.analysis.activity import is_active
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import cast, is_constant, neg, strong_mul, times_slope
 from loopdiff.ir.ops import SUMS, Op
@@ -21,7 +22,7 @@ LINEAR = frozenset((*SUMS, Op.NEG))
 RESULT = ir.Var("$result")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Propagation:
     """Sends cotangents to the leaves of expressions; `adjoint_of` maps an active name to its adjoint's."""
 

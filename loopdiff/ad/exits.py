@@ -6,9 +6,10 @@ counts are cells of the primal, and values of them after the loop are Lets: the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from loopdiff.errors import Span
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer
 from loopdiff.ir.names import NameSupply, supply
@@ -18,7 +19,7 @@ from loopdiff.ir.walk import all_statements, exits, map_body
 ZERO, ONE = integer(0), integer(1)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Count:
     """A number of iterations: the cell that counts them, and the Let that holds it after the loop."""
 
@@ -26,7 +27,7 @@ class Count:
     let: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Passes:
     """How far the iterations of a loop got: all that did anything, and those that got past each Exit, in order.
 

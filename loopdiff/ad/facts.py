@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 
 from loopdiff.ad.exits import Passes, mark_exits
@@ -16,12 +15,13 @@ from loopdiff.analysis.exposure import covers, exposed_reads, overwritten_after,
 from loopdiff.analysis.ownership import Owned, homes_of_cells, inner_arrays, owned_arrays
 from loopdiff.analysis.polyhedral.model import Model, build_model, trip_hull
 from loopdiff.analysis.repeatable import Repeatable, repeatable
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.typing import TypeEnv, type_env
 from loopdiff.ir.walk import Path, Site, exits, statements, without_children, written_arrays
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Facts:
     """`ls` is normal with marked regions and counted exits. `sites` by path, `lets` by name, `passes` by loop index;
     `births`: how many statements allocate an array. `homes`: for an active cell, the innermost loop whose iteration

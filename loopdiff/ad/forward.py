@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from loopdiff.ad.emitter import Emitter
 from loopdiff.ad.partials import is_strong_factor, partials, with_squares
@@ -13,6 +13,7 @@ from loopdiff.ad.strength import Strength
 from loopdiff.analysis.activity import Activity, analyse_activity, is_active
 from loopdiff.canonical.simplify import simplify
 from loopdiff.canonical.single_assignment import normalize
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import cast, compare, divide, is_constant, mul, strong_mul, zero
 from loopdiff.ir.names import NameSupply, supply
@@ -93,7 +94,7 @@ def tangent_scalars(ls: ir.LoopSet, tangent_of: Mapping[str, str]) -> list[ir.Sc
     return [replace(s, name=tangent_of[s.name], is_weak=False) for s in ls.scalars if s.name in tangent_of]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Tangent:
     """Derives statements; `tangent_of` names the tangent of each carrier, `ties` the tie count of each region, and
     other cells of its own."""

@@ -22,16 +22,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from loopdiff.errors import Diagnostic, DifferentiationError, Span
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import compare, divide, is_constant, mul, neg, strong_mul
 from loopdiff.ir.ops import BITWISE, COMPARISONS, FLOAT_TESTS, PRODUCTS, ROUNDINGS, Op
 from loopdiff.ir.types import INT, ScalarType
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Terms:
     """Constructors of expressions of one floating type."""
 
@@ -72,21 +73,21 @@ Rule1 = Callable[[Terms, ir.Expr, ir.Expr], ir.Expr]
 Rule2 = Callable[[Terms, ir.Expr, ir.Expr, ir.Expr], Partials]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Rule:
     """`derive(terms, args, result)` gives the partials."""
 
     derive: Callable[[Terms, Partials, ir.Expr], Partials]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ZeroDerivative:
     """Every partial is zero almost everywhere, and is taken to be zero at the steps."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Refused:
     """Differentiating this operation is an error."""
 

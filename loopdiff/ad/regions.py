@@ -9,10 +9,11 @@ as Lets around it; the reverse and tangent transforms look them up by path.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from loopdiff.canonical.single_assignment import forward_cells
 from loopdiff.errors import InternalError
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import compare, extents_of, integer, zero
 from loopdiff.ir.names import NameSupply, supply
@@ -35,7 +36,7 @@ from loopdiff.ir.walk import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Region:
     """A run of statements below `block`, a path; `members` are the numbers of those that take part.
 
@@ -109,7 +110,7 @@ def mark_regions(ls: ir.LoopSet) -> tuple[ir.LoopSet, tuple[Region, ...]]:
     return marked, tuple(regions)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Marker:
     """Puts Lets around the regions of `ls`; `marks` collects target, names of the Lets, and reach of each."""
 

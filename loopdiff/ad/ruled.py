@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
 
 from loopdiff.ad.emitter import Emitter
 from loopdiff.ad.tape.needed import At, Needed
 from loopdiff.analysis.activity import is_active
 from loopdiff.errors import DifferentiationError
 from loopdiff.errors.codes import reject
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import cast, compare, extents_of, nested, over_elements, strong_mul, zero
 from loopdiff.ir.names import NameSupply
@@ -98,7 +98,7 @@ def unless_zero(seeds: list[ir.Expr], then: Iterable[ir.Stmt], orelse: Iterable[
 
 
 # -- derivatives that are functions of their own ---------------------------------------------------------------
-@dataclass(frozen=True, slots=True)
+@immutable
 class PartialCall:
     """The derivative of `call`, which returns a number of type `kind`, by its parameter `name`."""
 
@@ -169,7 +169,7 @@ def tangent_of_call(
 
 
 # -- reverse mode --------------------------------------------------------------------------------------------
-@dataclass(frozen=True, slots=True)
+@immutable
 class ReverseCall:
     """The call of the rule's `reverse` for `call`, the statement at `path`."""
 

@@ -13,7 +13,7 @@ computed: most programs are left with integers alone.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import reduce
 
 from loopdiff.ad.ruled import given
@@ -21,6 +21,7 @@ from loopdiff.canonical.simplify import simplify
 from loopdiff.canonical.single_assignment import normalize
 from loopdiff.errors import DifferentiationError
 from loopdiff.errors.codes import reject
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import compare, extents_of, integer, is_zero, nested, over_elements
 from loopdiff.ir.names import NameSupply, supply
@@ -113,7 +114,7 @@ def slopes_of(call: ir.Call) -> tuple[ir.Access, ...]:
 
 
 # -- sets in place of tangents -----------------------------------------------------------------------------------
-@dataclass(frozen=True, slots=True)
+@immutable
 class Sets:
     """Statements of `ls` with sets in place of what `carriers` hold; `cells` are new ones, for sets."""
 

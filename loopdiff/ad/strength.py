@@ -11,8 +11,8 @@ infinite only if what the program keeps is.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_constant
 from loopdiff.ir.ops import PRODUCTS, SUMS, Op
@@ -23,7 +23,7 @@ BOUNDED_SLOPES = (Op.TANH, Op.ATAN, Op.ASINH, Op.ERF, Op.ERFC)  # NaN only of Na
 AS_LARGE_AS_ARGUMENTS = (*SUMS, Op.NEG, Op.ABS, Op.MIN, Op.MAX)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Strength:
     """Decides for the expressions of one program, of which it knows the types."""
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import INFO, ROUNDINGS, Op
 from loopdiff.ir.reachability import reached
@@ -19,7 +19,7 @@ from loopdiff.ir.walk import all_statements, written_arrays, written_parts
 STEPS = frozenset((*ROUNDINGS, Op.SIGN, Op.FLOORDIV, Op.STOP))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Activity:
     """`active` names (arrays, cells, Lets, scalar arguments) carry derivatives; `tracked` ones have an adjoint.
 

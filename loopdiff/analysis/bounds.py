@@ -8,7 +8,6 @@ condition holds; so are those of arrays that are laid out by hand.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from itertools import permutations
 from typing import Any, Literal
@@ -31,6 +30,7 @@ from loopdiff.analysis.polyhedral.sets import (
 from loopdiff.analysis.polyhedral.terms import has_opaque
 from loopdiff.analysis.polyhedral.translation import isl
 from loopdiff.errors import Span
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import linear
 from loopdiff.ir.build import all_of, any_of, at_least_one, compare, extents_of, floordiv
@@ -43,7 +43,7 @@ Side = Literal["low", "high"]
 ALWAYS, NEVER = ir.Const(True, BOOL), ir.Const(False, BOOL)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Unchecked:
     """An access whose subscript on `axis` needs a check for each element, unless `sufficient` holds for the
     call (None: no such condition is known). `path` is () for results. The check is `0 <= subscript < extent`.
@@ -56,7 +56,7 @@ class Unchecked:
     sufficient: ir.Expr | None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class NegativeSubscript:
     """A subscript that is negative in every instance: it counts from the end."""
 
@@ -65,7 +65,7 @@ class NegativeSubscript:
     axis: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Limit:
     """One side of one axis of one access: `cond` holds exactly where no instance of `event` is beyond it.
 

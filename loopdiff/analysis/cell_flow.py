@@ -9,8 +9,8 @@ place of truth values answers for each set.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import loads, stmt_exprs
 
@@ -35,7 +35,7 @@ def exposed_cells(body: tuple[ir.Stmt, ...], asked: Names, cells: Names) -> Name
     return frozenset(name for name, ends in flow.reached(body) if name in asked and ends & ~flow.bit(name))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Flow:
     """Sweeps backwards over statements, with the place of each cell."""
 
@@ -111,7 +111,7 @@ class Flow:
         return comes
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Part:
     """A statement: the places of the cells that it reads, of its `target`, without which it does something else, and of
     those that are `overwritten`. `blocks` are those inside."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from loopdiff.analysis.strides import coefficient
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_constant, zeroed
 from loopdiff.ir.ops import Op
@@ -12,7 +13,7 @@ from loopdiff.ir.typing import TypeEnv
 from loopdiff.ir.walk import indices_in, subexprs, substitute
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Contraction:
     """`loops` from the outside in around `update`, whose value is `summand`; the Lets of the nest are put in place.
 

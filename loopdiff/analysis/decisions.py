@@ -23,6 +23,7 @@ from loopdiff.analysis.legality import may_meet
 from loopdiff.analysis.polyhedral.model import build_model
 from loopdiff.analysis.polyhedral.pairs import orders
 from loopdiff.analysis.polyhedral.sets import Model
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import linear
 from loopdiff.ir.ops import COMPARISONS, FLOAT_TESTS, ROUNDINGS, SUMS, Op
@@ -148,7 +149,7 @@ def total(stmt: ir.Assign | ir.Accumulate) -> ir.Expr:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Deciding:
     """What hangs on Lets, cells and arrays, if anything does; the paths of statements that add to those element by
     element."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from itertools import chain, count, groupby, islice, takewhile
 from typing import Any
@@ -19,6 +19,7 @@ from loopdiff.analysis.polyhedral.pairs import IN, OUT, Order, common_loops, is_
 from loopdiff.analysis.polyhedral.sets import Model, instances, less, once
 from loopdiff.analysis.polyhedral.terms import Dimension
 from loopdiff.analysis.polyhedral.translation import SET, isl
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import Path, Site
 
@@ -126,7 +127,7 @@ STRETCH = 16  # steps of writes that nobody asked for, until it is looked whethe
 
 
 # -- what comes before a read --------------------------------------------------------------------------------
-@dataclass(frozen=True, slots=True)
+@immutable
 class Step:
     """Writes that come before a read in the way of `order`, the last one first; where the program text decides, those
     of one statement, at `branch`, beside the read or what is around it. `hides_all`: one of them makes the whole array
@@ -138,7 +139,7 @@ class Step:
     hides_all: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Steps:
     """Steps as far as anybody asked for them: an element is mostly written in one of the first few, of thousands."""
 
@@ -247,7 +248,7 @@ def exposed(model: Model, read: Event, least: int) -> Any:
     return exposed_to(model, read, number)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Exposed:
     """Instances of `seen_by`, a read with what is known of the `deciding` values, that see none of the writes of the
     first few steps before it for certain."""

@@ -23,6 +23,7 @@ from loopdiff.analysis.exposure import depth_of
 from loopdiff.analysis.polyhedral.events import Event
 from loopdiff.analysis.polyhedral.pairs import Order, ahead, apart, common_loops, ordered, orders, touched
 from loopdiff.analysis.polyhedral.sets import Model
+from loopdiff.immutable import immutable
 from loopdiff.ir.printer import print_access
 from loopdiff.ir.walk import Path
 
@@ -30,7 +31,7 @@ FARTHEST = 8  # iterations between what depends on each other, as far as distanc
 
 
 # -- reorderings ---------------------------------------------------------------------------------------------
-@dataclass(frozen=True, slots=True)
+@immutable
 class AnyOrder:
     """Iterations of the loop at `path` in any order, or at the same time; each has the arrays `private` for itself."""
 
@@ -38,7 +39,7 @@ class AnyOrder:
     private: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Distribution:
     """All instances of the accesses `first` before all of `second`, within one iteration of the `shared` outermost
     loops; for an array that is made anew farther inside, of as many as `homes` says."""
@@ -49,7 +50,7 @@ class Distribution:
     homes: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Fusion:
     """The loop around the accesses `first` and the one around `second`, which comes after it, as one, in which `second`
     is `lag` iterations behind. Both count by one."""
@@ -59,7 +60,7 @@ class Fusion:
     lag: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Jam:
     """`count` iterations of the loop at `path`, which counts by one, together: each of the statements `leaves` in it,
     by their paths from the loop on, runs for all of these before the next one does. A loop among them goes through its
@@ -73,7 +74,7 @@ class Jam:
 Reordering = AnyOrder | Distribution | Fusion | Jam
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Conflict:
     """Two accesses that may touch one element, and have to keep their order."""
 
@@ -82,7 +83,7 @@ class Conflict:
     second: Event
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Turned:
     """`pairs()`: the instances of two accesses that touch the same element, and that a reordering turns round."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import reduce
 from math import prod
 
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import factors_of
 from loopdiff.ir.build import all_of, compare, integer, mul
@@ -21,7 +21,7 @@ EXTENT = 1 << 48  # of arrays that have elements, and how many of these there ar
 SUMS = (Op.ADD, Op.SUB, Op.NEG, Op.MUL)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SizeOfAxes:
     """The product of extents of one array. NumPy makes no array in which that overflows, elements or none."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
 
 from loopdiff.analysis.exposure import depth_of, exposed_reads, follows, visible
 from loopdiff.analysis.legality import AnyOrder, violation
@@ -11,6 +10,7 @@ from loopdiff.analysis.ownership import homes_of_cells
 from loopdiff.analysis.polyhedral.events import Event
 from loopdiff.analysis.polyhedral.model import Model
 from loopdiff.analysis.polyhedral.pairs import orders
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_zero, shifted, zeroed
 from loopdiff.ir.walk import Path, map_accesses, map_expr, map_stmt_exprs
@@ -18,7 +18,7 @@ from loopdiff.ir.walk import Path, map_accesses, map_expr, map_stmt_exprs
 Names = frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Privates:
     """`homes`: cells, with the loop whose iterations own them; `arrays` that each iteration fills anew, or, those in
     `zero`, finds all zero.

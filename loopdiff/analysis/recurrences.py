@@ -12,6 +12,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from loopdiff.analysis.cell_flow import exposed_cells
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import Sum, linear
 from loopdiff.ir.typing import cell_types
@@ -23,7 +24,7 @@ NONE: Names = frozenset()
 FAR = 4  # iterations: what was made before that is ready
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Recurrence:
     """What comes from the iterations right before: elements as they are accessed, Lets and cells by name."""
 

@@ -10,8 +10,8 @@ held to the same, for another reason: what they decide is mostly dearer to work 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import COMPARISONS, FLOAT_TESTS, PRODUCTS, ROUNDINGS, SUMS, Op
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
@@ -24,7 +24,7 @@ EXACT_ON_FLOATS = frozenset(
 ROUNDED_ONCE = frozenset((*SUMS, *PRODUCTS))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Repeatable:
     """Tells which operations of a program are repeatable; `lets` are the values of its Lets by name, `written` the
     arrays that it writes."""

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from loopdiff.analysis.polyhedral.model import Model, build_model
 from loopdiff.analysis.privatization import find_privates, span
 from loopdiff.analysis.shared_reductions import lost_values, shared_sums
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import extents_of, is_unit_step, is_zero, zeroed
 from loopdiff.ir.ops import Op
@@ -43,7 +44,7 @@ Names = frozenset[str]
 ValueOf = Callable[[ir.Expr], int | None]  # of an integer expression, where it is known
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SplitAxis:
     """The axes that are `apart`, all of so many elements, and the `loops` over them, by their indices.
 
@@ -172,7 +173,7 @@ class Links:
 
 
 # -- whether parts are independent ---------------------------------------------------------------------------
-@dataclass(frozen=True, slots=True)
+@immutable
 class Search:
     ls: ir.LoopSet
     model: Model

@@ -17,7 +17,6 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from importlib.abc import ExecutionLoader
 from pathlib import Path
@@ -28,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 from loopdiff.disk import entries
 from loopdiff.disk.files import write_file
 from loopdiff.disk.places import cache_directory
+from loopdiff.immutable import immutable
 from loopdiff.settings.installation import installation
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ LOCK = RLock()
 TEXTS: dict[str, str] = {}  # of generated modules, by the names of their files
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CompiledFunction:
     """A generated function: Numba `dispatcher`, its `source`, the file it lives in, and what it was generated from, if
     that was in this process."""

@@ -24,6 +24,7 @@ import numpy as np
 from loopdiff.errors import Home, UnsupportedLoopError
 from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.derivatives import as_derivable
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import all_statements
 from loopdiff.rules.definitions import Rule, add_key, has_text, is_made, name_rule, rule_key
@@ -40,7 +41,7 @@ class UnstableError(Exception):
     """A value without a text that means the same in every process."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Identity:
     """What a program is: the `key` of its text and of all it refers to, None if that has no stable text; where its
     functions stand, in an order that is the same for the same key; and the keys of the rules it calls."""

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import Any
 
 from loopdiff.disk import entries
 from loopdiff.errors import Span
+from loopdiff.immutable import immutable
 from loopdiff.ir.codec import CodecError, decode, encode
 from loopdiff.source.positions import Homes, UnknownPlaceError
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Store:
     """Keeps results that `codec` can write under `key`; with key None it keeps nothing. Places in them go with the text
     of the functions that stand at `homes`."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from loopdiff.backends.python_objects import ALIGNED, WRITEABLE
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import written_arrays
 
@@ -16,7 +16,7 @@ Order = Literal["C", "F"]
 PASSED_ON = WRITEABLE | ALIGNED  # as compiled code is typed
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Recipe:
     """How the adjoint buffer of the argument at `position` is made.
 

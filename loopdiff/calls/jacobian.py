@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -15,6 +14,7 @@ from loopdiff.calls.sweep_entry_points import vjp
 from loopdiff.calls.tangents import tangent_run
 from loopdiff.errors import NOWHERE, DifferentiationError
 from loopdiff.errors.codes import reject
+from loopdiff.immutable import immutable
 from loopdiff.ir.types import ArrayType
 from loopdiff.memory.arena import size_in_bytes
 from loopdiff.specialize.gradients import record_type
@@ -26,7 +26,7 @@ Structure = Literal["dense", "sparse"]
 Way = Callable[[Specialization, Callable[[Arguments], ReverseRun], Arguments], Any]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Side:
     """A floating result, by its position, or a floating array or argument, by its name."""
 

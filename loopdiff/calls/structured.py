@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial, wraps
 from operator import itemgetter
 from types import FunctionType
@@ -31,6 +31,7 @@ from loopdiff.frontend.structures.given import (
 from loopdiff.frontend.structures.scope import Apart, Outer
 from loopdiff.frontend.structures.signs import is_known
 from loopdiff.frontend.structures.trees import Branch, Leaf, Rank, Static, Tree, described, leaves, same, statics
+from loopdiff.immutable import immutable
 from loopdiff.source.functions import MISSING, SourceFunction, is_of_library
 from loopdiff.specialize.gradients import record_type
 
@@ -60,7 +61,7 @@ class Flat(Protocol):
     def jacobian(self, /, *args: Any, structure: Any = "dense", **named: Any) -> Any: ...
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Place:
     """An argument: `spec` says how its leaves stand, `names` the parameters they became, None for what is known."""
 

@@ -13,11 +13,12 @@ the gradients by shared arguments in a reverse sweep.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import takewhile
 
 from loopdiff.canonical.simplify import simplify
 from loopdiff.canonical.single_assignment import normalize
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import cast, extents_of, nested, over_elements, upto, zero
 from loopdiff.ir.names import NameSupply, supply
@@ -26,7 +27,7 @@ from loopdiff.ir.typing import type_env, type_of
 from loopdiff.ir.walk import map_accesses, map_body, map_expr, map_stmt_exprs, subexprs
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Batch:
     """Which arguments have an element for each example: arrays, and the numbers `scalars`, by the dtype that they have
     as arrays. `results` are the dtypes of the arrays that numbers among the results become, by their places, `sums` the

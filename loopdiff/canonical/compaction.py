@@ -25,6 +25,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 
 from loopdiff.canonical.put_in_place import nest_with_lets, unseen_arrays, without_arrays
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import compare, conjuncts, integer, is_constant, is_from_zero, is_zero, nested
 from loopdiff.ir.names import NameSupply, supply
@@ -67,7 +68,7 @@ def without_compactions(ls: ir.LoopSet) -> ir.LoopSet:
 
 
 # -- nests that count --------------------------------------------------------------------------------------------
-@dataclass(frozen=True, slots=True)
+@immutable
 class Counting:
     """The `loops` around `if cond: body; counter += 1`, with Lets in place."""
 
@@ -142,7 +143,7 @@ def with_lets_in_place(body: Block, lets: dict[ir.Expr, ir.Expr]) -> Block | Non
 Parts = tuple[ir.Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Packed:
     """What an element of a packed array is made of, where `loops` go over its axes after the first: of a pair, the
     parts of a complex number, each of the `values`."""

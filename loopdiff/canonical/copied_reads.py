@@ -11,14 +11,15 @@ which stays as it is until the next iteration, or is kept whole, once for all th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import extents_of, is_constant
 from loopdiff.ir.walk import all_statements, into_nest, map_blocks, map_expr, map_stmt_exprs, written_arrays
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class WholeCopy:
     """All of the array `source`, element by element in the array `to` of the function's own."""
 

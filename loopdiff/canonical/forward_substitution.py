@@ -17,9 +17,10 @@ not in a product of matrices. One nest has to make all elements, of what is not 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from loopdiff.canonical.put_in_place import nest_with_lets, unseen_arrays, without_arrays
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_from_zero
 from loopdiff.ir.ops import FUNCTIONS, Op
@@ -30,7 +31,7 @@ MOST_OPERATIONS = 8  # of a condition that is asked again
 Block = tuple[ir.Stmt, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Elements:
     """The elements of `array` are `value`, `indices` being their subscripts; made inside of `depth` loops."""
 

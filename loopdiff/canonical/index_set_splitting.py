@@ -16,10 +16,11 @@ where it would scatter. Iterations stay in their order. A shift that is no const
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import product
 
 from loopdiff.canonical.invariant_motion import is_total
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import added, from_linear, linear
 from loopdiff.ir.build import at_least_one, compare, integer, is_constant, shifted
@@ -49,7 +50,7 @@ MOST_PEELED = 4  # iterations at an end, each written out
 MOST_SHIFTS = 2  # that are no constants, of one loop
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Remainder:
     """`expr`, which is `(sign * index + constant + rest) % divisor`."""
 
@@ -78,7 +79,7 @@ class Remainder:
         return from_linear(terms, constant, self.expr.loc, INT)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Range:
     """What is known of an index: it is at least `first`, and less than the divisor by more than `gap`."""
 
@@ -94,7 +95,7 @@ def split_ranges(ls: ir.LoopSet) -> ir.LoopSet:
     return ls if body == ls.body else replace(ls, body=body)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Splitter:
     """Splits the loops of one function; `added` are the statements that copies of nests have brought."""
 

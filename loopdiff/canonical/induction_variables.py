@@ -15,10 +15,11 @@ a sum in the loops inside.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 
 from loopdiff.canonical.invariant_motion import is_total
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import Sum, added, from_linear, linear
 from loopdiff.ir.build import add, floordiv, integer, is_constant, mul, sub
@@ -57,7 +58,7 @@ def is_integer(decl: ir.ArrayDecl) -> bool:
     return decl.type is not None and decl.type.dtype == INT.value
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Raise:
     """`loop` raises `counter` in each iteration, by so much in statements of such numbers."""
 
@@ -87,7 +88,7 @@ class Raise:
         return add(mul(integer(factor), pairs), mul(rest, sub(index, lower)))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Inducer:
     counters: frozenset[str]
     names: NameSupply

@@ -11,8 +11,9 @@ the partials of the division are applied once (Aho et al., Compilers, 9.5.1, for
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import has_iterations, zero
 from loopdiff.ir.names import NameSupply, supply
@@ -43,7 +44,7 @@ def hoist(ls: ir.LoopSet) -> ir.LoopSet:
     return ls if body == ls.body else replace(ls, body=body)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Mover:
     types: TypeEnv
     names: NameSupply
@@ -69,7 +70,7 @@ class Mover:
         yield replace(loop, body=body)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Hoisting:
     """What is found in one loop, which defines the Lets `defined` and writes the arrays `written`."""
 

@@ -11,9 +11,10 @@ from the result of this transform inherits its operations.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from loopdiff.analysis.decisions import Deciding, Stake, addend, deciding, is_decided, stakes_of_operands, total
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_atom, rounded_alone
 from loopdiff.ir.ops import FUNCTIONS, Op
@@ -36,7 +37,7 @@ def keep_decisions(ls: ir.LoopSet, is_strict: bool = False) -> ir.LoopSet:
     return replace(ls, body=body, results=results)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Keeper:
     types: TypeEnv
     deciding: Deciding

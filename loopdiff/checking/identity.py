@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,13 +12,14 @@ from loopdiff.calls.sweep_entry_points import vjp
 from loopdiff.calls.tangents import tangent_run
 from loopdiff.errors import DifferentiationError
 from loopdiff.errors.codes import reject
+from loopdiff.immutable import immutable
 from loopdiff.specialize.specialization import Specialization
 
 Values = Mapping[str, Any]
 TOLERANCES = {"float64": 1e-8, "float32": 1e-3}
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Identity:
     """Both sides, and the sum of the absolute terms, which rounding errors scale with."""
 

@@ -13,6 +13,7 @@ import numpy as np
 from loopdiff.backends.ruled import called
 from loopdiff.errors import NOWHERE, ArgumentError, LoopdiffError
 from loopdiff.errors.codes import reject
+from loopdiff.immutable import immutable
 from loopdiff.rules.definitions import TAPE, Rule, RuleForm, parameters_of, plain, rule_for, rule_key
 
 Values = dict[str, Any]
@@ -28,7 +29,7 @@ class RuleCheckError(LoopdiffError, AssertionError):
         super().__init__(f"the rule of `{report.name}` is wrong\n{report}")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Finding:
     """One check with derivatives by `active`: how far off it is, or `problem`, what went wrong altogether."""
 
@@ -45,7 +46,7 @@ class Finding:
         return f"{names:>16s} active: {self.check}: {what}  {verdict}"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RuleReport:
     """All findings about the rule of the function `name`."""
 

@@ -10,7 +10,6 @@ import hmac
 import os
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from loopdiff.disk.files import DamagedError, content_of, remove, write_file
@@ -18,13 +17,14 @@ from loopdiff.disk.notices import say_once
 from loopdiff.disk.places import cache_directory
 from loopdiff.disk.secret import NoKeyError, signing_key
 from loopdiff.disk.trust import distrust_folder, make_folder
+from loopdiff.immutable import immutable
 
 HEADER = b"loopdiff 1"
 FRESH = 3600  # seconds; what was used within them does not get another date
 VERDICTS: dict[tuple[str, int, int, int, int], str] = {}
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Opened:
     """The cache folder, and the key of what is in it."""
 

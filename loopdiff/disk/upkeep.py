@@ -7,11 +7,11 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from loopdiff.disk.files import TEMPORARY, remove
 from loopdiff.disk.places import cache_limit
+from loopdiff.immutable import immutable
 
 # Only files that are named like these are ever counted or removed: the folder may be one that others use too.
 KINDS = {
@@ -31,7 +31,7 @@ LOOKED = ".loopdiff_looked"  # a file in the folder: changed when somebody looke
 WRITTEN: dict[Path, int] = {}
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Kept:
     """A file: of which of `KINDS`, how large, and when it was used last."""
 

@@ -10,11 +10,13 @@ import linecache
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from loopdiff.immutable import immutable
 
-@dataclass(frozen=True, slots=True)
+
+@immutable
 class Home:
     """Where the text of the function `name` starts."""
 
@@ -23,7 +25,7 @@ class Home:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Span:
     """A half-open region of user source: `line` is 1-based, `column` 0-based as in `ast`.
 
@@ -71,7 +73,7 @@ class Span:
 NOWHERE = Span("<loopdiff>", 0, 0, 0, 0)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Diagnostic:
     """One rejection: code such as `LD103`, a sentence saying expected and found, where, and how to mend it."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from loopdiff.immutable import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Construct:
     """One row of the language table."""
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from loopdiff.errors import UnsupportedLoopError
 from loopdiff.frontend.survey import Survey, survey
+from loopdiff.immutable import immutable
 from loopdiff.rules.definitions import Rule, Rules, known_rules, rule_for
 from loopdiff.source.functions import (
     LIBRARIES,
@@ -105,7 +106,7 @@ def attributes_in(source: SourceFunction) -> set[str]:
     return {node.attr for node in ast.walk(source.node) if isinstance(node, ast.Attribute)}
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Known:
     """A function that a name stands for, seen from the text alone; `inner`: functions that its names stand for."""
 

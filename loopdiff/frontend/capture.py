@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from loopdiff.errors import NOWHERE, Diagnostic, Span, UnsupportedLoopError
 from loopdiff.errors.codes import reject
+from loopdiff.immutable import immutable
 from loopdiff.ir.types import BOOL, C128, ELEMENT_TYPES, F64, INT, ArrayType, Layout, ScalarType
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ScalarArgument:
     """Type of a scalar argument. `is_weak`: a Python number, which does not widen float32 expressions."""
 

@@ -14,6 +14,7 @@ from typing import Any, Literal, Protocol, cast
 from loopdiff.errors import LoopdiffError, Span
 from loopdiff.frontend.binding.types import STRONG, Kind
 from loopdiff.frontend.capture import ArgumentType
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import F64, ArrayType, ScalarType
 from loopdiff.ir.typing import type_env, type_of
@@ -25,7 +26,7 @@ Method = Literal["grad", "value_and_grad", "jvp", "hvp", "call"]
 DIRECTED = ("jvp", "hvp")  # of these arguments, along these directions
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Fields:
     """A named tuple: the results of the loops at `places`, by name."""
 
@@ -33,7 +34,7 @@ class Fields:
     places: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class DerivedLoops:
     """A derivative for arguments of some types: normal `loops`, whose parameters are those of the function, and those
     for `directions`, by the argument that each is of.

@@ -10,12 +10,12 @@ import cmath
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import BOOL, C64, C128, F32, F64, INT
@@ -24,7 +24,7 @@ from loopdiff.rules.marks import stop_gradient
 Build = Callable[..., ir.Expr]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ScalarFunction:
     """`build` makes the expression of a call with `least` to `most` arguments (`most` None: any number)."""
 

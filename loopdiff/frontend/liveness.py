@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from loopdiff.immutable import immutable
 
 Names = frozenset[str]
 NONE: Names = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class LiveNames:
     """`own` names of a function, and those that may be read, before they are bound again, from the `heads` of loops on,
     and `after` branches, and statements by which lists get `items`."""
@@ -46,7 +48,7 @@ def find_live_names(function: ast.FunctionDef, assigned: Names) -> LiveNames:
     return LiveNames(assigned - held, flow.heads, flow.after, flow.items)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Jumps:
     """Names that are live where `break` and `continue` lead."""
 
@@ -54,7 +56,7 @@ class Jumps:
     skip: Names
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Flow:
     """Goes through statements from their end. What it finds for loops and branches only grows while the loops around
     them are gone through until nothing changes."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import repeat
 
 from loopdiff.errors import UnsupportedLoopError, raise_if
@@ -35,6 +35,7 @@ from loopdiff.frontend.structures.apart import is_flat, taken_apart
 from loopdiff.frontend.structures.scope import FEW_ITEMS, Apart
 from loopdiff.frontend.structures.trees import Leaf, Rank, Tree
 from loopdiff.frontend.survey import Survey
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import NameSupply
 from loopdiff.ir.renaming import renamed
@@ -54,7 +55,7 @@ NAMED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Surface:
     """The surface LoopSet, and the axes of arguments whose having one element or several decides what it is."""
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 
+from loopdiff.immutable import immutable
 from loopdiff.source.functions import as_definition
 from loopdiff.source.scopes import bound_by, of_scope, own_names, own_nodes, parameters
 
@@ -15,7 +15,7 @@ ITERATING_BUILTINS = ("len", "enumerate", "zip", "reversed", "iter", "sum")
 ArrayArguments = Callable[[ast.Call], Iterable[ast.expr]]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Survey:
     """Names of one function: how many places assign each (`stores`), where it first stands (`first_uses`); and how many
     `returns` it has."""

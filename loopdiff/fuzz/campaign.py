@@ -28,6 +28,7 @@ from loopdiff.fuzz.program import RandomProgram
 from loopdiff.fuzz.rows import generate_from_table
 from loopdiff.fuzz.settings import PROCESSORS
 from loopdiff.fuzz.shrink import shrink
+from loopdiff.immutable import immutable
 
 PROGRAMS_PER_PROCESS = 500
 FROM_TABLE = 6  # every so many programs are of the language table
@@ -35,7 +36,7 @@ LONGEST = 600.0  # seconds for a program, which may share a core with others
 MOST_MEMORY = 12 << 30  # bytes of address space for it
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Campaign:
     """What to run: programs of the seeds from `seed` on, until `count` of them or `seconds` are over.
 

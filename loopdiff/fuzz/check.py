@@ -12,7 +12,7 @@ import traceback
 import warnings
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, get_args
 
@@ -26,6 +26,7 @@ from loopdiff.fuzz.memory import Watched, damaged, laid_out
 from loopdiff.fuzz.nudged import is_chaotic
 from loopdiff.fuzz.program import ProgramSizes, RandomProgram
 from loopdiff.fuzz.rows import TableProgram
+from loopdiff.immutable import immutable
 from loopdiff.settings.options import TapePolicy
 
 Verdict = Literal["passed", "refused", "invalid", "failed"]
@@ -50,7 +51,7 @@ SHAPE_ERRORS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Outcome:
     """What became of a program. `stage` names the check that failed, or the code of the refusal."""
 
@@ -60,7 +61,7 @@ class Outcome:
     sizes: ProgramSizes | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Expected:
     """What the oracles say for one choice of sizes; `slopes`, right to `closeness`, None where the derivative is not
     defined."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, cached_property
 from typing import Any, Protocol, TypeVar
 
@@ -17,6 +17,7 @@ from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.capture import argument_types
 from loopdiff.fuzz.memory import Watched, again
 from loopdiff.fuzz.program import RandomProgram
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.interpret import compile_loopset
 from loopdiff.ir.names import tail_names
@@ -69,7 +70,7 @@ def deep_copied(args: Mapping[str, Any]) -> Values:
     return {n: again(v) if isinstance(v, np.ndarray) else v for n, v in args.items()}
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Plan:
     """Sweeps ready to run."""
 

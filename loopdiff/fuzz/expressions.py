@@ -8,6 +8,7 @@ from random import Random
 from typing import Literal, TypeVar
 
 from loopdiff.fuzz.program import RandomArgument
+from loopdiff.immutable import immutable
 
 T = TypeVar("T")
 IndexedAxis = Literal["M", "N"]
@@ -33,7 +34,7 @@ GRID = ("0.1 * {}", "2.0 * {} / (N + 1.0) - 1.0", "-1.0 + 0.25 * {}")
 CONSTANTS = ("0.37", "-0.21", "1.63", "2.09", "0.5", "1.0", "-1.5")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Margin:
     """An integer expression in [low, axis - high): `text + c` with -low <= c <= high is inside the axis."""
 
@@ -44,7 +45,7 @@ class Margin:
     is_plain: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class IndexSpan:
     """The extent of an axis without `trim` elements, or of every other one."""
 
@@ -57,7 +58,7 @@ Shape = tuple[IndexSpan, ...]
 HelperKind = Literal["scalar", "element", "sweep", "array"]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Helper:
     """A function inside the program.
 

@@ -6,7 +6,6 @@ import cmath
 import linecache
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import count
 from typing import Any, Literal
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from loopdiff.fuzz.memory import MemoryLayout, again, laid_out
 from loopdiff.fuzz.settings import Setting
+from loopdiff.immutable import immutable
 
 FILE_NUMBERS = count()
 Kind = Literal["vector", "matrix", "index", "offsets", "counts", "mask", "float", "integer", "complex"]
@@ -21,7 +21,7 @@ Data = Literal["uniform", "grid"]
 ProgramSizes = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RandomArgument:
     """One parameter of a program.
 
@@ -107,7 +107,7 @@ def draw_grid(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
             return np.linspace(-1.0, 1.0, math.prod(shape)).reshape(shape)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RandomProgram:
     """The text of one function, its parameters, the ones to differentiate, the sizes (M, N) to try, and how it is
     compiled and called.

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from random import Random
 from typing import Any
 
 from loopdiff.backends.cpu.simd.types import cpu_features
+from loopdiff.immutable import immutable
 from loopdiff.settings.requests import ON_CPU, ON_GPU, SWEEPS
 
 Wished = tuple[str, str, str]  # a sweep, a loop of it, and what that shall be
@@ -22,7 +23,7 @@ BLOCKS = ("rows=1", "rows=2", "rows=3", "rows=5", "rows=7", "rows=64", "no rows"
 LIMITS = (512, 4096, 1 << 20)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Setting:
     """Arguments of `vectorize_grad`, wishes of its `schedule`, a processor (none: this one), and how many threads call
     the function at once. With `parallel`, loops of any length run on several threads.

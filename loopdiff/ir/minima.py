@@ -7,10 +7,10 @@ A maximum is written as a sum less a minimum, and a minimum as the smaller of ze
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache, reduce
 from types import MappingProxyType
 
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import factors_of, linear
 from loopdiff.ir.ops import Op
@@ -20,7 +20,7 @@ SMALL = 64  # elements along an axis of a large array, at least
 MOST_SPLITS = 4  # of minima into the two numbers that they may be
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SmallerThanZero:
     """The sum of `terms` and `constant`, or zero if that is less. The first term, by its text, is added."""
 
@@ -28,7 +28,7 @@ class SmallerThanZero:
     constant: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Quotient:
     """The sum of `terms` and `constant` by `divisor`, rounded down."""
 

@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import Literal
 
 from loopdiff.errors import NOWHERE, Span
-from loopdiff.ir.hashing import HashedOnce, hashed_once
+from loopdiff.immutable import HashedOnce, immutable
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.rules.definitions import Rule, RuleForm
@@ -50,7 +50,7 @@ class Const:
         return hash(self.value) if self.value == self.value else 0
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Index:
     """The value of the loop index `name` in the current iteration (INT)."""
 
@@ -58,7 +58,7 @@ class Index:
     loc: Span = location()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Param:
     """The value of scalar argument `name`; arguments are never assigned (the parser copies to a local)."""
 
@@ -66,7 +66,7 @@ class Param:
     loc: Span = location()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Var:
     """The value bound by the `Let` of that name."""
 
@@ -74,7 +74,7 @@ class Var:
     loc: Span = location()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Dim:
     """Extent of `array` along `axis` (INT). Surface axes may be negative."""
 
@@ -83,7 +83,7 @@ class Dim:
     loc: Span = location()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SizeOf:
     """Surface only: number of elements of `array`."""
 
@@ -91,7 +91,7 @@ class SizeOf:
     loc: Span = location()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RankOf:
     """Surface only: rank of `array`."""
 
@@ -99,8 +99,7 @@ class RankOf:
     loc: Span = location()
 
 
-@hashed_once
-@dataclass(frozen=True, slots=True)
+@immutable
 class Access(HashedOnce):
     """An element of `array`; one subscript per axis, none for a rank-0 array (a scalar cell)."""
 
@@ -109,8 +108,7 @@ class Access(HashedOnce):
     loc: Span = location()
 
 
-@hashed_once
-@dataclass(frozen=True, slots=True)
+@immutable
 class Load(HashedOnce):
     """The value stored at `access`."""
 
@@ -118,8 +116,7 @@ class Load(HashedOnce):
     loc: Span = location()
 
 
-@hashed_once
-@dataclass(frozen=True, slots=True)
+@immutable
 class Apply(HashedOnce):
     """`op` applied to `args`.
 
@@ -133,8 +130,7 @@ class Apply(HashedOnce):
     is_strict: bool = False
 
 
-@hashed_once
-@dataclass(frozen=True, slots=True)
+@immutable
 class Select(HashedOnce):
     """`then` if `cond` else `orelse`; only the chosen branch is evaluated (a conditional expression)."""
 
@@ -144,8 +140,7 @@ class Select(HashedOnce):
     loc: Span = location()
 
 
-@hashed_once
-@dataclass(frozen=True, slots=True)
+@immutable
 class Cast(HashedOnce):
     """`value` converted to `dtype`; float to INT truncates toward zero."""
 
@@ -157,7 +152,7 @@ class Cast(HashedOnce):
 Part = Literal["real", "imag", "conj", "angle", "abs"]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class PartOf:
     """Surface only: what a complex number has and a real one has trivially. All but `conj` are real."""
 
@@ -166,7 +161,7 @@ class PartOf:
     loc: Span = location()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Pair:
     """Surface only: the complex number of two real ones."""
 
@@ -181,7 +176,7 @@ Expr = Const | Index | Param | Var | Dim | SizeOf | RankOf | Load | Apply | Sele
 AccumulateOp = Literal["add", "max", "min"]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Let:
     """Bind `name`, once per iteration of the enclosing loops, to `value`. No other Let has this name."""
 
@@ -190,7 +185,7 @@ class Let:
     loc: Span = location()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Assign:
     """Overwrite `target` with `value`."""
 
@@ -199,7 +194,7 @@ class Assign:
     loc: Span = location()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Accumulate:
     """`target = target <op> value`: += / max= / min=, whose order over a loop does not matter."""
 
@@ -209,7 +204,7 @@ class Accumulate:
     loc: Span = location()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Loop:
     """`for index in range(lower, upper, step)`; the index name is unique in the LoopSet, step is never zero."""
 
@@ -221,7 +216,7 @@ class Loop:
     loc: Span = location()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class If:
     """Python's `if`."""
 
@@ -231,7 +226,7 @@ class If:
     loc: Span = location()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Allocate:
     """Local `array` comes into being here with the extents of its declaration, filled with `fill` (None: undefined).
 
@@ -244,7 +239,7 @@ class Allocate:
     loc: Span = location()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Call:
     """Call the function that `rule` has for `form`; what it returns goes to the cells `results`.
 
@@ -260,7 +255,7 @@ class Call:
     loc: Span = location()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Require:
     """Raise the error `code` with `message` unless `cond` holds. PLACE in the message stands for that of `about`, or of
     the check itself.
@@ -286,7 +281,7 @@ class Require:
         return self.message.replace(PLACE, (self.about or self.loc).in_function)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Exit:
     """Leave the loop, whose body this is a direct part of, if `cond` holds."""
 
@@ -297,7 +292,7 @@ class Exit:
 JumpKind = Literal["break", "continue", "return"]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Jump:
     """Surface only: leave the innermost loop, its iteration, or the function."""
 
@@ -311,7 +306,7 @@ Stmt = Let | Assign | Accumulate | Loop | If | Allocate | Call | Require | Exit 
 Role = Literal["argument", "local", "tape", "adjoint", "gradient", "tangent", "lent"]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ArrayDecl:
     """An array or, with rank 0, a scalar cell. A parameter that is `lent` is memory of the caller: nobody looks at what
     it holds before or after.
@@ -332,7 +327,7 @@ class ArrayDecl:
     loc: Span = location()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ScalarDecl:
     """A scalar argument. `is_weak`: a Python int/float, which does not widen float32 expressions."""
 
@@ -342,14 +337,14 @@ class ScalarDecl:
     loc: Span = location()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ScalarResult:
     """A scalar return value, evaluated after the body."""
 
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ArrayResult:
     """A local array that is returned."""
 
@@ -363,7 +358,7 @@ class Indexed:
     """Objects with slots that also have room for what `cached_property` finds of them."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class LoopSet(Indexed):
     """One function: `params` are argument names in order, each either an array or a scalar declaration."""
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
+
+from loopdiff.immutable import immutable
 
 Effort = Literal["plain", "quotient", "function"]
 Result = Literal["same", "float", "int", "bool"]
@@ -98,7 +99,7 @@ class Op(Enum):
         return self.name.lower().removeprefix("strict_")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class OpInfo:
     """Arity (None: two or more) and how the result type follows from the argument types.
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
+
+from loopdiff.immutable import immutable
 
 
 class ScalarType(Enum):
@@ -48,7 +49,7 @@ ELEMENT_TYPES = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ArrayType:
     """dtype (a NumPy name out of `ELEMENT_TYPES`), rank and memory layout of an array.
 

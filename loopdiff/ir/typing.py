@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from loopdiff.errors import InternalError
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import INFO
 from loopdiff.ir.types import BOOL, C64, C128, F32, F64, INT, ArrayType, ScalarType
@@ -15,7 +15,7 @@ WIDTH = {kind: k for k, kind in enumerate((BOOL, INT, F32, F64, C64, C128))}
 COMPLEX = {F32: C64, F64: C128}
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TypeEnv:
     """Types of arrays, scalar arguments and Lets by name."""
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import is_
 
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.rules.printing import is_printing
 
@@ -13,7 +14,7 @@ Path = tuple[int, ...]
 LEAVES = frozenset((ir.Const, ir.Var, ir.Index, ir.Param, ir.Dim, ir.SizeOf, ir.RankOf))  # without operands
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Site:
     """A statement, where it stands, and the Loop and If statements around it (outermost first)."""
 
@@ -112,7 +113,7 @@ def rebuild(expr: ir.Expr, parts: tuple[ir.Expr, ...]) -> ir.Expr:
     """`expr` with its `operands` replaced by `parts`."""
     match expr:
         case ir.Apply(op=op, is_strict=is_strict):
-            return ir.Apply(op, parts, is_strict, loc=expr.loc)
+            return ir.Apply(op, parts, loc=expr.loc, is_strict=is_strict)
         case ir.Load(access=access):
             return ir.Load(ir.Access(access.array, parts, loc=access.loc), loc=expr.loc)
         case ir.Select():

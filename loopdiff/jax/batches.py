@@ -7,12 +7,13 @@ innermost first: whether they have an axis for it. Axes of outer levels come fir
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import jax.numpy as jnp
 
 from loopdiff.canonical.batching import Batch, decides_sizes
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import all_statements, written_access
 from loopdiff.jax.calls import ForeignCall, LoopCode, Wiring
@@ -90,7 +91,7 @@ def call_batch(
     return {name: summed(value, own[name], wanted.get(name, own[name])) for name, value in found}
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Marked:
     """How the buffers of a call are marked: operands as they are `given`, and results as they are `made`, those but
     that are `scratch`, by number."""

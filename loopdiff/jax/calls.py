@@ -12,6 +12,7 @@ import jax
 import numpy as np
 
 from loopdiff.cache.keys import digest_of
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import ScalarType
 from loopdiff.ir.walk import all_statements, expressions, returned_arrays, subexprs, touched_arrays
@@ -118,7 +119,7 @@ class Wiring:
         return number
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class LoopCode:
     """The LoopSet `ls` behind a foreign call, of the specialization `spec` under the name `label`.
 

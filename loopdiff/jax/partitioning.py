@@ -10,7 +10,6 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from itertools import count
 from math import prod
 from typing import Any
@@ -21,6 +20,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import mlir
 from jax.sharding import NamedSharding, PartitionSpec
 
+from loopdiff.immutable import immutable
 from loopdiff.jax.extents import Shape
 
 Call = Callable[[Sequence[Any], Sequence[Shape]], Sequence[Any]]  # of operands, and of the shapes of results
@@ -91,7 +91,7 @@ def let_know_devices(primitive: Primitive) -> None:
     dispatch.prim_requires_devices_during_lowering.add(primitive)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Layout:
     """How a call may be split along axes of so many elements, its `extents`.
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from loopdiff.immutable import immutable
 
 Kind = Literal["array", "scalar"]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Port:
     """One operand or result of the foreign call: the parameter it carries, its dtype and rank."""
 
@@ -18,7 +19,7 @@ class Port:
     rank: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class HandlerArgument:
     """How one parameter of the compiled function is made.
 
@@ -34,7 +35,7 @@ class HandlerArgument:
     constant: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Handler:
     """What a foreign call runs: `function(*arguments)`, whose scalar results go to `returns` (result numbers).
 

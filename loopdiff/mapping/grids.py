@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 
 AXES = 3  # that a grid of CUDA has: the outermost of more share the last of these
@@ -18,7 +19,7 @@ BUSY = 1 << 14  # threads that a GPU needs at least to be busy
 MOST_COPIES, COPIED, LEAST_COPIES = 4096, 1 << 24, 32
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Axis:
     """One axis of a grid: iterations of `loop`, which lie between `lower` and `upper`, at its step, for all threads."""
 
@@ -32,7 +33,7 @@ class Axis:
         return replace(self.loop, lower=self.lower, upper=self.upper)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Grid:
     """Threads: `axes` from the outside in.
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from loopdiff.errors import Span
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, integer, sub
 from loopdiff.ir.ops import Op
@@ -13,7 +12,7 @@ from loopdiff.ir.walk import all_statements
 FEW = 16  # lanes around loops that hand on values: as many as two or more vectors have
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class LaneBlock:
     """`size` lanes of the loop over `index` from `start`, the index of the loop over blocks."""
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.mapping.grids import Grid
 
 Names = frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class WarpLoop:
     """A loop whose iterations the lanes of a warp go through side by side; `sums`: cells into which they sum."""
 
@@ -19,7 +20,7 @@ class WarpLoop:
     sums: tuple[tuple[str, ir.AccumulateOp], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Launch:
     """A kernel. Without a grid one thread runs the statements of `body`; `cells` and `lets` are its own. An iteration
     is that of a thread, or, where there are `warp_loops`, that of a warp, which takes a `tile` of so many along each
@@ -35,7 +36,7 @@ class Launch:
     is_guarded: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class HostLoop:
     """A loop of the host around `steps`; `reason` says why it is no kernel."""
 
@@ -44,7 +45,7 @@ class HostLoop:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class HostIf:
     """A branch of the host; `reason` says when it takes the first, if the program does not."""
 
@@ -54,7 +55,7 @@ class HostIf:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class OnHost:
     """A statement that the host runs."""
 
@@ -64,7 +65,7 @@ class OnHost:
 Step = Launch | HostLoop | HostIf | OnHost
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class LaunchPlan:
     """`steps` that do what the body of `ls` says. The scalars `on_device` live in its memory."""
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import Path
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class VectorLoop:
     """Iterations of the loop run in the lanes of vectors; `reductions` are summed over the lanes.
 
@@ -19,7 +18,7 @@ class VectorLoop:
     may_be_short: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Product:
     """A contraction as a product of matrices: `left` has the rows of the target, `right` its columns.
 
@@ -42,7 +41,7 @@ class Product:
         return (self.rows, (self.columns,), *((self.lanes,) if self.lanes else ()), self.sums)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TiledNest:
     """A contraction whose results stay in registers: a tile of `rows` and `columns`, vectors along `lanes`.
 
@@ -61,7 +60,7 @@ class TiledNest:
         return self.lanes in self.sums
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ScalarLoop:
     """Iterations run one after the other; `reason` says what forbids more.
 
@@ -77,7 +76,7 @@ class ScalarLoop:
 Mapping = VectorLoop | TiledNest | ScalarLoop
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Parallel:
     """Chunks of the loop over `index` run on several threads; they begin at multiples of `granule` iterations.
 
@@ -102,7 +101,7 @@ class Parallel:
     is_repeated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Serial:
     """The loop runs on one thread, for this `reason`."""
 
@@ -112,7 +111,7 @@ class Serial:
 Sharing = Parallel | Serial
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Schedule:
     """A mapping for every loop that is reached; loops inside a VectorLoop or TiledNest have none of their own.
 
@@ -131,7 +130,7 @@ class Schedule:
         return {path: s for path, s in self.sharing if isinstance(s, Parallel)}
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Arranged:
     """A LoopSet whose loops are arranged, and their schedule; `threads`: another arrangement for several threads, where
     one is needed for them.

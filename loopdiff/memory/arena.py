@@ -13,6 +13,7 @@ import numpy as np
 
 from loopdiff.errors import ArgumentError, Span
 from loopdiff.errors.codes import reject
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import natural
 from loopdiff.ir.ops import Op
@@ -92,7 +93,7 @@ def tuple_text(parts: Sequence[str]) -> str:
     return f"({', '.join(parts)},)" if parts else "()"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Workspace:
     """Arrays for one forward and reverse run, the shapes they were made for, and where."""
 

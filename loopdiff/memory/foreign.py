@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 
 from loopdiff.backends.cuda.driver import borrowed_block, reach_of, the_driver
 from loopdiff.backends.cuda.streams import DEFAULT, LEGACY, Stream, stream_numbered
+from loopdiff.immutable import immutable
 
 INTERFACE = "__cuda_array_interface__"
 
@@ -55,7 +55,7 @@ class DeviceArray:
         return f"<DeviceArray {self.dtype.name} of shape {self.shape}>"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Library:
     """What is particular to the arrays of a library.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from loopdiff.immutable import immutable
 from loopdiff.memory.arena import Order, Sizes, allocate
 from loopdiff.memory.guards import Mixer, holds, mark_of
 from loopdiff.memory.recycled import GRADIENTS
@@ -16,7 +16,7 @@ from loopdiff.settings.options import Check
 Empty = Callable[[tuple[int, ...], np.dtype[Any], Order, int], np.ndarray]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Memory:
     """What can be done to arrays of one memory.
 

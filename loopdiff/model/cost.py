@@ -22,6 +22,7 @@ from loopdiff.analysis.strides import (
     stride_of,
     varying_names,
 )
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F32, F64
@@ -84,7 +85,7 @@ class Tally:
         self.instructions += times * other.instructions
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CostModel:
     """Costs of the loops of `ls` on `machine`; `counter` says how often they run."""
 

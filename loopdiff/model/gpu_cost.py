@@ -9,9 +9,10 @@ lower bound, not a forecast.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import ceil, inf, log2, prod
 
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import extents_of, nested
 from loopdiff.ir.ops import Effort, effort
@@ -46,7 +47,7 @@ EFFORTS: dict[Effort, float] = {"plain": 1.0, "quotient": 8.0, "function": 20.0}
 Ranges = Mapping[str, Range]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Gpu:
     """What a GPU does in a nanosecond, bytes and operations in float64 and float32; its cache in bytes, and nanoseconds
     that a launch takes, and an operation of a thread that waits for the one before."""
@@ -65,7 +66,7 @@ class Gpu:
 H200 = Gpu("H200", 4300.0, 34_000.0, 67_000.0, 50e6, 2500.0, 4.0)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Cost:
     """Of one kernel, or an array that is filled, at that `place` in the plan, over all its launches: how many, bytes
     read and written, operations, nanoseconds at least."""
@@ -77,7 +78,7 @@ class Cost:
     nanoseconds: float
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ListCost:
     """Of one list of updates: bytes that it takes to write, sort and add up, and kernels."""
 
@@ -85,7 +86,7 @@ class ListCost:
     launches: float
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Sort:
     """How a list is sorted and added up: in so many rounds, with bytes for the `counts` of digits for each update."""
 
@@ -126,7 +127,7 @@ def cells_of_host(plan: LaunchPlan) -> dict[str, ir.Expr]:
     return {s.target.array: s.value for s in given if not s.target.subscripts and s.target.array not in others}
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Coster:
     """Goes through a plan as it runs, of loops of the host the first two iterations: the others are like the second.
 

@@ -7,8 +7,7 @@ that other cores differ by a factor that is much the same for all loops does not
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from loopdiff.immutable import immutable
 from loopdiff.ir.ops import COMPARISONS, QUOTIENTS, ROUNDINGS, Op
 
 ARITHMETIC, LOAD, STORE, ISSUE = 0.5, 0.5, 1.0, 0.25
@@ -44,7 +43,7 @@ DIVISIONS: dict[Op, dict[int, tuple[float, float]]] = {
 INTEGER_DIVISION = 45.0  # of each lane: vectors have none
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Cache:
     """A level of the memory: its size, and how many bytes in a nanosecond come from the level behind it."""
 
@@ -52,7 +51,7 @@ class Cache:
     bandwidth: float
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Machine:
     """A processor core: bits of its vector registers, its clock in GHz, its caches from the smallest on.
 

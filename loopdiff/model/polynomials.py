@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import linear
 from loopdiff.ir.ops import Op
@@ -28,7 +29,7 @@ def size(expr: ir.Expr) -> int:
     return sum(1 for _ in subexprs(expr))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Expansion:
     """What is multiplied, in the order in which it was met, which is that of monomials."""
 

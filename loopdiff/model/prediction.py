@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from loopdiff.analysis.contractions import contraction
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer
 from loopdiff.ir.typing import type_env
@@ -20,7 +19,7 @@ FILLED = 16.0  # bytes in a nanosecond of fresh memory
 ENTRY, ARGUMENT = 300.0, 15.0  # nanoseconds of a call from Python, and of each argument
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Prediction:
     """Nanoseconds of a function, `nests` those of the outermost loops by path."""
 
@@ -50,7 +49,7 @@ def predict(ls: ir.LoopSet, schedule: Schedule, extents: Extents, machine: Machi
     return Prediction(sum(ns for _, ns in nests) + filled + straight + entry, tuple(nests))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Predictor:
     costs: CostModel
     schedule: Schedule

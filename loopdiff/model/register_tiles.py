@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import reduce
 
 from loopdiff.analysis.contractions import Contraction, access_indices, factors, terms
 from loopdiff.analysis.strides import Stride, coefficient, lane_axis, stride_of
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import indices_in, subexprs
@@ -22,7 +22,7 @@ ONE = ir.Const(1.0)
 ROW_LOOPS, SUM_LOOPS = 2, 3
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TileShape:
     """Rows, and vectors in each of them, whose sums are held in registers."""
 
@@ -55,7 +55,7 @@ def tile_shape(tile: TiledNest, bits: int, lanes: int) -> TileShape:
     return TileShape(1, 4) if tile.rows is None else TileShape(8 if bits == 512 else 4, 3)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Blocks:
     """Blocks of a product for the caches: iterations of the sum, rows, and bytes of panels of the right operand."""
 

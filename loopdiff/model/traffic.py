@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from loopdiff.analysis.contractions import access_indices, contraction
 from loopdiff.analysis.strides import coefficient
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import Path, children, has_values, stmt_exprs, subexprs
 from loopdiff.mapping.loops import Schedule, TiledNest
@@ -26,7 +26,7 @@ LINE = 64.0
 WRITTEN = 2.0  # a line that is written comes in first, and goes out
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Touch:
     """An access below a loop, the loops around it from there on, and whether it writes."""
 
@@ -49,7 +49,7 @@ def touches(stmt: ir.Stmt, loops: tuple[ir.Loop, ...] = ()) -> Iterator[Touch]:
         yield from touches(child, loops)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Traffic:
     """Bytes in and out of caches, of lines of that many bytes, under `schedule`; `counter` says how often loops run."""
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import linear
 from loopdiff.ir.ops import Op
@@ -29,7 +30,7 @@ Range = tuple[float, float]
 Ranges = Mapping[str, Range]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Extents:
     """What is known of the arguments: shapes and contents by name, nothing of those left out."""
 
@@ -43,7 +44,7 @@ class Extents:
         return cls({n: v.shape for n, v in found.items() if hasattr(v, "shape")}, found)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TripCounter:
     """Counts iterations of the loops of `ls`; `lets` are values by name, those of cells too that are given one once,
     `windows` axes that are taken to be short."""

@@ -10,13 +10,14 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from loopdiff.immutable import immutable
 
 CHANGE = re.compile(r"^loopdiff: .*: change (\d+): (.*)$", re.M)
 ALL = 10**9
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Run:
     """What became of the command with so many changes: whether it succeeded, and which changes it came to."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import supply
 from loopdiff.passes.loops.factored_sums import factor_sums
@@ -14,7 +15,7 @@ from loopdiff.schedule.blocks.tape_layout import align_tapes
 from loopdiff.settings.requests import Requests
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class BothSweeps:
     """The forward sweep, the reverse sweep that goes on with its arrays, and the loops that are to become lanes."""
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from loopdiff.analysis.polyhedral.model import build_model, models_kept
 from loopdiff.backends.cpu.compile import PLAIN, Style, write_function
 from loopdiff.backends.cpu.host import host_machine
 from loopdiff.backends.load import CompiledFunction
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.mapping.loops import Arranged
 from loopdiff.pipeline.passes import CPU_ELEMENTS, CPU_FUSION, CPU_LOOPS, CPU_STORAGE, Context, Fusion
@@ -18,7 +19,7 @@ from loopdiff.schedule.cpu.threads import share_loops, shares_all_of, with_rows_
 from loopdiff.settings.requests import NOTHING, Requests
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Arranger:
     """Arranges the loops of a function in one way or another, and schedules them.
 

@@ -11,6 +11,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from loopdiff.errors import InternalError, LoopdiffError
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.interpret import run
 from loopdiff.ir.printer import print_expr
@@ -26,7 +27,7 @@ class DumpError(ValueError):
     """A dump, or its arguments, that cannot be run, and why."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Drawn:
     """Random arguments: axes of `size` elements where nothing states their extent, and integers that are places in
     them; integer scalars are `size`. Floating numbers keep away from zero, and arrays have both signs.

@@ -8,7 +8,6 @@ same results before and after it, up to the order of sums where the pass is not 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from loopdiff.backends.cpu.reserved import avoid_reserved_names
@@ -27,6 +26,7 @@ from loopdiff.canonical.single_assignment import normalize
 from loopdiff.canonical.strong_products import choose_strong_products
 from loopdiff.canonical.unused import drop_unused
 from loopdiff.frontend.binding.complex_parts import split_complex
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.model.machine import Machine
 from loopdiff.passes.checks.bounds_checks import add_checks
@@ -66,7 +66,7 @@ from loopdiff.settings.requests import NOTHING, Requests
 Fusion = Literal["deep", "rows", "none"]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Context:
     """What passes ask about besides the loops.
 
@@ -102,7 +102,7 @@ def of_nothing(_: Context) -> dict[str, Any]:
     return {}
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Pass:
     """`run(loops, **asks(context))` gives the loops anew, or as they are where there is nothing to do.
 

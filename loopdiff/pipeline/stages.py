@@ -16,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.printer import print_loopset
 from loopdiff.ir.verify import verify
@@ -30,7 +31,7 @@ PAUSE = 1.0  # seconds without compiling after which a new compilation begins
 IS_FOR_OTHERS = ContextVar("IS_FOR_OTHERS", default=False)  # whether the code that runs now was called by JAX
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Change:
     """A pass that changed a function."""
 

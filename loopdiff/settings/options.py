@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, get_args
 
 from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.errors.codes import reject
+from loopdiff.immutable import immutable
 from loopdiff.settings.requests import ON_CPU, ON_GPU, Request
 
 TapePolicy = Literal["auto", "store", "recompute"]
@@ -26,7 +27,7 @@ Shown = Literal["auto", "always", "never"]
 MemoryLimit = int | Literal["auto"] | None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Options:
     """What the arguments of `vectorize_grad` other than `wrt` say.
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, cast
 
 from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.errors.codes import reject
+from loopdiff.immutable import immutable
 from loopdiff.source.words import in_user_words
 
 Wish = Literal["vector", "scalar", "tile", "rows", "threads", "sequential", "warp", "plain"]
@@ -25,7 +25,7 @@ LOOP = re.compile(r"([A-Za-z_]\w*)(?:@(\d+))?")
 WISH = re.compile(rf"({'|'.join((*ON_CPU, *ON_GPU))})|rows=(\d+)|(no rows)")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Request:
     """A wish for the loops over `index`, those at `line` only unless it is 0, of one sweep; `size` is that of a block
     of rows, 0 for none. `is_exact`: `index` is the name of one loop of the sweep, not that in the program.
@@ -43,7 +43,7 @@ class Request:
         return f"{self.index}@{self.line}" if self.line else self.index
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Requests:
     """What is asked of one sweep, of a program that uses the names `words`."""
 

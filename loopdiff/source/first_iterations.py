@@ -9,9 +9,9 @@ import ast
 import builtins
 import copy
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 
+from loopdiff.immutable import immutable
 from loopdiff.source.scopes import parameters
 
 Comparison = type[ast.cmpop]
@@ -21,7 +21,7 @@ AT_SECOND: dict[Comparison, bool] = {ast.Lt: True, ast.GtE: False}
 CHANGING = ("append", "extend", "insert", "pop", "remove", "clear")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Counted:
     """A loop over the integers from the constant `first`, by one, under `name`; `head` and `tail` are what the first
     iteration, and the others, go over."""
@@ -44,7 +44,7 @@ def with_first_apart(node: ast.FunctionDef, outer: Mapping[str, Any], are_inside
     return ast.fix_missing_locations(found) if apart.is_changed else node
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Steady:
     """Names whose values stay: `known` those of functions that are Python's own, `given` those of arguments, which have
     as many elements all the time."""

@@ -18,7 +18,6 @@ import sys
 import tokenize
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
@@ -26,6 +25,7 @@ import numpy as np
 
 from loopdiff.errors import NOWHERE, Diagnostic, Home, Span, UnsupportedLoopError
 from loopdiff.errors.codes import reject
+from loopdiff.immutable import immutable
 from loopdiff.source.bytecode import is_run
 from loopdiff.source.records import with_fields
 from loopdiff.source.scopes import bound_within, outer_uses, root_of
@@ -48,7 +48,7 @@ SPECIAL_KINDS: tuple[tuple[Callable[[Any], bool], str], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SourceFunction:
     """A function and what its names mean.
 

@@ -3,17 +3,18 @@ file, or further down, when it is read again."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from loopdiff.errors import NOWHERE, Home, Span
+from loopdiff.immutable import immutable
 
 
 class UnknownPlaceError(Exception):
     """A place in a function that the program is not known to have."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Homes:
     """Where the functions of a program stand: `known`, in an order that only depends on their text."""
 

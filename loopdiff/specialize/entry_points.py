@@ -15,6 +15,7 @@ import numpy as np
 
 from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.errors.codes import CODES, reject
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import all_statements
 from loopdiff.specialize.shortage import Needs
@@ -84,7 +85,7 @@ class Script:
         return self.names[name]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CallChecks:
     """What has to be looked at in every call of one kind, by argument position.
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import INFO, Op
 from loopdiff.ir.printer import print_expr
@@ -15,7 +15,7 @@ from loopdiff.specialize.specialization import Specialization
 from loopdiff.specialize.units import Temporary
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Sweep:
     """How a sweep is scheduled, the nanoseconds predicted for it and the seconds it took, where these are known."""
 

@@ -8,11 +8,12 @@ parts: conjugation on the way in and out is all the difference.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.codec import known
 from loopdiff.ir.types import C64, ArrayType, ScalarType
@@ -24,7 +25,7 @@ COMPLEX_DTYPES = {np.dtype(np.float32): np.dtype(np.complex64), np.dtype(np.floa
 
 
 @known
-@dataclass(frozen=True, slots=True)
+@immutable
 class Interface:
     """Parameters and results as the caller sees them.
 

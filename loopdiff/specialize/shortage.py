@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from loopdiff.errors import NOWHERE, LoopdiffError, OutOfMemoryError
 from loopdiff.errors.codes import reject
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import tail_names
 from loopdiff.ir.printer import print_expr
@@ -20,7 +20,7 @@ WITHOUT_TAPE = "call it with smaller arrays, or where there is more memory"
 Shape = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Needs:
     """What calls of the function `name` need memory for: what `loopsets` declare beside the `params`.
 

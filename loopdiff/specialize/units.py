@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from loopdiff.errors import Span
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.codec import known
 from loopdiff.ir.printer import print_expr
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 SweepName = Literal["forward", "reverse", "counts"]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Unit:
     """A LoopSet and its compiled function.
 
@@ -59,7 +60,7 @@ class Unit:
 
 
 @known
-@dataclass(frozen=True, slots=True)
+@immutable
 class Temporary:
     """An array kept between the sweeps: from which place `loc`, its `shape` formula and `dtype`, and why.
 
@@ -90,7 +91,7 @@ class Temporary:
 
 
 @known
-@dataclass(frozen=True, slots=True)
+@immutable
 class Plan:
     """Sweeps in a form that can be kept on disk and read without the modules that made them."""
 
@@ -103,7 +104,7 @@ class Plan:
     has_segments: bool
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SweepUnits:
     """The sweeps of a plan, each compiled by `make` when it is asked for."""
 

@@ -7,7 +7,6 @@ run as loops of the LoopSet (`together`), or one element after the other.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from math import prod
 from typing import Any, cast
@@ -17,6 +16,7 @@ import torch
 
 from loopdiff.errors import NOWHERE, DifferentiationError
 from loopdiff.errors.codes import reject
+from loopdiff.immutable import immutable
 from loopdiff.specialize.results import is_floating
 from loopdiff.specialize.specialization import Specialization
 from loopdiff.torch.program import PulledProgram, TensorProgram, Undecided, kind_of_parameter
@@ -28,7 +28,7 @@ Tensors = Sequence[torch.Tensor]
 PROGRAMS: dict[str, TensorProgram] = {}  # by name: a graph may be run as long as the process is there
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ProgramCall:
     """What is called: `program`, of tensors for its parameters but for the `constants`, by position.
 

@@ -6,7 +6,6 @@ Derivatives of first order in both modes, outside of `torch.func` and `torch.com
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn, cast
 
 import torch
@@ -14,6 +13,7 @@ import torch
 from loopdiff.api import Differentiable
 from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.errors.codes import reject
+from loopdiff.immutable import immutable
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.specialize.results import is_floating
 from loopdiff.specialize.specialization import Specialization
@@ -22,7 +22,7 @@ from loopdiff.torch.functions import refuse_names
 from loopdiff.torch.tensors import NUMBER_DTYPES
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class DeviceCall:
     """A call of `f`, of which `spec` is the one for the types: `given` by name, arrays `made` for it among them."""
 

@@ -7,7 +7,6 @@ and of cotangents, which has a pullback of its own: so derivatives of any order 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from types import SimpleNamespace
 from typing import Any, NoReturn
@@ -19,6 +18,7 @@ from loopdiff.calls.arguments import SPARE, totals_of
 from loopdiff.calls.runs import ReverseRun, sweeps_of, with_spare
 from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.errors.codes import reject
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import tail_names
 from loopdiff.ir.types import ArrayType, ScalarType
@@ -34,7 +34,7 @@ Values = Sequence[Any]
 FindRun = Callable[[tuple[Any, ...]], ReverseRun]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ProgramOutput:
     """One output of a program: a result, or the final value of the array `written`."""
 

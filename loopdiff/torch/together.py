@@ -7,20 +7,20 @@ summed inside, where autograd asks for the sum.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from loopdiff.canonical.batching import Batch, decides_sizes
+from loopdiff.immutable import immutable
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.specialize.programs import batch_of
 from loopdiff.torch.program import DerivedProgram, PulledProgram, PushedProgram, TensorProgram, kind_of_parameter
 from loopdiff.torch.sweeps import Shape
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Level:
     """One `vmap`: the size of its batch, and which tensors have an axis for it.
 
@@ -56,7 +56,7 @@ def for_batch(program: TensorProgram, mapped: frozenset[str]) -> TensorProgram |
     return program.batches[mapped]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Elements:
     """Arrays for the parameters of a program, with the axes of some levels each."""
 

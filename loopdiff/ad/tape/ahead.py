@@ -12,11 +12,12 @@ tell elements apart: a row instead of a matrix for each step.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from loopdiff.ad.facts import Facts, is_open
 from loopdiff.ad.tape.same_reads import PLAIN, has_plain_subscripts
 from loopdiff.analysis.strides import coefficient
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer, is_constant, sub
 from loopdiff.ir.walk import Path, indices_in, subexprs, substitute
@@ -24,7 +25,7 @@ from loopdiff.ir.walk import Path, indices_in, subexprs, substitute
 Loops = tuple[tuple[Path, ir.Loop], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Ahead:
     """Recorded ahead of the loop at `path`, over the loops `over`, if each of the loops `idle` has an iteration.
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from loopdiff.ad.facts import Facts, is_open
 from loopdiff.ad.tape.plan import TapeCounter
 from loopdiff.ad.tape.record import trips_made
 from loopdiff.analysis.repeatable import repeatable
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer
 from loopdiff.ir.slicing import eliminate_dead
@@ -60,7 +61,7 @@ def counts_exactly(counts: ir.LoopSet) -> bool:
     return repeatable(counts).is_block(counts.body)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Counting:
     facts: Facts
     counters: tuple[TapeCounter, ...]

@@ -24,6 +24,7 @@ from loopdiff.ad.tape.providers import AtUse, CopiedAt, InPlace, Provider, Slot
 from loopdiff.ad.tape.recordings import Recorded, Recordings
 from loopdiff.ad.tape.repeating import is_dear, strict_form
 from loopdiff.ad.tape.stepwise import Steps, completed
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, compare, extents_of, integer, mul
 from loopdiff.ir.names import NameSupply
@@ -36,7 +37,7 @@ from loopdiff.settings.options import SEGMENT_LEVELS, PlanPolicy
 Copies = frozenset[tuple[str, Path]]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class At:
     """Where a value is asked for: the primal statement, the conditions around the expression inside it, and the
     emitter that may hold shared subexpressions (None: the value must be one closed expression)."""

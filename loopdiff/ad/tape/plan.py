@@ -15,6 +15,7 @@ from typing import Literal
 
 from loopdiff.ad.facts import Facts
 from loopdiff.errors import NOWHERE, Span
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, floordiv, integer, mul, natural, sub
 from loopdiff.ir.names import NameSupply
@@ -29,7 +30,7 @@ When = Literal["before", "after", "start", "end"]
 Guards = tuple[tuple[ir.Expr, bool], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class KeptValue:
     """One array between the sweeps, as reported by `CompiledGradient.temporaries`.
 
@@ -44,7 +45,7 @@ class KeptValue:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TapeStore:
     """`target = value`, to be inserted in the forward sweep of `scope` around the statement at `path`.
 
@@ -65,7 +66,7 @@ class TapeStore:
     idle: tuple[ir.Loop, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TapeCounter:
     """Running position of a loop with data-dependent trip count: `base` before the loop, `at` inside it.
 
@@ -80,7 +81,7 @@ class TapeCounter:
     count: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Segment:
     """A loop that the reverse sweep runs again in segments, these in segments again, and so on, in so many `levels`.
 
@@ -221,7 +222,7 @@ class Tape:
         return self.counters[key]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Why:
     """Source position and reason of a tape array."""
 

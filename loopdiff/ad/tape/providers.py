@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from loopdiff.ad.tape.ahead import Ahead
 from loopdiff.ad.tape.plan import Scope
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import Path
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class InPlace:
     """The memory still holds the value."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CopiedAt:
     """A copy of the array made at the end of each iteration of the loop at `path` (of the function: empty)."""
 
     path: Path
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AtUse:
     """Recorded where it is read."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Slot:
     """A tape array with one leading axis per loop in `loops` (below a counted loop: one running position)."""
 

@@ -7,11 +7,11 @@ for i in range(k): z[i] = y[i] + a * y[k - i - 1]     needs y[k - i - 1], which 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import takewhile
 
 from loopdiff.ad.facts import Facts
 from loopdiff.analysis.strides import coefficient
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer, sub
 from loopdiff.ir.walk import Path, all_statements, indices_in, subexprs, substitute
@@ -19,7 +19,7 @@ from loopdiff.ir.walk import Path, all_statements, indices_in, subexprs, substit
 PLAIN = (ir.Const, ir.Index, ir.Param, ir.Dim, ir.Apply)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class KnownReads:
     """What the statement at `path` reads in `access`, told apart by `loops` of those around it."""
 

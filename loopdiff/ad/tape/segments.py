@@ -15,13 +15,14 @@ A segment works on copies of what it overwrites: memory of the caller, and of th
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from loopdiff.ad.facts import Facts
 from loopdiff.ad.tape.needed import At, Needed
 from loopdiff.ad.tape.plan import Tape, TapeStore, Why
 from loopdiff.ad.tape.record import ONE, ZERO, reversed_range, segment_length, trips_before
 from loopdiff.ad.tape.replay import repeats_exactly, slice_of, spans
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, extents_of, floordiv, mul, nested, over_elements, sub
 from loopdiff.ir.ops import Op
@@ -54,7 +55,7 @@ def is_short(trips: ir.Expr | None) -> bool:
     return isinstance(trips, ir.Const) and trips.value < tuning.SEGMENTED_TRIPS
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SegmentedLoop:
     """Builds the reverse of `loop`, at `path`; `reverse` is that of one iteration."""
 
@@ -116,7 +117,7 @@ def if_any(number: ir.Expr, least: int) -> ir.Expr:
             return number
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Levels:
     """Builds the segments of each level: from the outermost ones, at level 1, to those that are reversed.
 

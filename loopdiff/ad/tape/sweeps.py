@@ -8,12 +8,13 @@ from functools import cached_property
 from typing import Literal
 
 from loopdiff.ad.tape.plan import KeptValue, Tape
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 
 SweepForm = Literal["sums", "pullback", "gradient"]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Sweeps:
     """The pair of LoopSets, the plan between them, and the run that sizes tapes of data-dependent extent.
 

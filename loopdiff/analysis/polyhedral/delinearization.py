@@ -9,11 +9,11 @@ delinearization of parametrically sized arrays" (ICS 2015). Nothing is assumed h
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import reduce
 
 from loopdiff.analysis.polyhedral.events import Event, depth
 from loopdiff.analysis.polyhedral.terms import Terms, has_opaque
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, integer, mul
 from loopdiff.ir.ops import Op
@@ -23,7 +23,7 @@ from loopdiff.ir.typing import type_of
 MOST = 16  # products of a subscript that is looked at
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Product:
     """`factor` times all `atoms`."""
 
@@ -47,7 +47,7 @@ class Product:
 Products = tuple[Product, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Digit:
     """Which digit of the subscript on an `axis`: the last but those of earlier `radixes`, or what is left of the number
     before all of them (`is_first`)."""

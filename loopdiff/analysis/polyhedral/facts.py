@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import linear
 from loopdiff.ir.ops import Op
@@ -56,7 +57,7 @@ class Equalities(dict[ir.Expr, ir.Expr]):
                 return formula
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Owners:
     """Facts that leave out nothing but their owner, a parameter for which there is a value whatever the others are."""
 

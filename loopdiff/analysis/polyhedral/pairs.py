@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from loopdiff.analysis.polyhedral.delinearization import Digit, digits
 from loopdiff.analysis.polyhedral.events import Event, Frame
 from loopdiff.analysis.polyhedral.sets import Model, element_map, isl_integer, meeting, translation
 from loopdiff.analysis.polyhedral.translation import PARAM, isl
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT
@@ -17,7 +17,7 @@ from loopdiff.ir.types import INT
 IN, OUT = isl.dim_type.in_, isl.dim_type.out
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Order:
     """A way for an instance of one event to come before an instance of another: they agree on the first
     `shared` loops around both, and the next loop carries the step (`is_carried`) or the program text decides.
@@ -50,7 +50,7 @@ def orders(first: Event, second: Event, least: int = 0) -> Iterator[Order]:
         yield Order(shared, True)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Touched:
     """From instances of an event to the `element` that each touches, and to `digits` of its subscripts: see
     `polyhedra_digits`. One for all events with the same, so that what follows from it is found once."""

@@ -22,6 +22,7 @@ from loopdiff.analysis.polyhedral.facts import Fact, Facts, Owners, find_owners
 from loopdiff.analysis.polyhedral.shared import Shared
 from loopdiff.analysis.polyhedral.terms import Terms
 from loopdiff.analysis.polyhedral.translation import PARAM, SET, Translation, isl
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import Path, Site, statements
 
@@ -97,7 +98,7 @@ class Model:
 MOST_KEPT = 2  # LoopSets, such as both sweeps, whose models are kept
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Kept:
     """Models, the latest first, what they have in common, and what was derived of LoopSets, each with the LoopSet."""
 
@@ -164,7 +165,7 @@ def places_of_parameters(model: Model, found: Any) -> list[tuple[int, ir.Expr]]:
     return [(k, model.shared.parameters[number]) for number, k in sorted(names)]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Domain:
     """Instances of a frame, the facts that they were restricted to, and those that say something of their parameters
     and would split them."""

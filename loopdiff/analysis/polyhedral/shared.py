@@ -8,14 +8,15 @@ follows from it is found once.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from loopdiff.analysis.polyhedral.translation import isl
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Shared:
     """isl's `context`, the numbers of parameters, and what was `made` of objects in it, with these objects: it is known
     by them."""

@@ -13,8 +13,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from loopdiff.immutable import HashedOnce, immutable
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.hashing import HashedOnce, hashed_once
 from loopdiff.ir.ops import COMPARISONS, Op
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.types import BOOL, INT
@@ -29,8 +29,7 @@ ONE = ir.Const(1, INT)
 MOST_PIECES = 6  # minima, maxima and divisions in a term: sets are split at each
 
 
-@hashed_once
-@dataclass(frozen=True, slots=True)
+@immutable
 class Dimension(HashedOnce):
     """One coordinate of an instance space; `leaf` is how terms refer to it.
 
@@ -45,7 +44,7 @@ class Dimension(HashedOnce):
     stride: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Formula:
     """What is known of an expression in which the values of Lets stand for their names: a `leaf` that it shares with
     all that read the same, whether nothing that it reads is ever written, and how many loops fix its value.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from loopdiff.analysis.polyhedral.terms import constant_terms
 from loopdiff.errors import InternalError
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_expr
@@ -19,7 +19,7 @@ with deferred_interrupts():  # half of its types would be registered, and the ne
 SET, PARAM, DIV = isl.dim_type.set, isl.dim_type.param, isl.dim_type.div
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Translation:
     """Formulas and terms over the dimensions `places` as isl sets and functions on `space`, and on those of the
     `parameters` that they mention."""

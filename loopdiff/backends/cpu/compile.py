@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from loopdiff.backends.cpu.chunks import UNFUSED, worth
@@ -10,6 +10,7 @@ from loopdiff.backends.cpu.emission import Aside
 from loopdiff.backends.cpu.scheduled import ScheduledEmitter
 from loopdiff.backends.load import CompiledFunction, load_function, write_module
 from loopdiff.backends.writer import render
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import supply
 from loopdiff.ir.walk import all_statements, statements
@@ -21,7 +22,7 @@ from loopdiff.schedule.cpu.scalar_replacement import hold_in_registers
 FASTMATH = ("arcp", "contract", "nsz", "reassoc")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Style:
     """How a function is written.
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from loopdiff.backends.cpu.emit import ScalarEmitter
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.typing import type_of
 from loopdiff.ir.walk import Path, all_statements
 from loopdiff.mapping.loops import Mapping, Parallel
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Aside:
     """The function `name` takes over where the `condition` holds."""
 

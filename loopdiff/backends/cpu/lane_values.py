@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from loopdiff.analysis.strides import is_varying, lane_axis, stride_of
 from loopdiff.backends.cpu.patience import PatientEmitter
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import BINARY_SAME, BITWISE, COMPARISONS, STRICT, Op
 from loopdiff.ir.types import ScalarType
@@ -27,7 +28,7 @@ CHOICES = (Op.AND, Op.OR)
 LARGEST_POWER = 16  # whole exponents up to here are multiplied out
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Lanes:
     """Where a vector stands: `base` is the index of lane 0, `mask` the live lanes (None: all), `cond` the part of the
     mask that comes from conditions; `suffix` tells unrolled copies apart."""

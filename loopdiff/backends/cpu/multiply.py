@@ -7,7 +7,6 @@ function that is compiled contains it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
@@ -21,6 +20,7 @@ from loopdiff.backends.cpu.interrupts import make_look
 from loopdiff.backends.cpu.simd.build import INT64, Typed, call
 from loopdiff.backends.cpu.simd.memory import Place, accepts, address, place, writable
 from loopdiff.backends.load import import_module, write_module
+from loopdiff.immutable import immutable
 
 TEXT = """{title}
 from numba import types
@@ -79,7 +79,7 @@ def symbol(function: str, dtype: str) -> str:
     return f"loopdiff_{function}_{dtype}"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Form:
     """A function, how many loops of each kind it has, and along which kinds each of c, a and b moves."""
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -24,6 +23,7 @@ from numba.extending import intrinsic
 
 from loopdiff.backends.cpu.simd.arithmetic import maximum, minimum, sign, strict_add, strict_div, strict_mul, strict_sub
 from loopdiff.errors import InternalError
+from loopdiff.immutable import immutable
 from loopdiff.ir import scalar_eval
 from loopdiff.ir.ops import COMPARISONS, Op
 from loopdiff.ir.types import BOOL, F32, F64, INT, ScalarType
@@ -125,7 +125,7 @@ HELPERS: Mapping[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Spelling:
     """Source text by operand type, with {0} and {1} for the operands; None where `op` is not defined."""
 

@@ -18,6 +18,7 @@ from loopdiff.analysis.contractions import Contraction, access_indices, factors,
 from loopdiff.analysis.strides import Stride, lane_axis, stride_of
 from loopdiff.backends.cpu.patience import PatientEmitter
 from loopdiff.backends.cpu.simd.types import host_width, vector_bits
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64, ScalarType
@@ -41,7 +42,7 @@ class Shape(Enum):
     GRID = 4
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Side:
     """One direction of a tile: `count` places, `step` apart in `index`.
 
@@ -54,7 +55,7 @@ class Side:
     left: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Block:
     """A tile: its rows, its columns, and the mask of all its vectors ("" if every lane is live)."""
 

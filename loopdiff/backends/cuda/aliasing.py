@@ -12,14 +12,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir as llvm
 from numba.core import types
 
+from loopdiff.immutable import immutable
 
-@dataclass(frozen=True, slots=True)
+
+@immutable
 class Arrays:
     """Parameters of a kernel that are arrays, and used for nothing but their elements and their shapes: those `read`
     only, and those `written`."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
@@ -18,6 +17,7 @@ from numba.np.numpy_support import as_dtype
 from loopdiff.backends.cuda.direct import direct_compiler
 from loopdiff.backends.cuda.needs import CAPABILITY
 from loopdiff.backends.cuda.toolchain import cuda
+from loopdiff.immutable import immutable
 from loopdiff.ir.codec import known
 
 WORD = 8
@@ -28,7 +28,7 @@ OF_TWO_BLOCKS, MOST_SPILLED = 128, 128
 
 
 @known
-@dataclass(frozen=True, slots=True)
+@immutable
 class Parameter:
     """A parameter of a kernel as the driver takes it: so many bytes of what `meaning` says of argument `argument`."""
 
@@ -38,7 +38,7 @@ class Parameter:
 
 
 @known
-@dataclass(frozen=True, slots=True)
+@immutable
 class Resources:
     """What a kernel takes, as ptxas reports it; bytes but for the registers, all for one thread but `shared`."""
 
@@ -51,7 +51,7 @@ class Resources:
 
 
 @known
-@dataclass(frozen=True, slots=True)
+@immutable
 class CompiledKernel:
     """`code` is a cubin for `CAPABILITY`, `entry` its name in there, `layout` what is passed to it."""
 

@@ -3,13 +3,15 @@ there still."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from loopdiff.immutable import immutable
 
 LEGACY, PER_THREAD = 1, 2  # numbers that the driver has for the default stream, and for one of each thread
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Stream:
     """A stream by its number, zero for the default one, and what keeps it from being destroyed as long as anybody
     refers to this. Without an owner it may be gone any time: it can be waited for now, and no more."""

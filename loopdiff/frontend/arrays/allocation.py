@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from loopdiff.frontend.parsing.order import frozen
 from loopdiff.frontend.parsing.outside import array_of
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.buffers import declare
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ELEMENT_TYPES, ArrayType
@@ -30,7 +31,7 @@ FILLS = {"empty": None, "zeros": 0, "ones": 1, "full": None}
 DEFAULT_DTYPE = "float64"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Allocation:
     """One call: `like` is set for the `_like` forms; `shape`, `fill` and `dtype` as written."""
 
@@ -41,7 +42,7 @@ class Allocation:
     dtype: ast.expr | None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ElementType:
     """A dtype by NumPy name, or that of an array."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -43,6 +43,7 @@ from loopdiff.frontend.parsing.outside import is_none, root_is_local
 from loopdiff.frontend.parsing.placing import with_place
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.snapshots import Snapshot
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT, ArrayType
@@ -53,7 +54,7 @@ from loopdiff.source.functions import MISSING, python_function
 Handler = Callable[[State, Call], Quantity]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ArrayFunction:
     """`places` and `names`: parameters after the array, which is called `first`, by position or name, and by name only.
 

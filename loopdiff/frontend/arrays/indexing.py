@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.accumulations import store
@@ -37,12 +37,13 @@ from loopdiff.frontend.arrays.views import (
     with_new_axes,
 )
 from loopdiff.frontend.parsing.state import State
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import BOOL
 from loopdiff.ir.walk import all_statements, loads
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Masked:
     """What is assigned to by `array[:, mask] = ...`: the elements of `view` where `mask`, over its leading axes, is
     true. NumPy has the axis of these elements at `place` among the others."""

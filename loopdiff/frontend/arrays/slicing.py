@@ -6,8 +6,6 @@ so that `x[1:-1]` starts at 1 and has `max(N - 2, 0)` elements. A start is exact
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from loopdiff.frontend.arrays.integers import (
     ONE,
     ZERO,
@@ -22,11 +20,12 @@ from loopdiff.frontend.arrays.integers import (
     plus,
     times,
 )
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Slice:
     """`lower:upper:step`; None: not given. A step that is no constant is an expression above zero."""
 
@@ -35,7 +34,7 @@ class Slice:
     step: int | ir.Expr = 1
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Part:
     """Elements `start`, `start + step`, ..., `count` of them."""
 

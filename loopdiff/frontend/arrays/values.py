@@ -8,17 +8,17 @@ extents and the element `2.0 * x[#0 + 1]`, and no memory.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.integers import folded
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import operands, rebuild, subexprs
 
 HOLE = "#"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class View:
     """Elements of `array` at `subscripts`, formulas of the holes. `is_read_only`: NumPy forbids to write to it."""
 
@@ -39,7 +39,7 @@ class View:
         return ir.Access(self.array, tuple(fill_subscript(s, subscripts) for s in self.subscripts))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ArrayValue:
     """A computed array: `element` is a formula of the holes. A number is one without extents.
 
@@ -56,7 +56,7 @@ class ArrayValue:
         return len(self.extents)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Choice:
     """One of two arrays, of which at least one is memory of others; `cond` does not change any more."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.broadcasting import is_unit
@@ -40,6 +40,7 @@ from loopdiff.frontend.parsing.bindings import ArrayName
 from loopdiff.frontend.parsing.outside import is_none
 from loopdiff.frontend.parsing.sites import Copy
 from loopdiff.frontend.parsing.state import State
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import linear
 from loopdiff.ir.ops import Op
@@ -315,7 +316,7 @@ def bind_view(state: State, name: str, view: View, span: Span) -> None:
 
 
 # -- functions that give views ---------------------------------------------------------------------------------
-@dataclass(frozen=True, slots=True)
+@immutable
 class Call:
     """One call: of `array` with the arguments `given` by name; `more` are those of a parameter such as `*axes`."""
 

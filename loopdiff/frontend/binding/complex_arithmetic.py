@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import compare, is_constant
 from loopdiff.ir.ops import Op
@@ -21,7 +21,7 @@ Hold = Callable[[ir.Expr, str], ir.Expr]
 LARGEST_EXPANDED_POWER = 64
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Parts:
     """A complex value by its real and imaginary part, both of the real type `type`."""
 

@@ -14,6 +14,7 @@ from loopdiff.errors import LoopdiffError, Span, UnsupportedLoopError
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.derivatives import Derivative, DerivedLoops, asked_here
 from loopdiff.frontend.parsing.placing import placed_block, with_place
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import cast, nested, over_elements
 from loopdiff.ir.names import NameSupply, supply
@@ -214,7 +215,7 @@ def trailing_allocations(body: list[ir.Stmt]) -> list[ir.Allocate]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Outside:
     """What the names of loops mean in the program around, which calls them at `span`: `places` of arrays, `values` of
     numbers."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import NameSupply
 from loopdiff.ir.walk import Path, loads, map_expr, map_stmt_exprs, statements, stmt_exprs, written_access
@@ -143,7 +144,7 @@ def web_names(ls: ir.LoopSet, webs: Webs) -> dict[tuple[str, Path], str]:
     return names
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Renamer:
     """Rewrites reads and writes of cells to those of their webs."""
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from loopdiff.frontend.parsing.bindings import Value
 from loopdiff.frontend.parsing.meanings import argument_of
 from loopdiff.frontend.parsing.order import in_order
 from loopdiff.frontend.parsing.state import State
+from loopdiff.immutable import immutable
 from loopdiff.source.functions import SourceFunction
 
 STARS = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Callee:
     """A function that is written out; `around`: for one defined inside another, the state of that."""
 

@@ -8,25 +8,26 @@ from typing import Any
 
 from loopdiff.errors import Diagnostic, Span
 from loopdiff.frontend.arrays.values import Quantity, View
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.source.functions import SourceFunction
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Cell:
     """The name certainly has a value, in the rank-0 array `cell`."""
 
     cell: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ArrayName:
     """The name stands for `array`."""
 
     array: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ListName:
     """The name stands for a list: its elements are those of `array`, as many as the cell `count` says."""
 
@@ -34,7 +35,7 @@ class ListName:
     count: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ListRow:
     """The name stands for a list in a list: its elements are those of `view`, of the array that the list is kept in."""
 
@@ -48,7 +49,7 @@ class ListRow:
 AnyList = ListName | ListRow
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Given:
     """The name stands for `value`, which nothing changes."""
 
@@ -76,7 +77,7 @@ class LocalFunction:
 Meaning = Cell | ArrayName | View | ListName | ListRow | Given | Outside | LocalFunction
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Unsure:
     """The name has the value of `meant` only if the statement at `span` gave it one.
 
@@ -88,7 +89,7 @@ class Unsure:
     ran: ir.Expr | None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Mixed:
     """After `span` the name stands for different things, of this `kind`, depending on the way there."""
 
@@ -102,14 +103,14 @@ class Mixed:
         return Mixed(span, "functions" if is_called else "arrays")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Rejected:
     """What gave the name its meaning was rejected for the `cause`: there is no more to say of it."""
 
     cause: Diagnostic
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Varying:
     """The name stands for `options[k]` where the cell `which` holds k."""
 

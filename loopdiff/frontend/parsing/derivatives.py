@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from loopdiff.errors import LoopdiffError
 from loopdiff.frontend.arrays.broadcasting import is_unit, require_equal
@@ -35,6 +34,7 @@ from loopdiff.frontend.parsing.outside import outside_constant
 from loopdiff.frontend.parsing.ruled import given_value, is_shared, passed_part
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.buffers import declare
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import NameSupply
 from loopdiff.ir.types import ArrayType
@@ -45,7 +45,7 @@ METHODS: Mapping[str, Method] = {m: m for m in ("grad", "value_and_grad", "jvp",
 OTHERS = ("vjp", "jacobian")  # give what no program can hold
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Called:
     """`method` of the function `of`, called by `node`."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.functions import is_array_call
@@ -23,6 +23,7 @@ from loopdiff.frontend.parsing.order import frozen, held, in_order
 from loopdiff.frontend.parsing.outside import array_of, root_is_local
 from loopdiff.frontend.parsing.placing import with_place
 from loopdiff.frontend.parsing.state import State
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.source.functions import MISSING
@@ -30,7 +31,7 @@ from loopdiff.source.functions import MISSING
 ONE_WAY = (zip, enumerate, reversed, map, filter, iter)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Iteration:
     """`value` of each integer in range(lower, upper, step). `is_range`: the values are those integers."""
 

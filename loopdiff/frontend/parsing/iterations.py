@@ -9,10 +9,11 @@ from typing import Any
 
 from loopdiff.frontend.parsing.bindings import Bindings
 from loopdiff.frontend.parsing.sites import Place
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Trips:
     """How often a loop runs: at most `limit` times, None if that is not known at entry, and just as often if it
     `is_exact`. `number`: of the iteration, from zero."""
@@ -37,7 +38,7 @@ class MadeList:
     kinds: tuple[type, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Resized:
     """Memory for a name whose arrays loops make shorter or longer. The cells `counts` hold how many elements there are,
     None along axes where that does not change. There were as many as `given` before the loop, `first` at most, and each
@@ -50,7 +51,7 @@ class Resized:
     peers: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Resizing:
     """What a way out of an iteration does to the arrays of a name whose memory is resized: whether they `fit`, and have
     at most as many elements as such iterations add (`is_relative`); how many elements there are `more` at most, `less`

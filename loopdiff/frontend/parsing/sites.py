@@ -8,13 +8,14 @@ from itertools import takewhile
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.values import ArrayValue
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 
 LoopName = tuple[tuple[str, ...], str]  # a name that a loop binds, and the functions whose calls led there
 Place = tuple[tuple[Span, ...], int]  # in the text, with the calls that led to it; which of those that are there
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class JoinSite:
     """Where ways meet that give `name` different meanings, in the function that the calls `where` led to."""
 
@@ -41,7 +42,7 @@ def next_place(span: Span, known: Iterable[Place]) -> Place:
     return spans, sum(place == spans for place, _ in known)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ArrayEvent:
     """Something that happens to `array`; `number` is its place in the text, `loops` are around, outermost first.
     `is_item`: a list, which is kept in the array, gets another array or list for one of its items."""
@@ -57,7 +58,7 @@ class ArrayEvent:
         return {e.array for e in takewhile(lambda e: e.number > since, reversed(events)) if e.is_item}
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Copy:
     """An array gets a copy of `source`, which has other names. `of_list`: a list gets one that may still grow;
     `is_item`: a list, which is kept in the array, gets `source` for one of its items."""
@@ -69,7 +70,7 @@ class Copy:
     is_item: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Append:
     """A statement that a list grows by: it runs at most `limit` times while one list is made, None if that is not known
     at entry, and just as often if it `is_exact`."""
@@ -78,7 +79,7 @@ class Append:
     is_exact: bool
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Growth:
     """A list that grows: how many elements it is made with, their shape, `()` for numbers, and where it grows; each
     None while that is not known. `kinds`: which lists elements are, the outermost first."""

@@ -37,6 +37,7 @@ from loopdiff.frontend.parsing.bindings import (
 from loopdiff.frontend.parsing.iterations import Heads, LoopState, MadeList, Resized, Trips
 from loopdiff.frontend.parsing.sites import ArrayEvent, Copy, Decisions, Growth, JoinSite, Place, choice_site
 from loopdiff.frontend.survey import Survey, becomes_part_of_itself
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import NameSupply
 from loopdiff.ir.types import ArrayType
@@ -50,7 +51,7 @@ class TypesNeeded(Exception):
     """What the function means depends on the ranks of its arguments, and these are not known yet."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Returned:
     """What the function returns; `span` is its first `return`."""
 
@@ -73,8 +74,8 @@ class Whole:
     in NumPy's memory, `pieces` what views are reshapes of; `undecided` cells that may be arrays once types are known.
 
     `trips` are those of the loops around. `lists` are arrays in which lists are kept, `grown` how they grow, by the
-    place where they are made; of those at `unbounded` nothing says how long they become. `holding`: in how many
-    items of lists is what is parsed.
+    place where they are made; of those at `unbounded` nothing says how long they become. `holding`: in how many items
+    of lists is what is parsed.
 
     `active` are the states of the functions being parsed. `heads` are those of loops around whose iterations start with
     different arrays; `catching` cells for each of whose values a statement around can be written, `versions` how many
@@ -83,9 +84,8 @@ class Whole:
     run; while `is_inside`, slices are taken to lie inside of arrays. `resized` are arrays of which cells count what is
     there, in an iteration cells have `held` formulas of these, or at `most` such. `boxed` are the numbers that
     `np.where` gives, `changed` the names behind cells that augmented assignments change (see `boxes`). `flags` are
-    cells that say whether loops ran; few of them are ever read. `diagnostics` are rejections, `following` those that
-    follow from another, `rejected` is how many there were. Of calls that are `unknown`, something in what they call was
-    rejected.
+    cells that say whether loops ran. `diagnostics` are rejections, `following` those that follow from another,
+    `rejected` is how many there were. Of calls that are `unknown`, something in what they call was rejected.
 
     For `joins`: where arrays are made (`births`) and `altered` by statements of the program, and `copies` of arrays
     that have other names; lists are `lengthened`; `supposed` types of elements; `around` are the loops around, `clock`
@@ -155,7 +155,7 @@ class Whole:
         self.altered += [self.event(a) for a in older if a not in items]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CallFrame:
     """A function that is being parsed; `key` says which, whatever its name."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from loopdiff.frontend.structures.effects import require_settled
 from loopdiff.frontend.structures.iterated import items_of, spread
@@ -12,6 +12,7 @@ from loopdiff.frontend.structures.records import CHANGING_METHODS
 from loopdiff.frontend.structures.rewriting import base_of, element
 from loopdiff.frontend.structures.scope import Place, Scope
 from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, dictionary_of, freshened, in_row
+from loopdiff.immutable import immutable
 from loopdiff.source.functions import MISSING
 
 
@@ -77,7 +78,7 @@ def part_at(tree: Tree, path: tuple[object, ...]) -> Tree:
     return tree
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class PlaceChange:
     """What a method does to the list or dictionary at `place`, which becomes `after`, and what it gives; nothing at no
     place."""

@@ -6,7 +6,6 @@ import ast
 import functools
 import inspect
 from collections.abc import Iterator
-from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
@@ -14,6 +13,7 @@ from loopdiff.errors import UnsupportedLoopError
 from loopdiff.frontend.structures.scope import Local, Scope
 from loopdiff.frontend.structures.signs import is_generated
 from loopdiff.frontend.structures.trees import Branch, Static, Tree
+from loopdiff.immutable import immutable
 from loopdiff.source.functions import MISSING, SourceFunction, is_of_library
 
 OPERATORS: dict[type[ast.AST], str] = {
@@ -22,7 +22,7 @@ OPERATORS: dict[type[ast.AST], str] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Bound:
     """A function that is called, `local` if it is one inside; `first` is what it is given before what is written."""
 

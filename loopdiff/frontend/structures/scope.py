@@ -28,6 +28,7 @@ from loopdiff.frontend.structures.trees import (
     statics,
     with_leaves,
 )
+from loopdiff.immutable import immutable
 from loopdiff.ir.names import NameSupply
 from loopdiff.source.functions import MISSING, SourceFunction, dotted_name
 from loopdiff.source.scopes import of_scope
@@ -42,7 +43,7 @@ FROM_NONE = (
 ANOTHER = "make another one: `l + [e]`, `{**d, key: value}`, `dataclasses.replace(r, field=value)`"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Torn:
     """The name holds one thing or another, depending on the way there."""
 
@@ -69,7 +70,7 @@ class Local:
         return f"{self.node.name} {id(self)}"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Version:
     """The function that is called `text` in `scope`: one that is defined inside, for what it is called with."""
 
@@ -77,7 +78,7 @@ class Version:
     scope: Scope
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Flow:
     """What is known in one place: what names hold, whose lists and dictionaries nobody else has (`owned`)."""
 
@@ -85,7 +86,7 @@ class Flow:
     owned: frozenset[Place]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Outer:
     """What `function` finds under the name `text` outside of it, whenever it runs, or what is at `path` in that."""
 
@@ -114,7 +115,7 @@ def part(value: Any, key: Any) -> Any:
     return getattr(value, key) if is_field else value[key]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Apart:
     """A function taken apart: its parameters, and what it returns, are single values.
 
@@ -153,7 +154,7 @@ Callees = dict[Any, Apart]
 Hidden = Outer | Version
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Walk:
     """What calls itself through the parts of a program: `tree_of` an expression, None for those that are one value;
     `take_apart` a function that is called, `rewrite` one that is defined inside."""

@@ -7,13 +7,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from loopdiff.immutable import immutable
 from loopdiff.source.functions import MISSING
 
 Kind = Literal["tuple", "list", "dict", "record"]
 Path = tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Rank:
     """An array has so many axes."""
 

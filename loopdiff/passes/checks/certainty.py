@@ -9,10 +9,11 @@ it goes.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from loopdiff.analysis.repeatable import Repeatable
 from loopdiff.canonical.invariant_motion import is_total
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import any_of
 from loopdiff.ir.ops import Op
@@ -36,7 +37,7 @@ def settled(block: Block, known: Repeatable) -> Block | None:
         doubtful = more
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Settler:
     """Leaves out what depends on the `doubtful` names, or makes some."""
 

@@ -11,10 +11,11 @@ arguments alone may say that every check of an inspector holds, they are asked f
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import takewhile
 
 from loopdiff.analysis.repeatable import Repeatable, repeatable
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import all_of, any_of, compare, has_iterations, integer
 from loopdiff.ir.names import NameSupply, supply
@@ -39,7 +40,7 @@ Block = tuple[ir.Stmt, ...]
 OF_SHAPES = frozenset(("LD310", "LD311", "LD320"))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Group:
     """One statement of the function's body as it is (or nothing, for the results), and with its checks."""
 
@@ -55,7 +56,7 @@ class Group:
         return written_arrays(self.plain) | {s.name for s in self.plain if isinstance(s, ir.Let)}
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Inspector:
     """`body` goes ahead of the group at `position`; it `covers` the checks of every earlier group or of one."""
 

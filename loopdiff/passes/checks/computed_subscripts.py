@@ -14,10 +14,11 @@ they are made from has as many elements. Nothing that is decided on the way is d
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from loopdiff.analysis.bounds import Unchecked
 from loopdiff.analysis.repeatable import Repeatable, repeatable
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_constant, natural, sub
 from loopdiff.ir.names import supply
@@ -43,7 +44,7 @@ from loopdiff.passes.checks.check_placement import Block, Group, earliest, is_ce
 from loopdiff.passes.checks.early_checks import is_early, without_early
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Place:
     """`value`, a Let or a cell, as the statement at `path` leaves it, the last in the innermost of the `loops` around
     it that gives it a value."""
@@ -53,7 +54,7 @@ class Place:
     path: Path
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Kept:
     """`ls` with a place worked out ahead of the rest, `main`: what was called `name` is now read from `element`."""
 

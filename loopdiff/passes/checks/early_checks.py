@@ -7,7 +7,7 @@ others are taken out, to be placed together with the checks of elements.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -17,6 +17,7 @@ from loopdiff.analysis.polyhedral.expressions import fails
 from loopdiff.analysis.polyhedral.model import Model
 from loopdiff.analysis.polyhedral.sets import domain, less, possible
 from loopdiff.analysis.polyhedral.terms import has_opaque
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import any_of
 from loopdiff.ir.ops import Op
@@ -26,7 +27,7 @@ from loopdiff.ir.walk import Path, Site, all_statements, exchanged, indices_in, 
 SHAPES = "LD320"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Found:
     """Where a check fails: the `parameters` as a set of isl's, None if they do not say, and the condition that they are
     others. `is_exact`: it does fail there."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from loopdiff.analysis.contractions import access_indices, contraction
 from loopdiff.analysis.exposure import depth_of
@@ -16,6 +16,7 @@ from loopdiff.analysis.legality import AnyOrder, Distribution, is_legal, within
 from loopdiff.analysis.ownership import owned_cells
 from loopdiff.analysis.polyhedral.events import Event
 from loopdiff.analysis.polyhedral.model import Model, build_model, derived_once
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer, is_descending, turned_round
 from loopdiff.ir.names import NameSupply, supply
@@ -156,7 +157,7 @@ def is_summed(site: Site) -> bool:
     return bool(stmt.target.subscripts) and not access_indices(stmt.target).issuperset(around)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Part:
     """The statement `number` of a loop, or a piece of it: its accesses, and the Lets of the loop that it `needs`."""
 

@@ -12,9 +12,10 @@ to is no vector, and none joins it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from loopdiff.analysis.strides import stride_of
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_constant
 from loopdiff.ir.renaming import body_at
@@ -51,7 +52,7 @@ def fuse_elements(ls: ir.LoopSet, *, is_strict: bool = False) -> ir.LoopSet:
     return ls if body == ls.body else replace(ls, body=body)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Elements:
     """A loop with independent iterations: the one access of each array that it writes (of a sum, its target), and the
     names of all others that it reads."""

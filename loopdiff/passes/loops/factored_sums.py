@@ -29,13 +29,14 @@ is summed is a product of matrices, which is bound by arithmetic rather than by 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from itertools import combinations
 from typing import TypeGuard
 
 from loopdiff.analysis.contractions import Contraction, access_indices, accumulation, is_uniform
 from loopdiff.analysis.polyhedral.model import Model, build_model
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import all_of, compare, is_constant, mul, natural, neg, nested, sub, zero
 from loopdiff.ir.names import NameSupply, supply
@@ -128,7 +129,7 @@ def pairs(parts: Sequence[ir.Expr]) -> Iterator[tuple[ir.Load, ir.Load, list[ir.
 
 
 # -- sums of products --------------------------------------------------------------------------------------------
-@dataclass(frozen=True, slots=True)
+@immutable
 class Sum:
     """`update` in the `loops` adds the product of `factors`, or subtracts it; it is the statement at `place`.
 
@@ -167,7 +168,7 @@ class Sum:
         return tuple(f for f in self.factors if not over & indices_in(f))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Inner:
     """The sum over the loops `over` of the product of `parts`, which `users` multiply by what they have besides.
 
@@ -265,7 +266,7 @@ def depend_on(loops: Iterable[ir.Loop], known: Iterable[str]) -> bool:
 
 
 # -- nests anew --------------------------------------------------------------------------------------------------
-@dataclass(frozen=True, slots=True)
+@immutable
 class Factorer:
     """Nests of `model` with sums factored; `arrays` are those that hold these."""
 

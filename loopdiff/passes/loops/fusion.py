@@ -13,7 +13,7 @@ loops themselves, of planes, are fused like nests, so that what nests hand on to
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import pairwise
 
 from loopdiff.analysis.contractions import contraction
@@ -21,6 +21,7 @@ from loopdiff.analysis.legality import Fusion, is_legal, keep_order, within
 from loopdiff.analysis.polyhedral.events import Event
 from loopdiff.analysis.polyhedral.model import Model, build_model
 from loopdiff.analysis.strides import stride_of
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import all_of, compare, integer, is_constant, parted, shifted, sub
 from loopdiff.ir.names import NameSupply, supply
@@ -164,7 +165,7 @@ def is_fill(stmt: ir.Stmt, arrays: frozenset[str]) -> bool:
     return is_simple and written_arrays(stmt.body) <= arrays
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Member:
     """A loop of a group, `behind` by so many iterations, under the conditions of `guards`."""
 
@@ -175,7 +176,7 @@ class Member:
     behind: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Fuser:
     model: Model
     names: NameSupply

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from loopdiff.canonical.like_terms import collected
 from loopdiff.errors import NOWHERE
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import all_of, compare, integer, is_clear, parted, shifted, sub, zero
 from loopdiff.ir.names import NameSupply
@@ -37,7 +38,7 @@ Rewrite = Callable[[ir.Stmt, Path], tuple[ir.Stmt, ...]]
 Has = Callable[[Shift], bool]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class GatherForm:
     """The nest of `found` in gather form, with sums in `cells` by array. The loop over `inner` has all terms.
 

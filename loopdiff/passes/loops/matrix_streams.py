@@ -17,13 +17,14 @@ in the same row.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import reduce
 from typing import Literal
 
 from loopdiff.analysis.contractions import contraction, is_rectangular, nest_of_update
 from loopdiff.analysis.strides import dense_axis, lane_axis
 from loopdiff.canonical.put_in_place import nest_with_lets
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, integer, shifted, sub
 from loopdiff.ir.names import NameSupply, supply
@@ -48,7 +49,7 @@ Form = Literal["dot", "sum", "update"]
 FAST = frozenset((Op.ADD, Op.SUB, Op.MUL, Op.NEG))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Stream:
     """A nest over the `rows` and `columns` of a matrix around `stmt`, in which Lets are in place, and what it is.
 
@@ -100,7 +101,7 @@ def stream_matrices(ls: ir.LoopSet) -> ir.LoopSet:
     return ls if body == ls.body else replace(ls, body=body, arrays=(*ls.arrays, *streamer.cells))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Streamer:
     ls: ir.LoopSet
     types: TypeEnv

@@ -11,9 +11,10 @@ for updates may be in any order; only reads and other writes of the array may no
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeGuard
 
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add
 from loopdiff.ir.names import NameSupply, supply
@@ -51,7 +52,7 @@ def is_update(stmt: ir.Stmt) -> TypeGuard[ir.Accumulate]:
     return not any(isinstance(e, ir.Load) for s in stmt.target.subscripts for e in subexprs(s))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Merger:
     types: TypeEnv
     names: NameSupply

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from loopdiff.analysis.exposure import depth_of
 from loopdiff.analysis.legality import Distribution, is_legal, within
@@ -11,6 +11,7 @@ from loopdiff.analysis.ownership import Owned
 from loopdiff.analysis.polyhedral.model import build_model
 from loopdiff.analysis.privatization import span
 from loopdiff.analysis.strides import coefficient
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_constant, is_unit_step, nested, parted, shifted
 from loopdiff.ir.walk import (
@@ -29,7 +30,7 @@ Shift = tuple[int, ...]
 Span = tuple[ir.Expr, ir.Expr]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Perfect:
     """Loops around nothing but each other and, in the innermost, `body`; `spans` are their least indices and those
     after the greatest, which do not depend on each other."""
@@ -52,7 +53,7 @@ class Perfect:
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ShiftedTarget:
     """An array of which an iteration updates elements at constant distances from one of its own, `place`.
 
@@ -88,7 +89,7 @@ class ShiftedTarget:
         return min(found), max(found)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Scatter:
     """A nest at `path` with its `targets`, and the updates of other arrays and cells, `rest`, by
     their paths in the body of the nest."""

@@ -12,11 +12,12 @@ at the same time; those over `i` do not. The map of iterations is a bijection, a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from loopdiff.analysis.privatization import span
 from loopdiff.analysis.strides import coefficient
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import folded
 from loopdiff.ir.build import add, integer, is_unit_step, shifted, sub
@@ -85,7 +86,7 @@ def bounds(body: tuple[ir.Stmt, ...], index: str) -> bool:
     return any(index in indices_in(p.lower, p.upper) for p in loops_in(body))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Skew:
     """The nest of `outer`, whose index and that of `inner` add up to the place of its sums, which is `offset` more."""
 

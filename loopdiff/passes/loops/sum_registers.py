@@ -16,10 +16,11 @@ unswitching: Allen and Kennedy, "Optimizing compilers for modern architectures",
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from loopdiff.canonical.invariant_motion import is_total
 from loopdiff.errors import Span
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import all_of, has_iterations, is_clear
 from loopdiff.ir.names import NameSupply, supply
@@ -54,7 +55,7 @@ def hold_sums(plan: LaunchPlan) -> LaunchPlan:
     return replace(plan, ls=replace(plan.ls, arrays=(*plan.ls.arrays, *holder.cells)), steps=steps)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SumHolder:
     """`lists`: arrays whose elements a thread cannot read, as what it adds to them goes to a list."""
 

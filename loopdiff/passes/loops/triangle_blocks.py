@@ -14,10 +14,11 @@ linear-algebra algorithms"). Where an array is touched at `i + j`, or at `j - i`
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from loopdiff.analysis.contractions import Contraction, is_rectangular, is_uniform, nest_of_update
 from loopdiff.analysis.strides import direction
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import folded
 from loopdiff.ir.build import integer, is_constant, nested, shifted
@@ -40,7 +41,7 @@ def block_triangles(ls: ir.LoopSet) -> ir.LoopSet:
     return replace(ls, body=blocker.block(ls.body))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Blocker:
     ls: ir.LoopSet
     types: TypeEnv

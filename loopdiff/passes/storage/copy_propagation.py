@@ -12,10 +12,11 @@ weighted sum is the loss, of all the weights.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeGuard
 
 from loopdiff.analysis.strides import coefficient
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_constant, is_descending, turned_round
 from loopdiff.ir.ops import Op
@@ -43,7 +44,7 @@ from loopdiff.ir.walk import (
 from loopdiff.passes.storage.first_writes import rewritten
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Copy:
     """One array copied into another, element by element, inside the outermost loop `number`."""
 
@@ -190,7 +191,7 @@ def is_private(ls: ir.LoopSet, copy: Copy, users: Users) -> bool:
     return is_alike and is_float and not {copy.to, copy.source} & users.beside(copy.number)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Users:
     """Arrays that `all` may look at or fill, and for the others the numbers of the statements of the body that do."""
 

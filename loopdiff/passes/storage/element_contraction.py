@@ -11,8 +11,9 @@ contraction in array languages", PLDI 1998): the array needs no memory.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import Op
@@ -90,7 +91,7 @@ def is_held(uses: list[tuple[Site, ir.Access]]) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Holder:
     """Puts Lets in place of the elements of the arrays `held`, in the loops at their paths."""
 

@@ -11,7 +11,7 @@ Reverse sweeps are full of both: every adjoint starts at zero, and goes back to 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial, reduce
 from typing import Any, Generic, TypeVar
 
@@ -23,6 +23,7 @@ from loopdiff.analysis.polyhedral.model import Model, build_model
 from loopdiff.analysis.polyhedral.pairs import orders
 from loopdiff.analysis.polyhedral.translation import PARAM
 from loopdiff.analysis.privatization import Names
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import all_of, any_of, zeroed
 from loopdiff.ir.types import BOOL
@@ -62,7 +63,7 @@ def drop_unread_zeros(ls: ir.LoopSet, arrays: Names | set[str], dead: Names | se
     return rewritten(ls, lambda stmt, path: zero_where(stmt, needed[path]) if path in needed else stmt)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Zeros(Generic[T]):
     """Zeros in `array`, and what is left, if they are left to something else, of what writes them: the statement at
     `site`, or None for all of an array that is new."""

@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from loopdiff.analysis.contractions import Contraction, contraction, is_rectangular, is_uniform
 from loopdiff.analysis.ownership import touches_of
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import extents_of, integer, is_clear, is_constant, is_zero, natural, nested, zero
 from loopdiff.ir.names import NameSupply, supply
@@ -47,7 +48,7 @@ def start_sums(ls: ir.LoopSet, *, in_tiles_only: bool = True) -> ir.LoopSet:
     return ls
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Starter:
     ls: ir.LoopSet
     types: TypeEnv

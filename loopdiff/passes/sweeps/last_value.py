@@ -20,8 +20,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import compare, integer, zeroed
 from loopdiff.ir.names import supply
@@ -45,7 +46,7 @@ from loopdiff.passes.sweeps.zero_implication import vanishes
 NONE = integer(-(1 << 63))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Kept:
     """A tape of flags, the loops that fill and read it, and where the one index goes that is kept instead."""
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 
 from loopdiff.analysis.cell_flow import exposed_cells
@@ -25,6 +25,7 @@ from loopdiff.analysis.legality import Fusion, is_legal, within
 from loopdiff.analysis.polyhedral.model import build_model
 from loopdiff.analysis.privatization import find_privates
 from loopdiff.analysis.recurrences import hands_on
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import has_same_range, is_descending, turned_round
 from loopdiff.ir.renaming import body_at
@@ -197,7 +198,7 @@ def is_plain_loop(stmt: ir.Stmt) -> bool:
 
 
 # -- neighbours ----------------------------------------------------------------------------------------------
-@dataclass(frozen=True, slots=True)
+@immutable
 class Effects:
     """Arrays, cells and Lets that some statements give values to, and all that they have to do with; `is_silent`: they
     do nothing else. `elements`: those that one of `walks` reads, by the places of its loops."""
@@ -328,7 +329,7 @@ def without_axis(decl: ir.ArrayDecl) -> ir.ArrayDecl:
 
 
 # -- elements that are read once ------------------------------------------------------------------------------
-@dataclass(frozen=True, slots=True)
+@immutable
 class Around:
     """The statements of a body `before` its one loop, and `after` it."""
 

@@ -17,9 +17,10 @@ Where the rest of an iteration adds nothing but multiples of an adjoint, all of 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from loopdiff.analysis.polyhedral.terms import guarded_loads
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import compare, zero
 from loopdiff.ir.ops import Op
@@ -45,7 +46,7 @@ def has_range_of(loop: ir.Loop, around: ir.Loop) -> bool:
     return around.index in indices_in(loop.lower, loop.upper)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Idler:
     ls: ir.LoopSet
     types: TypeEnv

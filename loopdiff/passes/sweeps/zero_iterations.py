@@ -15,9 +15,10 @@ What is left out would have added zeros, which the next iteration has to wait fo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from loopdiff.analysis.cell_flow import exposed_cells
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import compare, zero
 from loopdiff.ir.ops import Op
@@ -30,7 +31,7 @@ Body = tuple[ir.Stmt, ...]
 Names = frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class IterationIdler:
     ls: ir.LoopSet
     types: TypeEnv

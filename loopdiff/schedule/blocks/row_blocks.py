@@ -16,7 +16,7 @@ The loop is left alone unless that isolates a contraction with such reuse.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from typing import TypeGuard
 
@@ -28,6 +28,7 @@ from loopdiff.analysis.polyhedral.model import Model, build_model
 from loopdiff.analysis.privatization import find_privates, moved, span
 from loopdiff.analysis.repeated_stores import conflicts, owners
 from loopdiff.analysis.strides import direction
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import folded
 from loopdiff.ir.build import at_least_one, floordiv, integer, mul, natural, nested, over_elements, shifted, sub, zero
@@ -57,7 +58,7 @@ from loopdiff.settings.requests import NOTHING, Requests
 ONE = integer(1)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Fitting:
     """As many rows as a buffer of so many `elements` holds, between `least` and `most`, when the function runs."""
 
@@ -184,7 +185,7 @@ def is_deep_sum(stmt: ir.Stmt, loops: tuple[ir.Loop, ...]) -> bool:
     return isinstance(stmt, ir.Accumulate) and stmt.op == "add" and len(loops) >= 2
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Blocker:
     model: Model
     types: TypeEnv

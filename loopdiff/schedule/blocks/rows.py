@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from loopdiff.analysis.privatization import Privates
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import PRODUCTS, SUMS, Op
 from loopdiff.ir.walk import Path, mentioned, subexprs, substitute, written_arrays
@@ -16,7 +16,7 @@ CHEAP_NODES = (ir.Const, ir.Index, ir.Param, ir.Dim, ir.Var, ir.Load)
 Names = frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RowPart:
     """A statement of a row that is moved as one, with the loops of the row around it."""
 
@@ -32,7 +32,7 @@ class RowPart:
 Piece = tuple[RowPart, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Row:
     """The body of the loop at `path`, and what each row has for its `own`. The loops `around` it have nothing else in
     them, and rows of all their iterations are independent, too.

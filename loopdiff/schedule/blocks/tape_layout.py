@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from loopdiff.analysis.strides import coefficient
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, floordiv, integer
 from loopdiff.ir.walk import (
@@ -111,7 +112,7 @@ def reordered(ls: ir.LoopSet, orders: Mapping[str, Order]) -> ir.LoopSet:
 
 
 # -- blocks of lanes -----------------------------------------------------------------------------------------
-@dataclass(frozen=True, slots=True)
+@immutable
 class Fold:
     """Axis `axis` of a tape in blocks of `size`; `blocks` are the loops over its lanes, by their index."""
 

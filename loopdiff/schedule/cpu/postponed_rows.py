@@ -15,17 +15,16 @@ chain in between. Sums into one element only must not run side by side: what is 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from loopdiff.analysis.exposure import depth_of
 from loopdiff.analysis.legality import commute, conflicting_pairs, dependence_distance, within
 from loopdiff.analysis.polyhedral.model import Model
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_constant
 from loopdiff.ir.walk import Path
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Length:
     """From the statement `first` of a loop to `second`, how many iterations; `is_sum`: both add to one element."""
 

@@ -19,11 +19,12 @@ element one remains. The operations are the same, in the same order.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 from loopdiff.analysis.polyhedral.terms import guarded_loads
 from loopdiff.analysis.strides import stride_of
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import Sum, linear
 from loopdiff.ir.build import compare, is_constant, is_unit_step, shifted
@@ -53,7 +54,7 @@ from loopdiff.passes.loops.sum_registers import SumHolder, sums_in
 Row = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Use:
     """An access to the element of a `row` that the loop reaches so many iterations later, or earlier if negative.
 
@@ -68,7 +69,7 @@ class Use:
     is_conditional: bool
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Window:
     """The cells of a row's elements by reach, as iterations begin: what comes next has the greatest."""
 
@@ -164,7 +165,7 @@ def is_plain(loop: ir.Loop) -> bool:
     return is_flat and is_unit_step(loop) and not written.intersection(bounds)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Holder:
     ls: ir.LoopSet
     types: TypeEnv

@@ -8,7 +8,7 @@ early are left alone, and those that check something and write: which iteration 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from loopdiff.analysis.contractions import Contraction, contraction
 from loopdiff.analysis.legality import AnyOrder, describe_conflict, violation
@@ -17,6 +17,7 @@ from loopdiff.analysis.polyhedral.model import Model
 from loopdiff.analysis.privatization import find_privates
 from loopdiff.analysis.shared_reductions import Sums, lost_values, shared_sums
 from loopdiff.analysis.strides import coefficient
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import BOOL
@@ -89,7 +90,7 @@ def with_rows_apart(arranged: Arranged, rolled: ir.LoopSet, dead: frozenset[str]
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Sharer:
     model: Model
     schedule: Schedule

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 
 import numpy as np
@@ -21,6 +21,7 @@ import numpy as np
 from loopdiff.analysis.legality import Jam, is_legal
 from loopdiff.analysis.polyhedral.model import Model
 from loopdiff.analysis.polyhedral.terms import guarded_loads
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, compare, conjuncts, integer, is_constant, mul, parted, shifted
 from loopdiff.ir.names import NameSupply
@@ -48,7 +49,7 @@ PAGE, NEAR = 4096, 160  # bytes
 LIMITS = frozenset((Op.LT, Op.LE, Op.GT, Op.GE))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Leaf:
     """A statement that one iteration of a loop runs where all conditions in it hold, and where it stands below it."""
 
@@ -56,7 +57,7 @@ class Leaf:
     stmt: ir.Let | ir.Assign | ir.Accumulate | ir.Loop
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class JammedRows:
     """One iteration of a loop where all `limits` in it hold."""
 

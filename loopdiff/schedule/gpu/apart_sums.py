@@ -14,12 +14,13 @@ add to the same element, `x[t] += v`, they sum in a scalar, and that goes there.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 from loopdiff.analysis.polyhedral.model import Model, build_model
 from loopdiff.analysis.strides import coefficient
 from loopdiff.errors import Span
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import all_of, compare, extents_of, integer, nested, over_elements, zero
 from loopdiff.ir.names import NameSupply, supply
@@ -48,7 +49,7 @@ T = TypeVar("T")
 MOST_PLACES = 4  # arrays for one
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Candidate:
     """A nest at `path` that is a kernel with that `grid`."""
 
@@ -57,7 +58,7 @@ class Candidate:
     grid: Grid
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Apart:
     """New names for what a nest adds to: of `arrays` of their own by array and subscript along a loop, and of cells by
     the `elements` that they are for, with whether anything is added there."""
@@ -67,7 +68,7 @@ class Apart:
     elements: dict[ir.Access, tuple[str, ir.Expr]]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Part:
     """An array for what a nest adds to elements of another one at some place, with an axis for each of its subscripts
     that changes in the nest. `fixed` are the others, by axis."""

@@ -10,7 +10,6 @@ and where there are no others, each thread sums into a copy of its own. Nothing 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from loopdiff.analysis.legality import AnyOrder, describe_conflict, violation
 from loopdiff.analysis.ownership import owned_cells
@@ -19,6 +18,7 @@ from loopdiff.analysis.privatization import find_privates
 from loopdiff.analysis.shared_reductions import Sums, lost_values, shared_sums
 from loopdiff.analysis.strides import coefficient
 from loopdiff.canonical.invariant_motion import PLAIN
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, all_of, compare, integer, is_unit_step, nested
 from loopdiff.ir.ops import COMPARISONS, Op
@@ -34,7 +34,7 @@ Names = frozenset[str]
 INSIDE: tuple[Wish, ...] = ("sequential", "warp")  # wishes for loops that are no axes of a grid
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Mapped:
     """A nest as the threads of a `grid`: the `body` that each of them runs, and the `cells` that are its own."""
 
@@ -43,7 +43,7 @@ class Mapped:
     cells: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Independence:
     """What the iterations of a loop have for themselves, and what they sum."""
 
@@ -55,7 +55,7 @@ class Independence:
     lists: Names
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class GridMapper:
     """Finds grids in the LoopSet of `model`, of which nobody looks at the `dead` arrays before or after."""
 

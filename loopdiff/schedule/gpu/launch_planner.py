@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 
 from loopdiff.analysis.ownership import owned_cells
 from loopdiff.analysis.polyhedral.model import Model
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import all_of, compare, integer
 from loopdiff.ir.names import NameSupply, supply
@@ -55,7 +56,7 @@ def plan_launches(model: Model, dead: Names, requests: Requests, *, may_reassoci
     return LaunchPlan(ls, settled, on_device - lets_of_one_kernel(settled))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Planner:
     """Splits statements into steps; those that are neither kernels nor around some are left as `OnHost`. `cells`
     collects those that the plan needs beside the LoopSet's."""
@@ -222,7 +223,7 @@ def depends_on_device(expr: ir.Expr, cells: Names, on_device: Iterable[str]) -> 
     return False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Settler:
     """Decides for the statements left `OnHost` whether they stay there; kernels of one thread are put together."""
 

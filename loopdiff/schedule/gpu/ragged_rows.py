@@ -10,9 +10,9 @@ Whether rows overlap is only known when the function runs: they do not if `begin
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from loopdiff.analysis.privatization import span
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import compare, parted
 from loopdiff.ir.ops import Op
@@ -22,7 +22,7 @@ from loopdiff.schedule.gpu.grid_mapper import is_unit_step
 Names = frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RaggedRows:
     """Arrays that iterations of a loop touch apart from each other if all `conditions` hold in every iteration."""
 

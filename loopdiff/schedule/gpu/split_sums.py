@@ -15,11 +15,12 @@ adds to the elements itself ("split-K" of matrix products).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 
 from loopdiff.analysis.polyhedral.model import trip_count
 from loopdiff.errors import Span
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, at_least_one, compare, floordiv, integer, mul, natural, sub, zeroed
 from loopdiff.ir.names import NameSupply, supply
@@ -47,7 +48,7 @@ Names = frozenset[str]
 Cells = Mapping[ir.Access, ir.Access]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Sum:
     """A sum into an element, which starts there at zero or not; `runs` says when anything is added, if that is known.
 
@@ -70,7 +71,7 @@ def split_sums(plan: LaunchPlan, requests: Requests) -> LaunchPlan:
     return replace(plan, ls=replace(plan.ls, arrays=(*plan.ls.arrays, *splitter.arrays)), steps=steps)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Splitter:
     """Splits launches; `arrays` collects cells and parts."""
 

@@ -19,11 +19,12 @@ for threads.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import combinations, product
 from math import prod
 
 from loopdiff.canonical.invariant_motion import is_total
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import all_of
 from loopdiff.ir.names import NameSupply
@@ -150,7 +151,7 @@ def is_function(expr: ir.Expr) -> bool:
 
 
 # -- their text ----------------------------------------------------------------------------------------------
-@dataclass(frozen=True, slots=True)
+@immutable
 class Tile:
     """The `body` for all iterations of a tile. `axes`: names of the index of each of its iterations along each axis,
     the loop's own first; `inside`: of whether there is one, by index. `cells` and `lets`: new names by old ones;
@@ -193,7 +194,7 @@ def jam(launch: Launch, grid: Grid, names: NameSupply) -> Tile:
     return Tile(axes, inside, body, cells, lets, jammer.reads, shared)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Copy:
     """One iteration of a tile: names of its indices, and of its cells and Lets, by the old ones. It is there if the
     `guards` hold."""
@@ -202,7 +203,7 @@ class Copy:
     guards: tuple[ir.Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Jammer:
     """Puts the iterations of a tile together: loops and branches that are the same for all of them once. `reads`
     collects names of elements, by their arrays, `joined` the new loops, by their indices."""
@@ -250,7 +251,7 @@ class Jammer:
         return WarpLoop(self.joined[spread.loop.index], sums)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Reader:
     """Writes statements to `body` that read each element once. `known` are names of those read, `same` names of Lets
     that have no other value."""

@@ -15,11 +15,12 @@ arithmetic, but no elementary functions.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from loopdiff.analysis.exposure import depth_of
 from loopdiff.analysis.legality import Distribution, is_legal
 from loopdiff.analysis.polyhedral.model import Model, build_model
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import supply
 from loopdiff.ir.ops import INFO, ROUNDINGS
@@ -75,7 +76,7 @@ def candidates(mapper: GridMapper, tried: list[tuple[ir.Loop, str]]) -> Iterator
     return inside(mapper.model.ls.body, ())
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Parts:
     """Two parts of the body of a `nest`, each statement with its number there: `updates` and what they need, and what
     is left without them."""

@@ -15,10 +15,11 @@ them writes. See Bell and Garland, "Implementing sparse matrix-vector multiplica
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 
 from loopdiff.analysis.polyhedral.model import build_model, trip_count
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, all_of, at_least_one, compare, integer, mul, natural, nested, sub
 from loopdiff.ir.ops import Op
@@ -129,7 +130,7 @@ def alone(ls: ir.LoopSet, launch: Launch, grid: Grid) -> ir.LoopSet:
     return replace(ls, params=(*ls.params, *given), scalars=scalars, body=body, results=results)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Spreader:
     """Finds the loops of a kernel, in a LoopSet with nothing else in it, that the lanes of a warp share."""
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from loopdiff.immutable import immutable
 from loopdiff.numpy_functions import keyed
 from loopdiff.source.dictionaries.parts import Rewriting, Round, expression_of, load_of
 from loopdiff.source.dictionaries.tables import Table
@@ -12,7 +13,7 @@ from loopdiff.source.dictionaries.tables import Table
 VIEWS = ("keys", "values", "items")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class View:
     """The `keys`, `values` or `items` of a dictionary, or copies of them; the keys may be `sorted`."""
 

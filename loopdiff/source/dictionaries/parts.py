@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
 
+from loopdiff.immutable import immutable
 from loopdiff.numpy_functions import keyed
 from loopdiff.source.dictionaries.tables import Outer, Table, fresh, value_in
 from loopdiff.source.first_iterations import copied_tree
@@ -77,7 +78,7 @@ def owner_of(node: ast.expr) -> ast.expr:
     return node
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Round:
     """What a loop binds and goes over; `named` are names that stand for expressions of these; `inside`, the dictionary
     that must not grow in it; `there`, a dictionary and names for a key that it has."""

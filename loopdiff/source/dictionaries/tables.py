@@ -6,9 +6,10 @@ import ast
 import collections
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from loopdiff.immutable import immutable
 from loopdiff.source.functions import MISSING, dotted_name
 from loopdiff.source.scopes import bound_by, words_in
 
@@ -20,7 +21,7 @@ WITH_KEY = ("get", "setdefault", "add")
 Outer = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Table:
     """A dictionary as lists: one of `values`, and of keys one for each place in them. `missing` is the value of keys
     that are not there, None if there is none; reading it `adds` them, if anybody can tell. `heads` is an array, `links`
@@ -39,7 +40,7 @@ class Table:
     is_read: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Making:
     """An expression that makes a dictionary of the pairs `first`, and of what `each` gives, a comprehension or what is
     counted."""

@@ -8,7 +8,6 @@ took more time and memory than the function itself.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from typing import Any
@@ -18,6 +17,8 @@ from numba.core import cgutils, types
 from numba.core.base import BaseContext
 from numba.core.cpu import CPUContext
 from numba.core.datamodel.packer import ArgPacker
+
+from loopdiff.immutable import immutable
 
 INTEGER = llvm.IntType(64)
 WORDS = INTEGER.as_pointer()
@@ -31,7 +32,7 @@ class InMemory(tuple[types.Type, ...]):
         return in_memory, (tuple(self),)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Run:
     """Arguments of one type, one after the other: the first of them, and the first of their words."""
 

@@ -14,6 +14,8 @@ from numba.core import types
 from numba.core.dispatcher import Dispatcher
 from numba.core.typing.templates import signature
 
+from loopdiff.immutable import immutable
+
 from .arrays import Lower
 from .operators import FUNCTIONS, known_call
 from .syntax import BINARY, COMPARE, UNARY, Unknown, constant_of, set_once, tree_of
@@ -24,7 +26,7 @@ SCALARS = (types.Integer, types.Float, types.Boolean)
 ATTRIBUTES = ("shape", "size", "dtype", "T")  # of arrays
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Called:
     """What an operator or a call means: a function of Numba's, or `lower` instead."""
 

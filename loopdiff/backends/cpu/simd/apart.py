@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir as llvm_ir
 from numba.core import types
+
+from loopdiff.immutable import immutable
 
 from .build import INT8, INT32, INT64, broadcast, call, constant, lane_addresses, llvm_type, mangled
 from .lanes import lane_numbers
 from .places import Place
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Apart:
     """Lanes that lie apart: byte `offsets` from the pointer `first`, a vector, or the same scalar distance each."""
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass
 from typing import Any
 
 from numba.core import types
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic
+
+from loopdiff.immutable import immutable
 
 from .build import FLOATS, INT8, INT64, Typed, broadcast, call
 from .memory import (
@@ -56,7 +57,7 @@ def advanced(builder: Any, pointer: Any, offset: Any) -> Any:
     return builder.gep(pointer, [offset], source_etype=INT8)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Lanes:
     """Where the lanes of a vector are, relative to the first: `offsets` in bytes (None: consecutive elements)."""
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from numba.core import cgutils
+
+from loopdiff.immutable import immutable
 
 from .build import INT64, constant, overloaded
 from .kernels import Lanes, shared_function
@@ -16,7 +17,7 @@ ROWS = 5  # More rows are worth copies of the columns.
 COLUMNS = 8  # Columns at a time: so many sums hide the latency of each.
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Dots:
     """C[r, c] = scale * the sum over s of A[r, s] * B[s, c], or C += that; A and B are contiguous along the sum."""
 

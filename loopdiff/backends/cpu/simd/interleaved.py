@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
 from numba.core import types
+
+from loopdiff.immutable import immutable
 
 from .apart import Apart
 from .build import INT8, INT64, constant, llvm_type, shuffle
@@ -15,7 +16,7 @@ from .places import Place, whole_load, whole_store
 from .types import has_mask_registers
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Interleaved:
     """`width` lanes, one in each `step` elements from the pointer `first` on.
 

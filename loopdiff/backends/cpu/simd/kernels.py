@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir as llvm_ir
 from llvmlite.binding import get_process_triple
 from numba.core import cgutils, types
 
+from loopdiff.immutable import immutable
 from loopdiff.model.register_tiles import IN_FLIGHT
 
 from .build import ARITHMETIC, INT8, INT32, INT64, broadcast, call, constant, mangled, masked_load, overloaded, shuffle
@@ -83,7 +83,7 @@ def shared_function(
     return function
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Lanes:
     """Vectors of `width` elements in memory."""
 
@@ -135,7 +135,7 @@ class Lanes:
 
 
 # -- tiles ---------------------------------------------------------------------------------------------------
-@dataclass(frozen=True, slots=True)
+@immutable
 class Tile:
     """A tile of `rows` rows and `columns` vectors; only the last vector of a row may have dead lanes, and none of a
     tile that `is_whole`."""
@@ -284,7 +284,7 @@ def sizes_of_rest(tile: Tile) -> list[int]:
 
 
 # -- copies --------------------------------------------------------------------------------------------------
-@dataclass(frozen=True, slots=True)
+@immutable
 class Copy:
     """Copies some columns of a matrix side by side: a vector of them for each iteration of the sum.
 

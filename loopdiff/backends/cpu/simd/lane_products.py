@@ -7,7 +7,6 @@ result unless its lanes are neighbours in memory; from its panel it is brought t
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir as llvm_ir
@@ -16,6 +15,7 @@ from numba.core.typing.templates import signature
 from numba.extending import intrinsic
 
 from loopdiff.backends.cpu.host import host_machine
+from loopdiff.immutable import immutable
 from loopdiff.model.register_tiles import TileShape, product_blocks, product_tile
 
 from .build import ARITHMETIC, FLOATS, INT8, INT64, Typed, constant, overloaded
@@ -29,7 +29,7 @@ DEPTH = 64  # Iterations of the sum that are done together.
 ROOMS = 16
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class LaneTile:
     """A tile of `rows` x `columns` vectors, all lanes of which are live."""
 
@@ -68,7 +68,7 @@ class LaneTile:
                 self.lanes.store(builder, place, builder.load(total.cell, typ=vector))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class LaneProduct:
     """The products of one floating type, in functions of an LLVM module; `room` bytes for copies."""
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir as llvm_ir
 from numba.core import types
+
+from loopdiff.immutable import immutable
 
 from .build import INT1, INT8, INT32, call, llvm_type, mangled, masked_load
 from .types import has_mask_registers
@@ -17,7 +18,7 @@ def is_integer(ty: Any) -> bool:
     return isinstance(ty, types.Integer)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Place:
     """An array, taken apart for address arithmetic: base pointer, byte stride of each axis, index
     components."""

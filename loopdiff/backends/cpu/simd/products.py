@@ -8,7 +8,6 @@ the extents only.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -18,6 +17,7 @@ from numba.core.typing.templates import signature
 from numba.extending import intrinsic
 
 from loopdiff.backends.cpu.host import host_machine
+from loopdiff.immutable import immutable
 from loopdiff.model.register_tiles import Blocks, TileShape, product_blocks, product_tile, tall_tiles
 
 from .build import FLOATS, INT8, INT64, Typed
@@ -32,7 +32,7 @@ LINE, PAGE, CLOSE = 64, 4096, 24 << 10
 ROOMS = 16
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Product:
     """The product of matrices of one floating type, in functions of an LLVM module."""
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from numba.core import cgutils
+
+from loopdiff.immutable import immutable
 
 from .build import INT8, INT64
 
 POINTER = INT8.as_pointer()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Word:
     """A 64-bit integer at run time; comparisons give conditions."""
 
@@ -64,7 +65,7 @@ class Word:
         return self.builder.inttoptr(self.value, POINTER)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Variable:
     """A 64-bit integer that changes."""
 

@@ -4,8 +4,9 @@ for the Elementary Functions", 1980), then on |r| <= ln(2)/2 for doubles the Tay
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import factorial, log
+
+from loopdiff.immutable import immutable
 
 from .expr import DOUBLE, Lanes, at_most, clamp, fused, multiply_add, power_of_two, rounded, split_polynomial, two_sum
 from .registers import scaled
@@ -16,7 +17,7 @@ LOG2_E = float.fromhex("0x1.71547652b82fep+0")
 TAYLOR = tuple(1.0 / factorial(k) for k in range(2, 14))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Constants:
     """ln(2) in two parts; exp(r) = 1 + r + r*r P(r) for |r| <= ln(2)/2; tanh(u) = u + u**3 P(u**2) for |u| <= ln(2)/4;
     the powers of 2 that stay beyond all results; expm1 is x below `tiny`, and -1 below -`all_lost`."""

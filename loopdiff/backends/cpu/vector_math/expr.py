@@ -6,15 +6,16 @@ All arithmetic is plain IEEE: the error-free transformations below rely on it.""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir as llvm_ir
 
+from loopdiff.immutable import immutable
+
 from ..simd.build import INT32, INT64, PLAIN, call, constant, lanes_like, mangled
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Format:
     """Floating-point numbers as their bits have them, and integers of that size."""
 

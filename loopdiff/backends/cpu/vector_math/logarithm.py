@@ -6,7 +6,7 @@ minimax polynomial in s*s whose error is below 2**-58.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from loopdiff.immutable import immutable
 
 from . import exponential
 from .expr import DOUBLE, Lanes, at_most, fused, multiply_add, polynomial, split_polynomial
@@ -23,7 +23,7 @@ LOG10_2_HIGH, LOG10_2_LOW = 3.01029995663611771306e-01, 3.69423907715893078616e-
 HIGH_WORD = -(2**32)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Table:
     """By the first four bits of m's fraction, so 1 to 3/2 and then 3/4 to 1: `inverses` c near 1/m, and `minus_logs`
     -log(c). log(1 + r) = r + r*r P(r) on [-1/32, 1/16], minimax. ln(2) in two parts, products of the first exact."""

@@ -7,8 +7,9 @@ The special cases are those of C99 (annex F.9.4.4), which NumPy and Python follo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from struct import pack, unpack
+
+from loopdiff.immutable import immutable
 
 from .exponential import LN2_HIGH, LN2_LOW, reduced, small_expm1
 from .expr import (
@@ -31,7 +32,7 @@ THIRD_2 = (2.0 / 3.0, float.fromhex("0x1.5555555555555p-55"))
 SERIES = tuple(2.0 / (2 * k + 5) for k in range(12))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Table:
     """By the first four bits of m's fraction, so 1 to 3/2 and then 3/4 to 1, where 1 is added: -log2(c) in two parts,
     the first of which plus any exponent is exact. 1 / ln(2) in two parts. log2(1 + r) = r / ln(2) - r**2 / (2 ln(2))

@@ -6,13 +6,13 @@ others, of degree 5 for singles with 2**-25."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from loopdiff.immutable import immutable
 
 from .expr import DOUBLE, Lanes, at_most, fused, multiply_add, tree_polynomial
 from .registers import look_up
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Pieces:
     """Coefficients by power of x - centre, then by interval; erf rounds to 1 from `one_from` on."""
 

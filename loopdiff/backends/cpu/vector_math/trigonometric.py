@@ -7,9 +7,10 @@ k_sin.c and k_cos.c. atan takes the nearest of 14 known arcs off."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from numba.core import types
+
+from loopdiff.immutable import immutable
 
 from .expr import DOUBLE, Lanes, at_most, clamp, fused, multiply_add, polynomial, rounded, two_product, two_sum
 from .registers import INFINITY, NAN, look_up
@@ -36,7 +37,7 @@ TANGENT_TOP = (-0.1309060802329912, 0.003107054291293773, -1.0907871882470753e-0
 TANGENT_BOTTOM = (-0.46423941356632453, 0.024520192146735387, -0.00025397074687295184, -1.8563353971011345e-08)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Arcs:
     """atan(x) = atan(c) + atan((x - c) / (1 + c x)). `tops` are the c by the lowest exponent bits of x and the first
     bit of its fraction: half octaves from 1/8 to 8, 0 below, and beyond inf, that is 1 over 0. `quotients` are the c

@@ -16,6 +16,7 @@ from loopdiff.backends.cuda.text.spelling import ZEROS
 from loopdiff.backends.cuda.text.threads import ListText
 from loopdiff.backends.cuda.text.warps import DeviceWarps, WarpText
 from loopdiff.backends.writer import Writer, render
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import NameSupply
 from loopdiff.ir.types import BOOL, F32, F64, INT, ArrayType, ScalarType
@@ -80,7 +81,7 @@ class Device:
         return [f"scan_int64({offsets})"]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class KernelText:
     """A kernel's name in its module, the types of its parameters, how many axes its grid has and the threads of a
     block; and, once it is compiled, under which `digest` it is kept."""
@@ -92,7 +93,7 @@ class KernelText:
     digest: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class KernelModule:
     """The text of a module, to be called after its `stem`, and the kernels in it."""
 

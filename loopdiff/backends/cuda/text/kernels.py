@@ -16,6 +16,7 @@ from loopdiff.backends.cuda.common_functions import WARP
 from loopdiff.backends.cuda.text.spelling import STATUS
 from loopdiff.backends.cuda.text.threads import ListText, Place, ThreadEmitter
 from loopdiff.backends.writer import Writer
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import BOOL, ArrayType, ScalarType
 from loopdiff.ir.walk import lets_in, map_accesses, map_body, map_expr, map_stmt_exprs
@@ -34,7 +35,7 @@ ALONG_ONE = BLOCKS[1]
 WARPS = 8  # of a block, where an iteration is that of a warp
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AxisText:
     """An axis of a grid in the generated text: names of where it begins and of how many iterations it has."""
 
@@ -44,7 +45,7 @@ class AxisText:
     step: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Kernel:
     """A written kernel. `text` is the function of a thread, `params` what it is given after its place.
 

@@ -14,6 +14,7 @@ from loopdiff.backends.cpu.vector import neutral_value
 from loopdiff.backends.cuda.common_functions import WARP
 from loopdiff.backends.cuda.text.spelling import CHECKED, OWN_FUNCTIONS, STATUS, FailureChecks
 from loopdiff.backends.cuda.text.warps import LaneSum, WarpText
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, integer, mul
 from loopdiff.ir.ops import Op
@@ -22,7 +23,7 @@ from loopdiff.ir.walk import accesses, all_statements, written_arrays
 from loopdiff.mapping.launches import WarpLoop
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Place:
     """Names of a thread's place along each axis of the grid, the fastest first, and of how many threads it has."""
 
@@ -38,7 +39,7 @@ class Place:
         return Place(self.here[:axes], self.counts[:axes])
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ListText:
     """The list of updates of `array`: names of the arrays of `places`, counted from one, and of `values`, and of where
     the next update goes. An iteration has `most` updates, or they are counted, and those of each begin at `offsets`.

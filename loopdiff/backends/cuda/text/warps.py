@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
 from typing import Protocol
 
 from loopdiff.backends.cuda.common_functions import WARP
 from loopdiff.backends.writer import Writer
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import ScalarType
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class LaneSum:
     """A `cell` into which each lane sums, and the name of an array for what all of them have, if it takes one."""
 
@@ -51,7 +51,7 @@ class WarpText(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class DeviceWarps:
     """A lane is a thread."""
 
@@ -75,7 +75,7 @@ class DeviceWarps:
         writer.line("cuda.syncwarp()")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class EmulatedWarps:
     """One lane after the other, from the last on if that `is_backwards`."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeGuard
 
 from loopdiff.frontend.arrays.broadcasting import require_equal
@@ -18,6 +18,7 @@ from loopdiff.frontend.parsing.order import in_order, kept
 from loopdiff.frontend.parsing.sites import Copy
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.reach import arrays_of, arrays_of_all, others
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads
@@ -28,7 +29,7 @@ OWN = "append `.copy()` of it, if it is what is there now that is meant"
 Display = ast.List | ast.Tuple
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Item:
     """What `node` puts into a list: a number, an array or the elements of a list, or the items of a list that is
     written out. `kinds`: which lists it consists of, the outermost first; none for numbers and arrays."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from loopdiff.errors import Span
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import NameSupply
 from loopdiff.ir.ops import Op
@@ -35,7 +36,7 @@ def remove_jumps(
     return tuple(out), tuple(ir.ArrayDecl(f.cell, None, "local", (), loc=f.loc) for f in rewriter.flags)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Flag:
     """A truth value in a cell, for what is at `loc`."""
 
@@ -47,7 +48,7 @@ class Flag:
         return ir.Load(ir.Access(self.cell, loc=self.loc), loc=self.loc)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Around:
     """What jumps set: `leave` the innermost loop (or the function), `skip` the rest of this iteration."""
 

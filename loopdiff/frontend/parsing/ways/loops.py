@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import reduce
 
 from loopdiff.errors import Span
@@ -63,13 +63,14 @@ from loopdiff.frontend.parsing.ways.varying import (
     with_heads,
 )
 from loopdiff.frontend.survey import becomes_part_of_itself
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads, subexprs, touched_arrays
 
 
 # -- memory of names -----------------------------------------------------------------------------------------
-@dataclass(frozen=True, slots=True)
+@immutable
 class Memory:
     """An array like `decl`; it is the `array` for which the name stands before the loop, if that is given. Along axes
     that are `moving` cells count what is there: up to `more` elements more after each iteration than there, or for its
@@ -83,7 +84,7 @@ class Memory:
     peers: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Plan:
     """What is done for names that iterations leave for something else: some have `memory`, to which every way out of an
     iteration copies, for some the arrays are `numbered`; for the `others`, which have a first value from the loop,

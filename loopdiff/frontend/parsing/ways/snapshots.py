@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import Any
 
 from loopdiff.frontend.arrays.values import Quantity
 from loopdiff.frontend.parsing.iterations import Heads
 from loopdiff.frontend.parsing.state import State
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 
 COPIED = (
@@ -19,7 +19,7 @@ COPIED = (
 COUNTED = ("rejected", "inlined", "site", "versions", "clock", "holding", "printed")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Snapshot:
     """Everything that parsing changes, to try again from."""
 
