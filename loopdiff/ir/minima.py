@@ -137,6 +137,8 @@ def is_sum_nonnegative(terms: Mapping[Atom, int], constant: int, splits: int = M
     """Whether the sum is certainly not negative; extents and sizes of arrays are not."""
     if constant >= 0 and all(is_multiple_nonnegative(atom, count, splits) for atom, count in terms.items()):
         return True
+    if splits and any(is_nonnegative_by(atom, terms, constant, splits) for atom in terms):
+        return True
     for atom, count in terms.items() if splits else ():
         if isinstance(atom, SmallerThanZero):
             rest = ({a: n for a, n in terms.items() if a != atom}, constant)
@@ -144,6 +146,16 @@ def is_sum_nonnegative(terms: Mapping[Atom, int], constant: int, splits: int = M
             found = (is_sum_nonnegative(*s, splits - 1) for s in alternatives)
             return all(found) if count > 0 else any(found)
     return False
+
+
+def is_nonnegative_by(atom: Atom, terms: Mapping[Atom, int], constant: int, splits: int) -> bool:
+    """Whether the sum is not negative because a quotient that is taken from it is at most what it rounds down, so that
+    `n - 3 * (n // 4)` is at least a quarter of `n`."""
+    count = terms[atom]
+    if not isinstance(atom, Quotient) or count > 0:
+        return False
+    rest: AtomSum = ({a: n * atom.divisor for a, n in terms.items() if a != atom}, constant * atom.divisor)
+    return is_sum_nonnegative(*plus_multiple(rest, (dict(atom.terms), atom.constant), count), splits - 1)
 
 
 def is_multiple_nonnegative(atom: Atom, count: int, splits: int) -> bool:

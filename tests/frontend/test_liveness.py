@@ -172,3 +172,33 @@ def test_arrays_that_are_bound_again_before_they_are_read_are_not_told_apart() -
     x = np.array([0.3, -0.7, 1.1])
     np.testing.assert_allclose(f(x, 4), column(x, 4), rtol=1e-14)
     check_grads(f, (x, 4))
+
+
+def gates_by_slices(xs, W):
+    H = W.shape[1] // 3
+    h, c = np.zeros(H), np.zeros(H)
+    for x in xs:
+        z = np.concatenate((x, h)) @ W
+        i, f, o = z[:H], z[H : 2 * H], z[2 * H : 3 * H]
+        c = np.tanh(f) * c + np.tanh(i)
+        h = np.tanh(o) * np.tanh(c)
+    return (h * h).sum()
+
+
+def gates_by_split(xs, W):
+    h, c = np.zeros(W.shape[1] // 3), np.zeros(W.shape[1] // 3)
+    for x in xs:
+        i, f, o = np.split(np.concatenate((x, h)) @ W, 3)
+        c = np.tanh(f) * c + np.tanh(i)
+        h = np.tanh(o) * np.tanh(c)
+    return (h * h).sum()
+
+
+@pytest.mark.parametrize("function", [gates_by_slices, gates_by_split])
+def test_parts_of_equal_length_are_one_array_from_iteration_to_iteration(function) -> None:
+    rng = np.random.default_rng(5)
+    xs, W = rng.standard_normal((4, 2)), 0.5 * rng.standard_normal((5, 9))
+    f = vectorize_grad(cache=False)(function)
+    assert "which" not in f.compile(xs, W).ir("normal")
+    np.testing.assert_allclose(f(xs, W), function(xs, W), rtol=1e-13)
+    check_grads(f, (xs, W))

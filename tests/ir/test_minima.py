@@ -99,3 +99,15 @@ def test_lengths_that_are_equal_for_large_arrays_alone() -> None:
     assert not could_be_equal_if_large(M, greatest(less(M, 1), three))
     assert not could_be_equal_if_large(N, M)
     assert not could_be_equal_if_large(N, ir.Apply(Op.FLOORDIV, (N, ir.Const(2))))
+
+
+def test_parts_of_equal_length_end_inside_of_what_they_are_parts_of() -> None:
+    for count in range(2, 6):
+        size = ir.Apply(Op.FLOORDIV, (N, ir.Const(count)))
+        for k in range(count + 3):
+            end = ir.Apply(Op.MUL, (ir.Const(k), size))
+            assert is_sum_nonnegative(*difference(N, end)) == (k <= count)
+            assert (minimum(end, N) == end) == (k <= count)
+        wide = ir.Apply(Op.MUL, (ir.Const(count), ir.Apply(Op.FLOORDIV, (ir.Apply(Op.ADD, (N, M)), ir.Const(count)))))
+        assert is_sum_nonnegative(*difference(ir.Apply(Op.ADD, (N, M)), wide))
+        assert not is_sum_nonnegative(*difference(N, wide))

@@ -137,7 +137,8 @@ def split_up(scope: Scope, node: ast.Call, function: Any) -> Tree | None:
     extent = f"{whole}.shape[{axis}]"
     if type(count) is int and 0 < count <= MOST_ITEMS:
         size, more = f"{extent} // {count}", f"{extent} % {count}"
-        bounds = [f"{k} * ({size}) + ({k} if {k} < {more} else {more})" for k in range(count + 1)]
+        longer = ("" if is_even else f" + ({k} if {k} < {more} else {more})" for k in range(count + 1))
+        bounds = [f"{k} * ({size}){rest}" for k, rest in enumerate(longer)]
     elif isinstance(row, Branch) and is_sequence(row):
         places = steadied(scope, row, (), at)
         assert isinstance(places, Branch)
