@@ -52,18 +52,18 @@ def when_called(cls: type, name: str, write: Callable[[type], Method]) -> Method
 # -- methods that are written for each class -----------------------------------------------------------------
 def init_of(cls: type) -> Method:
     """`__init__`: one argument for each field, those with defaults or `kw_only` as in a dataclass."""
-    known: dict[str, Any] = {"MISSING": MISSING}
+    known: dict[str, Any] = {"__MISSING": MISSING}
     given: dict[bool, list[str]] = {False: [], True: ["*"]}
     lines: list[str] = []
     for f in fields(cls):  # type: ignore[arg-type]
-        value = f"make_{f.name}()" if f.default_factory is not MISSING else f"default_{f.name}"
-        known |= {f"set_{f.name}": getattr(cls, f.name).__set__}
-        known |= {f"make_{f.name}": f.default_factory, f"default_{f.name}": f.default}
+        value = f"__make_{f.name}()" if f.default_factory is not MISSING else f"__default_{f.name}"
+        known |= {f"__set_{f.name}": getattr(cls, f.name).__set__}
+        known |= {f"__make_{f.name}": f.default_factory, f"__default_{f.name}": f.default}
         if f.init:
             given[bool(f.kw_only)].append(f.name + default_of(f))
-            value = f.name if f.default_factory is MISSING else f"{value} if {f.name} is MISSING else {f.name}"
+            value = f.name if f.default_factory is MISSING else f"{value} if {f.name} is __MISSING else {f.name}"
         if f.init or f.default is not MISSING or f.default_factory is not MISSING:
-            lines.append(f"set_{f.name}(self, {value})")
+            lines.append(f"__set_{f.name}(self, {value})")
     if hasattr(cls, "__post_init__"):
         lines.append("self.__post_init__()")
     named = given[True] if len(given[True]) > 1 else []
@@ -72,8 +72,8 @@ def init_of(cls: type) -> Method:
 
 def default_of(f: Field[Any]) -> str:
     if f.default_factory is not MISSING:
-        return "=MISSING"
-    return "" if f.default is MISSING else f"=default_{f.name}"
+        return "=__MISSING"
+    return "" if f.default is MISSING else f"=__default_{f.name}"
 
 
 def eq_of(cls: type) -> Method:
@@ -88,6 +88,7 @@ def eq_of(cls: type) -> Method:
 
 def hash_of(cls: type) -> Method:
     """`__hash__`, of the fields that are compared."""
+    assert all(f.hash is None for f in fields(cls)), "fields are hashed where they are compared"  # type: ignore[arg-type]
     found = f"hash({compared(cls, 'self')})"
     if not issubclass(cls, HashedOnce):
         return compiled("def __hash__(self):", [f"return {found}"], {})

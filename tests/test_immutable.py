@@ -147,3 +147,30 @@ def test_a_tree_finds_its_hash_once() -> None:
     again = pickle.loads(pickle.dumps(Tree((1,))))
     assert not hasattr(again, "own_hash")
     assert again == Tree((1,))
+
+
+@immutable
+class Clashing:
+    """Its fields are called as what an `__init__` could call its own helpers."""
+
+    a: int
+    set_a: int = 1
+    default_set_a: int = 2
+    make_b: int = 3
+    b: list[int] = field(default_factory=list)
+    MISSING: int = 4
+
+
+def test_fields_may_have_any_names() -> None:
+    made = Clashing(5, make_b=7)
+    assert [getattr(made, f.name) for f in fields(Clashing)] == [5, 1, 2, 7, [], 4]  # type: ignore[arg-type]
+    assert Clashing(5, 6, 7, 8, [9], 10).set_a == 6
+
+
+def test_fields_are_hashed_where_they_are_compared() -> None:
+    @immutable
+    class Unhashed:
+        a: int = field(hash=False)
+
+    with pytest.raises(AssertionError, match="compared"):
+        hash(Unhashed(1))

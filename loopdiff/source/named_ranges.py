@@ -66,7 +66,16 @@ def in_full(value: ast.Call) -> list[ast.expr]:
 
 
 def is_literal(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) or isinstance(getattr(node, "operand", None), ast.Constant)
+    """Whether `node` is an integer written out, as `2` and `-2`."""
+    match node:
+        case ast.Constant(value=int()) | ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int())):
+            return True
+        case _:
+            return False
+
+
+def is_zero(node: ast.expr) -> bool:
+    return any(isinstance(n, ast.Constant) and n.value == 0 for n in ast.walk(node))
 
 
 class Spelt(ast.NodeTransformer):
@@ -75,15 +84,19 @@ class Spelt(ast.NodeTransformer):
     def __init__(self, ranges: dict[str, ast.Call], value_of: Callable[[ast.expr], Any]) -> None:
         self.ranges, self.value_of = ranges, value_of
 
-    def visit_Assign(self, node: ast.Assign) -> ast.AST | list[ast.stmt]:
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
         self.generic_visit(node)
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as value) if name in self.ranges:
                 pairs = zip(self.ranges[name].args, in_full(value), strict=True)
                 named = [(own, bound) for own, bound in pairs if isinstance(own, ast.Name) and own is not bound]
                 stores = [ast.copy_location(ast.Name(own.id, ast.Store()), node.targets[0]) for own, _ in named]
-                made = [ast.Assign([s], bound) for s, (_, bound) in zip(stores, named, strict=True)]
-                return [ast.copy_location(m, node) for m in made] or ast.copy_location(ast.Pass(), node)
+                read = [bound for _, bound in named]  # all before any is set: they may be bounds of the range before
+                made: ast.stmt = ast.Assign(stores[:1], read[0]) if len(named) == 1 else ast.Pass()
+                if len(named) > 1:
+                    places, values = ast.Tuple(list(stores), ast.Store()), ast.Tuple(read, ast.Load())
+                    made = ast.Assign([ast.copy_location(places, node)], ast.copy_location(values, node))
+                return ast.copy_location(made, node)
             case _:
                 return node
 
@@ -97,17 +110,23 @@ class Spelt(ast.NodeTransformer):
         if not is_length(node, self.value_of) or not isinstance(node.args[0], ast.Call):
             return node
         start, stop, step = in_full(node.args[0])
-        if any(isinstance(n, ast.Call) for n in ast.walk(step)):  # it stands there several times
-            return node
-        sign = "(1 if STEP > 0 else -1)"
-        if is_literal(step):
-            sign = "1" if isinstance(step, ast.Constant) else "-1"
+        calls = [n for bound in (start, stop) for n in ast.walk(bound) if isinstance(n, ast.Call)]
+        is_plain = all(isinstance(n.func, ast.Constant) or self.value_of(n.func) is len for n in calls)
+        if not is_literal(step) or is_zero(step) or not is_plain:  # the formula reads the end before the start
+            counted = ast.copy_location(ast.Constant(cast(Any, numbers_in_range)), node)
+            return ast.copy_location(ast.Call(counted, [start, stop, step], []), node)
+        sign = "1" if isinstance(step, ast.Constant) else "-1"
         text, most = f"MAX((STOP - START + STEP - {sign}) // STEP, 0)", ast.Constant(cast(Any, max))
         found = ast.parse(text, mode="eval").body
         for inner in ast.walk(found):
             ast.copy_location(inner, node)
         ast.copy_location(most, node)
         return Given({"START": start, "STOP": stop, "STEP": step, "MAX": most}).visit(found)
+
+
+def numbers_in_range(start: int, stop: int, step: int) -> int:
+    assert step != 0, "the step of `range` is zero"
+    return max((stop - start + step - (1 if step > 0 else -1)) // step, 0)
 
 
 class Given(ast.NodeTransformer):

@@ -48,6 +48,7 @@ class Nested(ast.NodeTransformer):
         nodes = list(ast.walk(function))
         self.names = {n.id for n in nodes if isinstance(n, ast.Name)} | {n.arg for n in nodes if isinstance(n, ast.arg)}
         self.read_after: set[str] = set()
+        self.around: list[str] = []  # variables of the loops around
         self.before: list[ast.stmt] = []
 
     def written(self) -> ast.FunctionDef:
@@ -56,14 +57,19 @@ class Nested(ast.NodeTransformer):
         return made
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        around = self.read_after
-        self.read_after = {name for stmt in node.body for name in read_outside(stmt, NO_NAMES)}
+        around = self.read_after, self.around
+        shared = {n for s in ast.walk(node) if isinstance(s, ast.Nonlocal | ast.Global) for n in s.names}
+        self.read_after = shared | {name for stmt in node.body for name in read_outside(stmt, NO_NAMES)}
+        self.around = []
         self.generic_visit(node)
-        self.read_after = around
+        self.read_after, self.around = around
         return node
 
     def visit_For(self, node: ast.For) -> ast.AST | list[ast.stmt]:
+        own = [n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)]
+        self.around += own
         self.generic_visit(node)
+        del self.around[len(self.around) - len(own) :]
         known = over_several(node, self.value_of)
         if known is None or any(map(has_break, node.body)) or not self.is_of_own(node):
             return node
@@ -87,7 +93,7 @@ class Nested(ast.NodeTransformer):
         parts = (n for n in ast.walk(node.target) if isinstance(n, ast.expr))
         is_plain = all(isinstance(n, ast.Name | ast.Tuple) for n in parts)
         is_array_kept = over_several(node, self.value_of) is not np.ndenumerate or over.isdisjoint(stored)
-        return is_plain and is_array_kept and given.isdisjoint(stored | self.read_after)
+        return is_plain and is_array_kept and given.isdisjoint(stored | self.read_after | set(self.around))
 
     def nest_of(
         self, known: Any, target: ast.expr, args: Sequence[ast.expr]
@@ -104,6 +110,7 @@ class Nested(ast.NodeTransformer):
                 return places, self.over_shape(places, shape), []
             case ast.Tuple(elts=places), [ast.Tuple(elts=extents)] | [*extents] if known is np.ndindex:
                 ranges = [self.held_range([e]) for e in extents if not isinstance(e, ast.Starred)]
+                self.require_extents(ranges, extents)
             case ast.Tuple(elts=places), [*parts] if known is itertools.product:
                 ranges = [self.held_range(bounds) for p in parts if (bounds := self.bounds_of(p)) is not None]
             case ast.Tuple(elts=places), [numbers, ast.Constant(value=int(count))] if (
@@ -138,6 +145,24 @@ class Nested(ast.NodeTransformer):
     def held_range(self, bounds: Sequence[ast.expr]) -> ast.Call:
         """A range of `bounds` as they are before the loop."""
         return range_of([b if isinstance(b, ast.Constant) else self.held(b) for b in bounds])
+
+    def require_extents(self, ranges: Sequence[ast.Call], extents: Sequence[ast.expr]) -> None:
+        """Assert that the ends of `ranges` are not below zero where that is not known: `np.ndindex` takes no such."""
+        for made, given in zip(ranges, extents, strict=False):
+            if not self.is_size(given):
+                test = ast.Compare(deepcopy(made.args[0]), [ast.GtE()], [ast.Constant(0)])
+                said = ast.Constant("np.ndindex takes no extents below zero")
+                self.before.append(ast.copy_location(ast.Assert(test, said), given))
+
+    def is_size(self, node: ast.expr) -> bool:
+        """Whether `node` is never below zero: a literal, or an extent of an array."""
+        match node:
+            case ast.Constant() | ast.Attribute(attr="size") | ast.Subscript(value=ast.Attribute(attr="shape")):
+                return True
+            case ast.Call(func=ast.Name() as called):
+                return self.value_of(called) is len
+            case _:
+                return False
 
     def held(self, bound: ast.expr) -> ast.expr:
         name = self.fresh("bound")

@@ -152,6 +152,26 @@ def swapped_by_what_changes(x, idx):
     return x[0] * rows[1][0]
 
 
+def bumped(x):
+    x[0] += 1.0
+    return 0.5
+
+
+def a_list_behind_what_changes_its_items(x, idx):
+    w = x * 1.0
+    y, v = bumped(w), [w[0], w[1], w[2]]
+    u, z = [w[3], w[4], w[5]], bumped(w)
+    return y * v[idx[0] % 3] + u[idx[1] % 3] * w[0] * z
+
+
+def a_list_begun_beside_its_end(x, idx):
+    v = [x[0], x[1]]
+    v, y = [], v[0] + v[1] * x[2]
+    for u in x:
+        v.append(u * 2.0)
+    return y * v[idx[0] % 3]
+
+
 PROGRAMS = {
     name: function
     for name, function in list(globals().items())

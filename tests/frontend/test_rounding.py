@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from typing import Any
 
@@ -52,6 +53,92 @@ def integers(n, idx):
     return round(n, 2) + round(idx[1], 1)
 
 
+def elements_of_lists(x, k):
+    L, grown = [2.665, 1.0], []
+    for _ in x:
+        grown.append(2.665)
+    return round(L[k], 2) + round(grown[k], 2)
+
+
+def values_of_dictionaries(x, k):
+    d = {}
+    for i in range(len(x)):
+        d[i] = 2.665
+    return round(d[k], 2) + 0.0 * x[0]
+
+
+def beside_arrays(x, k):
+    s = 0.0
+    for v, w in zip([2.665, 1.0], x):  # noqa: B905
+        s += round(v, 2) + 0.0 * w
+    a = np.full(3, 2.665).tolist()
+    return s + round(a[k], 2)
+
+
+def roots(x, k):
+    return round(math.sqrt(2.665**2 + 0.0 * x[0]), 2) + round(math.fabs(0.0 * x[k] + 2.665), 2)
+
+
+def positive(x, k):
+    return round(np.abs(2.665), 2) + 0.0 * x[k]
+
+
+def added_by_numpy(x, k):
+    return round(np.add(2.0, 0.665), 2) + 0.0 * x[k]
+
+
+def numbered_by_numpy(x, idx):
+    s = 0.0 * x[0]
+    for j in np.arange(3):
+        s += round(j / 40, 2)
+    return s
+
+
+def place_of_the_greatest(x, k):
+    return round(x.argmax() * 0 + 2.665, 2) + 0.0 * x[k]
+
+
+def widened_behind(x, k):
+    t = 0.0
+    for _ in range(9):
+        if round(t, 2) > 2.66:
+            return 1.0 + 0.0 * x[k]
+        t += 0.533
+    return 2.0 + 0.0 * x[k]
+
+
+def of_an_empty_sum(x, k):
+    t = 0.0
+    for v in x[:k]:
+        t += v
+    return round(t + 2.665, 2)
+
+
+def of_integers(x, idx):
+    return round(idx[0] * 0 + 2.665, 2) + round((idx[0] + 530) / 200, 2) + 0.0 * x[0]
+
+
+def of_counters(x, idx):
+    k = 3
+    while k > 0:
+        k -= 1
+    return round(k + 2.665, 2) + round(float(x[0]) * 0.0 + 2.665, 2) + round(min(2.665, 3.0), 2)
+
+
+def of_elements(x, idx):
+    a = np.full(3, 2.665)
+    return round(a[idx[0] - 3], 2) + round(x.max(), 2) + round(min(x[0] * 0 + 2.665, 9.0), 2)
+
+
+def of_numbers_in_loops(x, idx):
+    s = 0.0
+    for k in range(20):
+        s += (k + 1) * round(k / 40, 2) + 0.0 * x[0]
+    for v in np.linspace(0.0, 5.33, 3):
+        s += round(v, 2)
+    return s
+
+
 def numbers() -> list[float]:
     rng = random.Random(4)
     decimals = [rng.randrange(-(10**6), 10**6) / 10 ** rng.randrange(1, 6) for _ in range(60)]
@@ -89,6 +176,25 @@ def test_where_a_number_may_be_either_both_have_to_agree(function: Any) -> None:
         assert vectorize_grad(function)(1.5, x) == function(1.5, x)
         with pytest.raises(ArgumentError, match="differently"):
             vectorize_grad(function)(1.115, x)
+
+
+UNSETTLED = [
+    elements_of_lists, values_of_dictionaries, beside_arrays, roots, positive, added_by_numpy,
+    place_of_the_greatest, widened_behind, of_an_empty_sum,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", UNSETTLED)
+def test_what_is_not_surely_of_either_is_asserted(function: Any) -> None:
+    with interpreting(), pytest.raises(ArgumentError, match="differently"):
+        vectorize_grad(function)(np.array([0.925, 0.6, 0.3]), 0)
+
+
+@pytest.mark.parametrize("function", [of_integers, of_counters, of_elements, of_numbers_in_loops, numbered_by_numpy])
+def test_what_is_surely_of_one_is_rounded_as_that(function: Any) -> None:
+    x, idx = np.array([0.925, 0.6, 2.665]), np.array([3, 1])
+    with interpreting():
+        assert vectorize_grad(function)(x, idx) == pytest.approx(function(x, idx), rel=1e-15)
 
 
 def test_the_derivative_is_zero() -> None:

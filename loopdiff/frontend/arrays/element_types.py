@@ -10,7 +10,7 @@ from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import COMPARISONS, FLOAT_TESTS, Op
 from loopdiff.ir.types import BOOL, ELEMENT_TYPES, ArrayType
-from loopdiff.ir.walk import all_statements, loads, stmt_exprs, subexprs
+from loopdiff.ir.walk import all_statements, loads, stmt_exprs
 from loopdiff.source.scopes import own_nodes
 
 TRUTH_OPS = (*COMPARISONS, *FLOAT_TESTS, Op.AND, Op.OR, Op.NOT)
@@ -122,49 +122,6 @@ def kind_so_far(state: State, value: ir.Expr) -> Kind:
             if state.arrays[name].extents == ():
                 kinds[name] = join_kinds(kinds[name], *(stored_kind(typing, s) for s in values[name]))
     return typing.typed(value)[1]
-
-
-def is_surely_numpys(state: State, value: ir.Expr) -> bool:
-    """Whether the number `value` is one of NumPy's floats, or an integer as a float, whatever of what is stored in its
-    cells they hold: what is assigned to them in the text behind may be one of Python's, what is added to them not."""
-    if may_widen(state, value, is_added=False):
-        return False
-    values, kinds = stores_so_far(state), dict[str, Kind]()
-    left = list(arrays_in((value,)))
-    while left:
-        name = left.pop()
-        is_cell = state.arrays[name].role == "local" and state.arrays[name].extents == ()
-        kinds[name] = Kind.F64 if is_cell else STRONG[ELEMENT_TYPES[dtype_of(state, name) or "float64"]]
-        if is_cell:
-            parts = tuple(e for store in values.get(name, ()) for e in stmt_exprs(store))
-            left += arrays_in(parts) - set(kinds) - set(left)
-    typing, before = typing_of(state, kinds), dict[str, Kind]()
-    while kinds != before:
-        before = dict(kinds)
-        for name in set(kinds) & set(values):
-            if state.arrays[name].extents == ():
-                stored = [e for s in values[name] for e in stmt_exprs(s) if not is_whole(e)]
-                kinds[name] = min((kinds[name], *(typing.typed(e)[1] for e in stored)))
-    parts = [value, *(e for name in kinds for s in values.get(name, ()) for e in stmt_exprs(s))]
-    is_either = any(may_be_of_two(typing, e) for part in parts for e in subexprs(part))
-    return not is_either and typing.typed(value)[1] in (Kind.F32, Kind.F64)
-
-
-def may_be_of_two(typing: Typing, value: ir.Expr) -> bool:
-    """Whether `value` is one of several numbers, NumPy's and Python's among them."""
-    match value:
-        case ir.Select(then=then, orelse=orelse):
-            parts: tuple[ir.Expr, ...] = then, orelse
-        case ir.Apply(op=Op.MIN | Op.MAX, args=args):
-            parts = args
-        case _:
-            return False
-    return len({typing.typed(e)[1] > Kind.WEAK for e in parts if not is_whole(e)}) > 1
-
-
-def is_whole(value: ir.Expr) -> bool:
-    """Whether `value` is a literal without decimals, which Python and NumPy round in the same way."""
-    return isinstance(value, ir.Const) and value.value == int(value.value.real)
 
 
 def stores_so_far(state: State) -> dict[str, list[ir.Stmt]]:

@@ -11,7 +11,7 @@ import numpy as np
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.constructions import JOINING, array_like
 from loopdiff.frontend.arrays.effects import stored_call
-from loopdiff.frontend.arrays.element_types import is_surely_numpys, kind_so_far, may_widen
+from loopdiff.frontend.arrays.element_types import kind_so_far, may_widen
 from loopdiff.frontend.arrays.elementwise import combined, complex_part
 from loopdiff.frontend.arrays.evaluated import require_elements
 from loopdiff.frontend.arrays.functions import array_call, clip_call, method_call
@@ -20,6 +20,7 @@ from loopdiff.frontend.arrays.subscripts import element_of
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, is_array, one_of_two
 from loopdiff.frontend.binding.types import Kind
 from loopdiff.frontend.functions import ScalarFunction, scalar_function
+from loopdiff.frontend.owners import is_surely_numpys, is_surely_pythons, note_made
 from loopdiff.frontend.parsing.bindings import (
     ArrayName,
     ListName,
@@ -56,10 +57,13 @@ def parse_call(state: State, node: ast.Call) -> Quantity:
         return result_of_helper(state, result, node)
     callee, text = state.outside(node.func), ast.unparse(node.func)
     if callee is MISSING:
+        note_made(state, callee)
         found = method_of_number(state, node) or method_call(state, node)
         return unknown_call(state, node, text) if found is None else found
     if gathers(state, node, callee):
         return gathered_items(state, node, callee)
+    if is_numpys(callee):
+        note_made(state, callee)
     if is_numpys(callee) and any(gives_list(state, node, k) for k in range(len(node.args))):
         return of_lists(state, node, callee)
     if callee is len or isinstance(callee, Question):
@@ -89,8 +93,7 @@ def answer(state: State, node: ast.Call, question: Question) -> ir.Expr:
     element = state.known(as_array(state.quantity(node.args[0])).element)
     kind = kind_so_far(state, element)
     if isinstance(question, Owner):
-        is_pythons = kind is Kind.WEAK and not may_widen(state, element)
-        is_so = is_surely_numpys(state, element) if question.is_numpys else is_pythons
+        is_so = (is_surely_numpys if question.is_numpys else is_surely_pythons)(state, element)
     elif question.kinds == COMPLEX:
         is_so = kind.is_complex
     else:

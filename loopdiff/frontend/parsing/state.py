@@ -86,7 +86,6 @@ class Whole:
     `np.where` gives, `changed` the names behind cells that augmented assignments change (see `boxes`). `flags` are
     cells that say whether loops ran. `diagnostics` are rejections, `following` those that follow from another,
     `rejected` is how many there were. Of calls that are `unknown`, something in what they call was rejected.
-
     For `joins`: where arrays are made (`births`) and `altered` by statements of the program, and `copies` of arrays
     that have other names; lists are `lengthened`; `supposed` types of elements; `around` are the loops around, `clock`
     numbers all. `kinds` are of cells that derivatives give values. A search for a limit is `looking` at so many more.
@@ -141,6 +140,7 @@ class Whole:
     kinds: dict[str, Kind] = field(default_factory=dict)
     around: list[int] = field(default_factory=list)
     clock: int = 0
+    makes_numbers: bool = False  # whether a function of NumPy may have made a number of Python's numbers
     looking: int | None = None
 
     def event(self, array: str) -> ArrayEvent:

@@ -81,20 +81,24 @@ def lists_apart(scope: Scope, targets: list[ast.expr], values: list[ast.expr]) -
     pairs = list(zip(targets, values, strict=False))
     own = [(t, v) for t, v in pairs if isinstance(t, ast.Name) and scope.is_plain(t.id)]
     others = [pair for pair in pairs if pair not in own]
-    parts = [n for _, v in own for n in ast.walk(v)]
-    read = {n.id for v in values for n in ast.walk(v) if isinstance(n, ast.Name)}
-    is_settled = read.isdisjoint(stored_names(targets)) and not any(map(is_call, parts))
+    parts = [n for v in values for n in ast.walk(v)]
+    read = {n.id for n in parts if isinstance(n, ast.Name)}
+    is_settled = read.isdisjoint(stored_names(targets)) and not any(may_change(scope, n) for n in parts)
     are_lists = all(isinstance(v, ast.List | ast.Tuple) for _, v in own)
     if not own or not are_lists or len(targets) != len(values):
         return []
-    if not is_settled and any(v.elts for _, v in own if isinstance(v, ast.List | ast.Tuple)):
+    is_first_read = not read.isdisjoint(t.id for t, _ in own if isinstance(t, ast.Name))
+    if is_first_read or (not is_settled and any(v.elts for _, v in own if isinstance(v, ast.List | ast.Tuple))):
         return []
     rest = [(ast.Tuple([t for t, _ in others], ast.Store()), ast.Tuple([v for _, v in others], ast.Load()))]
     return [*own, *((ast.copy_location(t, targets[0]), ast.copy_location(v, values[0])) for t, v in rest if others)]
 
 
-def is_call(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call | ast.NamedExpr)
+def may_change(scope: Scope, node: ast.AST) -> bool:
+    """Whether `node` may change something: a call of a function that is not known to change nothing."""
+    if not isinstance(node, ast.Call):
+        return isinstance(node, ast.NamedExpr)
+    return not any(scope.value_outside(node.func) is known for known in (len, float, int, abs))
 
 
 def as_list(scope: Scope, tree: Branch, node: ast.AST) -> ast.List:

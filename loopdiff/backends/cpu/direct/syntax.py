@@ -88,8 +88,8 @@ class Contents:
     def of_statement(self, stmt: ast.stmt) -> frozenset[type[ast.AST]]:
         if id(stmt) not in self.found:
             match stmt:
-                case ast.For(body=body):
-                    kinds = self.of(body) | {ast.For}
+                case ast.For(iter=over, body=body):
+                    kinds = self.of(body) | {ast.For, *map(type, nodes_inside(over))}
                 case ast.If(test=test, body=body, orelse=orelse):
                     kinds = self.of([*body, *orelse]) | {ast.If, *map(type, nodes_inside(test))}
                 case _:
