@@ -50,7 +50,8 @@ ACCEPTED: tuple[Construct, ...] = (
         "    if i > n:\n        continue\n    y[j] += v * s",
         "0.1",
         "Also `np.ndindex(A.shape)`, and `itertools.product` and `combinations` of ranges. They are one loop inside "
-        "another: without `break`, and nothing else changes their variables, or reads them later.",
+        "another: without `break`, and nothing else, no loop around them either, changes their variables, or reads "
+        "them later.",
     ),
     Construct("reversed", "for i in reversed(range(n)):\n    x[i] += x[i + 1]", "0.1"),
     Construct(
@@ -223,8 +224,8 @@ ACCEPTED: tuple[Construct, ...] = (
         "y[1:3] = np.round(x[1:3], 2) + round(x[0], 1)",
         "0.1",
         "Decimals are NumPy's: of `np.round`, `np.around`, `x.round`, and of `round(v, 2)` of NumPy's numbers; of "
-        "Python's it gives the nearest decimal, as Python does. Of a number that may be either, both have to agree "
-        "(LD332).",
+        "Python's it gives the nearest decimal, as Python does. Of a number that may be either, as "
+        "an element of a list, or `math.sqrt(v)`, both have to agree (LD332).",
     ),
     Construct(
         "min and max",

@@ -90,11 +90,13 @@ class Spelt(ast.NodeTransformer):
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as value) if name in self.ranges:
                 pairs = zip(self.ranges[name].args, in_full(value), strict=True)
                 named = [(own, bound) for own, bound in pairs if isinstance(own, ast.Name) and own is not bound]
-                stores = [ast.copy_location(ast.Name(own.id, ast.Store()), node.targets[0]) for own, _ in named]
+                stores: list[ast.expr] = [
+                    ast.copy_location(ast.Name(own.id, ast.Store()), node.targets[0]) for own, _ in named
+                ]
                 read = [bound for _, bound in named]  # all before any is set: they may be bounds of the range before
                 made: ast.stmt = ast.Assign(stores[:1], read[0]) if len(named) == 1 else ast.Pass()
                 if len(named) > 1:
-                    places, values = ast.Tuple(list(stores), ast.Store()), ast.Tuple(read, ast.Load())
+                    places, values = ast.Tuple(stores, ast.Store()), ast.Tuple(read, ast.Load())
                     made = ast.Assign([ast.copy_location(places, node)], ast.copy_location(values, node))
                 return ast.copy_location(made, node)
             case _:

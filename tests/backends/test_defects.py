@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numba import njit
 
 from loopdiff.backends.cpu import defects
 from loopdiff.backends.cpu.direct import Direct, passes
-from loopdiff.backends.cpu.direct.syntax import Unknown
+from loopdiff.backends.cpu.direct.syntax import Contents, Unknown
 from loopdiff.backends.cpu.simd import load, load_masked, select, store
 
 
@@ -59,3 +60,8 @@ def test_what_is_read_under_a_mask_is_from_before_a_store(
 def test_what_cannot_be_asked_is_taken_for_defective(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(defects, "EXAMPLE", "no module")
     assert defects.moves_masked_loads.__wrapped__()
+
+
+def test_contents_of_loops_include_what_they_go_over() -> None:
+    body = ast.parse("for i in range(n if n > 0 else 1):\n    pass").body
+    assert {ast.For, ast.IfExp, ast.Pass} <= Contents().of(body)
