@@ -699,7 +699,9 @@ def dd_lambda(x, idx):
     d = defaultdict(lambda: 1.0)
     for i, k in enumerate(idx):
         d[k] *= 1.0 + x[i]
-    return sum((np.log(v) * k for k, v in d.items())) + d[77] + len(d)
+    s = sum((np.log(v) * k for k, v in d.items())) + len(d)
+    s += d[77] * d[78] * d[3]
+    return s + len(d)
 
 
 def dd_arrays(x, idx):
@@ -942,6 +944,71 @@ def two_at_once(x, idx):
     for n, (k, v) in enumerate(d.items()):
         s += n * k * v
     return s
+
+
+def square_of(a):
+    return a * a
+
+
+def calls_of_helpers(x, idx):
+    d, e = {}, defaultdict(float)
+    g = defaultdict(list)
+    for i, k in enumerate(idx):
+        d[k] = d.get(k, 0.0) + square_of(x[i])
+        e[k] += square_of(x[i])
+        e[k] += len(e) * x[i]
+        g[k].append(square_of(x[i]) + len(g))
+    s = sum(d.values())
+    for k, v in e.items():
+        s += v * k * sum(g[k])
+    return s
+
+
+def next_of(idx):
+    idx[0] += 1
+    return 2
+
+
+def calls_that_change_keys(x, idx):
+    d, e = {}, defaultdict(float)
+    idx = idx * 1
+    for k in range(20):
+        d[k] = x[0] * k
+    d[idx[0]] += next_of(idx) + x[1]
+    d[idx[0]] = next_of(idx) + x[2]
+    e[idx[0]] += next_of(idx) * x[3]
+    e[next_of(idx) + idx[0]] += next_of(idx) * x[4]
+    return sum(v * k for k, v in d.items()) + sum(v * k for k, v in e.items())
+
+
+def sorted_lists_in_a_comprehension(x, idx):
+    d = {}
+    for i, k in enumerate(idx):
+        d.setdefault(k, []).append(x[i])
+    k = 3
+    means = [sum(v) * k for k, v in sorted(d.items())]
+    return means[0] + 3 * means[1] * k
+
+
+def lists_if_there(x, idx):
+    d = {}
+    for i, k in enumerate(idx):
+        d.setdefault(k, []).append(x[i])
+    s = 0.0
+    for k in range(7):
+        s += sum(d[k]) ** 2 if k in d else 0.1
+    return s
+
+
+def sorted_and_its_own_value(x, idx):
+    d = {}
+    for k in idx:
+        d[k] = d.get(k, 0.0) + x[k]
+    s = 0.0
+    for k, v in sorted(d.items()):
+        d[k] = v * 2.0
+        s = s * 0.5 + v
+    return s * sum(d.values())
 
 
 def keys_that_are_equal(x, idx):

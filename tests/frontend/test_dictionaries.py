@@ -37,7 +37,7 @@ def test_programs_give_what_python_gives(name: str) -> None:
 
 
 TEXT = """
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 def bump(idx):
     idx[0] += 1
@@ -122,6 +122,66 @@ REFUSED = {
     "a key is added where that may not run": "d = defaultdict(float)\ns = 0.0\nfor k in idx:\n"
     "    s += d[k] if x[k] > 0.5 else 0.0\nreturn s + len(d)",
     "a call changes the key": "d = defaultdict(float)\nfor k in idx:\n    s = bump(idx) + d[idx[0]]\nreturn s + len(d)",
+    "a list grows under its name, in a condition": "d = {}\nfor k in idx:\n"
+    "    d.setdefault(k, []).append(x[k])\ns = 0.0\nfor k in idx:\n    v = d[k]\n    if x[k] > 0.3:\n"
+    "        d[k].append(1.0)\n    s += sum(v)\nreturn s",
+    "a list of a default grows under its name": "d = defaultdict(list)\ns = 0.0\nfor k in idx:\n"
+    "    v = d[k]\n    if x[k] > 0.3:\n        d[k].append(x[k])\n    s += len(v)\nreturn s",
+    "a list that was not there grows under its name": "d = defaultdict(list)\nv = d[1]\nif idx[0] > 2:\n"
+    "    d[1].append(x[3])\nreturn sum(v)",
+    "another list grows under its name": "d = {}\nfor k in idx:\n    d.setdefault(k, []).append(x[k])\n"
+    "s = 0.0\nfor k in idx:\n    v = d[1]\n    if k == 3:\n        d.setdefault(1, []).append(x[k])\n"
+    "    s += sum(v)\nreturn s",
+    "a list grows while its length is asked": "d = {}\nfor i, k in enumerate(idx):\n"
+    "    d.setdefault(k, []).append(x[i])\nv = d[3]\ni = 0\nwhile len(v) < 5 and i < 6:\n"
+    "    d[3].append(x[i])\n    i += 1\nreturn x[i]",
+    "a list grows while a loop goes over its name": "d = {}\nfor i, k in enumerate(idx):\n"
+    "    d.setdefault(k, []).append(x[i])\ns = 0.0\nv = d[3]\nfor u in v:\n    s += u\n    if s < 1.0:\n"
+    "        d[3].append(u)\nreturn s",
+    "its length before a key is added": "d = defaultdict(float)\nd[1] += x[0]\nt = len(d) * x[0] + d[77]\n"
+    "return t + len(d)",
+    "its length before a key is added, returned": "d = defaultdict(float)\nd[1] += x[0]\nreturn len(d) * x[1] + d[5]",
+    "its length before a key is added, asked": "d = defaultdict(float)\nd[1] += x[0]\n"
+    "if len(d) + d[5] > 1.5:\n    return x[2]\nreturn x[3]",
+    "its length before a key is added, gone to": "d = defaultdict(float)\nd[1] += x[0]\ns = 0.0\n"
+    "for i in range(int(len(d) + d[5])):\n    s += x[i]\nreturn s + len(d)",
+    "a value before it is set": "d = {}\nfor k in idx:\n    d[k] = x[k]\n"
+    "return d.get(7, 2.0) * x[1] + d.setdefault(7, x[2])",
+    "whether a key is there before it is added": "d = defaultdict(float)\nd[1] += x[0]\n"
+    "s = x[0] * (2.0 if 77 in d else 1.0) + d[77]\nreturn s + len(d)",
+    "values before a key is added": "d = {}\nfor k in idx:\n    d[k] = x[k]\n"
+    "return sum(d.values()) * x[1] + d.setdefault(9, x[2])",
+    "its length, in a subscript, before a key is added": "d = defaultdict(float)\nd[1] += x[0]\n"
+    "y = np.zeros(9)\ny[len(d)] += d[4] + x[1]\nreturn np.sum(y) + len(d)",
+    "its length around a key that is added": "d = defaultdict(float)\nv = [len(d), d[3], len(d)]\n"
+    "return x[0] * v[0] + v[2] + len(d)",
+    "a call changes the key of a list": "d = {}\nfor k in range(8):\n"
+    "    d.setdefault(k, []).append(x[0] * k)\nreturn bump(idx) * x[0] + sum(d[idx[0]])",
+    "a call in a condition changes the key of a list": "d = {}\nfor k in range(8):\n"
+    "    d.setdefault(k, []).append(x[0] * k)\nif bump(idx) + sum(d[idx[0]]) > 0.4 and x[0] > 0.0:\n"
+    "    return x[1]\nreturn x[2]",
+    "a call changes the key of a list that a loop goes over": "d = {}\nfor k in range(8):\n"
+    "    d.setdefault(k, []).append(x[0] * k)\ns = 0.0\n"
+    "for i, v in zip(range(int(bump(idx)), 2), d[idx[0]]):\n    s += v + i\nreturn s",
+    "a function of NumPy changes the key of a list": "d = {}\nfor k in range(8):\n"
+    "    d.setdefault(k, []).append(x[0] * k)\nreturn np.sum(np.add(idx, 1, idx)) * x[0] + sum(d[idx[0]])",
+    "a function of NumPy changes the key of a default": "d = defaultdict(float)\nfor k in range(8):\n"
+    "    d[k] += x[0] * k\ns = np.sum(np.add(idx, 1, idx)) * x[0] + d[idx[0]]\nreturn s + len(d)",
+    "counts of a dictionary": "d = {}\nfor k in idx:\n    d[k] = k + 1\nc = Counter(d)\nreturn c[3] * x[0]",
+    "counts of counts": "d = Counter(idx)\nc = Counter(d)\nreturn c[3] * x[0]",
+    "counts of a dictionary of known keys": "d = {1: 5, 3: 2}\nc = Counter(d)\nreturn c[3] * x[0]",
+    "a value to come changes in a sorted loop": "d = {}\nfor k in idx:\n    d[k] = x[k]\ns = 0.0\n"
+    "for k, v in sorted(d.items()):\n    s = s * 0.5 + v\n    d[5] = 7.0\nreturn s",
+    "a value to come changes in a sorted loop that counts": "d = {}\nfor k in idx:\n    d[k] = x[k]\n"
+    "s = 0.0\nfor i, (k, v) in enumerate(sorted(d.items())):\n    s = s * 0.5 + v * i\n    d[5] += 7.0\n"
+    "return s",
+    "it is made anew in a sorted loop": "d = {}\nfor k in idx:\n    d[k] = x[k]\ns = 0.0\n"
+    "for k, v in sorted(d.items()):\n    s = s * 0.5 + v\n    d = {}\n    d[5] = 4.0\nreturn s",
+    "it is made anew in a loop over a copy": "d = {}\nfor k in idx:\n    d[k] = x[k]\ns = 0.0\n"
+    "for k in list(d):\n    d = {}\n    d[k] = 2.0 * x[k]\n    s += d[k]\nreturn s",
+    "a key that may not be there, of lists, in a comprehension": "d = {}\nfor k in idx:\n"
+    "    d.setdefault(k, [])\ns = sum([sum(d[k + 50]) for k in idx])\nfor k in idx:\n"
+    "    d[k].append(x[k])\nreturn s + x[0] + sum(d[3])",
     "nothing says how many keys there are": "d = {}\nn = 27\nwhile n != 1:\n    d[n] = x[0]\n"
     "    n = n // 2 if n % 2 == 0 else 3 * n + 1\nreturn sum(d.values())",
 }

@@ -41,8 +41,14 @@ class Expressions(Rewriting):
         return node
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
-        node.test = self.truth(node.test)
-        node.body, node.orelse = self.perhaps(node.body), self.perhaps(node.orelse)
+        outer = self.there
+        match node.test:
+            case ast.Compare(left=ast.Name(id=key), ops=[ast.In()], comparators=[ast.Name(id=own)]):
+                self.there = (*outer, (own, (key,)))
+            case _:
+                pass
+        node.body, self.there = self.perhaps(node.body), outer
+        node.test, node.orelse = self.truth(node.test), self.perhaps(node.orelse)
         return node
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
@@ -82,12 +88,12 @@ class Expressions(Rewriting):
         if table.missing is None or self.is_there(own, key):
             place = self.place_there(table, key, node)
         else:
-            place = self.made_there(table, key, table.missing, node)
-        return self.value_in(table, place, node)
+            place = self.made_there(own, key, table.missing, node)
+        return self.value_in(table, place, node, not self.is_known(own, key))
 
     def value_or(self, table: Table, place: ast.expr, other: ast.expr, node: ast.expr) -> ast.expr:
         if table.owners is not None:  # no item belongs to a key that is not there
-            return self.value_in(table, place, node) if is_empty(other) else self.failed(node)
+            return self.value_in(table, place, node, may_fail=False) if is_empty(other) else self.failed(node)
         called = self.function(keyed.value_or)
         return expression_of(f"{called}({table.values}, PLACE, OTHER)", node, PLACE=place, OTHER=other)
 
@@ -137,8 +143,8 @@ class Expressions(Rewriting):
                 return self.failed(node)
             case "setdefault", [key, value]:
                 is_there = self.is_there(name, key)
-                place = self.place_there(table, key, node) if is_there else self.made_there(table, key, value, node)
-                return self.value_in(table, place, node)
+                place = self.place_there(table, key, node) if is_there else self.made_there(name, key, value, node)
+                return self.value_in(table, place, node, not self.is_known(name, key))
             case "keys", [] if len(table.keys) == 1:
                 return expression_of(table.keys[0], node)
             case "values", [] if table.owners is None:

@@ -65,7 +65,7 @@ def are_only_read(function: ast.FunctionDef, scope: Rewriting) -> bool:
                 more = [] if name in names else [n for n in ast.walk(function) if is_read(n, name)]
                 names.add(name)
                 waiting += more
-            case ast.Assign(targets=[ast.Name(id=name)]) as stmt if is_used_at_once(function, parents, stmt, name):
+            case ast.Assign(targets=[ast.Name(id=name)]) as stmt if is_used_at_once(function, parents, stmt, lists):
                 waiting += [n for n in ast.walk(function) if is_read(n, name)]
             case _:
                 return False
@@ -85,8 +85,11 @@ def is_read(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
 
 
-def is_used_at_once(function: ast.FunctionDef, parents: Mapping[ast.AST, ast.AST], stmt: ast.Assign, name: str) -> bool:
-    """Whether only the statement behind `stmt`, or its head, reads the `name`, and nothing changes before."""
+def is_used_at_once(
+    function: ast.FunctionDef, parents: Mapping[ast.AST, ast.AST], stmt: ast.Assign, lists: Collection[str]
+) -> bool:
+    """Whether only the statement behind `stmt`, or its head, reads the name, and none of `lists` changes before."""
+    name = next(t.id for t in stmt.targets if isinstance(t, ast.Name))
     block = next(b for b in blocks_of(parents[stmt]) if stmt in b)
     behind = block[block.index(stmt) + 1 :]
     reads = [n for n in ast.walk(function) if is_read(n, name)]
@@ -95,6 +98,10 @@ def is_used_at_once(function: ast.FunctionDef, parents: Mapping[ast.AST, ast.AST
     inside = {n for part in user for n in ast.walk(part)}
     in_blocks = {n for part in user for b in blocks_of(part) for other in b for n in ast.walk(other)}
     are_held = all(isinstance(other, ast.Assign | ast.If) for other in between)
+    if any(isinstance(n, ast.While) for n in user) or any(is_change(n, lists) for o in between for n in ast.walk(o)):
+        return False
+    if any(isinstance(n, ast.For) for n in user) and any(is_change(n, lists) for n in in_blocks):
+        return False
     return are_held and all(n in inside - in_blocks for n in reads)
 
 

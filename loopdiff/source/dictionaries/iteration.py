@@ -122,7 +122,8 @@ def in_order(scope: Rewriting, view: View, target: ast.expr, over: ast.expr) -> 
         case ast.Tuple(elts=[ast.Name(id=key), ast.Name(id=value)]):
             found = scope.place_of(table, [load_of(key)], over)
             place = expression_of(f"{scope.function(keyed.place_there)}(PLACE)", over, PLACE=found)
-            place = scope.value_in(table, place, over)
+            with scope.before(None):  # in the loop
+                place = scope.value_in(table, place, over, may_fail=False)
             return Round(ast.copy_location(ast.Name(key, ast.Store()), target), keys, {value: place})
         case _:
             return scope.failed(Round(target, over, {}))

@@ -6,19 +6,17 @@ import ast
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import FunctionType
 from typing import Any
 
 from loopdiff.immutable import immutable
 from loopdiff.numpy_functions import keyed
+from loopdiff.source.dictionaries.harmless import changes_nothing
 from loopdiff.source.dictionaries.tables import Outer, Table, fresh, value_in
 from loopdiff.source.first_iterations import copied_tree
-from loopdiff.source.functions import LIBRARIES, MISSING
 from loopdiff.source.scopes import bound_by
 
 PLACES: tuple[Callable[..., Any], ...] = (keyed.place_of, keyed.place_of_pair, keyed.place_of_triple)
 BUCKETS: tuple[Callable[..., Any], ...] = (keyed.bucket_of, keyed.bucket_of_pair, keyed.bucket_of_triple)
-HARMLESS = (*LIBRARIES, "builtins", "math", "cmath", "collections")
 
 
 class Filled(ast.NodeTransformer):
@@ -96,7 +94,8 @@ class Rewriting(ast.NodeTransformer):
     that it has got names for.
 
     `ahead` is what has to run before the statement that is being written, None where nothing may; `is_steady`: nothing
-    that the statement calls changes what it reads; `inside` are the dictionaries that loops around go over, `there`
+    that the statement calls changes what it reads; `asked` are dictionaries that it asks for what adding a key changes;
+    `inside` are the dictionaries that loops around go over, `there`
     names of keys that dictionaries have. `has_failed`: something could not be written so.
     """
 
@@ -106,6 +105,7 @@ class Rewriting(ast.NodeTransformer):
     called: dict[str, Any] = field(default_factory=dict)
     ahead: list[ast.stmt] | None = None
     is_steady: bool = True
+    asked: frozenset[str] = frozenset()
     inside: tuple[str, ...] = ()
     there: tuple[tuple[str, tuple[str, ...]], ...] = ()
     has_failed: bool = False
@@ -137,14 +137,39 @@ class Rewriting(ast.NodeTransformer):
     # -- when ------------------------------------------------------------------------------------------------
     @contextmanager
     def before(self, ahead: list[ast.stmt] | None, *nodes: ast.AST) -> Iterator[None]:
-        """Inside, what has to run ahead of `nodes` goes to that list."""
-        outer = self.ahead, self.is_steady
-        calls = (n for node in nodes for n in ast.walk(node) if isinstance(n, ast.Call))
-        self.ahead, self.is_steady = ahead, all(map(self.is_harmless, calls))
+        """Inside, what has to run ahead of `nodes`, or of parts of the same if there are none, goes to that list."""
+        outer = self.ahead, self.is_steady, self.asked
+        inner = [n for node in nodes for n in ast.walk(node)]
+        self.ahead = ahead
+        if nodes:
+            self.is_steady = not any(map(self.is_change, inner))
+            adding = {id(own) for n in inner if (own := self.added_to(n)) is not None}
+            self.asked = frozenset(n.id for n in inner if isinstance(n, ast.Name) and id(n) not in adding)
         try:
             yield
         finally:
-            self.ahead, self.is_steady = outer
+            self.ahead, self.is_steady, self.asked = outer
+
+    def is_change(self, node: ast.AST) -> bool:
+        """Whether `node` may change what the rest of its statement reads."""
+        match node:
+            case ast.Call():
+                return not self.is_harmless(node)
+            case ast.NamedExpr() | ast.Await() | ast.Yield() | ast.YieldFrom():
+                return True
+            case _:
+                return False
+
+    def added_to(self, node: ast.AST) -> ast.expr | None:
+        """The dictionary that gets a key by `node`, if it does not have that: one after the other, ahead."""
+        match node:
+            case ast.Subscript(value=own, ctx=ast.Load()):
+                table = self.table(own)
+                return own if table is not None and table.missing is not None and table.adds else None
+            case ast.Call(func=ast.Attribute(own, "setdefault")):
+                return own
+            case _:
+                return None
 
     @contextmanager
     def over(self, found: Round) -> Iterator[None]:
@@ -158,18 +183,19 @@ class Rewriting(ast.NodeTransformer):
 
     def is_there(self, own: str, key: ast.expr) -> bool:
         """Whether the dictionary has that key, or nobody may give it one now."""
+        return own in self.inside or self.is_known(own, key)
+
+    def is_known(self, own: str, key: ast.expr) -> bool:
+        """Whether a loop or condition around says that the dictionary has that key."""
         names = key.elts if isinstance(key, ast.Tuple) else [key]
-        known = own, tuple(n.id for n in names if isinstance(n, ast.Name))
-        return own in self.inside or known in self.there
+        named = tuple(n.id for n in names if isinstance(n, ast.Name))
+        return len(named) == len(names) and (own, named) in self.there
 
     def is_harmless(self, node: ast.Call) -> bool:
         """Whether a call changes no more than a dictionary: of Python's own functions, and those of libraries."""
         if isinstance(node.func, ast.Attribute) and self.table(owner_of(node.func)) is not None:
             return True
-        value = self.value(node.func)
-        owner = value if isinstance(value, FunctionType) or getattr(value, "__module__", None) else type(value)
-        module = str(owner.__module__).split(".")[0]
-        return value is not MISSING and module in HARMLESS and not any(k.arg == "out" for k in node.keywords)
+        return changes_nothing(self.value(node.func), node)
 
     def part(self, node: ast.expr) -> ast.expr:
         found = self.visit(node)
@@ -181,17 +207,18 @@ class Rewriting(ast.NodeTransformer):
         with self.before(None):
             return self.part(node)
 
-    def held(self, stem: str, value: ast.expr) -> ast.expr:
-        """`value`, which is evaluated ahead; displays of values are displays of names."""
+    def held(self, stem: str, value: ast.expr, in_turn: bool = False) -> ast.expr:
+        """`value`, which is evaluated ahead; displays of values are displays of names. `in_turn`: all that comes before
+        it in the statement is, too."""
         match value:
             case ast.Name() | ast.Constant():
                 return value
             case ast.Tuple(elts=elts) | ast.List(elts=elts) if not any(isinstance(e, ast.Starred) for e in elts):
                 kind = type(value)
-                return ast.copy_location(kind([self.held(stem, e) for e in elts], ast.Load()), value)
+                return ast.copy_location(kind([self.held(stem, e, in_turn) for e in elts], ast.Load()), value)
             case _:
                 pass
-        if self.ahead is None:
+        if self.ahead is None or not (self.is_steady or in_turn):
             return self.failed(value)
         name = self.name(stem)
         self.ahead += statements_of(f"{name} = VALUE", value, VALUE=value)
@@ -209,7 +236,7 @@ class Rewriting(ast.NodeTransformer):
         return [expression_of(f"{key.id}[{k}]", key) for k in range(len(table.keys))]
 
     def held_key(self, table: Table, key: ast.expr) -> list[ast.expr]:
-        return [self.held("key", p) for p in self.key_parts(table, key)]
+        return [self.held("key", p, in_turn=True) for p in self.key_parts(table, key)]
 
     def place_of(self, table: Table, parts: Sequence[ast.expr], node: ast.AST) -> ast.expr:
         """Where a key is, -1 if it is not there."""
@@ -243,12 +270,12 @@ class Rewriting(ast.NodeTransformer):
         question.body = self.added(table, parts, value, node)
         return [first, question]
 
-    def value_in(self, table: Table, place: ast.expr, node: ast.AST) -> ast.expr:
-        """The value of the key in that place."""
+    def value_in(self, table: Table, place: ast.expr, node: ast.AST, may_fail: bool = True) -> ast.expr:
+        """The value of the key in that place, which may not be there: then there is an error."""
         if table.owners is None:
             return expression_of(f"{table.values}[PLACE]", node, PLACE=place)
-        if self.ahead is None:
-            return self.items_at(table, place, node)
+        if self.ahead is None:  # the place is asked for with each item, and not if there is none
+            return self.failed(node) if may_fail or not self.is_steady else self.items_at(table, place, node)
         return self.held("items", self.items_at(table, self.held("place", place), node))
 
     def items_at(self, table: Table, place: ast.expr, node: ast.AST) -> ast.expr:
@@ -257,12 +284,17 @@ class Rewriting(ast.NodeTransformer):
         both = f"{self.function(zip)}({table.owners}, {table.values})"
         return expression_of(f"[{item} for {owner}, {item} in {both} if {owner} == PLACE]", node, PLACE=place)
 
-    def made_there(self, table: Table, key: ast.expr, value: ast.expr, node: ast.AST) -> ast.expr:
-        """The place of a key, which gets `value` if it is not there; that is evaluated after the key. Ahead."""
-        if self.ahead is None or not self.is_steady:
+    def made_there(
+        self, name: str, key: ast.expr, value: ast.expr, node: ast.AST, in_turn: bool = False
+    ) -> ast.expr:  # fmt: skip
+        """The place of a key, which gets `value` if it is not there; that is evaluated after the key. Ahead: nothing
+        else in the statement asks the dictionary for more than such values, unless all that comes before is `in_turn`
+        evaluated ahead, too."""
+        table = self.tables[name]
+        if self.ahead is None or not (in_turn or (self.is_steady and name not in self.asked)):
             return self.failed(node)
         parts = self.held_key(table, key)
-        given, place = self.held("first", self.part(copied_tree(value))), self.name("place")
+        given, place = self.held("first", self.part(copied_tree(value)), in_turn), self.name("place")
         text = f"{place} = PLACE\nif {place} < 0:\n    {place} = {self.function(len)}({table.keys[0]})"
         first, question = statements_of(text, node, PLACE=self.place_of(table, parts, node))
         assert isinstance(question, ast.If)

@@ -12,8 +12,16 @@ import numpy as np
 from loopdiff.numpy_functions import keyed
 from loopdiff.source.dictionaries.expressions import Expressions
 from loopdiff.source.dictionaries.groups import are_only_read, dictionary_of_list, grows_in, lists_of
-from loopdiff.source.dictionaries.iteration import gone_through
-from loopdiff.source.dictionaries.parts import Filled, expression_of, is_bound_in, load_of, statements_of
+from loopdiff.source.dictionaries.iteration import dictionary_view, gone_through
+from loopdiff.source.dictionaries.parts import (
+    Filled,
+    Round,
+    expression_of,
+    is_bound_in,
+    load_of,
+    owner_of,
+    statements_of,
+)
 from loopdiff.source.dictionaries.tables import Making, Table, making, tables_in
 from loopdiff.source.first_iterations import copied_tree
 from loopdiff.source.functions import SourceFunction
@@ -79,7 +87,7 @@ class Statements(Expressions):
         if not self.tables[name].is_set:
             return self.failed(node)
         with self.before(ahead, node):
-            self.made_there(self.tables[name], key, ast.copy_location(ast.Constant(1), node), node)
+            self.made_there(name, key, ast.copy_location(ast.Constant(1), node), node, in_turn=True)
         return ahead
 
     def visit_Assert(self, node: ast.Assert) -> Any:
@@ -143,7 +151,7 @@ class Statements(Expressions):
     def begun(self, name: str, node: ast.Assign) -> Any:
         """`d = {...}`."""
         made, table = making(node.value, self.outer), self.tables[name]
-        if made is None or name in self.inside:
+        if made is None or name in self.inside or any(name == own for own, _ in self.there):
             return self.failed(node)
         if made.each is not None and self.is_asked(made.each, name):
             return self.made_of_itself(name, made.each, node)
@@ -154,7 +162,10 @@ class Statements(Expressions):
         lists += statements_of(f"{table.heads} = {self.function(np.full)}({keyed.BUCKETS}, -1)", node)
         ahead: list[ast.stmt] = []
         with self.before(ahead, node):
-            pairs = [(self.held_key(table, key), self.held("item", self.part(value))) for key, value in made.first]
+            pairs = [
+                (self.held_key(table, key), self.held("item", self.part(value), in_turn=True))
+                for key, value in made.first
+            ]
         found = [*ahead, *lists]
         if pairs and table.owners is not None:
             return self.failed(node)
@@ -193,6 +204,9 @@ class Statements(Expressions):
                     body = [ast.For(as_target(own.visit(part.target)), over, body, [])]
             case over:
                 each = self.name("each")
+                if dictionary_view(self, over) is not None:  # its values count, not its keys
+                    return self.failed([])
+                over = over if isinstance(over, ast.ListComp) else expression_of("OVER[:]", over, OVER=over)
                 body = statements_of(f"for {each} in OVER:\n    {name}[{each}] += 1", node, OVER=over)
         return [ast.fix_missing_locations(ast.copy_location(s, node)) for s in body]
 
@@ -203,8 +217,8 @@ class Statements(Expressions):
             return self.failed(node)
         if isinstance(value, ast.Constant) and not table.is_read:  # it may be a truth value, which no list holds
             value = ast.copy_location(ast.Constant(1), value)
-        with self.before(ahead, node):
-            given = self.held("item", self.part(value))
+        with self.before(ahead, key, value):
+            given = self.held("item", self.part(value), in_turn=True)
             if table.owners is not None:
                 return self.list_stored(table, name, key, given, node)
             if self.is_there(name, key):
@@ -218,7 +232,7 @@ class Statements(Expressions):
         if self.ahead is None or not isinstance(given, ast.List) or name in self.inside:
             return self.failed(node)
         empty = ast.copy_location(ast.List([], ast.Load()), given)
-        place, each = self.made_there(table, key, empty, node), self.name("each")
+        place, each = self.made_there(name, key, empty, node, in_turn=True), self.name("each")
         if not isinstance(place, ast.Name):
             return node
         text = f"for {each} in {self.function(range)}({self.function(len)}({table.owners})):\n"
@@ -231,11 +245,11 @@ class Statements(Expressions):
         with self.before(ahead, node):
             match own:
                 case ast.Subscript(slice=key) if table.missing is not None and not self.is_there(name, key):
-                    place = self.made_there(table, key, table.missing, node)
+                    place = self.made_there(name, key, table.missing, node, in_turn=True)
                 case ast.Subscript(slice=key):
                     place = self.held("place", self.place_there(table, key, node))
                 case ast.Call(args=[key, value]):
-                    place = self.made_there(table, key, value, node)
+                    place = self.made_there(name, key, value, node, in_turn=True)
                 case _:
                     return self.failed(node)
             item = self.part(item)
@@ -250,14 +264,14 @@ class Statements(Expressions):
         if table.owners is not None or table.is_set:
             return self.failed(node)
         ahead: list[ast.stmt] = []
-        with self.before(ahead, node):
+        with self.before(ahead, *((key, node.value) if table.adds else (node,))):
             if table.missing is None or self.is_there(name, key):
                 at, node.value = self.place_there(table, key, node), self.part(node.value)
-            elif table.adds:
-                at, node.value = self.made_there(table, key, table.missing, node), self.part(node.value)
+            elif table.adds or not self.is_steady:
+                at, node.value = self.made_there(name, key, table.missing, node, in_turn=True), self.part(node.value)
             else:
                 node.value = self.held("item", self.part(node.value))
-                at = self.made_there(table, key, table.missing, node)
+                at = self.made_there(name, key, table.missing, node, in_turn=True)
         place = expression_of(f"{table.values}[PLACE]", node.target, PLACE=at)
         assert isinstance(place, ast.Subscript)
         place.ctx = ast.Store()
@@ -299,12 +313,36 @@ class Statements(Expressions):
         with self.before(ahead, node.iter):
             node.target, node.iter = found.target, self.part(found.over)
         first = [s for n, value in found.named.items() for s in statements_of(f"{n} = VALUE", node.target, VALUE=value)]
+        if self.is_late(found, node.body):
+            return self.failed(node)
         stored = {n.id for stmt in node.body for n in ast.walk(stmt) if isinstance(n, ast.Name) and is_store(n)}
         there = tuple((name, keys) for name, keys in found.there if stored.isdisjoint(keys))
         with self.over(replace(found, there=there)):
             node.body = [*first, *self.block(node.body)]
         node.orelse = self.block(node.orelse)
         return [*ahead, node]
+
+    def is_late(self, found: Round, body: Sequence[ast.stmt]) -> bool:
+        """Whether the loop, which finds values of a copy in the dictionary, may find there what it put into it."""
+        if not found.named or found.inside:
+            return False
+        return any(self.is_put(n, own, keys) for own, keys in found.there for stmt in body for n in ast.walk(stmt))
+
+    def is_put(self, node: ast.AST, own: str, keys: Sequence[str]) -> bool:
+        """Whether `node` changes the dictionary, but for the value of the key in hand."""
+        match node:
+            case ast.Subscript(value=ast.Name(id=name), slice=ast.Name(id=key), ctx=ast.Store()) if name == own:
+                return (key,) != tuple(keys)
+            case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store()) | ast.Name(id=name, ctx=ast.Store()):
+                return name == own or name in keys
+            case ast.Call(func=ast.Attribute() as func):
+                return is_named(owner_of(func), own) and func.attr not in ("get", "keys", "values", "items")
+            case _:
+                return False
+
+
+def is_named(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
 
 
 def is_store(node: ast.Name) -> bool:
