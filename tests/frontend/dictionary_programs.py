@@ -1000,6 +1000,17 @@ def lists_if_there(x, idx):
     return s
 
 
+def defaults_if_there(x, idx):
+    d = defaultdict(float)
+    for i, k in enumerate(idx):
+        d[k] += x[i]
+    s = 0.0
+    for k in range(7):
+        if k in d and d[k] > 0.5:
+            s += d[k] ** 2
+    return s * len(d)
+
+
 def sorted_and_its_own_value(x, idx):
     d = {}
     for k in idx:

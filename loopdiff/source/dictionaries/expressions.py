@@ -26,10 +26,11 @@ class Expressions(Rewriting):
             case ast.UnaryOp(op=ast.Not()):
                 node.operand = self.truth(node.operand)
                 return node
-            case ast.BoolOp(values=[first, *others]):
+            case ast.BoolOp(op=op, values=[first, *others]):
+                known = asked_keys(first) if isinstance(op, ast.And) else ()
                 with self.before(self.ahead):
                     first = self.truth(first)
-                with self.before(None):
+                with self.before(None), self.knowing(known):
                     node.values = [first, *map(self.truth, others)]
                 return node
             case _:
@@ -41,13 +42,8 @@ class Expressions(Rewriting):
         return node
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
-        outer = self.there
-        match node.test:
-            case ast.Compare(left=ast.Name(id=key), ops=[ast.In()], comparators=[ast.Name(id=own)]):
-                self.there = (*outer, (own, (key,)))
-            case _:
-                pass
-        node.body, self.there = self.perhaps(node.body), outer
+        with self.knowing(asked_keys(node.test)):
+            node.body = self.perhaps(node.body)
         node.test, node.orelse = self.truth(node.test), self.perhaps(node.orelse)
         return node
 
@@ -56,7 +52,7 @@ class Expressions(Rewriting):
         return node
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
-        with self.before(None):
+        with self.before(None), self.rebinding({n.arg for n in ast.walk(node.args) if isinstance(n, ast.arg)}):
             return self.generic_visit(node)
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
@@ -189,7 +185,9 @@ class Expressions(Rewriting):
             if any(is_bound_in(n, found.named) for n in rest):
                 return self.failed(node)
             self.fill(node, k, Filled(found.named))
-            self.inside, self.there = (*self.inside, *found.inside), (*self.there, *found.there)
+            bound = {n.id for n in ast.walk(part.target) if isinstance(n, ast.Name)} | found.named.keys()
+            known = tuple(one for one in self.there if bound.isdisjoint(one[1]))
+            self.inside, self.there = (*self.inside, *found.inside), (*known, *found.there)
             with self.before(None):
                 part.ifs = [self.truth(test) for test in part.ifs]
         for field in VALUES:
@@ -209,6 +207,15 @@ class Expressions(Rewriting):
                 setattr(node, field, named.visit(getattr(node, field)))
 
     visit_ListComp = visit_GeneratorExp = visit_DictComp = visit_SetComp = comprehension
+
+
+def asked_keys(node: ast.expr) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The dictionary and the name of a key that it has where `node` is true, if this is `key in d`."""
+    match node:
+        case ast.Compare(left=ast.Name(id=key), ops=[ast.In()], comparators=[ast.Name(id=own)]):
+            return ((own, (key,)),)
+        case _:
+            return ()
 
 
 def is_empty(node: ast.expr) -> bool:

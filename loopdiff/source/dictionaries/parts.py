@@ -181,6 +181,24 @@ class Rewriting(ast.NodeTransformer):
         finally:
             self.inside, self.there = outer
 
+    @contextmanager
+    def knowing(self, there: tuple[tuple[str, tuple[str, ...]], ...]) -> Iterator[None]:
+        """Inside, these dictionaries have these keys."""
+        outer, self.there = self.there, (*self.there, *there)
+        try:
+            yield
+        finally:
+            self.there = outer
+
+    @contextmanager
+    def rebinding(self, names: Collection[str]) -> Iterator[None]:
+        """Inside, `names` stand for something else."""
+        outer, self.there = self.there, tuple(one for one in self.there if not set(names) & set(one[1]))
+        try:
+            yield
+        finally:
+            self.there = outer
+
     def is_there(self, own: str, key: ast.expr) -> bool:
         """Whether the dictionary has that key, or nobody may give it one now."""
         return own in self.inside or self.is_known(own, key)
