@@ -98,6 +98,10 @@ def test_the_order_is_that_of_insertion() -> None:
 
 
 REFUSED = {
+    "numbers equal to its keys have other hashes": "d = {}\nfor i in range(7):\n    d[np.float32(0.1 * i)] = x[i]\n"
+    "return 100.0 if 0.1 in d else x[0] ** 2",
+    "numbers of one type look up those of another": "d = {}\nfor i in range(len(x)):\n    d[0.1 * i] = x[i]\n"
+    "return d.get(np.float32(0.1), 50.0) + d[0.0]",
     "a list in it has another name": "d = {}\nfor k, v in zip(idx, x):\n    d.setdefault(k, []).append(v)\n"
     "    w = d[k]\n    w.append(1.0)\nreturn sum(sum(v) for v in d.values())",
     "a name of a list that goes on": "d = {}\ns = 0.0\nfor k, v in zip(idx, x):\n    d.setdefault(k, []).append(v)\n"

@@ -17,6 +17,7 @@ MOST_PLACES = 3  # in a key that is a tuple
 FIRST_VALUES: dict[type, ast.expr] = {
     float: ast.Constant(0.0), int: ast.Constant(0), complex: ast.Constant(0j), list: ast.List([], ast.Load())
 }  # fmt: skip
+NARROW = frozenset(("float16", "float32", "half", "single", "longdouble", "complex64", "f2", "f4", "c8"))
 WITH_KEY = ("get", "setdefault", "add")
 Outer = Mapping[str, Any]
 
@@ -94,6 +95,15 @@ def first_value(factory: ast.expr, outer: Outer) -> ast.expr | None:
             return None
 
 
+def is_narrow(node: ast.AST) -> bool:
+    """Whether `node` names a type of numbers that Python finds by other hashes than equal numbers of its own."""
+    match node:
+        case ast.Attribute(attr=word) | ast.Name(id=word) | ast.Constant(value=str() as word):
+            return word in NARROW
+        case _:
+            return False
+
+
 def is_text(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
@@ -101,6 +111,8 @@ def is_text(node: ast.AST) -> bool:
 def tables_in(function: ast.FunctionDef, outer: Outer) -> dict[str, Table]:
     """Dictionaries of `function` that have keys put into them, or come of comprehensions, by their names."""
     nodes = [node for node in ast.walk(function) if node is not function]
+    if any(map(is_narrow, nodes)):
+        return {}
     made: dict[str, list[Making]] = {}
     for node in nodes:
         match node:
