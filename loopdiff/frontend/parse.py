@@ -64,6 +64,7 @@ class Surface:
 
 
 UNBOUND = frozenset(("LD114", "LD116"))
+NARROW = ("float16", "float32", "complex64")
 
 
 def parse_function(source: SourceFunction, types: Mapping[str, ArgumentType] | None = None) -> ir.LoopSet:
@@ -81,7 +82,7 @@ def parse_surface(source: SourceFunction, sources: Sources, types: Mapping[str, 
     try:
         return parse_in_some_way(source, sources, types)
     except UnsupportedLoopError as error:
-        if sources.spelt is None and (others := with_lists(source, sources)) is not None:
+        if sources.spelt is None and (others := with_lists(source, sources, types)) is not None:
             return parse_surface(*others, types)
         columns = with_columns(source.node) if "LD134" in error.codes else source.node
         if columns is not source.node:
@@ -100,8 +101,13 @@ def parse_surface(source: SourceFunction, sources: Sources, types: Mapping[str, 
         raise
 
 
-def with_lists(source: SourceFunction, sources: Sources) -> tuple[SourceFunction, Sources] | None:
-    """`source`, and what it calls, with dictionaries as lists; None where there are none."""
+def with_lists(
+    source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentType] | None
+) -> tuple[SourceFunction, Sources] | None:
+    """`source`, and what it calls, with dictionaries as lists; None where there are none, or where numbers may be keys
+    whose hashes are not those of numbers of Python's that they are equal to."""
+    if any(isinstance(t, ArrayType) and t.dtype in NARROW for t in (types or {}).values()):
+        return None
     own, others = with_dictionaries(source), sources.rewritten(with_dictionaries)
     is_same = own is source and all(made is sources.known[f] for f, made in others.known.items())
     return None if is_same else (own, others)
@@ -118,7 +124,7 @@ def parse_in_some_way(source: SourceFunction, sources: Sources, types: Mapping[s
         apart = taken_apart(source, sources, ranks(types or {}))
         if not apart.is_changed or apart.hidden or apart.outside or not (apart.result is None or is_flat(apart.result)):
             return parse_as_written(source, sources, types)
-    if apart.is_open and sources.spelt is None and (others := with_lists(source, sources)) is not None:
+    if apart.is_open and sources.spelt is None and (others := with_lists(source, sources, types)) is not None:
         try:
             return parse_surface(*others, types)
         except UnsupportedLoopError:

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any, cast
 
+from loopdiff.source.scopes import stores_of
+
 BOUNDS = ("start", "stop", "step")
 
 
@@ -25,7 +27,9 @@ def with_ranges(function: ast.FunctionDef, value_of: Callable[[ast.expr], Any]) 
                 ranges.setdefault(name, []).append(value)
             case _:
                 pass
-    found = {name: bounds_of(name, values, names) for name, values in ranges.items() if stores[name] == len(values)}
+    own = stores_of(function)  # others may have names that mean something else outside of them
+    plain = {name: values for name, values in ranges.items() if stores[name] == own[name] == len(values)}
+    found = {name: bounds_of(name, values, names) for name, values in plain.items()}
     if not found and not any(isinstance(n, ast.Call) and is_length(n, value_of) for n in nodes):
         return function
     made = Spelt(found, value_of).visit(deepcopy(function))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from loopdiff.source.scopes import parameters
+from loopdiff.source.scopes import parameters, stores_of
 
 ValueOf = Callable[[ast.expr], Any]
 Parts = tuple[ast.expr, ...]  # of a subscript
@@ -30,10 +30,13 @@ def with_slices(function: ast.FunctionDef, value_of: ValueOf) -> ast.FunctionDef
         n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and id(n) not in as_subscripts
     }
     fixed = frozenset(a.arg for a in parameters(function.args) if stores[a.arg] == 1)
+    own = stores_of(function)  # others may have names that mean something else outside of them
     found: dict[str, Named] = {}
     for node in nodes:
         match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if stores[name] == 1 and name not in others:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if (
+                stores[name] == own[name] == 1 and name not in others
+            ):
                 parts = slices_in(value, value_of)
                 if parts is not None:
                     found[name] = Named(name, parts, names, fixed)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from loopdiff.source.scopes import Block, own_names
+from loopdiff.source.scopes import Block, evaluated_around, own_names
 
 ValueOf = Callable[[ast.expr], Any]
 SEVERAL = (np.ndindex, np.ndenumerate, itertools.product, itertools.combinations)
@@ -206,6 +206,8 @@ def read_outside(node: ast.AST, bound: frozenset[str]) -> Iterator[str]:
         for part in node.orelse:
             yield from read_outside(part, bound)
         return
+    for part in evaluated_around(node) if isinstance(node, Block) else ():  # defaults, where the function is made
+        yield from read_outside(part, bound)
     inner = bound | own_names(node) if isinstance(node, Block) else bound
     for part in ast.iter_child_nodes(node):
         yield from read_outside(part, inner)

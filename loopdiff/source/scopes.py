@@ -7,6 +7,7 @@ value from outside is one for both or for neither.
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -18,11 +19,11 @@ def of_scope(node: ast.AST) -> Iterator[ast.AST]:
     """`node` and what is inside it, but not inside blocks with a scope of their own: of these what is evaluated where
     they stand."""
     yield node
-    for child in around(node) if isinstance(node, Block) else ast.iter_child_nodes(node):
+    for child in evaluated_around(node) if isinstance(node, Block) else ast.iter_child_nodes(node):
         yield from of_scope(child)
 
 
-def around(block: Block) -> Iterable[ast.AST]:
+def evaluated_around(block: Block) -> Iterable[ast.AST]:
     """The parts of `block` that are evaluated in the scope that it stands in."""
     match block:
         case ast.Lambda():
@@ -79,6 +80,11 @@ def walrus_targets(node: ast.AST) -> Iterator[ast.Name]:
             yield child.target
         if not isinstance(child, Function):
             yield from walrus_targets(child)
+
+
+def stores_of(function: Function) -> Counter[str]:
+    """How often names are given values by `function` itself, not by functions and comprehensions inside it."""
+    return Counter(n.id for n in own_nodes(function) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load))
 
 
 def words_in(node: ast.AST) -> set[str]:

@@ -351,17 +351,6 @@ def while_in(x, idx):
     return sum(d[j] * j for j in d) + k
 
 
-def fn_local(x, idx):
-    d = {}
-
-    def at(k):
-        return d.get(k, 0.0)
-
-    for i in range(len(x)):
-        d[i] = x[i] * at(i - 1) + 1.0
-    return at(len(x) - 1)
-
-
 def bfs(x, idx):
     dist = {0: 0.0}
     order = [0]
@@ -600,17 +589,6 @@ def swapd(x, idx):
     for i in range(3):
         d[i], d[idx[i]] = (d[idx[i]], d[i] * 2.0)
     return sum(((k + 1) * v for k, v in d.items()))
-
-
-def helper_reads(x, idx):
-    d = {}
-    for k, v in zip(idx, x, strict=True):
-        d[k] = v
-
-    def score(k):
-        return d[k] * 2.0 if k in d else -1.0
-
-    return score(3) + score(44) + max(score(k) for k in d)
 
 
 def arrays_of_a_list_in_place(x, idx):

@@ -98,6 +98,36 @@ def test_the_order_is_that_of_insertion() -> None:
 
 
 REFUSED = {
+    "a function inside reads it": (
+        "d = {}\nfor k in idx:\n    d[k] = x[k]\ndef at(k):\n    return d.get(k, 0.5)\n"
+        "d = {k: at(k) * 2.0 for k in idx}\nreturn sum(d.values())"
+    ),
+    "a function inside changes it in a loop over it": (
+        "d = {}\nfor k in idx:\n    d[k] = x[k]\ndef g(v):\n    d[5] += 7.0\n    return v\ns = 0.0\n"
+        "for k, v in sorted(d.items()):\n    s = s * 0.5 + g(v)\nreturn s"
+    ),
+    "it begins anew beside what reads it": (
+        "d = {}\nfor k in idx:\n    d[k] = x[k]\nd, s = {}, sum(d.values())\nd[1] = x[2]\nreturn s + sum(d.values())"
+    ),
+    "a comparison that may stop early adds a key": (
+        "d = defaultdict(float)\nfor k in idx:\n    d[k] += x[k]\ns = 1.0 if 0.5 < x[0] < d[9] else 2.0\n"
+        "return s + len(d)"
+    ),
+    "a key adds a key before the value does": (
+        "ids = defaultdict(float)\nc = {}\nfor k in idx:\n    c[k] = x[k]\nfor k in idx:\n"
+        "    c[ids[k]] += ids[k + 1] + 1.0\nreturn sum(c.values())"
+    ),
+    "its first values count another one": (
+        "ids = defaultdict(float)\nd = defaultdict(lambda: ids[77])\nfor k in idx:\n    d[k] += x[k]\n"
+        "return d[3] + len(ids)"
+    ),
+    "older views of it go on": (
+        "d = {}\nfor k in idx:\n    d[k] = x[k]\nv = d.values()\nd = {k: u + 1 for k, u in d.items()}\nreturn sum(v)"
+    ),
+    "what it may be set to does something": (
+        "d = {}\nfor k in idx:\n    d[k] = x[k]\ns = 0.0\nids = defaultdict(float)\nfor k in d:\n"
+        "    s += d.setdefault(k, ids[k + 50])\nreturn s + len(ids)"
+    ),
     "numbers equal to its keys have other hashes": "d = {}\nfor i in range(7):\n    d[np.float32(0.1 * i)] = x[i]\n"
     "return 100.0 if 0.1 in d else x[0] ** 2",
     "numbers of one type look up those of another": "d = {}\nfor i in range(len(x)):\n    d[0.1 * i] = x[i]\n"

@@ -22,6 +22,7 @@ from loopdiff.source.dictionaries.parts import (
     owner_of,
     statements_of,
 )
+from loopdiff.source.dictionaries.screening import may_be_lists
 from loopdiff.source.dictionaries.tables import Making, Table, making, tables_in
 from loopdiff.source.first_iterations import copied_tree
 from loopdiff.source.functions import SourceFunction
@@ -32,7 +33,7 @@ def with_dictionaries(source: SourceFunction) -> SourceFunction:
     """`source` with such dictionaries apart; itself where there are none, or something is done with one that no list
     can do."""
     tables = tables_in(source.node, source.outer)
-    if not tables:
+    if not tables or not may_be_lists(source.node, tables, source.outer):
         return source
     rewriting = Statements(tables, source.outer, {*words_in(source.node), *source.outer})
     made = rewriting.visit(copied_tree(source.node))
