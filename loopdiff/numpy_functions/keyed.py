@@ -7,13 +7,14 @@ Keys are in chains, as many as `BUCKETS`: `heads` says where each chain begins, 
 from __future__ import annotations
 
 BUCKETS = 256
-LARGE = 1e15  # what is larger as a float may not be an integer of 64 bits
+LARGE = 9007199254740992  # 2**53: integers from there on may be equal to others as floats
 
 
 def bucket_of(key):
     """The chain that `key` belongs to. NaN is no key: Python finds that by what it is, not by its value."""
     assert key == key, "a key of a dictionary is NaN"
-    return int(key) % BUCKETS if abs(key) < LARGE else 0
+    assert abs(key) < LARGE, "a key of a dictionary is 2**53 or more, where integers are not told apart from floats"
+    return int(key) % BUCKETS
 
 
 def bucket_of_pair(first, second):

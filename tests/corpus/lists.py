@@ -374,7 +374,6 @@ ENTRIES = (
         wrt=("x", "b"),
         oracle=by_places_oracle,
         is_twin=True,
-        is_analytic=True,
         constructs=("elements of lists and tuples that the run says",),
     ),
 )

@@ -213,7 +213,8 @@ def pairs_and_places(A, x):
         A[i, j] += v * x[i]
     inner = np.s_[1:-1]
     for k in range(2):
-        part, row = slice(k, k + 2), (slice(None), k)
+        part = slice(k, k + 2)
+        row = (slice(None), k)
         t += x[part].sum() * A[row].sum() + A[inner, part].sum()
     return t
 

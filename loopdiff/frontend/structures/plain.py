@@ -7,6 +7,8 @@ import ast
 import builtins
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from loopdiff.frontend.structures.iterators import changed_in
 from loopdiff.frontend.structures.rewriting import base_of, copied, display_of, expression, rebuilt, refuse_shared
 from loopdiff.frontend.structures.scope import PLAIN, Local, Scope, name_read, name_stored, stored_names
@@ -14,6 +16,7 @@ from loopdiff.frontend.structures.trees import Branch, Leaf, Tree, holds_structu
 from loopdiff.source.functions import MISSING
 from loopdiff.source.scopes import own_names
 
+HARMLESS = (len, float, int, abs, range, slice, np.zeros, np.ones, np.empty, np.full, np.eye, np.arange, np.linspace)
 READING = ("len", "sum", "min", "max", "any", "all", "zip", "enumerate", "range", "reversed", "sorted", "print")
 
 
@@ -98,7 +101,7 @@ def may_change(scope: Scope, node: ast.AST) -> bool:
     """Whether `node` may change something: a call of a function that is not known to change nothing."""
     if not isinstance(node, ast.Call):
         return isinstance(node, ast.NamedExpr)
-    return not any(scope.value_outside(node.func) is known for known in (len, float, int, abs))
+    return not any(scope.value_outside(node.func) is known for known in HARMLESS)
 
 
 def as_list(scope: Scope, tree: Branch, node: ast.AST) -> ast.List:
