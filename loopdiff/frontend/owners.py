@@ -16,12 +16,13 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ScalarType
 from loopdiff.ir.walk import stmt_exprs
+from loopdiff.numpy_functions import elementwise
 from loopdiff.source.scopes import own_nodes
 
 ARITHMETIC = (Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.NEG, Op.POW, Op.FLOORDIV, Op.MOD)
 RING = (Op.ADD, Op.SUB, Op.MUL, Op.NEG)
 MAKING_ARRAYS = (np.zeros, np.ones, np.empty, np.full, np.zeros_like, np.ones_like, np.empty_like, np.full_like)
-ROUNDING = ("around", "to_digits", "to_nearest_decimal", "product_error")
+ROUNDING = (elementwise.around, elementwise.to_digits, elementwise.to_nearest_decimal, elementwise.product_error)
 
 # How surely a number is NumPy's: not; or else it is whole, which both round alike; or else zero; in any case.
 NOT, OR_WHOLE, OR_ZERO, SURELY = range(4)
@@ -31,7 +32,8 @@ Stores = Mapping[str, list[ir.Stmt]]
 def note_made(state: State, callee: object) -> None:
     """Remember that `callee`, a function of NumPy, may have made a number of Python's numbers, which is NumPy's."""
     is_of_arrays = any(callee is known for known in MAKING_ARRAYS)
-    state.whole.makes_numbers |= not is_of_arrays and state.source.name not in ROUNDING
+    is_rounding = any(state.source.function is known for known in ROUNDING)
+    state.whole.makes_numbers |= not is_of_arrays and not is_rounding
 
 
 def is_surely_numpys(state: State, value: ir.Expr) -> bool:

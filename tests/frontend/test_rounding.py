@@ -178,9 +178,17 @@ def test_where_a_number_may_be_either_both_have_to_agree(function: Any) -> None:
             vectorize_grad(function)(1.115, x)
 
 
+def around(v):
+    return np.abs(v)
+
+
+def by_a_name_of_ours(x, k):
+    return round(around(2.665), 2) * x[0] + k
+
+
 UNSETTLED = [
     elements_of_lists, values_of_dictionaries, beside_arrays, roots, positive, added_by_numpy,
-    place_of_the_greatest, widened_behind, of_an_empty_sum,
+    place_of_the_greatest, widened_behind, of_an_empty_sum, by_a_name_of_ours,
 ]  # fmt: skip
 
 
