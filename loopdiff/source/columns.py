@@ -8,6 +8,7 @@ from collections import Counter
 from typing import Any, cast
 
 from loopdiff.source.first_iterations import copied_tree
+from loopdiff.source.scopes import fresh
 
 ZIP = ast.Constant(cast(Any, zip))
 
@@ -51,15 +52,9 @@ class Columns(ast.NodeTransformer):
     def __init__(self, name: str, width: int, function: ast.FunctionDef) -> None:
         self.name, self.width = name, width
         self.names = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)}
-        self.parts = [self.fresh(f"{name}_{k}") for k in range(width)]
-        self.held = [self.fresh(f"{name}_item{k}") for k in range(width)]
+        self.parts = [fresh(self.names, f"{name}_{k}") for k in range(width)]
+        self.held = [fresh(self.names, f"{name}_item{k}") for k in range(width)]
         self.rows: dict[str, list[str]] = {}
-
-    def fresh(self, stem: str) -> str:
-        while stem in self.names:
-            stem += "_"
-        self.names.add(stem)
-        return stem
 
     def lists(self, part: ast.expr | None = None) -> list[ast.expr]:
         """The lists, or that `part` of each."""
@@ -77,7 +72,7 @@ class Columns(ast.NodeTransformer):
                 items = [item for row in tuples for item in row]
                 if len(tuples) < len(rows) or any(isinstance(item, ast.Starred) for item in items):
                     return node
-                held = [self.fresh(f"{self.name}_first{k}") for k in range(len(items))]
+                held = [fresh(self.names, f"{self.name}_first{k}") for k in range(len(items))]
                 made = [ast.Assign([ast.Name(h, ast.Store())], self.visit(i)) for h, i in zip(held, items, strict=True)]
                 for k, part in enumerate(self.parts):
                     column = [ast.Name(h, ast.Load()) for h in held[k :: self.width]]
@@ -133,7 +128,7 @@ class Columns(ast.NodeTransformer):
         """A name for a tuple as names for its items."""
         if not isinstance(target, ast.Name):
             return target
-        names = self.rows.setdefault(target.id, [self.fresh(f"{target.id}_{k}") for k in range(self.width)])
+        names = self.rows.setdefault(target.id, [fresh(self.names, f"{target.id}_{k}") for k in range(self.width)])
         return ast.copy_location(ast.Tuple([ast.Name(n, ast.Store()) for n in names], ast.Store()), target)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:

@@ -19,7 +19,7 @@ import tokenize
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from types import CodeType, FunctionType, ModuleType
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -28,9 +28,8 @@ from loopdiff.errors.codes import reject
 from loopdiff.immutable import immutable
 from loopdiff.source.bytecode import is_run
 from loopdiff.source.records import with_fields
-from loopdiff.source.scopes import bound_within, outer_uses, root_of
+from loopdiff.source.scopes import LIBRARIES, MISSING, bound_within, outer_uses, root_of
 
-MISSING: Final[Any] = object()
 INNER_FUNCTION = ("__func__", "py_func", "__wrapped__")
 # Words without which a text has none.
 SHORT_FORMS = re.compile(
@@ -40,7 +39,6 @@ SHORT_FORMS = re.compile(
 LAMBDA = "<lambda>"
 ANONYMOUS = "<string>"
 NAME_OF_LAMBDAS = "anonymous"
-LIBRARIES = ("numpy", "scipy", "numba", "jax", "torch")
 SPECIAL_KINDS: tuple[tuple[Callable[[Any], bool], str], ...] = (
     (inspect.isgeneratorfunction, "a generator"),
     (inspect.isasyncgenfunction, "an asynchronous generator"),

@@ -4,12 +4,11 @@ numbers are in a range, `len(r)`."""
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from collections.abc import Callable
 from copy import deepcopy
 from typing import Any, cast
 
-from loopdiff.source.scopes import stores_of
+from loopdiff.source.scopes import fresh, stores_alone
 
 BOUNDS = ("start", "stop", "step")
 
@@ -18,8 +17,6 @@ def with_ranges(function: ast.FunctionDef, value_of: Callable[[ast.expr], Any]) 
     """`function` without names that it binds to ranges alone; `value_of` says what names from outside mean."""
     nodes = list(ast.walk(function))
     names = {n.id for n in nodes if isinstance(n, ast.Name)} | {n.arg for n in nodes if isinstance(n, ast.arg)}
-    stores = Counter(n.id for n in nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load))
-    stores += Counter(n.arg for n in nodes if isinstance(n, ast.arg))
     ranges: dict[str, list[ast.Call]] = {}
     for node in nodes:
         match node:
@@ -27,9 +24,8 @@ def with_ranges(function: ast.FunctionDef, value_of: Callable[[ast.expr], Any]) 
                 ranges.setdefault(name, []).append(value)
             case _:
                 pass
-    own = stores_of(function)  # others may have names that mean something else outside of them
-    plain = {name: values for name, values in ranges.items() if stores[name] == own[name] == len(values)}
-    found = {name: bounds_of(name, values, names) for name, values in plain.items()}
+    counts = stores_alone(function)
+    found = {name: bounds_of(name, values, names) for name, values in ranges.items() if counts.get(name) == len(values)}
     if not found and not any(isinstance(n, ast.Call) and is_length(n, value_of) for n in nodes):
         return function
     made = Spelt(found, value_of).visit(deepcopy(function))
@@ -54,9 +50,7 @@ def bounds_of(name: str, values: list[ast.Call], names: set[str]) -> ast.Call:
     """The range that is one of `values`, with names for those of its bounds that are not always the same constant."""
     bounds: list[ast.expr] = []
     for stem, given in zip(BOUNDS, zip(*map(in_full, values), strict=True), strict=True):
-        own = f"{name}_{stem}"
-        while own in names:
-            own += "_"
+        own = fresh(names, f"{name}_{stem}")
         is_same = is_literal(given[0]) and len(set(map(ast.dump, given))) == 1
         bounds.append(given[0] if is_same else ast.copy_location(ast.Name(own, ast.Load()), given[0]))
     return ast.copy_location(ast.Call(values[0].func, bounds, []), values[0])

@@ -4,14 +4,13 @@ the slices stand, with names for their bounds."""
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from typing import Any
 
 import numpy as np
 
-from loopdiff.source.scopes import parameters, stores_of
+from loopdiff.source.scopes import parameters, stores_alone, stores_among
 
 ValueOf = Callable[[ast.expr], Any]
 Parts = tuple[ast.expr, ...]  # of a subscript
@@ -22,21 +21,17 @@ def with_slices(function: ast.FunctionDef, value_of: ValueOf) -> ast.FunctionDef
     nodes = list(ast.walk(function))
     if not any(slice_of(n, value_of) is not None for n in nodes):
         return function
-    stores = Counter(n.id for n in nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load))
-    stores += Counter(n.arg for n in nodes if isinstance(n, ast.arg))
+    stores, alone = stores_among(nodes), stores_alone(function)
     as_subscripts = {id(part) for n in nodes if isinstance(n, ast.Subscript) for part in parts_of(n.slice)}
     names = {n.id for n in nodes if isinstance(n, ast.Name)} | {n.arg for n in nodes if isinstance(n, ast.arg)}
     others = {
         n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and id(n) not in as_subscripts
     }
     fixed = frozenset(a.arg for a in parameters(function.args) if stores[a.arg] == 1)
-    own = stores_of(function)  # others may have names that mean something else outside of them
     found: dict[str, Named] = {}
     for node in nodes:
         match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if (
-                stores[name] == own[name] == 1 and name not in others
-            ):
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if alone.get(name) == 1 and name not in others:
                 parts = slices_in(value, value_of)
                 if parts is not None:
                     found[name] = Named(name, parts, names, fixed)

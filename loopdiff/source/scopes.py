@@ -9,7 +9,10 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from typing import Any, Final
 
+MISSING: Final[Any] = object()  # what names from outside mean that have no value there
+LIBRARIES = ("numpy", "scipy", "numba", "jax", "torch")  # whose functions are not read
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 Block = Function | Comprehension | ast.ClassDef
@@ -82,9 +85,30 @@ def walrus_targets(node: ast.AST) -> Iterator[ast.Name]:
             yield from walrus_targets(child)
 
 
-def stores_of(function: Function) -> Counter[str]:
-    """How often names are given values by `function` itself, not by functions and comprehensions inside it."""
-    return Counter(n.id for n in own_nodes(function) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load))
+def stores_alone(function: Function) -> dict[str, int]:
+    """How often `function` gives values to names that nothing inside it, nor a parameter, is called by."""
+    within, own = (stores_among(nodes) for nodes in (ast.walk(function), own_nodes(function)))
+    return {name: count for name, count in own.items() if count == within[name]}
+
+
+def stores_among(nodes: Iterable[ast.AST]) -> Counter[str]:
+    """How often `nodes` give values to names, those of parameters among them."""
+    found: Counter[str] = Counter()
+    for node in nodes:
+        match node:
+            case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+                found[name] += 1
+            case _:
+                pass
+    return found
+
+
+def fresh(words: set[str], stem: str) -> str:
+    """A name that is not among `words`, which it joins."""
+    while stem in words:
+        stem += "_"
+    words.add(stem)
+    return stem
 
 
 def words_in(node: ast.AST) -> set[str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from loopdiff.immutable import immutable
 from loopdiff.source.functions import MISSING, dotted_name
-from loopdiff.source.scopes import bound_by, words_in
+from loopdiff.source.scopes import bound_by, fresh, words_in
 
 MOST_PLACES = 3  # in a key that is a tuple
 FIRST_VALUES: dict[type, ast.expr] = {
@@ -160,14 +160,6 @@ def made_together(
         is_plain = len(targets) == len(values) and not any(isinstance(t, ast.Starred) for t in (*targets, *values))
         if is_plain and isinstance(target, ast.Name) and found is not None and not found.first and found.each is None:
             yield target.id, found
-
-
-def fresh(words: set[str], stem: str) -> str:
-    """A name that is not among `words`, which it joins."""
-    while stem in words:
-        stem += "_"
-    words.add(stem)
-    return stem
 
 
 def keys_of(nodes: Collection[ast.AST], name: str, makings: Collection[Making]) -> Iterator[ast.expr]:
