@@ -12,16 +12,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from copy import deepcopy
-from types import BuiltinFunctionType
 from typing import Any, cast
 
-import numpy as np
+from loopdiff.source.harmless import changes_nothing
+from loopdiff.source.scopes import MISSING
 
 # Methods that change nothing.
 QUIET_METHODS = frozenset(
     ("sum", "mean", "std", "var", "min", "max", "prod", "any", "all", "dot", "copy", "ravel", "argmax", "argmin")
 )
-LIBRARIES = ("numpy", "math", "scipy", "builtins")
 SCOPES = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 WHOLE = (ast.Name, ast.Constant, ast.Dict, *SCOPES)
 COMPUTED = (ast.Call, ast.Subscript, ast.BinOp, ast.UnaryOp, ast.Compare)  # what may read elements of arrays
@@ -144,11 +143,9 @@ class Ahead(ast.NodeTransformer):
         return all(self.changes_nothing(n) for n in ast.walk(node) if isinstance(n, ast.Call))
 
     def changes_nothing(self, call: ast.Call) -> bool:
-        value = self.value_of(call.func) if isinstance(call.func, ast.Name | ast.Attribute) else None
+        value = self.value_of(call.func) if isinstance(call.func, ast.Name | ast.Attribute) else MISSING
         is_method = isinstance(call.func, ast.Attribute) and call.func.attr in QUIET_METHODS
-        is_known = isinstance(value, BuiltinFunctionType | np.ufunc) or is_method
-        is_known |= str(getattr(value, "__module__", "")).split(".")[0] in LIBRARIES
-        return is_known and not any(k.arg == "out" for k in call.keywords)
+        return (is_method and not any(k.arg == "out" for k in call.keywords)) or changes_nothing(value, call)
 
 
 class InPlace(ast.NodeTransformer):

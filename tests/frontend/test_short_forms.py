@@ -437,6 +437,15 @@ def read_among_names_of_a_sum(x):
     return sum([sum(n * v for v in x) for v in x if (n := v * v) > 0.0])
 
 
+def written_into_an_argument(x):
+    return np.add(x, 1.0, x).sum() + (n := x[0]) + n
+
+
+def written_into_an_array(x):
+    y = x.copy()
+    return np.multiply(y, 2.0, y)[1] * (n := y[0]) + n
+
+
 def read_by_a_function(x):
     return sum([(lambda v: v * n)(2.0) for v in x if (n := v * v) > 0.0])
 
@@ -446,6 +455,8 @@ def read_by_a_function(x):
     [
         read_among_names_of_a_sum,
         read_by_a_function,
+        written_into_an_argument,
+        written_into_an_array,
         read_before,
         changed_before,
         changed_after_sums,

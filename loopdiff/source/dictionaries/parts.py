@@ -10,10 +10,10 @@ from typing import Any
 
 from loopdiff.immutable import immutable
 from loopdiff.numpy_functions import keyed
-from loopdiff.source.dictionaries.harmless import changes_nothing
-from loopdiff.source.dictionaries.tables import Outer, Table, fresh, value_in
+from loopdiff.source.dictionaries.tables import Outer, Table, value_in
 from loopdiff.source.first_iterations import copied_tree
-from loopdiff.source.scopes import bound_by
+from loopdiff.source.harmless import changes_nothing
+from loopdiff.source.scopes import bound_by, fresh
 
 PLACES: tuple[Callable[..., Any], ...] = (keyed.place_of, keyed.place_of_pair, keyed.place_of_triple)
 BUCKETS: tuple[Callable[..., Any], ...] = (keyed.bucket_of, keyed.bucket_of_pair, keyed.bucket_of_triple)

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from loopdiff.source.dictionaries.iteration import VIEWS
 from loopdiff.source.dictionaries.tables import Table, making
 from loopdiff.source.functions import MISSING, dotted_name
 
-VIEWS = ("keys", "values", "items")
 FRESH = (np.zeros, np.ones, np.full, np.empty, float, int, list)  # make something, and ask nobody
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from loopdiff.source.functions import LIBRARIES, MISSING
+from loopdiff.source.scopes import LIBRARIES, MISSING
 
 HARMLESS = (*LIBRARIES, "builtins", "math", "cmath", "collections")
 CHANGING = (
