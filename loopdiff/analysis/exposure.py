@@ -191,9 +191,11 @@ def find_steps(model: Model, read: Event) -> Iterator[Step]:
 
 def makes_anew(model: Model, path: Path, read: Event) -> bool:
     """Whether the statement at `path` makes the array of `read` in each iteration that gets there."""
-    found = model.sites.get(path)
-    is_made = found is not None and isinstance(found.stmt, ir.Allocate) and found.stmt.array == read.access.array
-    return is_made and found is not None and follows(found, read.order[0])
+    match model.sites.get(path):
+        case Site(stmt=ir.Allocate(array=array)) as site if array == read.access.array:
+            return follows(site, read.order[0])
+        case _:
+            return False
 
 
 def follows(site: Site, path: Path) -> bool:

@@ -283,15 +283,15 @@ def place_of_access(
     level = depth(frame)
     rest, around = free_axes(terms, path, access, frame)
     subscripts = tuple(terms.integer(e, path, level) for e in access.subscripts)
-    has_opaques = any(map(has_opaque, subscripts))
+    are_opaque, extents = [*map(has_opaque, subscripts)], known_extents(terms, access.array, len(subscripts))
     inside: list[ir.Expr] = []
-    for term, extent in zip(subscripts, known_extents(terms, access.array, len(subscripts)), strict=True):
-        if has_opaque(term) or terms.may_be_negative(term):
+    for term, extent, is_opaque in zip(subscripts, extents, are_opaque, strict=True):
+        if is_opaque or terms.may_be_negative(term):
             inside.append(ir.Apply(Op.GE, (term, ir.Const(0, INT))))
         if extent is not None and constant_terms(term) is None:
             inside.append(ir.Apply(Op.LT, (term, extent)))
     found = extend(terms, around, tuple(inside)), (*subscripts, *rest)
-    if not rest and not has_opaques:
+    if not rest and not any(are_opaque):
         terms.places[frame, access] = found
     return found
 

@@ -74,8 +74,7 @@ class Whole:
     in NumPy's memory, `pieces` what views are reshapes of; `undecided` cells that may be arrays once types are known.
 
     `trips` are those of the loops around. `lists` are arrays in which lists are kept, `grown` how they grow, by the
-    place where they are made; of those at `unbounded` nothing says how long they become. `holding`: in how many items
-    of lists is what is parsed.
+    place where they are made; of those at `unbounded` nothing says how long they become. `holding`: how deep in lists.
 
     `active` are the states of the functions being parsed. `heads` are those of loops around whose iterations start with
     different arrays; `catching` cells for each of whose values a statement around can be written, `versions` how many
@@ -86,6 +85,7 @@ class Whole:
     `np.where` gives, `changed` the names behind cells that augmented assignments change (see `boxes`). `flags` are
     cells that say whether loops ran. `diagnostics` are rejections, `following` those that follow from another,
     `rejected` is how many there were. Of calls that are `unknown`, something in what they call was rejected.
+
     For `joins`: where arrays are made (`births`) and `altered` by statements of the program, and `copies` of arrays
     that have other names; lists are `lengthened`; `supposed` types of elements; `around` are the loops around, `clock`
     numbers all. `kinds` are of cells that derivatives give values. A search for a limit is `looking` at so many more.
