@@ -35,7 +35,10 @@ def place_of(scope: Scope, node: ast.expr) -> Place | None:
 
 def counted(tree: Branch, key: object) -> object:
     """`key` as it is among the keys of `tree`: not counted from the end."""
-    return key + len(tree.items) if tree.kind == "list" and isinstance(key, int) and key < 0 else key
+    if tree.kind == "list" and isinstance(key, int) and key < 0:
+        return key + len(tree.items)
+    place = tree.place(key)
+    return key if place is None else tree.keys[place]
 
 
 def part_to_store(scope: Scope, target: ast.Subscript | ast.Attribute, base: Branch) -> Place | None:

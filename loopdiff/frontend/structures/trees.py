@@ -52,10 +52,17 @@ class Branch:
     is_ordered: bool = True
     is_fresh: bool = False
 
+    def place(self, key: Any) -> int | None:
+        """Which key `key` is; None if it is none. `True`, `1` and `1.0` are one key of a dictionary."""
+        for place, known in enumerate(self.keys):
+            if known == key and (self.kind == "dict" or type(known) is type(key)):
+                return place
+        return None
+
     def item(self, key: Any) -> Tree | None:
         """What stands under `key`; None if nothing does."""
-        found = next((k for k, known in enumerate(self.keys) if known == key and type(known) is type(key)), None)
-        return None if found is None else self.items[found]
+        place = self.place(key)
+        return None if place is None else self.items[place]
 
     def with_items(self, items: tuple[Tree, ...]) -> Branch:
         return replace(self, items=items)
