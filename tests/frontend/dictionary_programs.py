@@ -1006,3 +1006,54 @@ def keys_that_are_equal(x, idx):
         d[float(i)] = x[i]
         d[i] = d[i] * 2.0
     return sum(d.values()) * len(d)
+
+
+def raised(idx):
+    idx[0] += 1
+    return idx[0]
+
+
+def keys_before_values(x, idx):
+    d = {raised(idx): x[idx[0] % 7] for _ in range(3)}
+    e = {idx[k]: raised(idx) * x[1] for k in (0, 0, 1)}
+    g = {(idx[0], raised(idx)): x[idx[0] % 7] + raised(idx) for _ in range(2)}
+    total = sum(k * v for k, v in d.items()) + sum(k * v for k, v in e.items())
+    for (a, b), v in g.items():
+        total += (a + 10 * b) * v
+    return total
+
+
+def values_of_a_key_in_a_loop_over_it(x, idx):
+    d = {}
+    for i in range(7):
+        d[i] = x[i]
+    total = 0.0
+    for k in d:
+        if idx[k] > 1:
+            d.setdefault((k + 1) % 7, 5.0)
+        total += d[k] * k
+    return total
+
+
+def known_keys_that_are_equal(x, idx):
+    d = {1: x[0], 2: x[1]}
+    total = d.get(True, 5.0) + 2.0 * d[True] + 3.0 * d[1.0]
+    d.setdefault(True, x[2])
+    d[True] = d[1] * x[3]
+    d.setdefault(2.0, x[4])
+    return total + d[1] + len(d) * x[5]
+
+
+def tuples_under_names(x, idx):
+    d, e = {}, {}
+    pairs = [(i, idx[i]) for i in range(7)]
+    for pair in pairs:
+        d[pair] = x[pair[0]]
+    for pair in [(0, 3), (1, 1)]:
+        d[pair] *= 2.0
+    for i, pair in enumerate(d):
+        e[pair] = d[pair] * i
+    for pair, v in d.items():
+        e[pair] += v
+    start = (0, 3)
+    return sum(e.values()) + d[start] * e[0, 3]

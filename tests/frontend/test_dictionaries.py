@@ -24,7 +24,9 @@ PROGRAMS = {
 
 
 def slopes_of(plain: Callable[..., Any]) -> np.ndarray:
-    return np.array([(plain(X + 1e-6 * e, IDX) - plain(X - 1e-6 * e, IDX)) / 2e-6 for e in np.eye(len(X))])
+    return np.array(
+        [(plain(X + 1e-6 * e, IDX.copy()) - plain(X - 1e-6 * e, IDX.copy())) / 2e-6 for e in np.eye(len(X))]
+    )
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -39,9 +41,17 @@ def test_programs_give_what_python_gives(name: str) -> None:
 TEXT = """
 from collections import Counter, defaultdict
 
+TRIPLE, SINGLE = (1, 2, 3), np.float32
+
 def bump(idx):
     idx[0] += 1
     return 0.0
+
+def narrow(v):
+    return SINGLE(v)
+
+def rounded(v):
+    return narrow(v)
 
 def f(x, idx):
     {body}
@@ -97,7 +107,39 @@ def test_the_order_is_that_of_insertion() -> None:
         np.testing.assert_allclose(vectorize_grad(wrt=("x",))(plain)(X, IDX), plain(X, IDX), rtol=1e-14)
 
 
+@pytest.mark.parametrize("more", ["", "t += d[k]\n    "])
+def test_nor_by_keys_that_may_be_there(more: str) -> None:
+    body = f"d = {{}}\nt = 0.0\nfor k in idx:\n    d[k] = x[k]\nfor k in d:\n    {more}d.setdefault(k + 1, x[0])\n"
+    plain = program(body + "return t + sum(d.values())")
+    with pytest.raises(RuntimeError):
+        plain(X.copy(), IDX.copy())
+    with interpreting(), pytest.raises(ArgumentError, match="LD332"):
+        vectorize_grad(wrt=("x",))(plain)(X.copy(), IDX.copy())
+
+
 REFUSED = {
+    "keys under a name have an item more": "d = {}\nfor key in [(1, 2, 3), (1, 2, 4)]:\n    d[key] = x[0]\n"
+    "d[1, 2] = x[1]\nreturn sum(d.values())",
+    "keys of a function have an item more": "d = {}\ndef three(i):\n    return (i, 1, i)\nfor k in idx:\n"
+    "    key = three(k)\n    d[key] = x[k]\nreturn sum(d.values()) + ((1, 1) in d)",
+    "a key outside has an item more": "d = {}\nfor k in idx:\n    d[k, 1] = x[k]\nd[TRIPLE] = x[0]\n"
+    "return sum(d.values())",
+    "a list is no key": "d = {}\nfor k in idx:\n    key = [k, 1]\n    d[key] = x[k]\nd[1, 2] = x[0]\n"
+    "return sum(d.values())",
+    "an array is no key": "d = {}\nfor k in idx:\n    key = idx[k:k + 2]\n    d[key] = x[k]\nd[1, 2] = x[0]\n"
+    "return sum(d.values())",
+    "an array without axes is no key": "d = {}\nfor k in idx:\n    d[np.where(k > 2, 1, 0)] = x[k]\n"
+    "return sum(d.values())",
+    "an element that is an array is no key": "d = {}\nfor k in range(7):\n    d[idx[k, ...]] = x[k]\n"
+    "return sum(d.values())",
+    "a name of an array without axes is no key": "d = {}\nfor k in idx:\n    c, m = x[0], np.asarray(2)\n"
+    "    m = k if k > 1 else m\n    d[m] = x[k]\nreturn sum(d.values())",
+    "another name of a type with other hashes": "d = {}\nfor i in range(7):\n    d[SINGLE(0.1 * i)] = x[i]\n"
+    "return d.get(0.1, 50.0)",
+    "a short name of a type with other hashes": "d, r = {}, np.full(3, 0.1, 'f')\nfor i in range(3):\n"
+    "    d[r[i]] = x[i]\nreturn d.get(0.1, 50.0)",
+    "a function of numbers with other hashes": "d = {}\nfor i in range(7):\n    d[rounded(0.1 * i)] = x[i]\n"
+    "return d.get(0.1, 50.0)",
     "a function inside reads it": (
         "d = {}\nfor k in idx:\n    d[k] = x[k]\ndef at(k):\n    return d.get(k, 0.5)\n"
         "d = {k: at(k) * 2.0 for k in idx}\nreturn sum(d.values())"

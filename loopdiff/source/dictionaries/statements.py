@@ -13,6 +13,7 @@ from loopdiff.numpy_functions import keyed
 from loopdiff.source.dictionaries.expressions import Expressions
 from loopdiff.source.dictionaries.groups import are_only_read, dictionary_of_list, grows_in, lists_of
 from loopdiff.source.dictionaries.iteration import dictionary_view, gone_through
+from loopdiff.source.dictionaries.keys import are_keys, is_narrow
 from loopdiff.source.dictionaries.parts import (
     Filled,
     Round,
@@ -36,6 +37,8 @@ def with_dictionaries(source: SourceFunction) -> SourceFunction:
     if not tables or not may_be_lists(source.node, tables, source.outer):
         return source
     rewriting = Statements(tables, source.outer, {*words_in(source.node), *source.outer})
+    if any(is_narrow(node, source.outer) for node in ast.walk(source.node)) or not are_keys(source.node, rewriting):
+        return source
     made = rewriting.visit(copied_tree(source.node))
     if rewriting.has_failed or any(isinstance(n, ast.Name) and n.id in tables for n in ast.walk(made)):
         return source
@@ -71,8 +74,8 @@ class Statements(Expressions):
 
     def visit_Expr(self, node: ast.Expr) -> Any:
         match node.value:
-            case ast.Call(func=ast.Attribute(ast.Name(id=name), "setdefault"), args=[_, _]) if name in self.tables:
-                return self.simple(node)[:-1]
+            case ast.Call(func=ast.Attribute(ast.Name(id=name), "setdefault"), args=[key, _]) if name in self.tables:
+                return self.asked_for(name, key, node) if self.is_there(name, key) else self.simple(node)[:-1]
             case ast.Call(func=ast.Attribute(ast.Name(id=name), "add"), args=[key], keywords=[]) if name in self.tables:
                 return self.member(name, key, node)
             case ast.Call(func=ast.Attribute(own, "append"), args=[item], keywords=[]) if (
@@ -81,6 +84,13 @@ class Statements(Expressions):
                 return self.list_grown(name, own, item, node)
             case _:
                 return self.simple(node)
+
+    def asked_for(self, name: str, key: ast.expr, node: ast.Expr) -> list[ast.stmt]:
+        """`d.setdefault(key, value)` where nobody may give it a key: that has to be there."""
+        ahead: list[ast.stmt] = []
+        with self.before(ahead, node):
+            self.held("place", self.place_there(self.tables[name], key, node))
+        return ahead
 
     def member(self, name: str, key: ast.expr, node: ast.Expr) -> Any:
         """`s.add(key)` of a set."""
@@ -197,8 +207,7 @@ class Statements(Expressions):
                     return self.failed([])
                 own = Filled({n: load_of(self.name(n)) for n in names})
                 overs = [parts[0].iter, *(own.visit(p.iter) for p in parts[1:])]
-                stored = statements_of(f"{name}[KEY] = VALUE", node, KEY=key, VALUE=value)
-                body: list[ast.stmt] = [own.visit(s) for s in stored]
+                body: list[ast.stmt] = [own.visit(s) for s in self.stored_in_turn(name, key, value, node)]
                 for part, over in zip(reversed(parts), reversed(overs), strict=True):
                     for test in reversed(part.ifs):
                         body = [ast.If(own.visit(test), body, [])]
@@ -210,6 +219,15 @@ class Statements(Expressions):
                 over = over if isinstance(over, ast.ListComp) else expression_of("OVER[:]", over, OVER=over)
                 body = statements_of(f"for {each} in OVER:\n    {name}[{each}] += 1", node, OVER=over)
         return [ast.fix_missing_locations(ast.copy_location(s, node)) for s in body]
+
+    def stored_in_turn(self, name: str, key: ast.expr, value: ast.expr, node: ast.stmt) -> list[ast.stmt]:
+        """What `key: value` of a comprehension does: unlike `d[key] = value` it evaluates the key first."""
+        if not any(self.is_change(n) or self.added_to(n) is not None for e in (key, value) for n in ast.walk(e)):
+            return statements_of(f"{name}[KEY] = VALUE", node, KEY=key, VALUE=value)
+        parts = key.elts if isinstance(key, ast.Tuple) else [key]
+        names = [self.name("key") for _ in parts]
+        held = [s for n, p in zip(names, parts, strict=True) for s in statements_of(f"{n} = PART", p, PART=p)]
+        return [*held, *statements_of(f"{name}[{', '.join(names)}] = VALUE", node, VALUE=value)]
 
     def stored(self, name: str, key: ast.expr, value: ast.expr, node: ast.stmt) -> Any:
         """`d[key] = value`: Python evaluates the value first."""

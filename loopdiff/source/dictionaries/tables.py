@@ -17,7 +17,6 @@ MOST_PLACES = 3  # in a key that is a tuple
 FIRST_VALUES: dict[type, ast.expr] = {
     float: ast.Constant(0.0), int: ast.Constant(0), complex: ast.Constant(0j), list: ast.List([], ast.Load())
 }  # fmt: skip
-NARROW = frozenset(("float16", "float32", "half", "single", "longdouble", "complex64", "f2", "f4", "c8"))
 WITH_KEY = ("get", "setdefault", "add")
 Outer = Mapping[str, Any]
 
@@ -95,15 +94,6 @@ def first_value(factory: ast.expr, outer: Outer) -> ast.expr | None:
             return None
 
 
-def is_narrow(node: ast.AST) -> bool:
-    """Whether `node` names a type of numbers that Python finds by other hashes than equal numbers of its own."""
-    match node:
-        case ast.Attribute(attr=word) | ast.Name(id=word) | ast.Constant(value=str() as word):
-            return word in NARROW
-        case _:
-            return False
-
-
 def is_text(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
@@ -111,21 +101,7 @@ def is_text(node: ast.AST) -> bool:
 def tables_in(function: ast.FunctionDef, outer: Outer) -> dict[str, Table]:
     """Dictionaries of `function` that have keys put into them, or come of comprehensions, by their names."""
     nodes = [node for node in ast.walk(function) if node is not function]
-    if any(map(is_narrow, nodes)):
-        return {}
-    made: dict[str, list[Making]] = {}
-    for node in nodes:
-        match node:
-            case (
-                ast.Assign(targets=[ast.Name(id=name)], value=value)
-                | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
-            ) if (found := making(value, outer)) is not None:
-                made.setdefault(name, []).append(found)
-            case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
-                for name, found in made_together(targets, values, outer):
-                    made.setdefault(name, []).append(found)
-            case _:
-                pass
+    made = makings_in(nodes, outer)
     bound = Counter(n for node in nodes for n in bound_by(node))
     bound += Counter(node.arg for node in nodes if isinstance(node, ast.arg))
     words, found = words_in(function) | outer.keys(), dict[str, Table]()
@@ -149,6 +125,24 @@ def tables_in(function: ast.FunctionDef, outer: Outer) -> dict[str, Table]:
         is_read = any(reads_value(node, name) for node in nodes)
         found[name] = replace(found[name], is_set=makings[0].is_set, is_read=is_read)
     return found
+
+
+def makings_in(nodes: Collection[ast.AST], outer: Outer) -> dict[str, list[Making]]:
+    """What dictionaries `nodes` make, by the names that get them."""
+    made: dict[str, list[Making]] = {}
+    for node in nodes:
+        match node:
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=value)
+                | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
+            ) if (found := making(value, outer)) is not None:
+                made.setdefault(name, []).append(found)
+            case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
+                for name, found in made_together(targets, values, outer):
+                    made.setdefault(name, []).append(found)
+            case _:
+                pass
+    return made
 
 
 def made_together(
