@@ -42,6 +42,7 @@ from loopdiff.ir.renaming import renamed
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import all_statements, map_body, read_arrays, substitute, written_arrays
 from loopdiff.source.columns import with_columns
+from loopdiff.source.dictionaries.reasons import with_reasons
 from loopdiff.source.dictionaries.statements import with_dictionaries
 from loopdiff.source.first_iterations import with_first_apart
 from loopdiff.source.functions import SourceFunction
@@ -77,17 +78,25 @@ def parse_function(source: SourceFunction, types: Mapping[str, ArgumentType] | N
 
 
 def parse_surface(source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentType] | None = None) -> Surface:
+    """`source` for arguments of `types`. Raises UnsupportedLoopError, of dictionaries with what is done with them."""
+    try:
+        return parse_rewritten(source, sources, types)
+    except UnsupportedLoopError as error:
+        raise with_reasons(error, (source, *sources.known.values())) from None
+
+
+def parse_rewritten(source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentType] | None) -> Surface:
     """`source` for arguments of `types`; where names may have no value, with the first iterations of loops apart, where
     lists hold what no array does, with one for each place in their tuples, and dictionaries as lists."""
     try:
         return parse_in_some_way(source, sources, types)
     except UnsupportedLoopError as error:
         if sources.spelt is None and (others := with_lists(source, sources, types)) is not None:
-            return parse_surface(*others, types)
+            return parse_rewritten(*others, types)
         columns = with_columns(source.node) if "LD134" in error.codes else source.node
         if columns is not source.node:
             try:
-                return parse_surface(replace(source, node=columns), sources, types)
+                return parse_rewritten(replace(source, node=columns), sources, types)
             except UnsupportedLoopError:
                 raise error from None
         for are_inside in (False, True) if UNBOUND & set(error.codes) else ():
@@ -126,7 +135,7 @@ def parse_in_some_way(source: SourceFunction, sources: Sources, types: Mapping[s
             return parse_as_written(source, sources, types)
     if apart.is_open and sources.spelt is None and (others := with_lists(source, sources, types)) is not None:
         try:
-            return parse_surface(*others, types)
+            return parse_rewritten(*others, types)
         except UnsupportedLoopError:
             pass  # the keys are those that there are
     if apart.is_long:

@@ -1057,3 +1057,13 @@ def tuples_under_names(x, idx):
         e[pair] += v
     start = (0, 3)
     return sum(e.values()) + d[start] * e[0, 3]
+
+
+def best_by_values_of_defaults(x, idx):
+    counts, groups = defaultdict(int), defaultdict(list)
+    for k, v in zip(idx, x, strict=True):
+        counts[k] += 1
+        groups[k].append(v)
+    best = max(counts, key=lambda k: counts[k])
+    most = max(groups, key=lambda k: sum(groups[k]))
+    return best * x[0] + most * x[1] + len(counts) * x[2] + sum(groups[best])

@@ -276,3 +276,44 @@ def test_a_list_in_a_dictionary_of_known_keys_does_not_grow_in_a_loop_over_it() 
     )
     with interpreting(), pytest.raises(UnsupportedLoopError, match="LD134"):
         vectorize_grad(wrt=("x",))(program(body))(X.copy(), IDX.copy())
+
+
+REASONS = {
+    "d = {}\nfor k in idx:\n    d[k] = x[k]\ns = d.pop(1)\nreturn s": ("`d.pop(1)`", "note in a set"),
+    "d = {}\nfor k in idx:\n    d[k] = x[k]\ne = d.copy()\nreturn e[1]": ("`d.copy()`", "copy it by"),
+    "d = {}\nfor k in idx:\n    d[k] = x[k]\ne = d\nreturn e[1]": ("`e = d`", "copy it by"),
+    "d = {}\ne = {}\nfor k in idx:\n    d[k], e[k] = x[k], x[0]\ne = d | e\nreturn e[1]": (
+        "`d | e`",
+        "for k, v in e.items()",
+    ),
+    "d = {}\nfor k in idx:\n    d[k] = x[k]\nreturn d.get(1)": ("`d.get(1)`", "what it is to be"),
+    "d = defaultdict(float)\ns = 0.0\nfor k in idx:\n    s += d[k] if k > 1 else 0.0\nreturn s + len(d)": (
+        "`d[k]`",
+        "always evaluated",
+    ),
+    "d = {}\nfor k in idx:\n    d.setdefault(k, []).append(x[k])\nv = d[1]\nv.append(x[0])\nreturn sum(v)": (
+        "`v.append(x[0])`",
+        "read and store",
+    ),
+    "d = {}\nfor k in idx:\n    d[np.asarray(k)] = x[k]\nreturn d[1]": ("`np.asarray(k)`", "read and store"),
+    "d = {}\nfor k in idx:\n    d[SINGLE(k)] = x[k]\nreturn d[1]": ("`SINGLE(k)`", "float64"),
+}
+
+
+@pytest.mark.parametrize("body", REASONS)
+def test_errors_say_what_is_done_with_dictionaries_first(body: str) -> None:
+    text, hint = REASONS[body]
+    with interpreting(), pytest.raises(UnsupportedLoopError) as caught:
+        vectorize_grad(wrt=("x",))(program(body))(X.copy(), IDX.copy())
+    first = caught.value.diagnostics[0]
+    assert first.code == "LD134"
+    assert first.message.startswith(text)
+    assert hint in first.hint
+    assert "a dictionary of 0" not in str(caught.value)
+
+
+def test_other_errors_beside_dictionaries_are_told_as_they_are() -> None:
+    body = "d = {}\nfor k in idx:\n    d[k] = x[k]\nwith open('f'):\n    pass\nreturn d[1]"
+    with interpreting(), pytest.raises(UnsupportedLoopError) as caught:
+        vectorize_grad(wrt=("x",))(program(body))(X.copy(), IDX.copy())
+    assert caught.value.codes == ("LD103",)

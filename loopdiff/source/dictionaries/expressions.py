@@ -163,7 +163,8 @@ class Expressions(Rewriting):
                 body, [each]
             ):
                 item = expression_of(whole, key, PLACE=load_of(at))
-                rank = self.perhaps(Filled({each: item}).visit(body))
+                with self.knowing(((name, (each,)),) if part == "keys" else ()):
+                    rank = Filled({each: item}).visit(self.perhaps(body))
             case _:
                 return self.failed(node)
         text = f"{self.function(range)}({self.function(len)}({table.keys[0]}))"

@@ -48,8 +48,9 @@ def is_change(node: ast.AST, names: Collection[str]) -> bool:
             return False
 
 
-def are_only_read(function: ast.FunctionDef, scope: Rewriting) -> bool:
-    """Whether lists that are copied are only looked into, at once or, under names, while they stay as they are."""
+def kept_list(function: ast.FunctionDef, scope: Rewriting) -> ast.AST | None:
+    """A list that is copied where more is done than to look into it, at once or, under names, while they stay as they
+    are; None if there is none."""
     lists = {name for table in scope.tables.values() if table.owners for name in (table.values, table.owners)}
     parents = {child: node for node in ast.walk(function) for child in ast.iter_child_nodes(node)}
     waiting: list[ast.AST] = [n for n in ast.walk(function) if is_copy_of(n, lists)]
@@ -68,8 +69,8 @@ def are_only_read(function: ast.FunctionDef, scope: Rewriting) -> bool:
             case ast.Assign(targets=[ast.Name(id=name)]) as stmt if is_used_at_once(function, parents, stmt, lists):
                 waiting += [n for n in ast.walk(function) if is_read(n, name)]
             case _:
-                return False
-    return not any(is_augmented(n, names) for n in ast.walk(function))
+                return node
+    return next((n for n in ast.walk(function) if is_augmented(n, names)), None)
 
 
 def is_copy_of(node: ast.AST, lists: Collection[str]) -> bool:

@@ -25,19 +25,20 @@ ARRAYS = (  # give an array, without axes perhaps, and never a number
 Values = Mapping[str, Sequence[ast.expr]]
 
 
-def are_keys(function: ast.FunctionDef, scope: Rewriting) -> bool:
-    """Whether the keys of all dictionaries are what they are taken for."""
+def other_key(function: ast.FunctionDef, scope: Rewriting) -> ast.AST | None:
+    """A key that is not what it is taken for, or what may make such; None if there is none."""
     nodes = [node for node in ast.walk(function) if node is not function]
+    narrow = next((node for node in nodes if is_narrow(node, scope.outer)), None)
     makings, values = makings_in(nodes, scope.outer), values_of_names(nodes)
     tuples = widths_of_names(nodes, values, scope)
     for name, table in scope.tables.items():
         for key in keys_of(nodes, name, makings[name]):
             parts = key.elts if isinstance(key, ast.Tuple) else [key]
             if any(may_be_array(part, scope.outer, values) for part in parts):
-                return False
+                return key
             if isinstance(key, ast.Name) and len(table.keys) > 1 and tuples.get(key.id) != len(table.keys):
-                return False
-    return True
+                return key
+    return narrow
 
 
 def values_of_names(nodes: Sequence[ast.AST]) -> Values:
@@ -154,14 +155,22 @@ def is_narrow(node: ast.AST, outer: Outer) -> bool:
     match node:
         case ast.Constant(value=str() as word):
             return word in WORDS
-        case ast.Call(args=args, keywords=keywords):
-            given = (*args, *(k.value for k in keywords))
-            return any(isinstance(a, ast.Constant) and names_narrow(a.value) for a in given)
+        case ast.Call():
+            return any(isinstance(a, ast.Constant) and names_narrow(a.value) for a in types_in(node, outer))
         case ast.Attribute(attr=word) | ast.Name(id=word):
             value = value_in(outer, node)
             return word in WORDS or names_narrow(value) or (isinstance(value, FunctionType) and makes_narrow(value))
         case _:
             return False
+
+
+def types_in(node: ast.Call, outer: Outer) -> list[ast.expr]:
+    """The arguments of a call that may be types."""
+    found = [k.value for k in node.keywords if k.arg == "dtype"]
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "astype":
+        return found + node.args
+    is_numpys = str(getattr(value_in(outer, node.func), "__module__", "")).split(".")[0] == "numpy"
+    return found + node.args[1:] if is_numpys else found
 
 
 def names_narrow(value: Any) -> bool:

@@ -96,7 +96,7 @@ class Rewriting(ast.NodeTransformer):
     `ahead` is what has to run before the statement that is being written, None where nothing may; `is_steady`: nothing
     that the statement calls changes what it reads; `asked` are dictionaries that it asks for what adding a key changes;
     `inside` are the dictionaries that loops around go over, `there`
-    names of keys that dictionaries have. `has_failed`: something could not be written so.
+    names of keys that dictionaries have. `failing` is what could not be written so.
     """
 
     tables: dict[str, Table]
@@ -108,14 +108,16 @@ class Rewriting(ast.NodeTransformer):
     asked: frozenset[str] = frozenset()
     inside: tuple[str, ...] = ()
     there: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    has_failed: bool = False
+    failing: ast.AST | None = None
 
     def table(self, node: ast.AST) -> Table | None:
         """The dictionary that a name stands for."""
         return self.tables.get(node.id) if isinstance(node, ast.Name) else None
 
     def failed(self, node: Any) -> Any:
-        self.has_failed = True
+        if self.failing is None:
+            place = node.over if isinstance(node, Round) else node
+            self.failing = place if hasattr(place, "lineno") else ast.Pass()
         return node
 
     def name(self, stem: str) -> str:

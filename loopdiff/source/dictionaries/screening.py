@@ -19,8 +19,9 @@ from loopdiff.source.functions import MISSING, dotted_name
 FRESH = (np.zeros, np.ones, np.full, np.empty, float, int, list)  # make something, and ask nobody
 
 
-def may_be_lists(function: ast.FunctionDef, tables: Mapping[str, Table], outer: Mapping[str, Any]) -> bool:
-    """Whether no statement of `function` could tell lists from its dictionaries, the `tables`."""
+def what_tells(function: ast.FunctionDef, tables: Mapping[str, Table], outer: Mapping[str, Any]) -> ast.AST | None:
+    """What in `function` could tell lists from its dictionaries, the `tables`; the function where nothing alone does,
+    None if nobody can tell."""
 
     def mentions(*nodes: ast.AST) -> bool:
         return any(isinstance(n, ast.Name) and n.id in tables for node in nodes for n in ast.walk(node))
@@ -55,9 +56,10 @@ def may_be_lists(function: ast.FunctionDef, tables: Mapping[str, Table], outer: 
     nodes = list(ast.walk(function))
     at_once = {id(n.value) for n in nodes if isinstance(n, ast.keyword) and n.arg == "key"}  # of max, min and sorted
     missing = [t.missing for t in tables.values() if t.missing is not None]
-    if not all(map(is_fresh, missing)) or has_old_views(nodes, tables, lambda made: making(made, outer) is not None):
-        return False
-    return not any(tells(n) for n in nodes if id(n) not in at_once)
+    if has_old_views(nodes, tables, lambda made: making(made, outer) is not None):
+        return function
+    doing = next((m for m in missing if not is_fresh(m)), None)
+    return doing or next((n for n in nodes if id(n) not in at_once and tells(n)), None)
 
 
 def has_old_views(nodes: list[ast.AST], tables: Mapping[str, Table], makes: Callable[[ast.expr], bool]) -> bool:

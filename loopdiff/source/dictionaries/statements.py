@@ -11,9 +11,9 @@ import numpy as np
 
 from loopdiff.numpy_functions import keyed
 from loopdiff.source.dictionaries.expressions import Expressions
-from loopdiff.source.dictionaries.groups import are_only_read, dictionary_of_list, grows_in, lists_of
+from loopdiff.source.dictionaries.groups import dictionary_of_list, grows_in, kept_list, lists_of
 from loopdiff.source.dictionaries.iteration import dictionary_view, gone_through
-from loopdiff.source.dictionaries.keys import are_keys, is_narrow
+from loopdiff.source.dictionaries.keys import other_key
 from loopdiff.source.dictionaries.parts import (
     Filled,
     Round,
@@ -23,7 +23,7 @@ from loopdiff.source.dictionaries.parts import (
     owner_of,
     statements_of,
 )
-from loopdiff.source.dictionaries.screening import may_be_lists
+from loopdiff.source.dictionaries.screening import what_tells
 from loopdiff.source.dictionaries.tables import Making, Table, making, tables_in
 from loopdiff.source.first_iterations import copied_tree
 from loopdiff.source.functions import SourceFunction
@@ -33,17 +33,27 @@ from loopdiff.source.scopes import words_in
 def with_dictionaries(source: SourceFunction) -> SourceFunction:
     """`source` with such dictionaries apart; itself where there are none, or something is done with one that no list
     can do."""
+    made = as_lists(source)
+    return made if isinstance(made, SourceFunction) else source
+
+
+def as_lists(source: SourceFunction) -> SourceFunction | ast.AST | None:
+    """`source` with such dictionaries apart; None where there are none; else what is done that no list can do, a node
+    without a place if that does not show."""
     tables = tables_in(source.node, source.outer)
-    if not tables or not may_be_lists(source.node, tables, source.outer):
-        return source
+    if not tables:
+        return None
+    if (telling := what_tells(source.node, tables, source.outer)) is not None:
+        return telling
     rewriting = Statements(tables, source.outer, {*words_in(source.node), *source.outer})
-    if any(is_narrow(node, source.outer) for node in ast.walk(source.node)) or not are_keys(source.node, rewriting):
-        return source
+    if (key := other_key(source.node, rewriting)) is not None:
+        return key
     made = rewriting.visit(copied_tree(source.node))
-    if rewriting.has_failed or any(isinstance(n, ast.Name) and n.id in tables for n in ast.walk(made)):
-        return source
-    if not are_only_read(made, rewriting):
-        return source
+    left = (n for n in ast.walk(made) if isinstance(n, ast.Name) and n.id in tables)
+    if (unfit := rewriting.failing or next(left, None)) is not None:
+        return unfit
+    if (kept := kept_list(made, rewriting)) is not None:
+        return kept
     lists = frozenset(name for table in tables.values() for name in lists_of(table))
     outer = {**source.outer, **rewriting.called}
     return replace(source, node=ast.fix_missing_locations(made), outer=outer, lists=source.lists | lists)
