@@ -213,7 +213,7 @@ def runs_of(spec: Specialization, form: SweepForm) -> Iterator[ReverseRun]:
 def limit_of(options: Options) -> int | None:
     """How many bytes sweeps may keep now."""
     if options.memory_limit != "auto":
-        return options.memory_limit
+        return None if options.memory_limit is None else int(options.memory_limit)
     from loopdiff.memory.free import automatic_limit
 
     return automatic_limit()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -24,7 +25,7 @@ Negative = Literal["error", "from_end"]
 Target = Literal["cpu", "cuda", "cuda-emulated"]
 Arrays = Literal["host", "device"]
 Shown = Literal["auto", "always", "never"]
-MemoryLimit = int | Literal["auto"] | None
+MemoryLimit = float | Literal["auto"] | None
 
 
 @immutable
@@ -78,7 +79,7 @@ class Options:
             if getattr(self, name) not in allowed
         ]
         limit = self.memory_limit
-        if limit not in (None, "auto") and (not isinstance(limit, int) or limit < 0):
+        if limit not in (None, "auto") and not (isinstance(limit, int | float) and 0 <= limit < inf):
             wrong.append(reject("LD309", f"`memory_limit` is {limit!r}, not a number of bytes or 'auto'", NOWHERE))
         if self.target != "cpu":
             asked = {"parallel": self.parallel, "autotune": self.autotune}
