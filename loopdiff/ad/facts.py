@@ -11,14 +11,15 @@ from loopdiff.ad.exits import Passes, mark_exits
 from loopdiff.ad.regions import Region, mark_regions
 from loopdiff.analysis.activity import Activity, analyse_activity
 from loopdiff.analysis.cell_flow import live_at_entry
-from loopdiff.analysis.exposure import covers, exposed_reads, overwritten_after, rewritten_after
+from loopdiff.analysis.exposure import covers, exposed_reads, overwritten_after, rewritten_after, written_within
 from loopdiff.analysis.ownership import Owned, homes_of_cells, inner_arrays, owned_arrays
-from loopdiff.analysis.polyhedral.model import Model, build_model, trip_hull
+from loopdiff.analysis.polyhedral.model import Model, build_model, index_hull, trip_hull
 from loopdiff.analysis.repeatable import Repeatable, repeatable
 from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.typing import TypeEnv, type_env
-from loopdiff.ir.walk import Path, Site, exits, statements, without_children, written_arrays
+from loopdiff.ir.walk import Path, Site, accesses, exits, statements, without_children, written_arrays
+from loopdiff.model import tuning
 
 
 @immutable
@@ -28,9 +29,10 @@ class Facts:
     owns it (absent: the function). Of `inner` arrays nothing is seen outside of the block that makes them.
 
     `is_overwritten(path, access, scope)` answers `exposure.overwritten_after` and `is_rewritten` the like of what the
-    statement itself writes, remembered; `exposed(path)` are the
+    statement itself writes, `is_written_within` answers `exposure.written_within`, remembered; `exposed(path)` are the
     arrays and cells of which an iteration of the loop at `path` may read what was there before it. `covers` answers
-    `exposure.covers`, remembered. `written(path)` are the arrays that the statement at `path` writes, or one inside it;
+    `exposure.covers`, remembered. `is_short(array, axis)`: whether all that is read and written there has one of a few
+    constant subscripts. `written(path)` are the arrays that the statement at `path` writes, or one inside it;
     `writers` are the statements that write an array themselves, in the order of the text.
     """
 
@@ -47,10 +49,13 @@ class Facts:
     inner: frozenset[str]
     is_overwritten: Callable[[Path, ir.Access, Path | None], bool]
     is_rewritten: Callable[[Path, ir.Access, Path | None], bool]
+    is_written_within: Callable[[Path, Path, ir.Access], bool]
     trip_hull: Callable[[Path], ir.Expr | None]
+    index_hull: Callable[[Path], tuple[ir.Expr, ir.Expr] | None]
     owners: Owned
     exposed: Callable[[Path], frozenset[str]]
     covers: Callable[[Path, ir.Access, Path, ir.Access, int], bool]
+    is_short: Callable[[str, int], bool]
     written: Callable[[Path], frozenset[str]]
     writers: Mapping[str, list[Path]]
 
@@ -94,13 +99,43 @@ def gather_facts(ls: ir.LoopSet, wrt: tuple[str, ...]) -> Facts:
         inner=inner_arrays(marked),
         is_overwritten=cache(lambda path, access, scope: overwritten_after(model, path, access, scope)),
         is_rewritten=cache(lambda path, access, scope: rewritten_after(model, path, access, scope)),
+        is_written_within=cache(lambda *read: written_within(model, *read)),
         trip_hull=cache(lambda path: None if is_open(sites[path].stmt) else trip_hull(model, path)),
+        index_hull=cache(lambda path: index_hull(model, path)),
         owners=cache(lambda path: owned_arrays(marked, model, path)),
         exposed=cache(lambda path: exposed_arrays(marked, model, path)),
         covers=cache(lambda *reads: covers(model, *reads)),
+        is_short=cache(lambda array, axis: is_short_axis(model, sites, array, axis)),
         written=cache(lambda path: written_arrays((sites[path].stmt,))),
         writers=writers_in(sites),
     )
+
+
+def is_short_axis(model: Model, sites: Mapping[Path, Site], array: str, axis: int) -> bool:
+    """Whether all subscripts of `array` along `axis` are small constants, or those of loops of a few iterations."""
+    found = [(site, a.subscripts) for site in sites.values() for a in accesses(site.stmt) if a.array == array]
+    return bool(found) and all(
+        len(subscripts) > axis and is_small(model, site, subscripts[axis]) for site, subscripts in found
+    )
+
+
+def is_small(model: Model, site: Site, subscript: ir.Expr) -> bool:
+    match subscript:
+        case ir.Const(value=value):
+            return value < tuning.SEGMENTED_TRIPS
+        case ir.Index(name=name):
+            depth = next(k for k in range(1, len(site.path)) if index_at(model, site.path[:k]) == name)
+            hull = index_hull(model, site.path[:depth])
+            return (
+                hull is not None and all(isinstance(end, ir.Const) for end in hull) and is_small(model, site, hull[1])
+            )
+        case _:
+            return False
+
+
+def index_at(model: Model, path: Path) -> str | None:
+    stmt = model.sites[path].stmt
+    return stmt.index if isinstance(stmt, ir.Loop) else None
 
 
 def writers_in(sites: Mapping[Path, Site]) -> Mapping[str, list[Path]]:

@@ -15,7 +15,7 @@ from loopdiff.canonical.single_assignment import forward_cells
 from loopdiff.errors import InternalError
 from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import compare, extents_of, integer, zero
+from loopdiff.ir.build import add, compare, extents_of, integer, mul, zero
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ScalarType
@@ -41,7 +41,9 @@ class Region:
     """A run of statements below `block`, a path; `members` are the numbers of those that take part.
 
     `before` and `after` name the Lets that hold the target's value around the region. `reach`, unless None, is the
-    condition for the target to be inside its array: where that does not hold, nothing of the region runs.
+    condition for the target to be inside its array: where that does not hold, nothing of the region runs. `outcome`, of
+    a region that is one reduction alone, names a Let that says who attained the extremum: a sum of `INITIAL` and
+    `OPERAND`.
     """
 
     block: Path
@@ -50,6 +52,10 @@ class Region:
     before: str
     after: str
     reach: ir.Expr | None = None
+    outcome: str | None = None
+
+
+INITIAL, OPERAND = 1, 2
 
 
 def extrema(stmt: ir.Stmt) -> list[ir.Accumulate]:
@@ -102,21 +108,33 @@ def mark_regions(ls: ir.LoopSet) -> tuple[ir.LoopSet, tuple[Region, ...]]:
     marked = forward_cells(replace(ls, body=marker.block(ls.body, frozenset(), frozenset())))
     where = {s.stmt.name: s.path for s in statements(marked.body) if isinstance(s.stmt, ir.Let)}
     regions: list[Region] = []
-    for target, before, after, reach in marker.marks:
+    for mark in marker.marks:
+        target, before, after = mark.target, mark.before, mark.after
         block, first, last = where[before][:-1], where[before][-1], where[after][-1]
         inside = [s for s in statements(marked.body) if s.path[:-1] == block and first < s.path[-1] < last]
         members = tuple(s.path[-1] for s in inside if target.array in member_targets(s.stmt))
-        regions.append(Region(block, members, target, before, after, reach))
+        regions.append(Region(block, members, target, before, after, mark.reach, mark.outcome))
     return marked, tuple(regions)
 
 
 @immutable
+class Mark:
+    """A region before it is known where its statements come to stand."""
+
+    target: ir.Access
+    before: str
+    after: str
+    reach: ir.Expr | None
+    outcome: str | None
+
+
+@immutable
 class Marker:
-    """Puts Lets around the regions of `ls`; `marks` collects target, names of the Lets, and reach of each."""
+    """Puts Lets around the regions of `ls`, and collects their `marks`."""
 
     ls: ir.LoopSet
     names: NameSupply
-    marks: list[tuple[ir.Access, str, str, ir.Expr | None]] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
 
     def block(
         self, body: tuple[ir.Stmt, ...], covered: frozenset[str], touched: frozenset[ir.Access]
@@ -134,14 +152,31 @@ class Marker:
                     reach = None if is_sure else reach_of(target, self.ls)
                     opened[array] = self.names.fresh(f"{array}_before_{op}"), reach
                     out.append(ir.Let(opened[array][0], self.reached(target, reach, stmt), loc=stmt.loc))
-            out.append(self.descend(stmt, covered | targets[k].keys(), touched))
+            is_alone = bool(targets[k]) and not targets[k].items() & (before.items() | following.items())
+            held = self.held(stmt) if isinstance(stmt, ir.Accumulate) and is_alone else ()
+            out += held or [self.descend(stmt, covered | targets[k].keys(), touched)]
             touched |= certainly_touched(stmt)
             for array, (target, op) in targets[k].items():
                 if following.get(array) != (target, op):
                     after, (first, reach) = self.names.fresh(f"{array}_after_{op}"), opened.pop(array)
                     out.append(ir.Let(after, self.reached(target, reach, stmt), loc=stmt.loc))
-                    self.marks.append((target, first, after, reach))
+                    outcome = self.outcome(first, held[0], after) if held else None
+                    out += [] if outcome is None else [outcome]
+                    self.marks.append(Mark(target, first, after, reach, None if outcome is None else outcome.name))
         return tuple(out)
+
+    def held(self, stmt: ir.Accumulate) -> tuple[ir.Let, ir.Stmt]:
+        """`stmt` with its operand in a Let before it, as it is compared afterwards."""
+        operand = ir.Let(self.names.fresh(f"{stmt.target.array}_operand"), stmt.value, loc=stmt.loc)
+        return operand, replace(stmt, value=ir.Var(operand.name, loc=stmt.value.loc))
+
+    def outcome(self, before: str, operand: ir.Let, after: str) -> ir.Let:
+        """Who of both attained the extremum, as a sum."""
+        stayed, is_new = (
+            ir.Cast(ScalarType.INT, compare(Op.EQ, ir.Var(name), ir.Var(after))) for name in (before, operand.name)
+        )
+        code = add(mul(integer(INITIAL), stayed), mul(integer(OPERAND), is_new))
+        return ir.Let(self.names.fresh(f"{after}_outcome"), code, loc=operand.loc)
 
     def descend(self, stmt: ir.Stmt, covered: frozenset[str], touched: frozenset[ir.Access]) -> ir.Stmt:
         return map_blocks(lambda body: self.block(body, covered, touched), stmt)

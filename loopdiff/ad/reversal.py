@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from loopdiff.ad.adjoint import Propagation
 from loopdiff.ad.emitter import Emitter
 from loopdiff.ad.facts import Facts
-from loopdiff.ad.regions import Region, region_of, where
+from loopdiff.ad.regions import INITIAL, OPERAND, Region, region_of, where
 from loopdiff.ad.ruled import ReverseCall, cleared, constant_parts, given, is_asked, partial_calls, unless_zero
 from loopdiff.ad.tape.needed import At, Needed
 from loopdiff.ad.tape.record import reversed_range
@@ -16,8 +16,9 @@ from loopdiff.ad.tape.replay import slice_of
 from loopdiff.ad.tape.segments import SegmentedLoop
 from loopdiff.ad.ties import TieCount
 from loopdiff.analysis.decisions import addend
+from loopdiff.errors import Span
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import compare, divide, strong_mul, sub, zero
+from loopdiff.ir.build import compare, divide, integer, mul, strong_mul, sub, zero
 from loopdiff.ir.names import NameSupply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.renaming import renamed_block
@@ -220,6 +221,8 @@ class Reversal:
         kind = self.kind(region.target.array)
         loc = self.facts.sites[path].stmt.loc
         bar = self.adjoint(region.target, path)
+        if (outcome := self.outcome(region, path)) is not None:
+            return self.share_of_two(region, bar, outcome, loc)
         final = self.needed.exact(ir.Var(region.after), At(path))
         has_initial = compare(Op.EQ, self.needed.exact(ir.Var(region.before), At(path)), final)
         ties = ir.Access(self.names.fresh(f"{region.target.array}_ties"))
@@ -246,6 +249,44 @@ class Reversal:
         self.propagation.through(value, self.shares[region.after], At(path, (), emitter), emitter, is_masked=True)
         if not emitter.out:
             return []
-        final = self.needed.exact(ir.Var(region.after), At(path))
-        tied = compare(Op.EQ, self.needed.exact(value, At(path)), final)
+        outcome = self.outcome(region, path)
+        if outcome is None:
+            final = self.needed.exact(ir.Var(region.after), At(path))
+            tied = compare(Op.EQ, self.needed.exact(value, At(path)), final)
+        else:
+            tied = compare(Op.GE, outcome, integer(OPERAND))
         return [ir.If(tied, tuple(emitter.out), loc=stmt.loc)]
+
+    def share_of_two(self, region: Region, bar: ir.Access, outcome: ir.Expr, loc: Span) -> list[ir.Stmt]:
+        """The like for one operand beside the initial value, by who attained the extremum."""
+        kind = self.kind(region.target.array)
+        held, share = ir.Var(self.names.fresh("bar")), ir.Var(self.names.fresh("share"))
+        self.shares[region.after] = share
+        both = compare(Op.EQ, outcome, integer(INITIAL + OPERAND))
+        stayed = ir.Apply(Op.OR, (both, compare(Op.EQ, outcome, integer(INITIAL))))
+        return [
+            ir.Let(held.name, ir.Load(bar), loc=loc),
+            ir.Let(share.name, ir.Select(both, mul(ir.Const(0.5, kind), held), held), loc=loc),
+            ir.Assign(bar, ir.Select(stayed, share, zero(kind)), loc=loc),
+        ]
+
+    def outcome(self, region: Region, path: Path) -> ir.Expr | None:
+        """Who attained the extremum of `region`, where values to compare would have to be recorded for that."""
+        if region.outcome is None:
+            return None
+        if region.outcome not in self.needed.recorded_lets:
+            (operand,) = (self.facts.sites[(*region.block, k)].stmt for k in region.members)
+            assert isinstance(operand, ir.Accumulate)
+            assert isinstance(operand.value, ir.Var)
+            if all(map(self.is_free, (region.before, region.after, operand.value.name))):
+                return None
+        return self.needed.exact(ir.Var(region.outcome), At(path))
+
+    def is_free(self, name: str) -> bool:
+        """Whether the Let `name` can be had exactly without recording anything for as many loops as are around it."""
+        if name in self.needed.recorded_lets:
+            return True
+        site = self.facts.lets[name]
+        assert isinstance(site.stmt, ir.Let)
+        value, here = site.stmt.value, At(site.path)
+        return self.needed.is_exact(value, here) or self.needed.made_strict(value, here) is not None

@@ -14,11 +14,13 @@ from loopdiff.ad.tape import segments
 from loopdiff.ad.tape.counting import counting_loopset, counts_exactly
 from loopdiff.ad.tape.expansion import expanded_buffers, with_expanded
 from loopdiff.ad.tape.kept_sums import arrays_to_sum, handed_on
-from loopdiff.ad.tape.needed import At, Copies, Needed
+from loopdiff.ad.tape.needed import At, Needed
 from loopdiff.ad.tape.plan import Tape, TapeCounter
 from loopdiff.ad.tape.record import Recorder
 from loopdiff.ad.tape.replay import choose_replays
+from loopdiff.ad.tape.sharing import shareable
 from loopdiff.ad.tape.sweeps import Built, Sweeps
+from loopdiff.ad.tape.versions import NO_COPIES, Copies
 from loopdiff.canonical.simplify import simplify
 from loopdiff.canonical.single_assignment import normalize
 from loopdiff.ir import nodes as ir
@@ -94,8 +96,8 @@ def build(
     of which it gets sums. What is copied whole is not recorded element by element besides.
     """
     plan = partial(planned, facts, policy, replayed, segmented, summed)
-    plain, shareable = plan(frozenset())
-    return lighter(plain, plan(shareable)[0]) if shareable else plain
+    plain, shareable = plan(NO_COPIES)
+    return reduce(lighter, (plan(copies)[0] for copies in shareable.choices), plain)
 
 
 def planned(
@@ -107,7 +109,7 @@ def planned(
     needed = Needed(facts, policy, replayed, segmented, names, summed, copies)
     reversal = Reversal(facts, needed, names, name_adjoints(facts, names, seed_names))
     body = reverse_body(facts, reversal, seed_names)
-    return Built(needed.tape, partial(assemble, reversal, body, seed_names)), needed.shareable
+    return Built(needed.tape, partial(assemble, reversal, body, seed_names)), shareable(needed)
 
 
 def assemble(reversal: Reversal, body: tuple[ir.Stmt, ...], seed_names: SeedNames) -> Sweeps:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from loopdiff.ad.emitter import Emitter
+from loopdiff.ad.tape.call_values import kept_by_rule, part_at_call, result_of_call
 from loopdiff.ad.tape.needed import At, Needed
 from loopdiff.analysis.activity import is_active
 from loopdiff.errors import DifferentiationError
@@ -205,18 +206,18 @@ class ReverseCall:
         if name in args:
             part = part_of(args[name], types)
             if part is not None:
-                return needed.part(part, self.path)
+                return part_at_call(needed, part, self.path)
             return needed.value(args[name], At(self.path, (), emitter))
         if name == TAPE:
-            return needed.kept(self.call, self.path)
+            return kept_by_rule(needed, self.call, self.path)
         if name == RESULT:
-            return needed.result(self.call.results[0], self.path)
+            return result_of_call(needed, self.call.results[0], self.path)
         if name == f"{RESULT}_adj":
             return self.seed
         part = args[name.removesuffix("_adj").removesuffix("_out")]
         assert isinstance(part, ir.Load)
         if name.endswith("_out"):
-            return needed.part(part.access, self.path, is_after=True)
+            return part_at_call(needed, part.access, self.path, is_after=True)
         adjoint = self.adjoint_of.get(part.access.array)
         return None if adjoint is None else ir.Load(self.adjoint(part.access, adjoint))
 

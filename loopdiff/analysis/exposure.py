@@ -62,6 +62,20 @@ def is_overwritten(model: Model, event: Event, scope: Scope) -> bool:
     return model.bounded(search, True)
 
 
+def written_within(model: Model, place: Path, path: Path, access: ir.Access) -> bool:
+    """Whether the location `access`, read by an instance of the statement at `path`, may be written before that read
+    while the same instance of the statement at `place` runs, which is that statement or one around it.
+    """
+    read, least = model.reading(path, access), len(model.sites[place].loops)
+    writes = [w for w in model.touching(access.array, True) if w.path[: len(place)] == place]
+
+    def search() -> bool:
+        ways = ((write, order) for write in writes for order in orders(write, read, least))
+        return any(not ordered(model, write, read, order).is_empty() for write, order in ways)
+
+    return bool(writes) and model.bounded(search, True)
+
+
 def exposed_reads(
     model: Model, scope: Scope = None, arrays: Collection[str] | None = None
 ) -> tuple[tuple[Path, ir.Access], ...]:

@@ -106,8 +106,7 @@ def test_conditions_on_numbers_of_fewer_loops_are_asked_again() -> None:
     rng = np.random.default_rng(4)
     a, b, t = rng.random(30), np.zeros(4), np.array([0.25])
     k = vectorize_grad(by_bins, wrt=("a",)).compile(a, b, t)
-    tapes = [line for line in k.ir("reverse").splitlines() if line.strip().startswith("tape")]
-    assert not [line for line in tapes if "[:, :]" in line]
+    assert sum(kept.bytes for kept in k.temporaries) == 4 * 8
     _, pullback = vectorize_grad(by_bins, wrt=("a",)).vjp(a.copy(), b.copy(), t.copy())
     w = rng.random(4)
     np.testing.assert_allclose(pullback(b=w).a, 2.0 * a * w[np.minimum((a / 0.25).astype(int), 3)], rtol=1e-14)

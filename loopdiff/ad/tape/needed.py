@@ -17,24 +17,35 @@ from dataclasses import dataclass, field, replace
 from loopdiff.ad.emitter import Emitter
 from loopdiff.ad.exits import Count
 from loopdiff.ad.facts import Facts
-from loopdiff.ad.tape.ahead import Ahead, recorded_ahead
+from loopdiff.ad.tape.ahead import Ahead, Loops, recorded_ahead
 from loopdiff.ad.tape.kept_sums import is_sum_of
-from loopdiff.ad.tape.plan import Guards, Scope, Segment, Tape, TapeStore, Why, tape_stem, trip_number, trips
+from loopdiff.ad.tape.plan import (
+    Guards,
+    Scope,
+    Segment,
+    Tape,
+    TapeStore,
+    When,
+    Why,
+    short_first,
+    tape_stem,
+    trip_number,
+    trips,
+)
 from loopdiff.ad.tape.providers import AtUse, CopiedAt, InPlace, Provider, Slot
 from loopdiff.ad.tape.recordings import Recorded, Recordings
 from loopdiff.ad.tape.repeating import is_dear, strict_form
 from loopdiff.ad.tape.stepwise import Steps, completed
+from loopdiff.ad.tape.versions import NO_COPIES, ArrayVersion, Copies, never_with
 from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import add, compare, extents_of, integer, mul
+from loopdiff.ir.build import add, compare, extents_of, integer, mul, natural
 from loopdiff.ir.names import NameSupply
 from loopdiff.ir.ops import STRICT, Op
 from loopdiff.ir.types import BOOL
 from loopdiff.ir.typing import type_of
 from loopdiff.ir.walk import Path, loads, loads_of, operands, rebuild, subexprs, substitute, written_arrays
 from loopdiff.settings.options import SEGMENT_LEVELS, PlanPolicy
-
-Copies = frozenset[tuple[str, Path]]
 
 
 @immutable
@@ -61,12 +72,14 @@ class Needed:
     segmented: frozenset[Path]
     names: NameSupply
     summed: frozenset[str] = frozenset()
-    copies: Copies = frozenset()
+    copies: Copies = NO_COPIES
     tape: Tape = field(init=False)
     heads: dict[str, ir.Let] = field(default_factory=dict)
     recorded: Recordings = field(init=False)
     recorded_lets: dict[str, Slot] = field(default_factory=dict)
     snapshots: dict[tuple[str, Path], Slot] = field(default_factory=dict)
+    copied_versions: dict[ArrayVersion, Slot] = field(default_factory=dict)
+    from_ends: dict[tuple[Path, ir.Access], Path] = field(default_factory=dict)
     parts: dict[tuple[Path, ir.Access, bool], Slot] = field(default_factory=dict)
     copied: dict[Path, frozenset[str]] = field(default_factory=dict)
     strict: set[ir.Expr] = field(default_factory=set)
@@ -201,6 +214,8 @@ class Needed:
                 return replace(load, access=(yield from self.find_access(access, at, closed)))
             case CopiedAt(path=path):
                 return ir.Load(self.snapshot(access, path, at, closed))
+            case ArrayVersion() as version:
+                return ir.Load(self.copied_version(version, access, at, closed))
             case AtUse():
                 return self.record(load, at)
             case Ahead() as ahead:
@@ -340,6 +355,8 @@ class Needed:
         remembering = None if owner in self.segmented else owner
         if not overwritten(at.path, access, remembering):
             return CopiedAt(()) if is_cell and remembering is None else InPlace()
+        if (at.path, access) in self.copies.versions:
+            return self.copies.versions[at.path, access]
         may_be_ahead = owner is None and not at.guards and not self.scopes_around(at.path) and self.policy != "store"
         ahead = recorded_ahead(self.facts, at.path, access) if may_be_ahead else None
         loops = self.tape.loops(at.path, owner)
@@ -347,7 +364,7 @@ class Needed:
         is_local = self.facts.ls.array(array).role == "local"
         for depth, (path, _) in enumerate(loops, start=1):
             is_small = depth + len(access.subscripts) <= most and depth < len(loops)
-            if not (is_local and (is_small or (array, path) in self.copies)):
+            if not (is_local and (is_small or (array, path) in self.copies.ends)):
                 continue
             if self.comes_to_end(path, at.path) and not overwritten(at.path, access, path):
                 return CopiedAt(path)
@@ -402,27 +419,20 @@ class Needed:
             self.tape.stores.append(store)
         return ir.Load(self.element(self.recorded.slots[key]))
 
-    @property
-    def shareable(self) -> Copies:
-        """The snapshots of arrays that other recordings read, too."""
-        read = {e.access.array for _, value, _ in self.recorded.slots for e in loads(value)}
-        lets = (self.facts.lets[name].stmt for name in self.recorded_lets)
-        read |= {e.access.array for s in lets for e in loads_of(s)}
-        return frozenset((array, path) for array, path in self.snapshots if path and array in read)
-
     def record_let(self, name: str) -> ir.Access:
         if name not in self.recorded_lets:
             site = self.facts.lets[name]
             held = ir.Var(name, loc=site.stmt.loc)
-            slot = self.slot(held, site.path, self.scope_of(site.path))
+            kind = "int8" if any(name == r.outcome for r in self.facts.regions) else None
+            slot = self.slot(held, site.path, self.scope_of(site.path), kind)
             self.recorded_lets[name] = slot
             self.tape.stores.append(TapeStore(slot.scope, site.path, "after", self.element(slot, exactly=False), held))
         return self.element(self.recorded_lets[name])
 
-    def slot(self, expr: ir.Expr, path: Path, scope: Scope) -> Slot:
+    def slot(self, expr: ir.Expr, path: Path, scope: Scope, dtype: str | None = None) -> Slot:
         """A tape array with an element for each instance of the statement at `path`."""
         loops = self.tape.loops(path, scope)
-        kind = type_of(expr, self.facts.types)
+        kind = dtype or type_of(expr, self.facts.types)
         why = Why(expr.loc, "needed by the reverse sweep, and overwritten or dear to recompute")
         return Slot(
             self.tape.declare(f"{tape_stem(expr)}_tape", kind, self.tape.extents(loops, scope), scope, why),
@@ -432,21 +442,46 @@ class Needed:
 
     def snapshot(self, access: ir.Access, path: Path, at: At, closed: bool = False) -> ir.Access:
         """The element, in the snapshots of `access.array` at the loop `path`, that holds the value read."""
-        array = self.facts.ls.array(access.array)
-        assert array.type is not None
-        key = (array.name, path)
+        key, self.from_ends[at.path, access] = (access.array, path), path
         if key not in self.snapshots:
-            scope = self.owner_of(array.name, at.path) if path else None
+            scope = self.owner_of(access.array, at.path) if path else None
             loops = self.tape.loops((*path, 0), scope) if path else ()
-            extents = (*self.tape.extents(loops, scope), *(array.extents or ()))
-            why = Why(array.loc, "its buffer is used again by the next iteration" if path else "final value")
-            slot = Slot(self.tape.declare(f"{array.name}_tape", array.type.dtype, extents, scope, why), loops, scope)
-            self.snapshots[key] = slot
-            whole = ir.Load(ir.Access(array.name))
-            target = self.element(slot, exactly=False, rest=())
-            self.tape.stores.append(TapeStore(scope, path, "end", target, whole, whole=array.type.rank > 0))
-        rest = self.exact_access(access, at, closed).subscripts
-        return self.element(self.snapshots[key], rest=rest)
+            reason = "its buffer is used again by the next iteration" if path else "final value"
+            self.snapshots[key] = self.whole(access.array, loops, scope, (path, "end"), reason)
+        return self.element(self.snapshots[key], rest=self.exact_access(access, at, closed).subscripts)
+
+    def copied_version(self, version: ArrayVersion, access: ir.Access, at: At, closed: bool) -> ir.Access:
+        """The element, in the copy of a `version`, that holds what was read in `access`."""
+        if version not in self.copied_versions:
+            scope = self.owner_of(access.array, at.path)
+            self.copied_versions[version] = self.whole(
+                access.array, self.tape.loops(version.path, scope), scope, (version.path, "before"),
+                "what several reads see of it, and overwritten", version,
+            )  # fmt: skip
+        rest = short_first(version.sizes, self.exact_access(access, at, closed).subscripts)
+        return self.element(self.copied_versions[version], rest=rest)
+
+    def whole(
+        self, name: str, loops: Loops, scope: Scope, place: tuple[Path, When], reason: str,
+        version: ArrayVersion | None = None,
+    ) -> Slot:  # fmt: skip
+        """A tape of copies of the array `name`, one for each iteration of `loops`, made at a `place`."""
+        array = self.facts.ls.array(name)
+        assert array.type is not None
+        dtype, has_rows = array.type.dtype, array.type.rank > 0
+        sizes = None if version is None else version.sizes
+        rows = map(natural, short_first(sizes, sizes)) if sizes else extents_of(array)
+        shape = (*self.tape.extents(loops, scope), *rows)
+
+        def is_alike(slot: Slot) -> bool:
+            return (slot.loops, slot.scope) == (loops, scope) and self.tape.has_room(slot.name, dtype, shape)
+
+        slot = None if version is None else never_with(self.facts, version, self.copied_versions, is_alike)
+        if slot is None:
+            slot = Slot(self.tape.declare(f"{name}_tape", dtype, shape, scope, Why(array.loc, reason)), loops, scope)
+        target, value = self.element(slot, exactly=False, is_part=has_rows), ir.Load(ir.Access(name))
+        self.tape.stores.append(TapeStore(scope, *place, target, value, whole=has_rows, sizes=sizes))
+        return slot
 
     def element(
         self, slot: Slot, exactly: bool = True, rest: tuple[ir.Expr, ...] = (), is_part: bool = False
@@ -460,38 +495,3 @@ class Needed:
         subscripts = (*self.tape.coordinates(slot.loops, slot.scope, bound), *rest)
         rank = self.tape.rank(slot.name)
         return ir.Access(slot.name, subscripts if subscripts or is_part else (integer(0),) * min(rank, 1))
-
-    # -- calls -----------------------------------------------------------------------------------------------
-    def part(self, access: ir.Access, path: Path, is_after: bool = False) -> ir.Load:
-        """The part of an array that the call at `path` gets, as it was before the call or is after it."""
-        is_lost = self.facts.is_rewritten if is_after else self.facts.is_overwritten
-        if access.array not in self.written or not is_lost(path, access, None):
-            return ir.Load(self.exact_access(access, At(path)))
-        key = (path, access, is_after)
-        if key not in self.parts:
-            decl = self.facts.ls.array(access.array)
-            assert decl.type is not None
-            why = Why(access.loc, "needed by a rule, and overwritten")
-            extents = extents_of(decl)[len(access.subscripts) :]
-            self.parts[key] = slot = self.room(f"{decl.name}_tape", decl.type.dtype, extents, path, why)
-            when = "after" if is_after else "before"
-            target = self.element(slot, exactly=False, is_part=True)
-            self.tape.stores.append(TapeStore(None, path, when, target, ir.Load(access, loc=access.loc), whole=True))
-        return ir.Load(self.element(self.parts[key], is_part=True))
-
-    def room(self, stem: str, dtype: str, extents: tuple[ir.Expr, ...], path: Path, why: Why) -> Slot:
-        """A tape array with a part of these extents for each instance of the call at `path`."""
-        loops = self.tape.loops(path, None)
-        return Slot(self.tape.declare(stem, dtype, (*self.tape.extents(loops, None), *extents), None, why), loops, None)
-
-    def kept(self, call: ir.Call, path: Path) -> ir.Load:
-        """What the rule itself keeps of the call at `path`."""
-        slot = self.room(f"{call.rule.name}_tape", "float64", call.tape, path, Why(call.loc, "kept by a rule"))
-        self.tape.kept[path] = self.element(slot, exactly=False, is_part=True)
-        return ir.Load(self.element(slot, is_part=True))
-
-    def result(self, cell: ir.Access, path: Path) -> ir.Load:
-        """What the call at `path` returned."""
-        slot = self.slot(ir.Load(cell, loc=self.facts.sites[path].stmt.loc), path, None)
-        self.tape.stores.append(TapeStore(None, path, "after", self.element(slot, exactly=False), ir.Load(cell)))
-        return ir.Load(self.element(slot))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from math import log
-from typing import Literal
+from typing import Literal, TypeVar
 
 from loopdiff.ad.facts import Facts
 from loopdiff.errors import NOWHERE, Span
@@ -24,6 +24,7 @@ from loopdiff.ir.types import INT, ArrayType, ScalarType
 from loopdiff.ir.walk import Path
 from loopdiff.model import tuning
 
+T = TypeVar("T")
 Decision = Literal["store", "recompute"]
 Scope = Path | None
 When = Literal["before", "after", "start", "end"]
@@ -50,8 +51,8 @@ class TapeStore:
     """`target = value`, to be inserted in the forward sweep of `scope` around the statement at `path`.
 
     `start` is the start of each segment of the loop at `path`, `end` the end of each of its iterations (of the function
-    when `path` is empty). `guards` are the
-    conditions under which the statement evaluates `value`. `whole`: copy the complete array that `value` loads.
+    when `path` is empty). `guards` are the conditions under which the statement evaluates `value`. `whole`: copy the
+    complete array that `value` loads, or its first elements, `sizes` along its axes, in the order of `short_first`.
     `over`: loops, inside the statement, whose iterations are all to be recorded, if those `idle` have any.
     """
 
@@ -62,6 +63,7 @@ class TapeStore:
     value: ir.Expr
     guards: Guards = ()
     whole: bool = False
+    sizes: tuple[ir.Expr, ...] | None = None
     over: tuple[ir.Loop, ...] = ()
     idle: tuple[ir.Loop, ...] = ()
 
@@ -129,6 +131,11 @@ class Tape:
     def rank(self, name: str) -> int:
         return next(len(a.extents or ()) for a in self.arrays if a.name == name)
 
+    def has_room(self, name: str, dtype: str, shape: tuple[ir.Expr, ...]) -> bool:
+        """Whether the tape array `name` is as large as one of this dtype and `shape`."""
+        array = next(a for a in self.arrays if a.name == name)
+        return array.type is not None and array.type.dtype == dtype and array.extents == shape
+
     def is_counted(self, name: str) -> bool:
         """Whether the first axis of the tape array `name` is a running position."""
         extents = next(a.extents for a in self.arrays if a.name == name)
@@ -195,9 +202,13 @@ class Tape:
 
     @property
     def weight(self) -> float:
-        """How much it keeps, by number of axes: one axis more outweighs everything below it. Half an axis is one that
-        grows with a square root, a third one with a cube root, none a small constant, and others are as many as make
-        their length, of `AXIS_LENGTH` elements each."""
+        """How much it keeps, by number of axes: one axis more outweighs everything below it."""
+        return sum(self.weight_of(a.extents or ()) for a in self.arrays)
+
+    def weight_of(self, extents: Iterable[ir.Expr]) -> float:
+        """How much an array of these extents keeps. Half an axis is one that grows with a square root, a third one with
+        a cube root, none one that is short, and others are as many as make their length, of `AXIS_LENGTH` elements
+        each."""
         roots = {
             f(p): 1.0 / (s.levels + 1)
             for p, s in self.segments.items()
@@ -205,9 +216,15 @@ class Tape:
         }
 
         def axes(extent: ir.Expr) -> float:
-            return axes_of_constant(extent) if isinstance(extent, ir.Const) else roots.get(extent, 1.0)
+            match extent:
+                case ir.Const():
+                    return axes_of_constant(extent)
+                case ir.Dim(array=array, axis=axis) if self.facts.is_short(array, axis):
+                    return 0.0
+                case _:
+                    return roots.get(extent, 1.0)
 
-        return sum(tuning.AXIS_LENGTH ** sum(map(axes, a.extents or ())) for a in self.arrays)
+        return tuning.AXIS_LENGTH ** sum(map(axes, extents))
 
     def counter(self, scope: Scope, path: Path) -> TapeCounter:
         key = (scope, path)
@@ -261,6 +278,13 @@ def tape_stem(expr: ir.Expr) -> str:
             return op.stem
         case _:
             return "value"
+
+
+def short_first(sizes: tuple[ir.Expr, ...], of_axes: tuple[T, ...]) -> tuple[T, ...]:
+    """What there is for each axis of a copy with these sizes, in the order in which its tape has the axes: constant
+    ones before others, so that the components of points lie in rows of their own, as lanes want them."""
+    order = sorted(range(len(sizes)), key=lambda axis: not isinstance(sizes[axis], ir.Const))
+    return tuple(of_axes[axis] for axis in order)
 
 
 def axes_of_constant(extent: ir.Const) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from loopdiff.ad.tape.ahead import Ahead
 from loopdiff.ad.tape.plan import Scope
+from loopdiff.ad.tape.versions import ArrayVersion
 from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import Path
@@ -35,4 +36,4 @@ class Slot:
     scope: Scope
 
 
-Provider = InPlace | CopiedAt | Ahead | AtUse
+Provider = InPlace | CopiedAt | ArrayVersion | Ahead | AtUse

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from itertools import starmap
 
 from loopdiff.ad.facts import Facts, is_open
-from loopdiff.ad.tape.plan import Scope, Tape, TapeCounter, TapeStore, trips
+from loopdiff.ad.tape.plan import Scope, Tape, TapeCounter, TapeStore, short_first, trips
 from loopdiff.ir import nodes as ir
+from loopdiff.ir.affine import linear
 from loopdiff.ir.build import add, all_of, compare, extents_of, floordiv, integer, mul, neg, nested, over_elements, sub
 from loopdiff.ir.names import NameSupply
 from loopdiff.ir.ops import Op
@@ -183,8 +185,11 @@ class Recorder:
         assert isinstance(store.value, ir.Load)
         source, first = store.value.access.array, store.value.access.subscripts
         extents = extents_of(self.tape.facts.ls.array(source))[len(first) :]
+        if store.sizes is not None:
+            extents = tuple(starmap(at_most, zip(store.sizes, extents, strict=True)))
         loops, place = over_elements(extents, self.names)
-        target = replace(store.target, subscripts=(*store.target.subscripts, *place))
+        there = place if store.sizes is None else short_first(store.sizes, place)
+        target = replace(store.target, subscripts=(*store.target.subscripts, *there))
         (nest,) = nested(loops, (ir.Assign(target, ir.Load(ir.Access(source, (*first, *place)))),))
         return [self.fitting(nest, target)]
 
@@ -194,6 +199,14 @@ class Recorder:
         if not self.is_guarded or target is None or not self.tape.is_counted(target.array):
             return record
         return ir.If(compare(Op.LT, target.subscripts[0], ir.Dim(target.array, 0)), (record,), loc=record.loc)
+
+
+def at_most(size: ir.Expr, extent: ir.Expr) -> ir.Expr:
+    """`size`, or all elements of an axis that has fewer."""
+    terms, less = linear(sub(size, extent))
+    if not terms:
+        return size if less <= 0 else extent
+    return ir.Apply(Op.MIN, (size, extent))
 
 
 def guarded(record: ir.Stmt, store: TapeStore) -> ir.Stmt:

@@ -1,0 +1,232 @@
+"""Versions: what arrays are when a statement begins, copied as far as it is read, in place of what each read sees.
+
+    for t:                                              for t:
+        for i: g[i] = f[p[i]] * f[q[i]]      copies         for j: tape[t, j] = f[j]
+        for i: f[i] = g[i]                                  for i: g[i] = f[p[i]] * f[q[i]]
+                                                            for i: f[i] = g[i]
+
+A read of an element sees the version of its array at a statement around it if nothing inside of that statement writes
+the element before the read: value-based flow (Feautrier, "Dataflow analysis of array and scalar references", IJPP 1991)
+says so, one element at a time. What a triangular product overwrites in place, row by row, is read as it was at first.
+
+A copy is made only where loops that read it are known to have about as many iterations as it has elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import reduce
+from itertools import takewhile
+from math import prod
+from typing import TypeVar
+
+from loopdiff.ad.facts import Facts
+from loopdiff.ad.tape.plan import Scope
+from loopdiff.analysis.strides import coefficient
+from loopdiff.immutable import immutable
+from loopdiff.ir import nodes as ir
+from loopdiff.ir.affine import folded, linear
+from loopdiff.ir.build import add, extents_of, integer, sub
+from loopdiff.ir.ops import Op
+from loopdiff.ir.walk import Path, indices_in, substitute
+from loopdiff.model import tuning
+
+T = TypeVar("T")
+Read = tuple[Path, ir.Access]
+Sizes = tuple[ir.Expr, ...]
+
+
+@immutable
+class ArrayVersion:
+    """The first elements, so many along each axis, of the array as it is whenever the statement at `path` begins."""
+
+    array: str
+    path: Path
+    sizes: Sizes
+
+
+Versions = Mapping[Read, ArrayVersion]
+
+
+@immutable
+class Copies:
+    """Arrays that are copied: at the `ends` of iterations of loops, and in `versions`, each for some reads."""
+
+    ends: frozenset[tuple[str, Path]]
+    versions: Versions
+
+    @property
+    def choices(self) -> Iterator[Copies]:
+        """Those of one kind, and of both."""
+        if self.ends:
+            yield replace(self, versions={})
+        if self.versions:
+            yield self
+
+
+NO_COPIES = Copies(frozenset(), {})
+
+
+@immutable
+class Seen:
+    """How the statement at `path` reads the version at `place`: by `access`, which needs these `sizes` of it."""
+
+    path: Path
+    access: ir.Access
+    place: Path
+    sizes: Sizes
+
+
+def versions_read(facts: Facts, reads: Iterable[tuple[Read, Scope]]) -> Versions:
+    """The versions that `reads`, each in a scope, could find in place of what is recorded for each."""
+    found: dict[tuple[str, Path], list[Seen]] = {}
+    for (path, access), scope in reads:
+        seen = version_read(facts, path, access, scope) if access.subscripts else None
+        if seen is not None:
+            found.setdefault((access.array, seen.place), []).append(seen)
+    versions: dict[Read, ArrayVersion] = {}
+    for (array, place), seen_by in found.items():
+        sizes = sizes_for(facts, array, [s.sizes for s in seen_by])
+        if sizes is not None and surplus(sizes) <= len({s.access for s in seen_by}):
+            version = ArrayVersion(array, sunk(facts, array, place, [s.path for s in seen_by]), sizes)
+            versions |= {(s.path, s.access): version for s in seen_by}
+    return versions
+
+
+def version_read(facts: Facts, path: Path, access: ir.Access, scope: Scope) -> Seen | None:
+    """The version, of the outermost statement in `scope` around the one at `path`, in which that finds what it reads in
+    `access`; None if there is none that is as large as the loops that read it."""
+    for length in range(1 + len(scope or ()), len(path) + 1):
+        place = path[:length]
+        sizes = sizes_read(facts, path, access, length)
+        if sizes is None:
+            return None
+        if not facts.is_written_within(place, path, access):
+            return Seen(path, access, first_alike(facts, access.array, place), sizes)
+    return None
+
+
+# -- where a copy is made ------------------------------------------------------------------------------------
+def first_alike(facts: Facts, array: str, place: Path) -> Path:
+    """The first statement of the block before which `array` is what it is before the one at `place`."""
+    *block, number = place
+    around = facts.sites[tuple(block)].stmt if block else None
+    first = len(around.then) if isinstance(around, ir.If) and number >= len(around.then) else 0
+    while number > first and not is_barrier(facts, array, (*block, number - 1)):
+        number -= 1
+    return (*block, number)
+
+
+def is_barrier(facts: Facts, array: str, path: Path) -> bool:
+    return isinstance(facts.sites[path].stmt, ir.Exit) or array in facts.written(path)
+
+
+def sunk(facts: Facts, array: str, place: Path, paths: list[Path]) -> Path:
+    """`place`, or one in the branch of a condition behind it in which all the statements at `paths` are."""
+    shared = reduce(common_prefix, paths)
+    for length in range(len(place), len(shared) + 1):
+        around = facts.sites[shared[:length]].stmt
+        if not isinstance(around, ir.If) or any(len(path) == length for path in paths):
+            break
+        inside = [path[length] for path in paths]
+        if any(k < len(around.then) for k in inside) and any(k >= len(around.then) for k in inside):
+            break
+        place = first_alike(facts, array, (*shared[:length], min(inside)))
+    return place
+
+
+def common_prefix(one: Path, other: Path) -> Path:
+    return tuple(a for a, _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+def are_exclusive(facts: Facts, one: Path, other: Path) -> bool:
+    """Whether two statements are in different branches of a condition."""
+    shared = common_prefix(one, other)
+    around = facts.sites[shared].stmt if shared else None
+    if not isinstance(around, ir.If) or len(shared) == min(len(one), len(other)):
+        return False
+    return (one[len(shared)] < len(around.then)) != (other[len(shared)] < len(around.then))
+
+
+def never_with(
+    facts: Facts, version: ArrayVersion, copied: Mapping[ArrayVersion, T], is_alike: Callable[[T], bool]
+) -> T | None:  # fmt: skip
+    """The tape, if `is_alike` says that it is as large, of versions that no iteration copies that copies `version`."""
+    users: dict[T, list[Path]] = {}
+    for other, tape in copied.items():
+        users.setdefault(tape, []).append(other.path)
+    found = (tape for tape, paths in users.items() if all(are_exclusive(facts, version.path, p) for p in paths))
+    return next(filter(is_alike, found), None)
+
+
+# -- how large it is -----------------------------------------------------------------------------------------
+def sizes_read(facts: Facts, path: Path, access: ir.Access, depth: int) -> Sizes | None:
+    """How many elements along each axis a copy for a read at `path` has, by the loops inside of the statement so deep
+    around it; None if it may have many more than the loops have iterations, but for a few along an axis."""
+    loops = {loop.index: p for p, loop in facts.loops_around(path) if len(p) >= depth}
+    extents = extents_of(facts.ls.array(access.array))
+    found: dict[int, ir.Expr] = {}
+    for axis, subscript in enumerate(access.subscripts):
+        used = indices_in(subscript)
+        size = size_by_loop(facts, subscript, loops, used)
+        if size is not None:
+            found[axis] = size
+            loops = {index: p for index, p in loops.items() if index not in used}
+    for axis, extent in enumerate(extents):
+        if axis in found:
+            continue
+        index = next((i for i, p in loops.items() if is_as_long(facts.trip_hull(p), extent)), None)
+        if index is None and not isinstance(extent, ir.Const):
+            return None
+        loops = {i: p for i, p in loops.items() if i != index}
+        found[axis] = extent
+    sizes = tuple(found[axis] for axis in range(len(extents)))
+    return sizes if surplus(sizes) <= tuning.COPIED_SURPLUS else None
+
+
+def size_by_loop(facts: Facts, subscript: ir.Expr, loops: Mapping[str, Path], used: frozenset[str]) -> ir.Expr | None:
+    """How many elements, from 0 on, a subscript runs through that counts with one of `loops` or stands still; None of
+    another one."""
+    if isinstance(subscript, ir.Const):
+        return integer(int(subscript.value) + 1)
+    if len(used) != 1 or not used <= loops.keys():
+        return None
+    (index,) = used
+    hull, sign = facts.index_hull(loops[index]), coefficient(subscript, index)
+    if hull is None or sign not in (1, -1):
+        return None
+    last = substitute(subscript, {ir.Index(index): hull[1] if sign == 1 else hull[0]})
+    size = folded(add(last, integer(1)))
+    return size if is_as_long(facts.trip_hull(loops[index]), size) else None
+
+
+def is_as_long(hull: ir.Expr | None, extent: ir.Expr) -> bool:
+    """Whether a loop of `hull` iterations goes through an axis of that extent, but for a few elements at its ends."""
+    match hull:
+        case None:
+            return False
+        case ir.Apply(op=Op.MAX, args=(ir.Const(value=0), trips)):
+            return is_as_long(trips, extent)
+        case _:
+            terms, constant = linear(sub(hull, extent))
+            return not terms and constant >= -tuning.COPIED_EDGES
+
+
+def surplus(sizes: Sizes) -> int:
+    """How many elements a copy has for each of the loops that read it, at most."""
+    return prod(int(size.value) for size in sizes if isinstance(size, ir.Const))
+
+
+def sizes_for(facts: Facts, array: str, needed: list[Sizes]) -> Sizes | None:
+    """The sizes that are enough for all of those `needed`; None where they cannot be compared."""
+    extents, found = extents_of(facts.ls.array(array)), list[ir.Expr]()
+    for extent, several in zip(extents, zip(*needed, strict=True), strict=True):
+        size = extent if extent in several else several[0]
+        for other in several:
+            terms, more = linear(sub(other, size))
+            if terms and size != extent:
+                return None
+            size = other if not terms and more > 0 and size != extent else size
+        found.append(size)
+    return tuple(found)

@@ -1,0 +1,170 @@
+"""Several reads that see one version of an array share one copy of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from loopdiff import vectorize_grad
+from loopdiff.testing import check_grads
+from tests.corpus import versions
+from tests.gradients.interpreted import interpreting
+
+
+def kept(function: Any, args: tuple[Any, ...]) -> dict[str, tuple[str, int]]:
+    """The dtype and the bytes of each array between the sweeps, once the gradients are right."""
+    with interpreting():
+        f = vectorize_grad(function)
+        check_grads(f, args)
+        return {t.name: (t.dtype, t.bytes or 0) for t in f.compile(*args).temporaries}
+
+
+def total(found: dict[str, tuple[str, int]]) -> int:
+    return sum(size for _, size in found.values())
+
+
+RNG = np.random.default_rng(5)
+N, M, T = 4, 3, 3
+FIELD = N * M * 8
+
+
+def test_a_gather_of_four_keeps_the_field_of_each_step() -> None:
+    args = (RNG.random((N, M)), 0.6 + RNG.random((N, M)), 0.2 + 0.5 * RNG.random((N, M)), T)
+    assert total(kept(versions.advected, args)) == T * FIELD
+
+
+def test_a_triangular_product_in_place_keeps_what_was_there_at_first() -> None:
+    args = (RNG.random((N, N)), RNG.random((N, M)))
+    assert total(kept(versions.triangular_product_in_place, args)) == FIELD
+
+
+def test_buffers_that_rotate_share_one_tape() -> None:
+    found = kept(versions.rotated_wave, (RNG.random((4, 3)), RNG.random((4, 3)), 0.1, 5))
+    assert sum(size for dtype, size in found.values() if dtype == "float64") == 5 * 4 * 3 * 8
+
+
+def test_branches_share_one_tape() -> None:
+    def program(u, v, c):
+        s = 0.0
+        for t in range(c.shape[0]):
+            if c[t] > 0.5:
+                for i in range(1, u.shape[0]):
+                    s += u[i - 1] * u[i]
+                for i in range(u.shape[0]):
+                    u[i] = 0.5 * u[i] + 0.1
+            else:
+                for i in range(1, u.shape[0]):
+                    s += v[i - 1] * v[i]
+                for i in range(u.shape[0]):
+                    v[i] = 0.5 * v[i] + 0.2
+        return s
+
+    found = kept(program, (RNG.random(N), RNG.random(N), RNG.random(6)))
+    assert total(found) == 6 * N * 8
+
+
+def test_who_was_the_smaller_one_takes_a_byte() -> None:
+    assert kept(versions.shortest_paths, (RNG.random((N, N)),)) == {"d_after_min_outcome_tape": ("int8", N**3)}
+
+
+def test_ties_of_what_is_overwritten_are_shared() -> None:
+    """`max(x, y)` where both are equal: half of the slope each, whether or not the values are kept."""
+
+    def program(a, b):
+        for i in range(a.shape[0]):
+            a[i] = max(a[i], b[i] * b[i])
+            b[i] = 3.0 * b[i] * a[i]
+        return np.sum(a)
+
+    f = vectorize_grad(program)
+    a, b = np.array([4.0, 1.0, 9.0]), np.array([2.0, 2.0, 2.0])
+    found = f.grad(a, b)
+    np.testing.assert_allclose(found.a, [0.5, 0.0, 1.0])
+    np.testing.assert_allclose(found.b, [2.0, 4.0, 0.0])
+
+
+def test_an_extremum_of_nan_has_no_slope() -> None:
+    def program(a, b):
+        for t in range(2):
+            for i in range(a.shape[0]):
+                a[i] = min(a[i], b[i] + a[(i + 1) % a.shape[0]] * t)
+        return np.sum(a)
+
+    f = vectorize_grad(program)
+    found = f.vjp(np.array([1.0, np.nan]), np.array([2.0, 0.5]))[1](1.0)
+    assert found.a[1] == 0.0
+    assert found.b[1] == 0.0
+
+
+def test_a_large_array_of_which_few_elements_are_read_is_not_copied() -> None:
+    def program(x, idx, steps):
+        s = 0.0
+        for _ in range(steps):
+            for i in range(idx.shape[0]):
+                s += x[idx[i]] * x[idx[i] + 1] * x[idx[i] + 2]
+            for i in range(idx.shape[0]):
+                x[idx[i]] = 0.5 * x[idx[i]]
+        return s
+
+    args = (RNG.random(50), np.array([3, 7]), T)
+    assert total(kept(program, args)) == 4 * T * 2 * 8
+
+
+def test_a_diagonal_does_not_copy_the_matrix() -> None:
+    def program(x, steps):
+        s = 0.0
+        for _ in range(steps):
+            for i in range(x.shape[0] - 1):
+                s += x[i, i] * x[i + 1, i + 1]
+            for i in range(x.shape[0]):
+                x[i, i] = 0.5 * x[i, i] + s
+        return s
+
+    found = kept(program, (RNG.random((N, N)), T))
+    assert total(found) < T * N * N * 8
+
+
+def test_iterations_that_are_left_keep_a_copy_each() -> None:
+    def program(x, limit):
+        total = 0.0
+        while total < limit:
+            for i in range(1, x.shape[0] - 1):
+                total += x[i - 1] * x[i] * x[i + 1]
+            for i in range(x.shape[0]):
+                x[i] = x[i] * 1.1
+        return total
+
+    found = kept(program, (np.full(6, 0.8), 9.0))
+    assert [name for name in found if name.startswith("x_tape")] == ["x_tape"]
+
+
+def test_loops_without_iterations_keep_nothing() -> None:
+    def program(x, z):
+        s = 0.5
+        for i in range(x.shape[0] - 2, 1, -1):
+            x[i] += np.sin(s if z[i] >= 0.25 else z[i])
+            for j in range(i, x.shape[0]):
+                z[j] -= s
+
+    for size in (0, 1, 2, 5):
+        kept(program, (RNG.random(size), RNG.random(size)))
+
+
+def test_a_state_of_few_components_is_run_again_in_segments() -> None:
+    """`A.shape[1]` is not known, but of three subscripts: states at the starts of segments are not large then."""
+
+    def program(x, A, steps):
+        for _ in range(steps):
+            for i in range(x.shape[0]):
+                A[i, 0] = A[i, 0] * A[i, 1] + 0.1
+                A[i, 1] = A[i, 1] * x[i] * A[i, 2]
+                A[i, 2] = A[i, 2] * A[i, 0] * A[i, 1]
+            for i in range(x.shape[0]):
+                x[i] = x[i] * A[i, 2] + 0.5
+        return np.sum(x)
+
+    f = vectorize_grad(tape="recompute")(program)
+    sizes = [f.compile(RNG.random(6), RNG.random((6, 3)), steps).temporaries for steps in (100, 10_000)]
+    few, many = (sum(t.bytes or 0 for t in found) for found in sizes)
+    assert many < 15 * few
