@@ -331,6 +331,12 @@ CODES: dict[str, Code] = {
         "Python raises ZeroDivisionError for an integer that is divided by zero, also where nobody uses the quotient.",
         "leave the division out, or write it under the condition under which it has a value",
     ),
+    "LD334": Code(
+        "list longer than there is room for",
+        "Nothing in the program says how many elements the list may come to have, as in `while t < T: ts.append(t)`. "
+        "Such a list has room for 4096.",
+        "make an array that is large enough first, as `np.empty(n)`, and count what is stored in it",
+    ),
     # -- LD34x: seeds, cotangents, directions and types given by the caller --------------------------------
     "LD340": Code(
         "seed does not fit",

@@ -82,12 +82,14 @@ class Append:
 @immutable
 class Growth:
     """A list that grows: how many elements it is made with, their shape, `()` for numbers, and where it grows; each
-    None while that is not known. `kinds`: which lists elements are, the outermost first."""
+    None while that is not known. `kinds`: which lists elements are, the outermost first. `shrinks`: it gives its last
+    elements away, too."""
 
     first: int
     row: tuple[ir.Expr, ...] | None = None
     appends: Mapping[Place, Append] | None = None
     kinds: tuple[type, ...] = ()
+    shrinks: bool = False
 
 
 def with_more(known: Growth | None, seen: Growth) -> Growth:
@@ -95,7 +97,7 @@ def with_more(known: Growth | None, seen: Growth) -> Growth:
     if known is None:
         return seen
     row, kinds = (known.row, known.kinds) if seen.row is None else (seen.row, seen.kinds)
-    return Growth(seen.first, row, seen.appends or known.appends, kinds)
+    return Growth(seen.first, row, seen.appends or known.appends, kinds, known.shrinks or seen.shrinks)
 
 
 @dataclass(slots=True)

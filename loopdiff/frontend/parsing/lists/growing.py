@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import reduce
 from typing import TypeGuard
 
+from loopdiff.errors import Span
 from loopdiff.frontend.arrays.integers import ONE, ZERO, plus, times
 from loopdiff.frontend.arrays.nests import new_array
 from loopdiff.frontend.arrays.values import View
@@ -25,16 +26,19 @@ from loopdiff.frontend.parsing.lists.lengths import (
     has_returned,
     is_exact_growth,
     is_known_at_entry,
+    least_length,
     list_called,
 )
 from loopdiff.frontend.parsing.sites import Append, Growth, ParseAgain, next_place
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.refused import REFUSED_EXPRESSIONS
 from loopdiff.ir import nodes as ir
+from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import written_arrays
 from loopdiff.source.scopes import own_nodes
 
 MOST_WRITTEN_OUT = 16
+MOST_OF_UNKNOWN = 4096  # elements of a list of which nothing says how long it becomes
 FIXED = "make an array first, as `np.empty(n)`, and store into it; or choose elements of one by a mask"
 
 
@@ -95,9 +99,8 @@ def new_list(state: State, stem: str, node: ast.List) -> ListName | None:
     whole.grown[place] = known
     if not all(has_known_shape(state, i) for i in items):
         return None
-    if room is None:  # as far as is known yet
-        whole.unbounded.append(span)
-        room = ir.Const(len(items) + 1)
+    if room is None:
+        room = ir.Const(len(items) + MOST_OF_UNKNOWN)
     elif known.appends is not None and is_short(room) and not (whole.decisions.takes_known or whole.holding):
         message, hint = REFUSED_EXPRESSIONS[ast.List]
         state.reject("LD111", message, node, hint)
@@ -107,8 +110,8 @@ def new_list(state: State, stem: str, node: ast.List) -> ListName | None:
     state.out.append(ir.Assign(count, ir.Const(len(items), loc=span), loc=span))
     whole.lists[view.array] = MadeList(place, node, state, len(whole.trips), tuple(whole.around), kinds=kinds)
     whole.grown[place] = Growth(len(items), first, {}, kinds=items[0].kinds if items else ())
-    if known.appends is not None and span not in whole.unbounded:
-        whole.ranges[count.array] = (ir.Const(len(items), loc=span), plus(room, ONE))
+    if known.appends is not None:
+        whole.ranges[count.array] = (least_length(known), plus(room, ONE))
     for k, item in enumerate(items):
         if not fits(state, kinds, view, item):
             return None
@@ -148,12 +151,14 @@ def append(state: State, node: ast.Expr | ast.AugAssign) -> bool:
 
 def grow(state: State, found: ListName, name: str, items: list[ast.expr], node: ast.stmt) -> None:
     """Append `items` to the list, as `node` says."""
-    if not may_grow(state, found, name, node):
+    if not may_change(state, found, name, node, "grows"):
         return
     since, place, rejected = state.whole.clock, len(state.out), state.whole.rejected
     found_items = parse_items(state, items)
     state.whole.note_altered(sorted(written_arrays(tuple(state.out[place:]))), since)
     state.whole.lengthened.append(state.whole.event(found.array))
+    if state.whole.grown[state.whole.lists[found.array].place].shrinks:  # what was there is written over
+        state.whole.note_altered([found.array], since)
     if found_items is None or state.whole.rejected > rejected:
         return
     for item in found_items:
@@ -163,21 +168,31 @@ def grow(state: State, found: ListName, name: str, items: list[ast.expr], node: 
         span = state.source.span(item.node)
         count = ir.Access(found.count, loc=span)
         at = position(state, found) or ir.Load(count, loc=span)
+        require_room(state, found, name, span)
         put(state, state.all_of(found.array, span), (at,), item)
         state.out.append(ir.Accumulate("add", count, ir.Const(1, loc=span), loc=span))
 
 
-def may_grow(state: State, found: ListName, name: str, node: ast.AST) -> bool:
-    """Whether the list may grow here; else a rejection."""
+def require_room(state: State, found: ListName, name: str, span: Span) -> None:
+    """A check that there is room for one more element in a list of which nothing says how long it becomes."""
+    known = state.whole.decisions.grown.get(state.whole.lists[found.array].place)
+    if known is None or capacity(known) is not None:
+        return
+    room, count = state.all_of(found.array, span).extents[0], ir.Load(ir.Access(found.count, loc=span), loc=span)
+    message = f"`{name}` would have more than {MOST_OF_UNKNOWN} elements, and nothing says how long it may become"
+    state.out.append(ir.Require(ir.Apply(Op.LT, (count, room), loc=span), "LD334", message, loc=span))
+
+
+def may_change(state: State, found: ListName, name: str, node: ast.AST, how: str) -> bool:
+    """Whether the list may have more, or fewer elements from here on, as the word `how` says; else a rejection."""
     made = state.whole.lists[found.array]
     if made.owner is not state and not has_returned(state, made):
-        message = f"`{name}` grows here, and was made in another function"
+        message = f"`{name}` {how} here, and was made in another function"
         state.reject("LD134", message, node, FIXED)
         return False
     if any(found.array in s.iterated for s in state.whole.active):
-        state.reject(
-            "LD134", f"`{name}` grows in a loop that goes over it", node, "go over `range(len(...))` of before"
-        )
+        message = f"`{name}` {how} in a loop that goes over it"
+        state.reject("LD134", message, node, "go over `range(len(...))` of before")
         return False
     return True
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import reduce
 
 from loopdiff.errors import Span
-from loopdiff.frontend.arrays.integers import ONE, distance, plus
+from loopdiff.frontend.arrays.integers import ONE, ZERO, distance, plus
 from loopdiff.frontend.arrays.values import View
 from loopdiff.frontend.parsing.bindings import AnyList, ListName, meaning_of
 from loopdiff.frontend.parsing.iterations import MadeList
@@ -50,8 +50,13 @@ def capacity(growth: Growth) -> ir.Expr | None:
     return reduce(plus, known, ir.Const(growth.first)) if len(known) == len(limits) else None
 
 
+def least_length(growth: Growth) -> ir.Expr:
+    """How many elements a list has at least, from where it is made on."""
+    return ZERO if growth.shrinks else ir.Const(growth.first)
+
+
 def is_exact_growth(growth: Growth) -> bool:
-    return growth.appends is not None and all(a.is_exact for a in growth.appends.values())
+    return growth.appends is not None and not growth.shrinks and all(a.is_exact for a in growth.appends.values())
 
 
 def is_known_at_entry(state: State, expr: ir.Expr) -> bool:
@@ -98,4 +103,4 @@ def note_length(state: State, found: ListName) -> None:
     growth = state.whole.grown[place]
     room = capacity(growth)
     if room is not None and growth.appends is not None and place not in state.whole.decisions.grown:
-        state.whole.ranges[found.count] = (ir.Const(growth.first), plus(room, ONE))
+        state.whole.ranges[found.count] = (least_length(growth), plus(room, ONE))

@@ -102,7 +102,10 @@ def counters_in(body: Sequence[ast.stmt]) -> Iterator[str]:
 
 
 def lengthened_in(body: Sequence[ast.stmt]) -> Iterator[str]:
-    """Lists that every iteration that goes on appends to."""
+    """Lists that every iteration that goes on appends to, where none gives elements away."""
+    inside = [n for stmt in body for n in ast.walk(stmt)]
+    if any(isinstance(n, ast.Attribute) and n.attr == "pop" for n in inside):
+        return
     for stmt in until_continued(body):
         match stmt:
             case ast.Expr(ast.Call(ast.Attribute(ast.Name(id=name), "append"), [_], [])):
