@@ -64,6 +64,7 @@ class Surface:
     asked: frozenset[tuple[str, int]]
 
 
+OF_TUPLES = {"LD107", "LD134"}  # refused of lists of tuples
 UNBOUND = frozenset(("LD114", "LD116"))
 NARROW = ("float16", "float32", "complex64")
 
@@ -93,7 +94,7 @@ def parse_rewritten(source: SourceFunction, sources: Sources, types: Mapping[str
     except UnsupportedLoopError as error:
         if sources.spelt is None and (others := with_lists(source, sources, types)) is not None:
             return parse_rewritten(*others, types)
-        columns = with_columns(source.node) if "LD134" in error.codes else source.node
+        columns = with_columns(source.node) if OF_TUPLES & set(error.codes) else source.node
         if columns is not source.node:
             try:
                 return parse_rewritten(replace(source, node=columns), sources, types)

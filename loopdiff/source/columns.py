@@ -78,8 +78,24 @@ class Columns(ast.NodeTransformer):
                     column = [ast.Name(h, ast.Load()) for h in held[k :: self.width]]
                     made.append(ast.Assign([ast.Name(part, ast.Store())], copied_node(value, column)))
                 return [ast.copy_location(m, node) for m in made]
+            case ast.Assign(targets=[ast.Name() | ast.Tuple() as target], value=ast.Call() as call) if self.is_pop(call):
+                given = ast.Tuple([ast.Name(h, ast.Load()) for h in self.held], ast.Load())
+                made = [*self.popped(call), ast.Assign([self.visit(self.row(target))], given)]
+                return [ast.copy_location(m, node) for m in made]
             case _:
                 return self.generic_visit(node)
+
+    def popped(self, call: ast.Call) -> list[ast.Assign]:
+        """What the last tuple has in each place, taken from the lists."""
+        own = [ast.Call(ast.Attribute(p, "pop", ast.Load()), list(call.args), []) for p in self.lists()]
+        return [ast.Assign([ast.Name(h, ast.Store())], p) for h, p in zip(self.held, own, strict=True)]
+
+    def is_pop(self, node: ast.expr) -> bool:
+        match node:
+            case ast.Call(ast.Attribute(own, "pop"), [] | [ast.UnaryOp(ast.USub(), ast.Constant(value=1))], []):
+                return self.is_list(own)
+            case _:
+                return False
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST | list[ast.AST]:
         self.generic_visit(node)
@@ -92,6 +108,8 @@ class Columns(ast.NodeTransformer):
                 )
                 made: list[ast.stmt] = [*first, *map(ast.Expr, calls)]
                 return [ast.copy_location(m, node) for m in made]
+            case ast.Expr(ast.Call() as call) if self.is_pop(call):
+                return [ast.copy_location(m, node) for m in self.popped(call)]
             case _:
                 return node
 
@@ -130,6 +148,26 @@ class Columns(ast.NodeTransformer):
             return target
         names = self.rows.setdefault(target.id, [fresh(self.names, f"{target.id}_{k}") for k in range(self.width)])
         return ast.copy_location(ast.Tuple([ast.Name(n, ast.Store()) for n in names], ast.Store()), target)
+
+    def visit_While(self, node: ast.While) -> ast.AST:
+        node.test = self.asked(node.test)
+        return self.generic_visit(node)
+
+    def visit_If(self, node: ast.If) -> ast.AST:
+        node.test = self.asked(node.test)
+        return self.generic_visit(node)
+
+    def asked(self, test: ast.expr) -> ast.expr:
+        """A condition with one of the lists for the list where it asks whether that has elements."""
+        match test:
+            case ast.Name() if self.is_list(test):
+                return ast.copy_location(self.lists()[-1], test)
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return ast.copy_location(ast.UnaryOp(test.op, self.asked(operand)), test)
+            case ast.BoolOp(values=values):
+                return ast.copy_location(ast.BoolOp(test.op, list(map(self.asked, values))), test)
+            case _:
+                return test
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         match node:

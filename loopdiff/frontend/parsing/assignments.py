@@ -468,7 +468,7 @@ def augment_element(state: State, node: ast.AugAssign, access: ir.Access) -> Non
     place = len(state.out)
     value, old = state.number(node.value), ir.Load(access, loc=access.loc)
     if access.array in state.whole.lists:
-        note_stored(state, access.array, kind_after(node.op, value), node)
+        note_stored(state, access.array, kind_after(state, node.op, value), node)
     if changes(state.out[place:], old):
         before = held(state, old, place)
         access = ir.Access(access.array, tuple(held(state, s, place) for s in access.subscripts), loc=access.loc)

@@ -26,7 +26,7 @@ from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.refused import REFUSED_EXPRESSIONS
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
-from loopdiff.ir.walk import subexprs
+from loopdiff.ir.walk import loads, subexprs
 from loopdiff.source.functions import MISSING
 
 BINARY: dict[type[ast.operator], Op] = {
@@ -151,6 +151,9 @@ def unary(state: State, node: ast.UnaryOp) -> Quantity:
         match op, value:
             case ast.Invert(), ir.Apply() if is_array(operand) and is_truth_value(state, value):
                 return ir.Apply(Op.NOT, (value,), loc=span)  # elements are NumPy's, whatever they are made of
+            case ast.Invert(), _ if not is_array(operand) and is_truth_value(state, value) and of_list(state, value):
+                message = "`~` of a truth value in a list is -1 or -2 if that is one of Python's"
+                return state.reject("LD212", message, node, "write `not a`")
             case ast.UAdd(), _:
                 return value
             case ast.USub(), ir.Const(value=given, dtype=None):
@@ -159,6 +162,11 @@ def unary(state: State, node: ast.UnaryOp) -> Quantity:
                 return ir.Apply(UNARY[type(op)], (value,), loc=span)
 
     return combined(state, build, [operand], node)
+
+
+def of_list(state: State, value: ir.Expr) -> bool:
+    """Whether `value` is made of elements of lists."""
+    return any(load.access.array in state.whole.lists for load in loads(value))
 
 
 def is_written_number(node: ast.expr) -> bool:

@@ -83,21 +83,23 @@ class Append:
 class Growth:
     """A list that grows: how many elements it is made with, their shape, `()` for numbers, and where it grows; each
     None while that is not known. `kinds`: which lists elements are, the outermost first. `shrinks`: it gives its last
-    elements away, too."""
+    elements away, too. `truths`: its numbers are truth values."""
 
     first: int
     row: tuple[ir.Expr, ...] | None = None
     appends: Mapping[Place, Append] | None = None
     kinds: tuple[type, ...] = ()
     shrinks: bool = False
+    truths: bool = False
 
 
 def with_more(known: Growth | None, seen: Growth) -> Growth:
     """What has been `seen` of a list, and what was `known` of it and has not been seen this time."""
     if known is None:
         return seen
-    row, kinds = (known.row, known.kinds) if seen.row is None else (seen.row, seen.kinds)
-    return Growth(seen.first, row, seen.appends or known.appends, kinds, known.shrinks or seen.shrinks)
+    of = known if seen.row is None else seen
+    shrinks = known.shrinks or seen.shrinks
+    return Growth(seen.first, of.row, seen.appends or known.appends, of.kinds, shrinks, of.truths)
 
 
 @dataclass(slots=True)

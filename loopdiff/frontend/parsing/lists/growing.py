@@ -19,7 +19,7 @@ from loopdiff.frontend.arrays.nests import new_array
 from loopdiff.frontend.arrays.values import View
 from loopdiff.frontend.parsing.bindings import ListName, Rejected
 from loopdiff.frontend.parsing.iterations import MadeList
-from loopdiff.frontend.parsing.lists.items import Item, parse_items, put, refuse_truths
+from loopdiff.frontend.parsing.lists.items import Item, differs_in_truth, holds_truth, parse_items, put
 from loopdiff.frontend.parsing.lists.lengths import (
     Kinds,
     capacity,
@@ -94,8 +94,11 @@ def new_list(state: State, stem: str, node: ast.List) -> ListName | None:
     place = next_place(span, state.whole.grown)
     known = state.whole.decisions.grown.get(place, Growth(len(items)))
     first = tuple(map(state.known, items[0].shape)) if items else None
-    row, kinds = (known.row, known.kinds) if known.row is not None or not items else (first, items[0].kinds)
     room, whole = capacity(known), state.whole
+    own = Growth(len(items), first, {}, *((items[0].kinds, False, holds_truth(state, items[0])) if items else ()))
+    row, kinds, truths = known.row, known.kinds, known.truths
+    if items and row is None:
+        row, kinds, truths = own.row, own.kinds, own.truths
     whole.grown[place] = known
     if not all(has_known_shape(state, i) for i in items):
         return None
@@ -105,11 +108,11 @@ def new_list(state: State, stem: str, node: ast.List) -> ListName | None:
         message, hint = REFUSED_EXPRESSIONS[ast.List]
         state.reject("LD111", message, node, hint)
         return None
-    view = new_array(state, stem, (room, *(row or ())), span)
+    view = new_array(state, stem, (room, *(row or ())), span, truths)
     count = state.temporary("length", span)
     state.out.append(ir.Assign(count, ir.Const(len(items), loc=span), loc=span))
     whole.lists[view.array] = MadeList(place, node, state, len(whole.trips), tuple(whole.around), kinds=kinds)
-    whole.grown[place] = Growth(len(items), first, {}, kinds=items[0].kinds if items else ())
+    whole.grown[place] = own
     if known.appends is not None:
         whole.ranges[count.array] = (least_length(known), plus(room, ONE))
     for k, item in enumerate(items):
@@ -205,14 +208,15 @@ def has_row(state: State, found: ListName, item: Item) -> bool:
     made = state.whole.lists[found.array]
     growth, row = state.whole.grown[made.place], tuple(map(state.known, item.shape))
     room = state.all_of(found.array, state.source.span(item.node))
-    if any(refuse_truths(state, value.element, node) for value, node in item.leaves()):
-        return False
+    truths = holds_truth(state, item)
     if growth.row is None:
-        state.whole.grown[made.place] = growth = replace(growth, row=row, kinds=item.kinds)
+        state.whole.grown[made.place] = growth = replace(growth, row=row, kinds=item.kinds, truths=truths)
         decided = state.whole.decisions.grown
         known = decided.get(made.place, Growth(growth.first))
-        if known.row is None and (len(row) != room.rank - 1 or item.kinds != made.kinds):
-            state.whole.decisions.grown = {**decided, made.place: replace(known, row=row, kinds=item.kinds)}
+        is_other = truths != (found.array in state.whole.truths)
+        if known.row is None and (len(row) != room.rank - 1 or item.kinds != made.kinds or is_other):
+            known = replace(known, row=row, kinds=item.kinds, truths=truths)
+            state.whole.decisions.grown = {**decided, made.place: known}
             raise ParseAgain
     return fits(state, made.kinds, room, item)
 
@@ -224,7 +228,7 @@ def fits(state: State, kinds: Kinds, room: View, item: Item) -> bool:
     if not is_so:
         hint = "use a list for the numbers, and one for the arrays"
         state.reject("LD134", f"{named(item.node)} makes a list of what differs in its axes", item.node, hint)
-    return is_so
+    return is_so and not any(differs_in_truth(state, room.array, v.element, n) for v, n in item.leaves())
 
 
 def has_known_shape(state: State, item: Item) -> bool:

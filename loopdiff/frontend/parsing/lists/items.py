@@ -24,7 +24,7 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads
 from loopdiff.source.functions import MISSING
 
-TRUTHS = "make an array first: `np.zeros(n, dtype=bool)`"
+TRUTHS = "write `int(...)` of it, or `... > 0`: a list holds either numbers or truth values"
 OWN = "append `.copy()` of it, if it is what is there now that is meant"
 Display = ast.List | ast.Tuple
 
@@ -146,16 +146,24 @@ def is_own(item: Item) -> bool:
 
 def note_stored(state: State, array: str, value: ir.Expr, node: ast.AST) -> None:
     """An element of the list in `array` becomes `value`: it is of a kind that holds that, too."""
-    refuse_truths(state, value, node)
+    differs_in_truth(state, array, value, node)
     made_of(state, array, of_kind(state, value))
 
 
-def refuse_truths(state: State, value: ir.Expr, node: ast.AST) -> bool:
-    """Whether `value`, that of `node`, is a truth value, which lists do not hold: a rejection."""
+def holds_truth(state: State, item: Item) -> bool:
+    """Whether the numbers in `item` are truth values."""
+    return all(is_truth_value(state, value.element) for value, _ in item.leaves())
+
+
+def differs_in_truth(state: State, array: str, value: ir.Expr, node: ast.AST) -> bool:
+    """Whether `value`, that of `node`, is a truth value, and what the list in `array` holds is not, or the other way
+    round: a rejection."""
     is_truth = is_truth_value(state, value)
-    if is_truth:
-        state.reject("LD134", f"`{ast.unparse(node)}` is a truth value in a list", node, TRUTHS)
-    return is_truth
+    if is_truth == (array in state.whole.truths):
+        return False
+    what = "a truth value in a list of numbers" if is_truth else "in a list of truth values, and not seen to be one"
+    state.reject("LD134", f"`{ast.unparse(node)}` is {what}", node, TRUTHS)
+    return True
 
 
 def of_kind(state: State, value: ir.Expr) -> ir.Expr:
@@ -167,13 +175,13 @@ def of_kind(state: State, value: ir.Expr) -> ir.Expr:
             return value
 
 
-def kind_after(op: ast.operator, value: ir.Expr) -> ir.Expr:
+def kind_after(state: State, op: ast.operator, value: ir.Expr) -> ir.Expr:
     """Something of the kind that an element of a list is of after `op` with `value`: it was one of the others."""
     match op:
         case ast.Div() | ast.Pow():
             return ir.Apply(Op.ADD, (value, ir.Const(0.0)))
         case ast.Add() | ast.Sub():
-            return value
+            return ir.Apply(Op.ADD, (value, ir.Const(0))) if is_truth_value(state, value) else value
         case _:
             return ir.Apply(Op.MUL, (value, ir.Const(1)))
 
