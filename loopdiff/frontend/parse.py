@@ -42,6 +42,7 @@ from loopdiff.ir.renaming import renamed
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import all_statements, map_body, read_arrays, substitute, written_arrays
 from loopdiff.source.columns import with_columns
+from loopdiff.source.dictionaries.buckets import with_buckets
 from loopdiff.source.dictionaries.reasons import with_reasons
 from loopdiff.source.dictionaries.statements import with_dictionaries
 from loopdiff.source.first_iterations import with_first_apart
@@ -118,9 +119,14 @@ def with_lists(
     whose hashes are not those of numbers of Python's that they are equal to."""
     if any(isinstance(t, ArrayType) and t.dtype in NARROW for t in (types or {}).values()):
         return None
-    own, others = with_dictionaries(source), sources.rewritten(with_dictionaries)
+    own, others = with_own_lists(source), sources.rewritten(with_own_lists)
     is_same = own is source and all(made is sources.known[f] for f, made in others.known.items())
     return None if is_same else (own, others)
+
+
+def with_own_lists(source: SourceFunction) -> SourceFunction:
+    """`source` with its dictionaries, and its lists of lists that grow, as lists."""
+    return with_dictionaries(with_buckets(source))
 
 
 def parse_in_some_way(source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentType] | None) -> Surface:

@@ -57,6 +57,19 @@ def place_of_triple(heads, links, firsts, seconds, thirds, first, second, third)
     return -1
 
 
+def item_in(owners, items, bucket, place):
+    """The item at `place` among those `items` that are in the `bucket`."""
+    left = place
+    if place < 0:
+        left += sum([1 for owner in owners if owner == bucket])
+    for k in range(len(owners)):
+        if owners[k] == bucket:
+            if left == 0:
+                return items[k]
+            left -= 1
+    raise IndexError("a subscript is outside of a list in a list")
+
+
 def place_there(place):
     """The place of a key that has to be there."""
     assert place >= 0, "KeyError: the dictionary has no such key"

@@ -62,6 +62,8 @@ def kept_list(function: ast.FunctionDef, scope: Rewriting) -> ast.AST | None:
                 pass
             case ast.Subscript(ctx=ast.Load()) | ast.For() | ast.comprehension() | ast.If() | ast.IfExp():
                 pass
+            case ast.UnaryOp(op=ast.Not()):
+                pass
             case ast.Assign(targets=[ast.Name(id=name)]) as stmt if stays(function, parents, stmt, lists):
                 more = [] if name in names else [n for n in ast.walk(function) if is_read(n, name)]
                 names.add(name)
