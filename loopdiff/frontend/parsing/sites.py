@@ -82,8 +82,8 @@ class Append:
 @immutable
 class Growth:
     """A list that grows: how many elements it is made with, their shape, `()` for numbers, and where it grows; each
-    None while that is not known. `kinds`: which lists elements are, the outermost first. `shrinks`: it gives its last
-    elements away, too. `truths`: its numbers are truth values."""
+    None while that is not known. `kinds`: which lists elements are, the outermost first. `shrinks`: it gives elements away,
+    too, and if it is a `queue`, the first ones. `truths`: its numbers are truth values."""
 
     first: int
     row: tuple[ir.Expr, ...] | None = None
@@ -91,6 +91,7 @@ class Growth:
     kinds: tuple[type, ...] = ()
     shrinks: bool = False
     truths: bool = False
+    queue: bool = False
 
 
 def with_more(known: Growth | None, seen: Growth) -> Growth:
@@ -98,8 +99,8 @@ def with_more(known: Growth | None, seen: Growth) -> Growth:
     if known is None:
         return seen
     of = known if seen.row is None else seen
-    shrinks = known.shrinks or seen.shrinks
-    return Growth(seen.first, of.row, seen.appends or known.appends, of.kinds, shrinks, of.truths)
+    shrinks, queue = known.shrinks or seen.shrinks, known.queue or seen.queue
+    return Growth(seen.first, of.row, seen.appends or known.appends, of.kinds, shrinks, of.truths, queue)
 
 
 @dataclass(slots=True)

@@ -111,15 +111,20 @@ def new_list(state: State, stem: str, node: ast.List) -> ListName | None:
     view = new_array(state, stem, (room, *(row or ())), span, truths)
     count = state.temporary("length", span)
     state.out.append(ir.Assign(count, ir.Const(len(items), loc=span), loc=span))
+    head = state.temporary("first", span) if known.queue else None
+    if head is not None:
+        state.out.append(ir.Assign(head, ZERO, loc=span))
     whole.lists[view.array] = MadeList(place, node, state, len(whole.trips), tuple(whole.around), kinds=kinds)
     whole.grown[place] = own
     if known.appends is not None:
         whole.ranges[count.array] = (least_length(known), plus(room, ONE))
+        if head is not None:
+            whole.ranges[head.array] = (ZERO, plus(room, ONE))
     for k, item in enumerate(items):
         if not fits(state, kinds, view, item):
             return None
         put(state, view, (ir.Const(k, loc=span),), item)
-    return ListName(view.array, count.array)
+    return ListName(view.array, count.array, None if head is None else head.array)
 
 
 def is_short(room: ir.Expr) -> bool:

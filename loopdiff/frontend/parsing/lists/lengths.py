@@ -13,6 +13,7 @@ from loopdiff.frontend.parsing.iterations import MadeList
 from loopdiff.frontend.parsing.sites import Growth, ParseAgain, with_more
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
+from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import subexprs
 
 Kinds = tuple[type, ...]  # of a list, and of the lists and tuples in it: `(list, tuple)` of a list of pairs
@@ -74,7 +75,15 @@ def length_of(state: State, found: ListName, span: Span) -> ir.Expr:
     has_grown = known.appends is not None and known.appends.keys() == (seen.appends or {}).keys()
     is_inside = set(state.whole.around) & (made.grown_in - set(made.around))
     room = capacity(known) if has_grown and is_exact_growth(known) else None
-    return ir.Load(ir.Access(found.count, loc=span), loc=span) if room is None or is_inside else room
+    if room is not None and not is_inside:
+        return room
+    end = ir.Load(ir.Access(found.count, loc=span), loc=span)
+    return end if found.head is None else ir.Apply(Op.SUB, (end, first_of(found, span)), loc=span)
+
+
+def first_of(found: ListName, span: Span) -> ir.Expr:
+    """Where the first element of the list is in its array."""
+    return ZERO if found.head is None else ir.Load(ir.Access(found.head, loc=span), loc=span)
 
 
 def ask_how_they_grow(state: State, found: Iterable[object]) -> None:

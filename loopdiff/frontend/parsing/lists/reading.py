@@ -10,11 +10,12 @@ import ast
 from dataclasses import replace
 
 from loopdiff.errors import Span
+from loopdiff.frontend.arrays.integers import plus
 from loopdiff.frontend.arrays.nests import copied_view
 from loopdiff.frontend.arrays.values import ArrayValue, View, is_array
 from loopdiff.frontend.arrays.views import steady
 from loopdiff.frontend.parsing.bindings import AnyList, ListRow
-from loopdiff.frontend.parsing.lists.lengths import Kinds, any_list_called, kinds_of, length_of
+from loopdiff.frontend.parsing.lists.lengths import Kinds, any_list_called, first_of, kinds_of, length_of
 from loopdiff.frontend.parsing.sites import Copy
 from loopdiff.frontend.parsing.state import State
 
@@ -69,7 +70,9 @@ def elements_of(state: State, found: AnyList, span: Span) -> View:
     if isinstance(found, ListRow):
         return found.view
     whole = state.all_of(found.array, span)
-    return steady(state, replace(whole, extents=(length_of(state, found, span), *whole.extents[1:])))
+    length, (first, *others) = length_of(state, found, span), whole.subscripts
+    subscripts = (plus(first, first_of(found, span)), *others)
+    return steady(state, replace(whole, subscripts=subscripts, extents=(length, *whole.extents[1:])))
 
 
 def elements_in(state: State, node: ast.expr) -> View | None:

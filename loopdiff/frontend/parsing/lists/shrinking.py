@@ -1,6 +1,7 @@
-"""Lists that give elements away: `v = stack.pop()`, the last number of a list, which has one element less from then on.
+"""Lists that give elements away: `v = stack.pop()` and `v = queue.pop(0)`, after which they have one element less.
 
-What was behind the end is written over when the list grows again: whoever has a copy of it must not notice.
+What was behind the end is written over when the list grows again: whoever has a copy of it must not notice. The first
+elements stay where they are: a cell says where those begin that are still in the list.
 """
 
 from __future__ import annotations
@@ -8,21 +9,22 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from loopdiff.frontend.arrays.integers import ZERO
+from loopdiff.frontend.arrays.values import Quantity
 from loopdiff.frontend.parsing.bindings import ListName
 from loopdiff.frontend.parsing.lists.growing import may_change
-from loopdiff.frontend.parsing.lists.lengths import list_called
+from loopdiff.frontend.parsing.lists.lengths import first_of, list_called
 from loopdiff.frontend.parsing.lists.reading import is_of_numbers
 from loopdiff.frontend.parsing.order import frozen
+from loopdiff.frontend.parsing.sites import Growth, ParseAgain
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 
-NUMBERS = "keep the numbers in lists, one for each place, or read `v[-1]` and count the elements yourself"
+NUMBERS = "keep the numbers in lists, one for each place, or count the elements yourself and read `v[k]`"
 
 
-def popped(state: State, node: ast.Call) -> ir.Expr | None:
-    """The value of `v.pop()`, and the list without it; None if `node` is something else."""
+def popped(state: State, node: ast.Call) -> Quantity | None:
+    """The value of `v.pop()` or `v.pop(0)`, and the list without it; None if `node` is something else."""
     match node:
         case ast.Call(ast.Attribute(ast.Name(id=name), "pop"), args, []) if list_called(state, name) is not None:
             pass
@@ -31,28 +33,41 @@ def popped(state: State, node: ast.Call) -> ir.Expr | None:
     before, found = state.whole.rejected, state.settle(name, node)
     if not isinstance(found, ListName) or state.whole.rejected > before:
         return ir.Const(0)
-    if args and not all(is_last(a) for a in args):
-        return state.reject("LD134", f"`{ast.unparse(node)}` takes another element than the last", node, NUMBERS)
+    place = ast.unparse(args[0]) if len(args) == 1 else "-1" if not args else ""
+    if place not in ("0", "-1"):
+        message = f"`{ast.unparse(node)}` takes neither the first nor the last element"
+        return state.reject("LD134", message, node, NUMBERS)
     if not is_of_numbers(state, found.array):
         return state.reject("LD134", f"`{name}`, which becomes shorter here, is no list of numbers", node, NUMBERS)
-    return taken(state, found, name, node)
-
-
-def is_last(node: ast.expr) -> bool:
-    return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and ast.unparse(node.operand) == "1"
-
-
-def taken(state: State, found: ListName, name: str, node: ast.Call) -> ir.Expr:
-    """The last number of the list, which has one element less from here on."""
     if not may_change(state, found, name, node, "becomes shorter"):
         return ir.Const(0)
-    whole, span = state.whole, state.source.span(node)
-    place = whole.lists[found.array].place
-    whole.grown[place] = replace(whole.grown[place], shrinks=True)
-    whole.lengthened.append(whole.event(found.array))
-    count = ir.Access(found.count, loc=span)
-    length = ir.Load(count, loc=span)
-    is_any = ir.Apply(Op.GT, (length, ZERO), loc=span)
+    return taken(state, found, node, is_first=place == "0")
+
+
+def taken(state: State, found: ListName, node: ast.Call, *, is_first: bool) -> ir.Expr:
+    """The first or the last number of the list, which has one element less from here on."""
+    note_shrinking(state, found, is_first)
+    span = state.source.span(node)
+    first, end = first_of(found, span), ir.Load(ir.Access(found.count, loc=span), loc=span)
+    is_any = ir.Apply(Op.GT, (end, first), loc=span)
     state.out.append(ir.Require(is_any, "LD332", f"`{ast.unparse(node)}` of a list without elements", loc=span))
-    state.out.append(ir.Accumulate("add", count, ir.Const(-1), loc=span))
-    return frozen(state, ir.Load(ir.Access(found.array, (length,), loc=span), loc=span), "popped")
+    if not is_first:
+        state.out.append(ir.Accumulate("add", ir.Access(found.count, loc=span), ir.Const(-1), loc=span))
+    place = first if is_first else end
+    number = frozen(state, ir.Load(ir.Access(found.array, (place,), loc=span), loc=span), "popped")
+    if is_first and found.head is not None:
+        state.out.append(ir.Accumulate("add", ir.Access(found.head, loc=span), ir.Const(1), loc=span))
+    return number
+
+
+def note_shrinking(state: State, found: ListName, is_first: bool) -> None:
+    """Remember that the list gives elements away. Raises ParseAgain where it was made without a cell for the place of
+    the first."""
+    whole, place = state.whole, state.whole.lists[found.array].place
+    growth, decided = whole.grown[place], whole.decisions.grown
+    whole.grown[place] = replace(growth, shrinks=True, queue=growth.queue or is_first)
+    whole.lengthened.append(whole.event(found.array))
+    if is_first and found.head is None:
+        known = decided.get(place, Growth(growth.first))
+        whole.decisions.grown = {**decided, place: replace(known, shrinks=True, queue=True)}
+        raise ParseAgain
