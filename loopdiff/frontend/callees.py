@@ -41,7 +41,12 @@ class Sources:
 
     def rewritten(self, spelt: Callable[[SourceFunction], SourceFunction]) -> Sources:
         """The same with what `spelt` makes of each source."""
-        return Sources({f: spelt(s) for f, s in self.known.items()}, self.rules, dict(self.attributes), spelt)
+        earlier = self.spelt
+
+        def in_turn(source: SourceFunction) -> SourceFunction:
+            return spelt(source if earlier is None else earlier(source))
+
+        return Sources({f: spelt(s) for f, s in self.known.items()}, self.rules, dict(self.attributes), in_turn)
 
     def copied(self) -> Sources:
         """The same for a function that is read under another lock."""

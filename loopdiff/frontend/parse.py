@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from itertools import repeat
 
@@ -41,7 +41,7 @@ from loopdiff.ir.names import NameSupply
 from loopdiff.ir.renaming import renamed
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import all_statements, map_body, read_arrays, substitute, written_arrays
-from loopdiff.source.columns import with_columns
+from loopdiff.source.columns import columns_of
 from loopdiff.source.dictionaries.buckets import with_buckets
 from loopdiff.source.dictionaries.reasons import with_reasons
 from loopdiff.source.dictionaries.statements import with_dictionaries
@@ -95,10 +95,9 @@ def parse_rewritten(source: SourceFunction, sources: Sources, types: Mapping[str
     except UnsupportedLoopError as error:
         if sources.spelt is None and (others := with_lists(source, sources, types)) is not None:
             return parse_rewritten(*others, types)
-        columns = with_columns(source.node) if OF_TUPLES & set(error.codes) else source.node
-        if columns is not source.node:
+        if OF_TUPLES & set(error.codes) and (others := spelt_so(source, sources, columns_of)) is not None:
             try:
-                return parse_rewritten(replace(source, node=columns), sources, types)
+                return parse_rewritten(*others, types)
             except UnsupportedLoopError:
                 raise error from None
         for are_inside in (False, True) if UNBOUND & set(error.codes) else ():
@@ -119,7 +118,14 @@ def with_lists(
     whose hashes are not those of numbers of Python's that they are equal to."""
     if any(isinstance(t, ArrayType) and t.dtype in NARROW for t in (types or {}).values()):
         return None
-    own, others = with_own_lists(source), sources.rewritten(with_own_lists)
+    return spelt_so(source, sources, with_own_lists)
+
+
+def spelt_so(
+    source: SourceFunction, sources: Sources, spelt: Callable[[SourceFunction], SourceFunction]
+) -> tuple[SourceFunction, Sources] | None:
+    """`source`, and what it calls, as `spelt` writes them; None where that changes nothing."""
+    own, others = spelt(source), sources.rewritten(spelt)
     is_same = own is source and all(made is sources.known[f] for f, made in others.known.items())
     return None if is_same else (own, others)
 

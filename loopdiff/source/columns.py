@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
+from dataclasses import replace
 from typing import Any, cast
 
 from loopdiff.source.first_iterations import copied_tree
+from loopdiff.source.functions import SourceFunction
 from loopdiff.source.scopes import fresh
 
 ZIP = ast.Constant(cast(Any, zip))
@@ -38,6 +40,12 @@ def widths_in(function: ast.FunctionDef) -> dict[str, int]:
             case _:
                 pass
     return {n: w for n, (w, *more) in widths.items() if w > 1 and not more and stores[n] == 1}
+
+
+def columns_of(source: SourceFunction) -> SourceFunction:
+    """`source` with such lists apart; itself if there are none."""
+    node = with_columns(source.node)
+    return source if node is source.node else replace(source, node=node)
 
 
 def copied_node(display: ast.List, items: list[ast.Name]) -> ast.List:
@@ -92,8 +100,8 @@ class Columns(ast.NodeTransformer):
 
     def is_pop(self, node: ast.expr) -> bool:
         match node:
-            case ast.Call(ast.Attribute(own, "pop"), [] | [ast.UnaryOp(ast.USub(), ast.Constant(value=1))], []):
-                return self.is_list(own)
+            case ast.Call(ast.Attribute(own, "pop"), args, []) if self.is_list(own):
+                return ", ".join(map(ast.unparse, args)) in ("", "-1", "0")
             case _:
                 return False
 

@@ -1,5 +1,5 @@
 """Calls by other names of what they call: `np.where(c)`, of a condition alone, is `np.nonzero(c)`, `np.shape(x)` is
-`x.shape`, and `list(f(v) for v in x)` is `[f(v) for v in x]`.
+`x.shape`, `list(f(v) for v in x)` is `[f(v) for v in x]`, and `deque([v])`, a queue, is the list `[v]`.
 
 The places where a condition holds, as a whole, are the condition: `x[np.where(c)]` is `x[c]`; and after
 `k = np.where(c)`, of which only elements are asked for, and what is in these places, `k` is `c`.
@@ -8,10 +8,10 @@ The places where a condition holds, as a whole, are the condition: `x[np.where(c
 from __future__ import annotations
 
 import ast
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from copy import deepcopy
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -96,6 +96,11 @@ class Named(ast.NodeTransformer):
             case ast.Call(func=ast.Attribute() as function, args=[_], keywords=[]) if called is np.where:
                 named = ast.copy_location(ast.Attribute(function.value, "nonzero", ast.Load()), function)
                 return ast.copy_location(ast.Call(named, node.args, []), node)
+            case ast.Call(args=args, keywords=[]) if called is deque and len(args) < 2:
+                return as_list(node, args)
+            case ast.Call(func=ast.Attribute(value=queue, attr="popleft") as function, args=[], keywords=[]):
+                method = ast.copy_location(ast.Attribute(queue, "pop", ast.Load()), function)
+                return ast.copy_location(ast.Call(method, [ast.copy_location(ast.Constant(0), node)], []), node)
             case ast.Call(args=[ast.Name() | ast.Subscript() | ast.Attribute() as array], keywords=[]):
                 attr = next((a for f, a in ATTRIBUTES.items() if called is f), None)
                 return node if attr is None else ast.copy_location(ast.Attribute(array, attr, ast.Load()), node)
@@ -106,6 +111,17 @@ class Named(ast.NodeTransformer):
                 return items if called is list else ast.copy_location(ast.Call(node.func, [items], node.keywords), node)
             case _:
                 return node
+
+
+def as_list(node: ast.Call, args: list[ast.expr]) -> ast.expr:
+    """The queue that `node` makes of `args`, as a list."""
+    match args:
+        case []:
+            return ast.copy_location(ast.List([], ast.Load()), node)
+        case [ast.List(elts=items) | ast.Tuple(elts=items)]:
+            return ast.copy_location(ast.List(items, ast.Load()), node)
+        case _:
+            return ast.copy_location(ast.Call(ast.copy_location(ast.Constant(cast(Any, list)), node), args, []), node)
 
 
 def told_by(node: ast.Subscript) -> list[str]:
