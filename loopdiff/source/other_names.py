@@ -1,5 +1,6 @@
 """Calls by other names of what they call: `np.where(c)`, of a condition alone, is `np.nonzero(c)`, `np.shape(x)` is
-`x.shape`, `list(f(v) for v in x)` is `[f(v) for v in x]`, and `deque([v])`, a queue, is the list `[v]`.
+`x.shape`, `list(f(v) for v in x)` is `[f(v) for v in x]`, `deque([v])`, a queue, is the list `[v]`,
+and `(a, b) == (0, 1)` is `a == 0 and b == 1`.
 
 The places where a condition holds, as a whole, are the condition: `x[np.where(c)]` is `x[c]`; and after
 `k = np.where(c)`, of which only elements are asked for, and what is in these places, `k` is `c`.
@@ -17,6 +18,7 @@ import numpy as np
 
 ATTRIBUTES = {np.shape: "shape", np.size: "size"}
 COLLECTING = (list, tuple, sorted)
+ITEMS = (ast.Name, ast.Constant, ast.UnaryOp)  # of tuples that are compared: nobody can tell whether they are evaluated
 FINDING = (np.where, np.nonzero)
 
 
@@ -89,6 +91,20 @@ class Named(ast.NodeTransformer):
         made = self.renamed(node)
         self.is_changed |= made is not node
         return made
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        self.generic_visit(node)
+        match node:
+            case ast.Compare(ast.Tuple(elts=left), [ast.Eq() | ast.NotEq() as op], [ast.Tuple(elts=right)]) if (
+                len(left) == len(right) > 1 and all(isinstance(e, ITEMS) for e in (*left, *right))
+            ):
+                self.is_changed = True
+                pairs = zip(left, right, strict=True)
+                parts: list[ast.expr] = [ast.copy_location(ast.Compare(a, [op], [b]), node) for a, b in pairs]
+                join = ast.And() if isinstance(op, ast.Eq) else ast.Or()
+                return ast.copy_location(ast.BoolOp(join, parts), node)
+            case _:
+                return node
 
     def renamed(self, node: ast.Call) -> ast.expr:
         called = self.value_of(node.func) if isinstance(node.func, ast.Name | ast.Attribute) else None

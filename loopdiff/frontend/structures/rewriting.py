@@ -206,6 +206,8 @@ def element(scope: Scope, node: ast.expr) -> Tree:
             return Leaf(rebuilt(scope, node), scope.known(name))
         case ast.Constant(value=int() as value):
             return Leaf(node, value)
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as value)):
+            return Leaf(node, -value)
         case _:
             return Leaf(rebuilt(scope, node))
 
@@ -266,7 +268,7 @@ def steadied(scope: Scope, tree: Tree, changing: Collection[str], node: ast.expr
     """`tree` as it is now: what is computed, or is in a variable of `changing`, gets another one."""
 
     def kept(_: object, leaf: Leaf) -> Leaf:
-        if isinstance(leaf.expr, ast.Constant) or (isinstance(leaf.expr, ast.Name) and leaf.expr.id not in changing):
+        if is_literal(leaf.expr) or (isinstance(leaf.expr, ast.Name) and leaf.expr.id not in changing):
             return leaf
         if isinstance(leaf.expr, ast.Lambda) and leaf.known is not MISSING:
             return leaf
@@ -277,6 +279,13 @@ def steadied(scope: Scope, tree: Tree, changing: Collection[str], node: ast.expr
         return Leaf(name_read(name, node))
 
     return with_leaves(tree, kept)
+
+
+def is_literal(node: ast.expr) -> bool:
+    """Whether `node` is a number that is written out."""
+    return isinstance(node, ast.Constant) or (
+        isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant)
+    )
 
 
 def assignment(targets: Sequence[ast.expr], value: ast.expr, node: ast.AST) -> ast.stmt:

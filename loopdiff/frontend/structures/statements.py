@@ -52,6 +52,7 @@ from loopdiff.frontend.structures.trees import (
     leaves,
 )
 from loopdiff.frontend.structures.values import is_open_place, one_of_places, places_of, put_together
+from loopdiff.source.continued import without_continue
 from loopdiff.source.functions import MISSING
 
 
@@ -402,19 +403,20 @@ def is_structure(scope: Scope, node: ast.expr) -> bool:
 
 def write_out(scope: Scope, node: ast.For, items: Sequence[Tree]) -> None:
     """The body, once for each of the items."""
-    jumps = [n for stmt in node.body for n in jumps_of(stmt)]
+    body = without_continue(node.body) or node.body
+    jumps = [n for stmt in body for n in jumps_of(stmt)]
     if jumps:
         scope.reject(
             "this loop over known items is written out, and has a jump", jumps[0], "write the `if` around the rest"
         )
         return
-    changing = stored_names(node.body)
+    changing = stored_names(body)
     changing |= {v for (name, _), v in scope.variables.items() if name in changing}
     row = steadied(scope, in_row("tuple", tuple(items)), changing, node.iter)
     assert isinstance(row, Branch)
     for item in row.items:
         assign_tree(scope, [node.target], item, node)
-        if not block(scope, node.body):
+        if not block(scope, body):
             return
     block(scope, node.orelse)
 
