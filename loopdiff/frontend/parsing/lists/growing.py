@@ -33,11 +33,13 @@ from loopdiff.frontend.parsing.sites import Append, Growth, ParseAgain, next_pla
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.refused import REFUSED_EXPRESSIONS
 from loopdiff.ir import nodes as ir
+from loopdiff.ir.affine import folded
 from loopdiff.ir.ops import Op
-from loopdiff.ir.walk import written_arrays
+from loopdiff.ir.walk import loads, substitute, written_arrays
 from loopdiff.source.scopes import own_nodes
 
 MOST_WRITTEN_OUT = 16
+MOST_NAMES = 4  # one behind the other, of what an extent is
 MOST_OF_UNKNOWN = 4096  # elements of a list of which nothing says how long it becomes
 FIXED = "make an array first, as `np.empty(n)`, and store into it; or choose elements of one by a mask"
 
@@ -93,7 +95,7 @@ def new_list(state: State, stem: str, node: ast.List) -> ListName | None:
     span = state.source.span(node)
     place = next_place(span, state.whole.grown)
     known = state.whole.decisions.grown.get(place, Growth(len(items)))
-    first = tuple(map(state.known, items[0].shape)) if items else None
+    first = tuple(at_entry(state, e) for e in items[0].shape) if items else None
     room, whole = capacity(known), state.whole
     own = Growth(len(items), first, {}, *((items[0].kinds, False, holds_truth(state, items[0])) if items else ()))
     row, kinds, truths = known.row, known.kinds, known.truths
@@ -211,7 +213,7 @@ def has_row(state: State, found: ListName, item: Item) -> bool:
     if not has_known_shape(state, item):
         return False
     made = state.whole.lists[found.array]
-    growth, row = state.whole.grown[made.place], tuple(map(state.known, item.shape))
+    growth, row = state.whole.grown[made.place], tuple(at_entry(state, e) for e in item.shape)
     room = state.all_of(found.array, state.source.span(item.node))
     truths = holds_truth(state, item)
     if growth.row is None:
@@ -238,11 +240,29 @@ def fits(state: State, kinds: Kinds, room: View, item: Item) -> bool:
 
 def has_known_shape(state: State, item: Item) -> bool:
     """Whether the shape of `item` is known at entry; else a rejection."""
-    is_so = all(is_known_at_entry(state, state.known(e)) for e in item.shape)
+    is_so = all(is_known_at_entry(state, at_entry(state, e)) for e in item.shape)
     if not is_so:
         message = f"this list has elements whose shape is not known at entry: {named(item.node)}"
         state.reject("LD134", message, item.node, FIXED)
     return is_so
+
+
+def at_entry(state: State, size: ir.Expr) -> ir.Expr:
+    """`size` where the loops around begin, of an extent that all elements of a list have: that is seen to when each is
+    stored."""
+    changed = {s.target.array for s in state.out if isinstance(s, ir.Accumulate)}
+    values = {s.target.array: s.value for s in state.out if isinstance(s, ir.Assign) and not s.target.subscripts}
+    values = {cell: value for cell, value in values.items() if cell not in changed}
+    variables = {cell for s in state.whole.active for cell in s.cells.values()}
+    starts = {cell: state.whole.ranges[cell][0] for cell in variables & state.whole.ranges.keys()}
+    found = state.known(size)
+    for _ in range(MOST_NAMES):
+        read = {load.access.array for load in loads(found)}
+        new = {ir.Load(ir.Access(c)): state.known((values | starts)[c]) for c in sorted(read) if c in values | starts}
+        if not new:
+            break
+        found = folded(substitute(found, new))
+    return found
 
 
 def note_append(state: State, found: ListName, item: ast.expr, node: ast.stmt) -> None:
