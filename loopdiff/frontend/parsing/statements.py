@@ -40,7 +40,7 @@ from loopdiff.frontend.parsing.ways.bounded import (
     starts_of_larger,
     until_stored,
 )
-from loopdiff.frontend.parsing.ways.choices import as_branches, chooses, with_named_choices
+from loopdiff.frontend.parsing.ways.choices import as_branches, chooses, with_named_choices, with_named_items
 from loopdiff.frontend.parsing.ways.flow import after_loop, constant_trips, meet, stable_condition, with_conditions
 from loopdiff.frontend.parsing.ways.joins import copy_all
 from loopdiff.frontend.parsing.ways.loops import parse_body, run_flags
@@ -77,6 +77,7 @@ def parse_block(state: State, body: list[ast.stmt]) -> None:
 def parse_stmt(state: State, node: ast.stmt) -> None:
     """One statement; if it uses names that may stand for several arrays, once for each of these."""
     node, named = with_named_choices(state, node, parse_stmt)
+    node, items = with_named_items(state, node, parse_stmt)
     since, place = state.whole.clock, len(state.out)
     if isinstance(node, ast.Return):  # only its values are: it is one way out
         parse_one(state, node)
@@ -84,7 +85,7 @@ def parse_stmt(state: State, node: ast.stmt) -> None:
         for_each_choice(state, lambda: parse_one(state, node), keyword_span(state, node))
     if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Expr) and not is_append(state, node):
         state.whole.note_altered(sorted(written_arrays(tuple(state.out[place:])) - set(state.cells)), since)
-    for name in named:
+    for name in (*named, *items):
         state.bindings.pop(name, None)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from loopdiff.frontend.arrays.functions import is_written_out_at
 from loopdiff.frontend.arrays.values import ArrayValue
+from loopdiff.frontend.parsing.bindings import Varying
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.snapshots import tried
 
@@ -65,6 +66,28 @@ def with_named_choices(
 
     value = named(node.value)
     return (with_value(node, value), names) if names else (node, [])
+
+
+def with_named_items(
+    state: State, node: ast.stmt, parse: Callable[[State, ast.stmt], None]
+) -> tuple[ast.stmt, list[str]]:
+    """`node`, if it makes a list of what depends on which of several arrays a name stands for, with names for its items,
+    which `parse` binds before: there is one list, whichever array that is."""
+    match node:
+        case ast.Assign(targets=[ast.Name()], value=ast.List(elts=[_, *_] as items)) if (
+            not any(isinstance(e, ast.Starred | ast.Name | ast.List | ast.Tuple) for e in items)
+        ):
+            pass
+        case _:
+            return node, []
+    varying = {name for name, b in state.bindings.items() if isinstance(b, Varying)}
+    if not any(isinstance(n, ast.Name) and n.id in varying for item in items for n in ast.walk(item)):
+        return node, []
+    names = [state.fresh_names("item")[0] for _ in items]
+    for name, item in zip(names, items, strict=True):
+        parse(state, ast.copy_location(ast.Assign([ast.copy_location(ast.Name(name, ast.Store()), item)], item), item))
+    held: list[ast.expr] = [ast.copy_location(ast.Name(n, ast.Load()), i) for n, i in zip(names, items, strict=True)]
+    return with_value(node, ast.copy_location(ast.List(held, ast.Load()), node.value)), names
 
 
 def with_value(node: ast.Assign | ast.AugAssign | ast.Return | ast.Expr, value: ast.expr) -> ast.stmt:
