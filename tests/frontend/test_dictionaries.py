@@ -258,8 +258,6 @@ REFUSED = {
     "a key that may not be there, of lists, in a comprehension": "d = {}\nfor k in idx:\n"
     "    d.setdefault(k, [])\ns = sum([sum(d[k + 50]) for k in idx])\nfor k in idx:\n"
     "    d[k].append(x[k])\nreturn s + x[0] + sum(d[3])",
-    "nothing says how many keys there are": "d = {}\nn = 27\nwhile n != 1:\n    d[n] = x[0]\n"
-    "    n = n // 2 if n % 2 == 0 else 3 * n + 1\nreturn sum(d.values())",
 }
 
 

@@ -95,7 +95,7 @@ def new_list(state: State, stem: str, node: ast.List) -> ListName | None:
     span = state.source.span(node)
     place = next_place(span, state.whole.grown)
     known = state.whole.decisions.grown.get(place, Growth(len(items)))
-    first = tuple(at_entry(state, e) for e in items[0].shape) if items else None
+    first = shape_at_entry(state, items[0]) if items else None
     room, whole = capacity(known), state.whole
     own = Growth(len(items), first, {}, *((items[0].kinds, False, holds_truth(state, items[0])) if items else ()))
     row, kinds, truths = known.row, known.kinds, known.truths
@@ -213,7 +213,7 @@ def has_row(state: State, found: ListName, item: Item) -> bool:
     if not has_known_shape(state, item):
         return False
     made = state.whole.lists[found.array]
-    growth, row = state.whole.grown[made.place], tuple(at_entry(state, e) for e in item.shape)
+    growth, row = state.whole.grown[made.place], shape_at_entry(state, item)
     room = state.all_of(found.array, state.source.span(item.node))
     truths = holds_truth(state, item)
     if growth.row is None:
@@ -240,11 +240,16 @@ def fits(state: State, kinds: Kinds, room: View, item: Item) -> bool:
 
 def has_known_shape(state: State, item: Item) -> bool:
     """Whether the shape of `item` is known at entry; else a rejection."""
-    is_so = all(is_known_at_entry(state, at_entry(state, e)) for e in item.shape)
+    is_so = all(is_known_at_entry(state, e) for e in shape_at_entry(state, item))
     if not is_so:
         message = f"this list has elements whose shape is not known at entry: {named(item.node)}"
         state.reject("LD134", message, item.node, FIXED)
     return is_so
+
+
+def shape_at_entry(state: State, item: Item) -> tuple[ir.Expr, ...]:
+    """The shape of `item`; of an array, as all have it that the loops around put into a list."""
+    return tuple(state.known(e) if item.kinds else at_entry(state, e) for e in item.shape)
 
 
 def at_entry(state: State, size: ir.Expr) -> ir.Expr:
