@@ -380,7 +380,7 @@ ACCEPTED: tuple[Construct, ...] = (
         "for v, c in zip((x, y), (1.0, 2.0)):\n    v *= c\nfor k, w in enumerate([x, y]):\n    w[k] = s\n"
         'for name, v in {"x": x, "y": y}.items():\n    if name == "x":\n        v[0] += 1.0',
         "0.1",
-        "Written out, without `break` and `continue`; so are `range` loops over numbers that choose elements of lists.",
+        "Written out, without `break`; so are `range` loops over numbers that choose elements of lists.",
     ),
     Construct(
         "comprehensions of known length",
@@ -395,8 +395,8 @@ ACCEPTED: tuple[Construct, ...] = (
         "y[0] = sum(a * b for a, b in zip(steps, steps[1:])) + max(v) + np.mean(best) + len(v)",
         "0.1",
         "Of numbers, or of arrays of one shape; kept in an array. They grow in the function that makes them, by "
-        "`append`, `extend([...])` and `+= [...]`, in `for` loops whose ranges say how long they may become, and in "
-        "`while` loops whose condition bounds a counter, `i < n`, or their own length. "
+        "`append`, `extend([...])` and `+= [...]`; where neither ranges of loops nor conditions say how long they may "
+        "become, they have room for 4096 elements (LD334). They hold truth values, too, and nothing else then. "
         "`v.reverse()` turns them round. What reads them: subscripts, slices, loops and comprehensions, `len`, `sum`, "
         "`max`, `min`, `any`, `all`, functions "
         "of NumPy, and `if v`. Also `list(x)`, `tuple(x)`, `sorted(f(u) for u in x)`, `x.tolist()`, `v + w`, "
@@ -413,6 +413,23 @@ ACCEPTED: tuple[Construct, ...] = (
         "places by `dp[i], dp[j] = dp[j], dp[i]`. Numbers that are integers in one place and floats "
         "in another are floats, which no subscript is. Tuples of a number and an array, `path.append((t, x.copy()))`, "
         "are as many lists: loops, comprehensions and subscripts take them apart, and `zip(*path)`.",
+    ),
+    Construct(
+        "stacks and queues",
+        "stack, queue = [x[0]], [y[0]]\nwhile stack and len(stack) < 5:\n    v = stack.pop()\n    stack.append(v * s)\n"
+        "    stack.append(v + s)\n    queue.append(v)\nwhile queue:\n    y[1] += queue.pop(0) * len(queue)",
+        "0.1",
+        "`pop()` and `pop(0)` of lists of numbers, and of tuples of numbers and arrays; `collections.deque`, with "
+        "`popleft`. The function that makes the list gives elements away, in no loop over it.",
+    ),
+    Construct(
+        "lists of lists that grow",
+        "bins = [[] for _ in range(3)]\nfor i, v in enumerate(x):\n    bins[i % 3].append(v)\n"
+        "for k, b in enumerate(bins):\n    if not b:\n        continue\n    y[k] = s * sum(b) / len(b)\n"
+        "for v in bins[0]:\n    y[4] += v * bins[1][-1]",
+        "0.1",
+        "Also of tuples, `links[i].append((j, w))`, `for j, w in links[i]`. All items are kept in one list, which each "
+        "loop over `bins[k]` goes through; `bins[k]` is read, and grows by `append`, and nothing else is done with it.",
     ),
     Construct(
         "names for other lists",

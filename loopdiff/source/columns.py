@@ -86,7 +86,9 @@ class Columns(ast.NodeTransformer):
                     column = [ast.Name(h, ast.Load()) for h in held[k :: self.width]]
                     made.append(ast.Assign([ast.Name(part, ast.Store())], copied_node(value, column)))
                 return [ast.copy_location(m, node) for m in made]
-            case ast.Assign(targets=[ast.Name() | ast.Tuple() as target], value=ast.Call() as call) if self.is_pop(call):
+            case ast.Assign(targets=[ast.Name() | ast.Tuple() as target], value=ast.Call() as call) if self.is_pop(
+                call
+            ):
                 given = ast.Tuple([ast.Name(h, ast.Load()) for h in self.held], ast.Load())
                 made = [*self.popped(call), ast.Assign([self.visit(self.row(target))], given)]
                 return [ast.copy_location(m, node) for m in made]

@@ -95,9 +95,9 @@ class Named(ast.NodeTransformer):
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         self.generic_visit(node)
         match node:
-            case ast.Compare(ast.Tuple(elts=left), [ast.Eq() | ast.NotEq() as op], [ast.Tuple(elts=right)]) if (
-                len(left) == len(right) > 1 and all(isinstance(e, ITEMS) for e in (*left, *right))
-            ):
+            case ast.Compare(ast.Tuple(elts=left), [ast.Eq() | ast.NotEq() as op], [ast.Tuple(elts=right)]) if len(
+                left
+            ) == len(right) > 1 and all(isinstance(e, ITEMS) for e in (*left, *right)):
                 self.is_changed = True
                 pairs = zip(left, right, strict=True)
                 parts: list[ast.expr] = [ast.copy_location(ast.Compare(a, [op], [b]), node) for a, b in pairs]

@@ -47,6 +47,69 @@ def states_oracle(xp, W, x):
     return {"result": xp.sum(later * later) + seen[-1][0] * xp.sum(seen[0])}
 
 
+def stacked(x, w):
+    stack, queue = [], []
+    for u in x:
+        stack.append(u)
+        queue.append(u * w)
+    while len(stack) > 1:
+        a = stack.pop()
+        stack.append(stack.pop() * a + a)
+    while len(queue) > 1:
+        a = queue.pop(0)
+        queue.append(a - queue.pop(0) * w)
+    return stack[0] * queue[-1]
+
+
+def stacked_oracle(xp, x, w):
+    stack, queue = [*x], [u * w for u in x]
+    while len(stack) > 1:
+        a = stack.pop()
+        stack.append(stack.pop() * a + a)
+    while len(queue) > 1:
+        a = queue.pop(0)
+        queue.append(a - queue.pop(0) * w)
+    return {"result": stack[0] * queue[-1]}
+
+
+def in_bins(x):
+    bins, pairs = [[] for _ in range(3)], 0.0
+    links = [[] for _ in range(len(x))]
+    for i, u in enumerate(x):
+        bins[i * i % 3].append(u * u)
+        links[i // 2].append((u, i))
+    for k, b in enumerate(bins):
+        if not b:
+            continue
+        pairs += k * sum(b) / len(b) + b[0] * b[-1]
+    for i in range(len(x)):
+        for u, j in links[i]:
+            pairs += u * x[j] * x[i]
+    return pairs
+
+
+def in_bins_oracle(xp, x):
+    bins = [[x[i] * x[i] for i in range(len(x)) if i * i % 3 == k] for k in range(2)]
+    pairs = sum(k * sum(b) / len(b) + b[0] * b[-1] for k, b in enumerate(bins))
+    return {"result": pairs + sum(x[i] * x[i] * x[i // 2] for i in range(len(x)))}
+
+
+def doubled(x):
+    steps, large = [], [False] * len(x)
+    t = x[0]
+    while t < 5.0:
+        t = 2.0 * t
+        steps.append(t)
+    for i, u in enumerate(x):
+        large[i] = u > 0.8
+    return sum(steps) * len(steps) + sum(large) * x[1] + (0.0 if large[0] else x[0])
+
+
+def doubled_oracle(xp, x):
+    large = xp.where(x > 0.8, 1.0, 0.0)
+    return {"result": 42.0 * x[0] + xp.sum(large) * x[1] + xp.where(x[0] > 0.8, 0.0, x[0])}
+
+
 def among_pairs(x, r):
     near = []
     for i in range(x.shape[0]):
@@ -276,6 +339,33 @@ ENTRIES = (
         make=lambda r, n=3, m=5: dict(W=r.uniform(-1.0, 1.0, (n, n)), x=r.uniform(-1.0, 1.0, (m, n))),
         wrt=("W", "x"),
         oracle=states_oracle,
+        is_twin=True,
+        constructs=("lists of any length",),
+    ),
+    Entry(
+        name="stacked",
+        function=stacked,
+        make=lambda r, n=5: dict(x=r.uniform(0.5, 1.5, n), w=0.7),
+        wrt=("x", "w"),
+        oracle=stacked_oracle,
+        is_twin=True,
+        constructs=("stacks and queues",),
+    ),
+    Entry(
+        name="in_bins",
+        function=in_bins,
+        make=lambda r, n=6: dict(x=r.uniform(0.5, 1.5, n)),
+        wrt=("x",),
+        oracle=in_bins_oracle,
+        is_twin=True,
+        constructs=("lists of lists that grow",),
+    ),
+    Entry(
+        name="doubled",
+        function=doubled,
+        make=lambda r, n=5: dict(x=r.uniform(0.7, 0.9, n)),
+        wrt=("x",),
+        oracle=doubled_oracle,
         is_twin=True,
         constructs=("lists of any length",),
     ),

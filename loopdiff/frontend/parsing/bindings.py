@@ -29,8 +29,8 @@ class ArrayName:
 
 @immutable
 class ListName:
-    """The name stands for a list: its elements are those of `array` before the place in the cell `count`, from the one in
-    the cell `head` on, if it gives away its first ones."""
+    """The name stands for a list: its elements are those of `array` before the place in the cell `count`, from the one
+    in the cell `head` on, if it gives away its first ones."""
 
     array: str
     count: str

@@ -33,8 +33,8 @@ from loopdiff.frontend.parsing.bindings import (
 )
 from loopdiff.frontend.parsing.derivatives import derivative_in
 from loopdiff.frontend.parsing.lists.making import makes_list
-from loopdiff.frontend.parsing.lists.shrinking import popped
 from loopdiff.frontend.parsing.lists.reading import elements_in, elements_of, is_list
+from loopdiff.frontend.parsing.lists.shrinking import popped
 from loopdiff.frontend.parsing.order import in_order
 from loopdiff.frontend.parsing.outside import reject_outside, root_is_local
 from loopdiff.frontend.parsing.placing import with_place
@@ -56,12 +56,10 @@ def parse_call(state: State, node: ast.Call) -> Quantity:
     result = state.whole.call(state, node)
     if result is not MISSING:
         return result_of_helper(state, result, node)
-    if (taken := popped(state, node)) is not None:
-        return taken
     callee, text = state.outside(node.func), ast.unparse(node.func)
     if callee is MISSING:
         note_made(state, callee)
-        found = method_of_number(state, node) or method_call(state, node)
+        found = popped(state, node) or method_of_number(state, node) or method_call(state, node)
         return unknown_call(state, node, text) if found is None else found
     if gathers(state, node, callee):
         return gathered_items(state, node, callee)

@@ -82,8 +82,8 @@ class Append:
 @immutable
 class Growth:
     """A list that grows: how many elements it is made with, their shape, `()` for numbers, and where it grows; each
-    None while that is not known. `kinds`: which lists elements are, the outermost first. `shrinks`: it gives elements away,
-    too, and if it is a `queue`, the first ones. `truths`: its numbers are truth values."""
+    None while that is not known. `kinds`: which lists elements are, the outermost first. `shrinks`: it gives elements
+    away, too, and if it is a `queue`, the first ones. `truths`: its numbers are truth values."""
 
     first: int
     row: tuple[ir.Expr, ...] | None = None

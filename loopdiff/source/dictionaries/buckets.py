@@ -1,5 +1,5 @@
-"""Lists of empty lists that grow, as `bins = [[] for _ in range(n)]`: all that is in them is in one list, and another says
-of each in which of the lists it is.
+"""Lists of empty lists that grow, as `bins = [[] for _ in range(n)]`: all that is in them is in one list, and another
+says of each in which of the lists it is.
 
 Where tuples are in the lists, as after `adj[i].append((j, w))`, there is one for each place in the tuples. Items are
 copied where they are read: nobody may tell these from the lists.
@@ -28,7 +28,7 @@ FUNCTIONS: tuple[Any, ...] = (keyed.item_in, sum)
 
 
 def with_buckets(source: SourceFunction) -> SourceFunction:
-    """`source` with such lists apart; itself where there are none, or something is done with one that cannot be done so."""
+    """`source` with such lists apart; itself where there are none, or more is done with one than can be done so."""
     words, node = {*words_in(source.node), *source.outer}, source.node
     lists, called = set[str](), [fresh(words, f.__name__) for f in FUNCTIONS]
     outer = {**source.outer, **dict(zip(called, FUNCTIONS, strict=True))}
@@ -51,7 +51,9 @@ def widths_of(function: ast.FunctionDef) -> Mapping[str, int]:
     widths: dict[str, set[int]] = {name: set() for name, count in made.items() if bound[name] == count}
     for node in nodes:
         match node:
-            case ast.Call(ast.Attribute(ast.Subscript(value=ast.Name(id=name)), "append"), [item], []) if name in widths:
+            case ast.Call(ast.Attribute(ast.Subscript(value=ast.Name(id=name)), "append"), [item], []) if (
+                name in widths
+            ):
                 widths[name].add(len(item.elts) if isinstance(item, ast.Tuple) else 1)
             case _:
                 pass
@@ -63,7 +65,9 @@ def makes_buckets(node: ast.AST) -> str | None:
     match node:
         case ast.Assign(
             targets=[ast.Name(id=name)],
-            value=ast.ListComp(elt=ast.List(elts=[]), generators=[ast.comprehension(target=ast.Name(), ifs=[], is_async=0)]),
+            value=ast.ListComp(
+                elt=ast.List(elts=[]), generators=[ast.comprehension(target=ast.Name(), ifs=[], is_async=0)]
+            ),
         ):
             return name
         case _:
@@ -83,8 +87,8 @@ def call(function: ast.expr, *args: ast.expr) -> ast.Call:
 
 
 class Buckets(ast.NodeTransformer):
-    """Writes the list of lists `name`, of tuples of `width` items or of other things if that is 1, as the lists `values`
-    and `owners`. `numbers` is an array of their numbers: a subscript of the list is one of that. `has_failed`:
+    """Writes the list of lists `name`, of tuples of `width` items or of other things if that is 1, as the lists
+    `values` and `owners`. `numbers` is an array of their numbers: a subscript of the list is one of that. `has_failed`:
     something could not be written so."""
 
     def __init__(self, name: str, width: int, words: set[str]) -> None:
@@ -159,7 +163,7 @@ class Buckets(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def over_one(self, subscript: ast.expr, node: ast.For) -> Iterator[ast.stmt]:
-        """A loop over the list that the `subscript` means: over all that there is, of which other lists' is left out."""
+        """A loop over the list that the `subscript` means: over all that there is, without what is others'."""
         names = [self.new(stem) for stem in ("at", "owner", *("item" for _ in self.values))]
         yield ast.Assign([store(names[0])], self.key(subscript))
         items = [load(name) for name in names[2:]]
@@ -229,7 +233,9 @@ class Buckets(ast.NodeTransformer):
         match node:
             case ast.Call(func=ast.Name(id="len"), args=[own], keywords=[]) if self.is_named(own):
                 return ast.copy_location(call(LEN, load(self.numbers)), node)
-            case ast.Call(func=ast.Name(id="len"), args=[own], keywords=[]) if (at := self.subscript_of(own)) is not None:
+            case ast.Call(func=ast.Name(id="len"), args=[own], keywords=[]) if (
+                at := self.subscript_of(own)
+            ) is not None:
                 return ast.copy_location(ast.Call(node.func, [self.first_items(self.key(at), own)], []), node)
             case _:
                 return self.generic_visit(node)

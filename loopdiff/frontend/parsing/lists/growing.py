@@ -97,7 +97,9 @@ def new_list(state: State, stem: str, node: ast.List) -> ListName | None:
     known = state.whole.decisions.grown.get(place, Growth(len(items)))
     first = shape_at_entry(state, items[0]) if items else None
     room, whole = capacity(known), state.whole
-    own = Growth(len(items), first, {}, *((items[0].kinds, False, holds_truth(state, items[0])) if items else ()))
+    own = Growth(len(items), first, {})
+    if items:
+        own = replace(own, kinds=items[0].kinds, truths=holds_truth(state, items[0]))
     row, kinds, truths = known.row, known.kinds, known.truths
     if items and row is None:
         row, kinds, truths = own.row, own.kinds, own.truths
@@ -260,10 +262,11 @@ def at_entry(state: State, size: ir.Expr) -> ir.Expr:
     values = {cell: value for cell, value in values.items() if cell not in changed}
     variables = {cell for s in state.whole.active for cell in s.cells.values()}
     starts = {cell: state.whole.ranges[cell][0] for cell in variables & state.whole.ranges.keys()}
-    found = state.known(size)
+    found, known = state.known(size), values | starts
     for _ in range(MOST_NAMES):
         read = {load.access.array for load in loads(found)}
-        new = {ir.Load(ir.Access(c)): state.known((values | starts)[c]) for c in sorted(read) if c in values | starts}
+        cells = sorted(c for c in read if c in known)
+        new: dict[ir.Expr, ir.Expr] = {ir.Load(ir.Access(c)): state.known(known[c]) for c in cells}
         if not new:
             break
         found = folded(substitute(found, new))

@@ -71,11 +71,11 @@ def with_named_choices(
 def with_named_items(
     state: State, node: ast.stmt, parse: Callable[[State, ast.stmt], None]
 ) -> tuple[ast.stmt, list[str]]:
-    """`node`, if it makes a list of what depends on which of several arrays a name stands for, with names for its items,
-    which `parse` binds before: there is one list, whichever array that is."""
+    """`node`, if it makes a list of what depends on which of several arrays a name stands for, with names for its
+    items, which `parse` binds before: there is one list, whichever array that is."""
     match node:
-        case ast.Assign(targets=[ast.Name()], value=ast.List(elts=[_, *_] as items)) if (
-            not any(isinstance(e, ast.Starred | ast.Name | ast.List | ast.Tuple) for e in items)
+        case ast.Assign(targets=[ast.Name()], value=ast.List(elts=[_, *_] as items)) if not any(
+            isinstance(e, ast.Starred | ast.Name | ast.List | ast.Tuple) for e in items
         ):
             pass
         case _:
