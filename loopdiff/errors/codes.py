@@ -473,24 +473,6 @@ CODES: dict[str, Code] = {
         "others. Those of second order go through `partials` that have a rule.",
         "add it to the rule, or declare it zero with `nondifferentiable`",
     ),
-    # -- LD5xx: requested schedules ------------------------------------------------------------------------
-    "LD501": Code(
-        "iterations side by side that a dependence forbids",
-        "`schedule` asks for lanes of vectors, or for threads, and one of them reads or overwrites what another one "
-        "leaves. The report shows both places. Sums are no such dependence, unless `fastmath=False` keeps their order.",
-        "ask for another loop; `explain` without `schedule` says which ones can be vectors, or threads",
-    ),
-    "LD502": Code(
-        "requested loop that is not there",
-        "`schedule` names a loop by an index, or by a line, that the sweep does not have.",
-        "look up the loops of each sweep with `explain`",
-    ),
-    "LD503": Code(
-        "loop that cannot be mapped as requested",
-        "`schedule` asks for a vector of what has no vector form, for a register tile of what is no sum of "
-        "products, for blocks of rows that nothing would be gained by, or for threads inside of others.",
-        "leave the loop to the compiler",
-    ),
     **MACHINE_CODES,
 }
 

@@ -1,4 +1,4 @@
-"""Codes of errors that no program is at fault for: of compilers, of machines, and of loopdiff itself."""
+"""Codes of errors that no program is at fault for: of requested schedules, compilers, machines, and loopdiff."""
 
 from __future__ import annotations
 
@@ -14,6 +14,24 @@ class Code(NamedTuple):
 
 
 MACHINE_CODES: dict[str, Code] = {
+    # -- LD5xx: requested schedules ------------------------------------------------------------------------
+    "LD501": Code(
+        "iterations side by side that a dependence forbids",
+        "`schedule` asks for lanes of vectors, or for threads, and one of them reads or overwrites what another one "
+        "leaves. The report shows both places. Sums are no such dependence, unless `fastmath=False` keeps their order.",
+        "ask for another loop; `explain` without `schedule` says which ones can be vectors, or threads",
+    ),
+    "LD502": Code(
+        "requested loop that is not there",
+        "`schedule` names a loop by an index, or by a line, that the sweep does not have.",
+        "look up the loops of each sweep with `explain`",
+    ),
+    "LD503": Code(
+        "loop that cannot be mapped as requested",
+        "`schedule` asks for a vector of what has no vector form, for a register tile of what is no sum of "
+        "products, for blocks of rows that nothing would be gained by, or for threads inside of others.",
+        "leave the loop to the compiler",
+    ),
     # -- LD6xx: back ends ----------------------------------------------------------------------------------
     "LD601": Code(
         "generated source that Numba cannot compile",
