@@ -73,7 +73,8 @@ def stacked_oracle(xp, x, w):
 
 
 def in_bins(x):
-    bins, pairs = [[] for _ in range(3)], 0.0
+    pairs = 0.0
+    bins = [[] for _ in range(3)]
     links = [[] for _ in range(len(x))]
     for i, u in enumerate(x):
         bins[i * i % 3].append(u * u)
