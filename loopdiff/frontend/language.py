@@ -425,7 +425,7 @@ ACCEPTED: tuple[Construct, ...] = (
     Construct(
         "lists of lists that grow",
         "bins = [[] for _ in range(3)]\nfor i, v in enumerate(x):\n    bins[i % 3].append(v)\n"
-        "for k, b in enumerate(bins):\n    if not b:\n        continue\n    y[k] = s * sum(b) / len(b)\n"
+        "y[0] = sum(s * sum(b) / len(b) if b else s for b in bins)\n"
         "for v in bins[0]:\n    y[4] += v * bins[1][-1]",
         "0.1",
         "Also of tuples, `links[i].append((j, w))`, `for j, w in links[i]`. All items are kept in one list, which each "

@@ -454,6 +454,26 @@ def comprehended(x, s):
     return sum(totals.values()) + max(p[0] for p in powers) * s, min(v for v in [s, x[1], x[2]])
 
 
+@shows("stacks and queues", np.array([0.9, 0.4, 0.7, 1.3]), 0.8)
+def taken_away(x, s):
+    stack, queue = [u for u in x], [x[0]]
+    while len(stack) > 1:
+        stack.append(stack.pop() * s - stack.pop())
+    while queue and len(queue) < 3:
+        v = queue.pop(0)
+        queue.append(v + s)
+        queue.append(v * s)
+    return stack[0], queue[0] * queue[-1]
+
+
+@shows("lists of lists that grow", np.array([0.9, 0.4, 0.7, 1.3]), 0.8)
+def binned(x, s):
+    bins = [[] for _ in range(2)]
+    for i, u in enumerate(x):
+        bins[i % 2].append(u * s)
+    return sum(bins[0]) * len(bins[1]), bins[1][0] * bins[1][-1]
+
+
 @shows("lists of any length", np.array([0.9, 0.4, 0.7, 1.3]), 0.8)
 def listed(x, s):
     def scaled(v, by):
