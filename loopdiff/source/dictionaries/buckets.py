@@ -16,7 +16,7 @@ from typing import Any, cast
 import numpy as np
 
 from loopdiff.numpy_functions import keyed
-from loopdiff.source.dictionaries.groups import are_only_read, is_copy_of
+from loopdiff.source.dictionaries.groups import is_copy_of, kept_list
 from loopdiff.source.dictionaries.parts import Filled, Rewriting
 from loopdiff.source.dictionaries.tables import Table
 from loopdiff.source.first_iterations import copied_tree
@@ -37,7 +37,7 @@ def with_buckets(source: SourceFunction) -> SourceFunction:
         asked = Asked((buckets.owners, *buckets.values), *called)
         made = ast.fix_missing_locations(asked.visit(buckets.visit(copied_tree(node))))
         tables = {own: Table((), "", "", own, None, False, buckets.owners) for own in buckets.values}
-        if not buckets.has_failed and are_only_read(made, Rewriting(tables, outer, words)):
+        if not buckets.has_failed and kept_list(made, Rewriting(tables, outer, words)) is None:
             node, lists = made, {*lists, buckets.owners, *buckets.values}
     return source if node is source.node else replace(source, node=node, outer=outer, lists=source.lists | lists)
 
