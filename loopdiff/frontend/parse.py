@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from itertools import repeat
@@ -66,6 +67,7 @@ class Surface:
 
 
 OF_TUPLES = {"LD107", "LD134"}  # refused of lists of tuples
+FEW_CALLS = 4
 UNBOUND = frozenset(("LD114", "LD116"))
 NARROW = ("float16", "float32", "complex64")
 
@@ -151,9 +153,14 @@ def parse_in_some_way(source: SourceFunction, sources: Sources, types: Mapping[s
             return parse_rewritten(*others, types)
         except UnsupportedLoopError:
             pass  # the keys are those that there are
-    if apart.is_long:
+    are_repeated = are_calls_repeated(source.node, apart.source.node)
+    if apart.is_long or are_repeated:
+        most = 1 if are_repeated else FEW_ITEMS
         try:
-            return parse_apart(taken_apart(source, sources, ranks(types or {}), FEW_ITEMS), sources, types)
+            found = parse_apart(taken_apart(source, sources, ranks(types or {}), most), sources, types)
+            if types is not None:
+                bind(found.ls, types)
+            return found
         except UnsupportedLoopError:
             pass  # lists that are no arrays need their loops written out
     try:
@@ -163,6 +170,20 @@ def parse_in_some_way(source: SourceFunction, sources: Sources, types: Mapping[s
             return parse_as_written(source, sources, types)
         except UnsupportedLoopError:
             raise error from None
+
+
+def are_calls_repeated(node: ast.FunctionDef, apart: ast.FunctionDef) -> bool:
+    """Whether what a function calls is called time and again in its form `apart`, in which short loops are written out:
+    where the lists that grow there can be arrays, it compiles in a fraction of the time."""
+    before, after = (
+        Counter(ast.unparse(n.func) if isinstance(n, ast.Call) else "@" for n in ast.walk(function) if is_work(n))
+        for function in (node, apart)
+    )
+    return (after - before).total() >= FEW_CALLS
+
+
+def is_work(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call | ast.MatMult)
 
 
 def parse_apart(apart: Apart, sources: Sources, types: Mapping[str, ArgumentType] | None) -> Surface:

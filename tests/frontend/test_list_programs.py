@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from loopdiff import UnsupportedLoopError, vectorize_grad
+from loopdiff.testing import check_grads
 from tests.gradients.interpreted import interpreting
 
 X, IDX = np.linspace(0.11, 1.3, 7), np.array([3, 1, 3, 2, 1, 1, 5])
@@ -192,3 +193,34 @@ def test_programs_give_what_python_gives(name: str) -> None:
 def test_rows_whose_places_follow_from_them_do_not_change_places() -> None:
     with interpreting(), pytest.raises(UnsupportedLoopError, match="LD134"):
         vectorize_grad(wrt=("x",))(swapped_by_what_changes)(X, IDX)
+
+
+def stepped(x):
+    def slope(v):
+        return np.tanh(v) - 0.1 * v
+
+    y, path, said = x, [x], {}
+    for _ in range(8):
+        y = y + 0.2 * slope(y + 0.1 * slope(y))
+        path.append(y)
+    path = np.array(path)
+    said["end"] = np.sum(path[-1] ** 2)
+    said["bends"] = np.sum(np.diff(path, axis=0) ** 2)
+    return sum(said.values())
+
+
+def paired(x):
+    pairs = []
+    for i in range(6):
+        pairs.append((i, i + 1, np.abs(x[i + 1] - x[i])))
+    return sum(d * x[a] * x[b] for a, b, d in pairs)
+
+
+@pytest.mark.parametrize(("program", "is_written_out"), [(stepped, False), (paired, True)])
+def test_short_loops_are_written_out_unless_they_call_what_arrays_can_hold(program, is_written_out) -> None:
+    x = np.array([0.3, 0.9, 0.2, 0.5, 0.7, 0.1, 0.4])
+    with interpreting():
+        f = vectorize_grad(program)
+        check_grads(f, (x,))
+        text = f.compile(x).ir("surface")
+    assert ("range(0, 8, 1)" in text or "range(0, 6, 1)" in text) is not is_written_out
