@@ -17,7 +17,7 @@ import numpy as np
 
 from loopdiff.numpy_functions import keyed
 from loopdiff.source.dictionaries.groups import is_copy_of, kept_list
-from loopdiff.source.dictionaries.parts import Filled, Rewriting
+from loopdiff.source.dictionaries.parts import Filled, Rewriting, is_bound_in
 from loopdiff.source.dictionaries.tables import Table
 from loopdiff.source.first_iterations import copied_tree
 from loopdiff.source.functions import SourceFunction
@@ -112,6 +112,7 @@ class Buckets(ast.NodeTransformer):
                 return None
 
     def key(self, subscript: ast.expr) -> ast.expr:
+        """The number of the list that the `subscript` means."""
         place = ast.Subscript(load(self.numbers), self.visit(subscript), ast.Load())
         return ast.copy_location(place, subscript)
 
@@ -222,12 +223,14 @@ class Buckets(ast.NodeTransformer):
         part = ast.comprehension(self.target([owner, item]), over, [is_own], 0)
         return ast.copy_location(ast.ListComp(load(item), [part]), node)
 
+    def key_inside(self, subscript: ast.expr) -> ast.expr:
+        """The same where it is evaluated once for each item, and Python evaluates it once."""
+        self.has_failed |= any(isinstance(n, ast.Call | ast.NamedExpr) for n in ast.walk(subscript))
+        return self.key(subscript)
+
     def visit_Subscript(self, node: ast.Subscript) -> Any:
         at = self.subscript_of(node)
-        if at is None:
-            return self.generic_visit(node)
-        self.has_failed |= any(isinstance(n, ast.Call | ast.NamedExpr) for n in ast.walk(at))
-        return self.items(self.key(at), node)
+        return self.generic_visit(node) if at is None else self.items(self.key_inside(at), node)
 
     def visit_Call(self, node: ast.Call) -> Any:
         match node:
@@ -236,7 +239,8 @@ class Buckets(ast.NodeTransformer):
             case ast.Call(func=ast.Name(id="len"), args=[own], keywords=[]) if (
                 at := self.subscript_of(own)
             ) is not None:
-                return ast.copy_location(ast.Call(node.func, [self.first_items(self.key(at), own)], []), node)
+                items = self.first_items(self.key_inside(at), own)
+                return ast.copy_location(ast.Call(node.func, [items], []), node)
             case _:
                 return self.generic_visit(node)
 
@@ -250,15 +254,19 @@ class Buckets(ast.NodeTransformer):
         """A comprehension, in which loops may go over one of the lists, or over all."""
         for k, part in enumerate(node.generators):
             if (at := self.subscript_of(part.iter)) is not None:
-                owner = self.new("owner")
+                owner, own = self.new("owner"), {n.id for n in ast.walk(part.target) if isinstance(n, ast.Name)}
+                self.has_failed |= any(isinstance(n, ast.Name) and n.id in own for n in ast.walk(at))
                 items = part.target.elts if isinstance(part.target, ast.Tuple) else [part.target]
                 self.has_failed |= len(items) != len(self.values) and len(self.values) > 1
                 each = [part.target] if len(self.values) == 1 else items
                 part.target = ast.Tuple([store(owner), *each], ast.Store())
                 part.iter = self.together()
-                part.ifs = [ast.Compare(load(owner), [ast.Eq()], [self.key(at)]), *part.ifs]
+                part.ifs = [ast.Compare(load(owner), [ast.Eq()], [self.key_inside(at)]), *part.ifs]
             elif (found := self.over_all(part.target, part.iter)) is not None:
                 part.target, part.iter, name, items = found
+                read = {name, *(n.id for n in ast.walk(items) if isinstance(n, ast.Name))}
+                inside = (node.elt, *part.ifs, *node.generators[k + 1 :])
+                self.has_failed |= any(is_bound_in(n, read) for n in inside)
                 filled = Filled({name: items})
                 part.ifs = [filled.visit(test) for test in part.ifs]
                 node.generators[k + 1 :] = [filled.visit(later) for later in node.generators[k + 1 :]]
