@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from copy import deepcopy
 from typing import Any, cast
 
@@ -18,7 +18,6 @@ import numpy as np
 
 ATTRIBUTES = {np.shape: "shape", np.size: "size"}
 COLLECTING = (list, tuple, sorted)
-ITEMS = (ast.Name, ast.Constant, ast.UnaryOp)  # of tuples that are compared: nobody can tell whether they are evaluated
 FINDING = (np.where, np.nonzero)
 
 
@@ -97,9 +96,8 @@ class Named(ast.NodeTransformer):
         match node:
             case ast.Compare(ast.Tuple(elts=left), [ast.Eq() | ast.NotEq() as op], [ast.Tuple(elts=right)]) if len(
                 left
-            ) == len(right) > 1 and all(isinstance(e, ITEMS) for e in (*left, *right)):
+            ) == len(right) > 1 and are_compared_alone(pairs := list(zip(left, right, strict=True))):
                 self.is_changed = True
-                pairs = zip(left, right, strict=True)
                 parts: list[ast.expr] = [ast.copy_location(ast.Compare(a, [op], [b]), node) for a, b in pairs]
                 join = ast.And() if isinstance(op, ast.Eq) else ast.Or()
                 return ast.copy_location(ast.BoolOp(join, parts), node)
@@ -127,6 +125,14 @@ class Named(ast.NodeTransformer):
                 return items if called is list else ast.copy_location(ast.Call(node.func, [items], node.keywords), node)
             case _:
                 return node
+
+
+def are_compared_alone(pairs: Collection[tuple[ast.expr, ast.expr]]) -> bool:
+    """Whether nobody can tell that items of tuples are compared one by one: nothing happens as they are evaluated, and
+    none is compared with itself, which tuples take for equal even if it is NaN."""
+    items = [item.operand if isinstance(item, ast.UnaryOp) else item for pair in pairs for item in pair]
+    are_plain = all(isinstance(item, ast.Name | ast.Constant) for item in items)
+    return are_plain and all(ast.unparse(a) != ast.unparse(b) for a, b in pairs)
 
 
 def as_list(node: ast.Call, args: list[ast.expr]) -> ast.expr:

@@ -623,3 +623,34 @@ def test_lists_of_tuples_are_a_list_for_each_place() -> None:
 def test_lists_of_tuples_that_are_more_than_that_are_refused(function: Callable[..., Any]) -> None:
     with interpreting(), pytest.raises(UnsupportedLoopError, match="LD134"):
         vectorize_grad(function)(x, 3)
+
+
+def moved(x):
+    x[0] += 1.0
+    return x[0]
+
+
+def tuples_of_calls(x):
+    a = x[1]
+    return x[2] if (moved(x), a) == (a, moved(x)) else x[0]
+
+
+def tuples_of_signs_of_calls(x):
+    a = x[1]
+    return x[2] if (-moved(x), a) == (a, -moved(x)) else x[0]
+
+
+@pytest.mark.parametrize("function", [tuples_of_calls, tuples_of_signs_of_calls])
+def test_tuples_whose_items_change_something_are_not_compared_one_by_one(function: Callable[..., Any]) -> None:
+    with interpreting(), pytest.raises(UnsupportedLoopError, match="LD134"):
+        vectorize_grad(function)(x.copy())
+
+
+def tuples_of_nan(x):
+    v = x[0] * np.nan
+    return (x[1] if (v, 1) == (v, 1) else x[2]) + (x[0] if (v, 1) != (v, 1) else x[2])
+
+
+def test_what_is_no_number_is_equal_to_itself_in_tuples() -> None:
+    with interpreting():
+        assert vectorize_grad(tuples_of_nan)(x) == tuples_of_nan(x)

@@ -347,12 +347,15 @@ def compared_rows(scope: Scope, left: ast.expr, op: ast.cmpop, right: ast.expr, 
     first, second = element(scope, left), element(scope, right)
     if not (isinstance(first, Branch) and isinstance(second, Branch)):
         return None
+    require_settled(scope, [first, second], node)
     is_equal = isinstance(op, ast.Eq)
     if first.kind != second.kind or len(first.items) != len(second.items):
         return Leaf(ast.copy_location(ast.Constant(not is_equal), node), not is_equal)
     found: list[ast.expr] = [ast.copy_location(ast.Constant(is_equal), node)]
     for a, b in zip(first.items, second.items, strict=True):
         values = [display_of(scope, a, left), display_of(scope, b, right)]
+        if all(isinstance(v, ast.Name) for v in values) and ast.unparse(values[0]) == ast.unparse(values[1]):
+            continue  # one object is equal to itself here, even if it is NaN
         found.append(ast.copy_location(ast.Compare(values[0], [op], values[1:]), node))
     return Leaf(ast.copy_location(ast.BoolOp(ast.And() if is_equal else ast.Or(), found), node))
 
