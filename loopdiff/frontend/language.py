@@ -419,7 +419,7 @@ ACCEPTED: tuple[Construct, ...] = (
         "stack, queue = [x[0]], [y[0]]\nwhile stack and len(stack) < 5:\n    v = stack.pop()\n    stack.append(v * s)\n"
         "    stack.append(v + s)\n    queue.append(v)\nwhile queue:\n    y[1] += queue.pop(0) * len(queue)",
         "0.1",
-        "`pop()` and `pop(0)` of lists of numbers, and of tuples of numbers and arrays; `collections.deque`, with "
+        "`pop()` and `pop(0)` of lists of numbers, and of tuples of numbers; `collections.deque`, with "
         "`popleft`. The function that makes the list gives elements away, in no loop over it.",
     ),
     Construct(
