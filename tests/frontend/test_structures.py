@@ -365,3 +365,34 @@ def test_a_call_that_gives_none_beside_an_array_runs_once() -> None:
         assert program(x) == plain(x)
         lines = str(program.compile(x).ir("normal")).splitlines()
     assert sum(line.lstrip().startswith("for ") for line in lines) <= 2 * 4 + 1, lines
+
+
+def test_what_would_stand_in_too_many_branches_is_refused() -> None:
+    """Each of these conditions has two ways past it: after twenty, a million."""
+    ways = "        if v[0] > c:\n            if c > 0.5:\n                continue\n" * 20
+    head = "def f(x, c):\n    t = 0.0\n    for v, w in ((x, c), (2.0 * x, 1.0)):\n"
+    text = f"{head}{ways}        t += v[0] * w\n    return t\n"
+    plain = registered(text, "<too many ways>")
+    with interpreting(), pytest.raises(UnsupportedLoopError, match="is written out, and has a jump"):
+        vectorize_grad(plain)(np.arange(3.0), 0.2)
+
+
+@pytest.mark.parametrize("c", [0.2, 0.7])
+def test_loops_that_are_written_out_go_on_from_inside_of_conditions(c: float) -> None:
+    def program(x: Any, c: Any) -> Any:
+        t = 0.0
+        for v, w in ((x, c), (2.0 * x, 1.0)):
+            if v[1] > c:
+                if c > 0.5:
+                    continue
+                t += v[2]
+            for k in range(3):
+                if k == 1:
+                    continue
+                t += v[k] * w
+        else:
+            t *= 2.0
+        return t
+
+    with interpreting():
+        assert vectorize_grad(program)(np.arange(3.0), c) == program(np.arange(3.0), c)
