@@ -106,14 +106,16 @@ def mark_regions(ls: ir.LoopSet) -> tuple[ir.LoopSet, tuple[Region, ...]]:
     """`ls` (normal) with a Let before and after every region, and the regions, paths in terms of the result."""
     marker = Marker(ls, supply(ls))
     marked = forward_cells(replace(ls, body=marker.block(ls.body, frozenset(), frozenset())))
-    where = {s.stmt.name: s.path for s in statements(marked.body) if isinstance(s.stmt, ir.Let)}
+    lets = {s.stmt.name: s for s in statements(marked.body) if isinstance(s.stmt, ir.Let)}
+    where = {name: site.path for name, site in lets.items()}
     regions: list[Region] = []
     for mark in marker.marks:
-        target, before, after = mark.target, mark.before, mark.after
+        before, after = mark.before, mark.after
+        target, reach = place_of(mark, lets[after].stmt)
         block, first, last = where[before][:-1], where[before][-1], where[after][-1]
         inside = [s for s in statements(marked.body) if s.path[:-1] == block and first < s.path[-1] < last]
         members = tuple(s.path[-1] for s in inside if target.array in member_targets(s.stmt))
-        regions.append(Region(block, members, target, before, after, mark.reach, mark.outcome))
+        regions.append(Region(block, members, target, before, after, reach, mark.outcome))
     return marked, tuple(regions)
 
 
@@ -126,6 +128,18 @@ class Mark:
     after: str
     reach: ir.Expr | None
     outcome: str | None
+
+
+def place_of(mark: Mark, after: ir.Stmt) -> tuple[ir.Access, ir.Expr | None]:
+    """The target and the reach of a region as the Let `after` it has them: a loop of one iteration is gone, and so is
+    its index."""
+    match after:
+        case ir.Let(value=ir.Load(access=access)):
+            return access, None
+        case ir.Let(value=ir.Select(cond=cond, then=ir.Load(access=access))):
+            return access, cond
+        case _:
+            return mark.target, mark.reach
 
 
 @immutable
