@@ -43,6 +43,7 @@ from loopdiff.frontend.parsing.ways.bounded import (
 from loopdiff.frontend.parsing.ways.choices import as_branches, chooses, with_named_choices, with_named_items
 from loopdiff.frontend.parsing.ways.flow import after_loop, constant_trips, meet, stable_condition, with_conditions
 from loopdiff.frontend.parsing.ways.joins import copy_all
+from loopdiff.frontend.parsing.ways.jumps import ENDLESS, can_be_left
 from loopdiff.frontend.parsing.ways.loops import parse_body, run_flags
 from loopdiff.frontend.parsing.ways.reach import arrays_of, others
 from loopdiff.frontend.parsing.ways.resized import is_all_in_memory
@@ -62,8 +63,6 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads, subexprs, written_arrays
 from loopdiff.numpy_functions import is_of_numpy
 from loopdiff.source.functions import MISSING
-
-ENDLESS = 1 << 62
 
 
 def parse_block(state: State, body: list[ast.stmt]) -> None:
@@ -373,7 +372,7 @@ def is_stored(node: ast.AST, name: str) -> bool:
 
 def parse_while(state: State, node: ast.While) -> None:
     """`while` is a loop without end that is left where its condition fails."""
-    span = keyword_span(state, node)
+    span, rejected = keyword_span(state, node), state.whole.rejected
     index = state.index("trip")
     is_endless = isinstance(node.test, ast.Constant) and bool(node.test.value)
 
@@ -395,6 +394,8 @@ def parse_while(state: State, node: ast.While) -> None:
             parse_block(state, node.body[count:])
 
     loop, before, body = parse_body(state, node, span, parse, Trips())
+    if is_endless and state.whole.rejected == rejected and not can_be_left(body):
+        state.reject("LD103", "`while True` that no `break` or `return` leaves", span, "write `while` and a condition")
     lower, upper, step = (ir.Const(value, loc=span) for value in (0, ENDLESS, 1))
     done: Bindings | None = None
     if not is_endless:

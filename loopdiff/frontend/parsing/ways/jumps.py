@@ -7,6 +7,7 @@ dependence"). Where a jump ends a branch, what follows moves into the other bran
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from loopdiff.errors import Span
@@ -16,6 +17,7 @@ from loopdiff.ir.names import NameSupply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import all_statements, children
 
+ENDLESS = 1 << 62
 LOCAL: frozenset[ir.JumpKind] = frozenset(("break", "continue"))
 
 
@@ -34,6 +36,21 @@ def remove_jumps(
         rewriter.flags.append(done)
         out = [clear(done), *out]
     return tuple(out), tuple(ir.ArrayDecl(f.cell, None, "local", (), loc=f.loc) for f in rewriter.flags)
+
+
+def can_be_left(body: Iterable[ir.Stmt]) -> bool:
+    """Whether a jump leaves the loop that `body` is of."""
+    for stmt in body:
+        match stmt:
+            case ir.Jump(kind="break" | "return"):
+                return True
+            case ir.Loop() if any(isinstance(s, ir.Jump) and s.kind == "return" for s in all_statements(stmt.body)):
+                return True
+            case ir.Loop():
+                pass
+            case _ if can_be_left(children(stmt)):
+                return True
+    return False
 
 
 @immutable
