@@ -36,6 +36,7 @@ from loopdiff.frontend.parsing.lists.items import kind_after, note_stored
 from loopdiff.frontend.parsing.lists.reading import elements_of
 from loopdiff.frontend.parsing.lists.replacing import in_place, replace_items
 from loopdiff.frontend.parsing.lists.rests import star_of, with_parts
+from loopdiff.frontend.parsing.lists.shrinking import refuse_other_length
 from loopdiff.frontend.parsing.meanings import value_of
 from loopdiff.frontend.parsing.order import changes, frozen, held, in_order
 from loopdiff.frontend.parsing.state import State
@@ -413,7 +414,7 @@ def parse_augmented(state: State, node: ast.AugAssign) -> None:
         case ast.Subscript() as target:
             if isinstance(node.value, ast.List | ast.Tuple):
                 state.need_types()
-            found = target_of(state, in_place(state, target))
+            found, before = target_of(state, in_place(state, target)), len(state.whole.lengthened)
             match found:
                 case ir.Access():
                     augment_element(state, node, found)
@@ -426,6 +427,7 @@ def parse_augmented(state: State, node: ast.AugAssign) -> None:
                     store_masked(state, found, value, node, lambda a, b: result_of(state, node, a, b))
                 case None:
                     state.quantity(node.value)
+            refuse_other_length(state, node, found, before)
         case target:
             state.reject("LD107", f"cannot assign to `{ast.unparse(target)}`", target)
 

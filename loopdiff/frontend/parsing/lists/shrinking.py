@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from loopdiff.frontend.arrays.values import Quantity
+from loopdiff.frontend.arrays.values import Quantity, View
 from loopdiff.frontend.parsing.bindings import ListName
 from loopdiff.frontend.parsing.lists.growing import may_change
 from loopdiff.frontend.parsing.lists.lengths import first_of, list_called
@@ -71,3 +71,13 @@ def note_shrinking(state: State, found: ListName, is_first: bool) -> None:
         known = decided.get(place, Growth(growth.first))
         whole.decisions.grown = {**decided, place: replace(known, shrinks=True, queue=True)}
         raise ParseAgain
+
+
+def refuse_other_length(state: State, node: ast.AugAssign, found: object, before: int) -> None:
+    """Rejection (LD134) of `v[-1] += v.pop()`: Python reads one element and stores another, or none, since it counts
+    from the ends that the list has at each of both times. What happened to lists `before` is of no concern."""
+    changed = {event.array for event in state.whole.lengthened[before:]}
+    if isinstance(found, ir.Access | View) and found.array in changed:
+        place, value = ast.unparse(node.target), ast.unparse(ast.BinOp(node.target, node.op, node.value))
+        message = f"`{place}` is read and stored, and its list has another length when it is stored"
+        state.reject("LD134", message, node, f"write `{place} = {value}`")
