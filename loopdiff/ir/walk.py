@@ -14,6 +14,12 @@ Path = tuple[int, ...]
 LEAVES = frozenset((ir.Const, ir.Var, ir.Index, ir.Param, ir.Dim, ir.SizeOf, ir.RankOf))  # without operands
 
 
+def common_prefix(one: Path, other: Path) -> Path:
+    """Where the statement is that two others are in, or are."""
+    length = next((k for k, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), None)
+    return one[:length] if length is not None else min(one, other, key=len)
+
+
 @immutable
 class Site:
     """A statement, where it stands, and the Loop and If statements around it (outermost first)."""

@@ -7,14 +7,13 @@ for i in range(k): z[i] = y[i] + a * y[k - i - 1]     needs y[k - i - 1], which 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import takewhile
 
 from loopdiff.ad.facts import Facts
 from loopdiff.analysis.strides import coefficient
 from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer, sub
-from loopdiff.ir.walk import Path, all_statements, indices_in, subexprs, substitute
+from loopdiff.ir.walk import Path, all_statements, common_prefix, indices_in, subexprs, substitute
 
 PLAIN = (ir.Const, ir.Index, ir.Param, ir.Dim, ir.Apply)
 
@@ -41,7 +40,7 @@ def same_read(facts: Facts, path: Path, access: ir.Access, known: KnownReads) ->
         return None
     if access == read and run_together(facts, path, other, access.array):
         return {}
-    shared = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(path, other, strict=False))))
+    shared = len(common_prefix(path, other))
     for level in range(min(shared, len(path) - 1, len(other) - 1), -1, -1):
         found = at_level(facts, path, access, known, level)
         if found is not None:

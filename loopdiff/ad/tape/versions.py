@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import reduce
-from itertools import takewhile
 from math import prod
 from typing import TypeVar
 
@@ -29,7 +28,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import folded, linear
 from loopdiff.ir.build import add, extents_of, integer, sub
 from loopdiff.ir.ops import Op
-from loopdiff.ir.walk import Path, indices_in, substitute
+from loopdiff.ir.walk import Path, common_prefix, indices_in, substitute
 from loopdiff.model import tuning
 
 T = TypeVar("T")
@@ -134,10 +133,6 @@ def sunk(facts: Facts, array: str, place: Path, paths: list[Path]) -> Path:
             break
         place = first_alike(facts, array, (*shared[:length], min(inside)))
     return place
-
-
-def common_prefix(one: Path, other: Path) -> Path:
-    return tuple(a for a, _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def are_exclusive(facts: Facts, one: Path, other: Path) -> bool:
