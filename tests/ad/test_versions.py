@@ -168,3 +168,19 @@ def test_a_state_of_few_components_is_run_again_in_segments() -> None:
     sizes = [f.compile(RNG.random(6), RNG.random((6, 3)), steps).temporaries for steps in (100, 10_000)]
     few, many = (sum(t.bytes or 0 for t in found) for found in sizes)
     assert many < 15 * few
+
+
+def test_an_extremum_in_a_loop_that_is_left_with_one_iteration() -> None:
+    """The last iteration of `i` is apart, and `j` takes one value there: the minimum is at a place without it."""
+
+    def program(steps, x, y, A):
+        n = y.shape[0]
+        for t in range(steps):
+            for i in range(n):
+                for j in range(i, n):
+                    y[j] = min(y[j], A[i, t % 3])
+                x[i] += y[(i + 1) % n]
+        return np.sum(x)
+
+    with interpreting():
+        check_grads(vectorize_grad(program), (2, RNG.random(4), RNG.random(4), RNG.random((4, 3))))

@@ -80,7 +80,7 @@ def test_output_that_overlaps_itself(refused):
         {"accuracy": "low"},
         {"fastmath": "yes"},
         {"memory_limit": -1},
-        {"memory_limit": 1.5},
+        {"memory_limit": float("nan")},
         {"memory_limit": "all"},
         {"negative": "wrap"},
     ],

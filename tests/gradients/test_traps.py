@@ -348,25 +348,3 @@ def test_second_derivative_through_compiled_code() -> None:
     value, g, hv = vectorize_grad(f).hvp((x,), {"x": v})
     assert (value, g.x.tolist()) == (0.0, [0.0, 0.0, 0.0])
     np.testing.assert_allclose(hv.x, [0.0, 0.0, 16.0], atol=1e-14)
-
-
-def test_extremum_in_a_loop_that_is_left_with_one_iteration() -> None:
-    """The last iteration of `i` is compiled apart, and `j` takes one value there: the minimum is at a place without
-    it."""
-
-    def f(T: int, x: Any, y: Any, A: Any) -> Any:
-        n = y.shape[0]
-        for t in range(T):
-            for i in range(n):
-                for j in range(i, n):
-                    y[j] = min(y[j], A[i, t % 3])
-                x[i] += y[(i + 1) % n]
-        return np.sum(x)
-
-    rng = np.random.default_rng(0)
-    x, y, A = rng.random(4), rng.random(4), rng.random((4, 3))
-    g = vectorize_grad(f, wrt=("y",)).grad(2, x.copy(), y.copy(), A).y
-    h = 1e-6
-    steps = [h * e for e in np.eye(4)]
-    wanted = [(f(2, x.copy(), y + e, A) - f(2, x.copy(), y - e, A)) / (2 * h) for e in steps]
-    np.testing.assert_allclose(g, wanted, atol=1e-6)
