@@ -96,20 +96,20 @@ def build(
     of which it gets sums. What is copied whole is not recorded element by element besides.
     """
     plan = partial(planned, facts, policy, replayed, segmented, summed)
-    plain, shareable = plan(NO_COPIES)
-    return reduce(lighter, (plan(copies)[0] for copies in shareable.choices), plain)
+    plain, needed = plan(NO_COPIES)
+    return reduce(lighter, (plan(copies)[0] for copies in shareable(needed).choices), plain)
 
 
 def planned(
     facts: Facts, policy: PlanPolicy, replayed: Paths, segmented: Paths, summed: frozenset[str], copies: Copies
-) -> tuple[Built, Copies]:  # fmt: skip
-    """The sweeps where there are these `copies`, and the copies that could be shared."""
+) -> tuple[Built, Needed]:  # fmt: skip
+    """The sweeps where there are these `copies`, and what they need of the primal."""
     names = supply(facts.ls)
     seed_names = name_seeds(facts, names)
     needed = Needed(facts, policy, replayed, segmented, names, summed, copies)
     reversal = Reversal(facts, needed, names, name_adjoints(facts, names, seed_names))
     body = reverse_body(facts, reversal, seed_names)
-    return Built(needed.tape, partial(assemble, reversal, body, seed_names)), shareable(needed)
+    return Built(needed.tape, partial(assemble, reversal, body, seed_names)), needed
 
 
 def assemble(reversal: Reversal, body: tuple[ir.Stmt, ...], seed_names: SeedNames) -> Sweeps:
