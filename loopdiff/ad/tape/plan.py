@@ -128,17 +128,20 @@ class Tape:
         self.temporaries.append(KeptValue(name, why.loc, shape, dtype, decision, why.reason))
         return name
 
+    def array(self, name: str) -> ir.ArrayDecl:
+        return next(a for a in self.arrays if a.name == name)
+
     def rank(self, name: str) -> int:
-        return next(len(a.extents or ()) for a in self.arrays if a.name == name)
+        return len(self.array(name).extents or ())
 
     def has_room(self, name: str, dtype: str, shape: tuple[ir.Expr, ...]) -> bool:
         """Whether the tape array `name` is as large as one of this dtype and `shape`."""
-        array = next(a for a in self.arrays if a.name == name)
+        array = self.array(name)
         return array.type is not None and array.type.dtype == dtype and array.extents == shape
 
     def is_counted(self, name: str) -> bool:
         """Whether the first axis of the tape array `name` is a running position."""
-        extents = next(a.extents for a in self.arrays if a.name == name)
+        extents = self.array(name).extents
         totals = {ir.Param(c.total) for c in self.counters.values()}
         return bool(extents) and extents[0] in totals
 

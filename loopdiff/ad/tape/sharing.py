@@ -30,7 +30,7 @@ def shareable(needed: Needed) -> Copies:
     scopes = (needed.owner_of(access.array, path) for path, access in found)
     versions = versions_read(needed.facts, zip(found, scopes, strict=True))
     covered = (slot for slot, reads in kept.items() if reads and reads <= versions.keys())
-    spared = sum(needed.tape.weight_of(extents(needed, slot)) for slot in covered)
+    spared = sum(needed.tape.weight_of(needed.tape.array(slot.name).extents or ()) for slot in covered)
     spared -= weight_of_versions(needed, set(versions.values()))
     return Copies(ends, versions if spared > tuning.LIGHTER_BY * needed.tape.weight else {})
 
@@ -75,10 +75,6 @@ def is_in_branch(needed: Needed, path: Path, depth: int) -> bool:
 
 
 # -- weights -------------------------------------------------------------------------------------------------
-def extents(needed: Needed, slot: Slot) -> tuple[ir.Expr, ...]:
-    return next(a.extents or () for a in needed.tape.arrays if a.name == slot.name)
-
-
 def weight_of_versions(needed: Needed, versions: Collection[ArrayVersion]) -> float:
     """How much copies of `versions` keep, of which those in different branches share a tape."""
     groups: list[list[ArrayVersion]] = []
