@@ -124,18 +124,14 @@ def is_small(model: Model, site: Site, subscript: ir.Expr) -> bool:
         case ir.Const(value=value):
             return value < tuning.SEGMENTED_TRIPS
         case ir.Index(name=name):
-            depth = next(k for k in range(1, len(site.path)) if index_at(model, site.path[:k]) == name)
+            around = enumerate(site.enclosing, start=1)
+            depth = next(k for k, s in around if isinstance(s, ir.Loop) and s.index == name)
             hull = index_hull(model, site.path[:depth])
             return (
                 hull is not None and all(isinstance(end, ir.Const) for end in hull) and is_small(model, site, hull[1])
             )
         case _:
             return False
-
-
-def index_at(model: Model, path: Path) -> str | None:
-    stmt = model.sites[path].stmt
-    return stmt.index if isinstance(stmt, ir.Loop) else None
 
 
 def writers_in(sites: Mapping[Path, Site]) -> Mapping[str, list[Path]]:
