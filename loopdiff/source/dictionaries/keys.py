@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from loopdiff.source.dictionaries.iteration import dictionary_view
 from loopdiff.source.dictionaries.parts import Rewriting
 from loopdiff.source.dictionaries.tables import Outer, keys_of, makings_in, value_in
+from loopdiff.source.named_results import pairs
 from loopdiff.source.scopes import bound_by
 
 WORDS = frozenset(("float16", "float32", "half", "single", "longdouble", "complex64", "f2", "f4", "c8"))
@@ -47,25 +48,14 @@ def values_of_names(nodes: Sequence[ast.AST]) -> Values:
     for node in nodes:
         match node:
             case ast.Assign(targets=targets, value=value):
-                pairs = [pair for target in targets for pair in assigned(target, value)]
+                given = [pair for target in targets for pair in pairs(target, value)]
             case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.NamedExpr(target=target, value=value):
-                pairs = list(assigned(target, value))
+                given = list(pairs(target, value))
             case _:
                 continue
-        for name, given in pairs:
-            found.setdefault(name, []).append(given)
+        for name, expr in given:
+            found.setdefault(name.id, []).append(expr)
     return found
-
-
-def assigned(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
-    match target, value:
-        case ast.Name(id=name), _:
-            yield name, value
-        case ast.Tuple(elts=targets), ast.Tuple(elts=values) if len(targets) == len(values):
-            for one, given in zip(targets, values, strict=True):
-                yield from assigned(one, given)
-        case _:
-            pass
 
 
 def may_be_array(node: ast.expr, outer: Outer, values: Values, behind: tuple[str, ...] = ()) -> bool:
