@@ -312,7 +312,8 @@ def after_an_edit(compiler: str, decorator: str) -> float:
             f"{compiler}\nfrom helper import h\n\n\n@{outer}\ndef f(v):\n    return h(v) + 1.0\n\n\nprint(f(1.0))\n"
         )
         printed = ""
-        for factor in ("2.0", "5.0"):
+        # Of unequal lengths: Python tells new text from old bytecode by its size and the second it was written in.
+        for factor in ("2.0", "5.00"):
             helper.write_text(f"{imports}\n\n{inner}def h(v):\n    return {factor} * v\n")
             command = [sys.executable, "-c", f"import sys; sys.path[:0] = [{folder!r}, {str(ROOT)!r}]; import main"]
             printed = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder).stdout
