@@ -13,7 +13,7 @@ places, wherever reassociation is allowed (Allen and Kennedy, "Optimizing Compil
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, product
@@ -24,6 +24,7 @@ from loopdiff.analysis.polyhedral.events import Event
 from loopdiff.analysis.polyhedral.pairs import Order, ahead, apart, common_loops, ordered, orders, touched
 from loopdiff.analysis.polyhedral.sets import Model
 from loopdiff.immutable import immutable
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.printer import print_access
 from loopdiff.ir.walk import Path
 
@@ -281,22 +282,29 @@ def may_meet(model: Model, first: Event, second: Event, order: Order) -> bool:
 
 
 # -- sums and distances --------------------------------------------------------------------------------------
-def interrupted(model: Model, path: Path, arrays: frozenset[str], *, is_strict: bool = False) -> Conflict | None:
-    """An access to one of `arrays` that comes upon an element in the same iteration of the loop at `path` in which
-    something is added to it; None if there is none.
+def interrupted(
+    model: Model, path: Path, sums: Collection[ir.Access], *, is_strict: bool = False
+) -> Conflict | None:  # fmt: skip
+    """Two accesses that come upon an element in the same iteration of the loop at `path`, one of which adds to it as to
+    one of `sums`; None if there are none.
 
     Sums that are made apart from their array miss it, or are missed by it, and `AnyOrder` is legal where only one
     iteration gets to the element. `is_strict`: another addition is such an access, too.
     """
-    depth = depth_of(model, path)
+    depth, arrays = depth_of(model, path), {access.array for access in sums}
+
+    def is_summed(event: Event) -> bool:
+        return event.combines is not None and event.access in sums
 
     def meet(first: Event, second: Event, order: Order) -> bool:
         is_one = first.path == second.path and commute(first, second) and not order.is_carried
         return not is_one and may_meet(model, first, second, order)
 
     for a, b in conflicting_pairs(e for e in within(model, path) if e.access.array in arrays):
+        if not (is_summed(a) or is_summed(b)) or not keep_order(a, b, is_strict):
+            continue
         ways = ((a, b, order) for order in orders(a, b, depth)), ((b, a, order) for order in orders(b, a, depth))
-        if keep_order(a, b, is_strict) and any(meet(*way) for way in chain(*ways)):
+        if any(meet(*way) for way in chain(*ways)):
             return Conflict(a.access.array, a, b)
     return None
 

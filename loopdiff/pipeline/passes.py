@@ -31,6 +31,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.model.machine import Machine
 from loopdiff.passes.checks.bounds_checks import add_checks
 from loopdiff.passes.checks.screening import screen
+from loopdiff.passes.loops.confined_dependences import split_at_dependences
 from loopdiff.passes.loops.distribution import ascend, restructure, restructure_for_threads
 from loopdiff.passes.loops.elementwise_fusion import fuse_elements
 from loopdiff.passes.loops.factored_sums import factor_sums
@@ -194,6 +195,7 @@ CPU_LOOPS: Passes = (
     Pass("like-terms", with_like_terms, exact=False),
     Pass("sums", tidy_sums, exact=False),
     Pass("gather", gather_with_zeros, lambda c: {"machine": c.machine}, exact=False),
+    Pass("split-dependences", split_at_dependences, lambda c: {"is_strict": not c.fastmath}),
     Pass("restructure", restructure, exact=False),
     Pass("triangles", block_triangles, exact=False),
     Pass("ascend", ascend, lambda _: {"is_strict": True}, when=lambda c: not c.fastmath),

@@ -160,15 +160,17 @@ class Planner:
             return ScalarLoop(held)
         varying = varying_names(stmt)
         sums = {
-            s.target.array
+            s.target
             for s in all_statements(stmt.body)
-            if isinstance(s, ir.Accumulate) and stride_of(s.target, stmt.index, varying, self.model.ls) == "uniform"
+            if isinstance(s, ir.Accumulate)
+            and stride_of(s.target, stmt.index, varying, self.model.ls) == "uniform"
+            and s.target.array not in private
         }
         seen_inside = {e.access.array for e in loads_in(stmt.body)}
-        reductions = frozenset(sums - private)
+        reductions = {target.array for target in sums}
         if any(self.model.ls.array(name).extents == () for name in reductions & seen_inside):
             return ScalarLoop(NEVER_RUNS)
-        conflict = interrupted(self.model, path, reductions, is_strict=not self.may_reassociate)
+        conflict = interrupted(self.model, path, sums, is_strict=not self.may_reassociate)
         if conflict is not None:
             return ScalarLoop(f"in one iteration it sums into `{conflict.array}` and goes on with the sum")
         may_be_short = self.may_be_short(stmt, self.model.sites[path].loops)

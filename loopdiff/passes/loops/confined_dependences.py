@@ -1,0 +1,164 @@
+"""Index-set splitting at dependences that are confined to one iteration: it runs apart, and those before it, and after.
+
+    for j in range(n):                                      for j in range(0, min(n, k)): ...
+        w[i, j] = min(w[i, j], w[i, k] + w[k, j])  becomes  if 0 <= k < n: w[i, k] = min(w[i, k], w[i, k] + w[k, k])
+                                                            for j in range(max(0, k + 1), n): ...
+
+Where some iterations meet what stays in one place, `w[i, k]`, and one iteration moves over that place, it alone stands
+between the others: the weak-zero dependences of Goff, Kennedy and Tseng ("Practical dependence testing", PLDI 1991),
+split as by Griebl, Feautrier and Lengauer ("Index set splitting", 2000). All iterations stay in their order. A loop is
+split where the dependences then let each of its parts be a vector, and did not before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import field, replace
+
+from loopdiff.analysis.legality import AnyOrder, is_legal
+from loopdiff.analysis.ownership import owned_cells
+from loopdiff.analysis.polyhedral.model import Model, build_model
+from loopdiff.analysis.strides import coefficient, dense_axis, varying_names
+from loopdiff.canonical.index_set_splitting import is_sum
+from loopdiff.immutable import immutable
+from loopdiff.ir import nodes as ir
+from loopdiff.ir.affine import added, from_linear, linear
+from loopdiff.ir.build import compare, is_descending, is_unit_step, shifted
+from loopdiff.ir.names import NameSupply, supply
+from loopdiff.ir.ops import Op
+from loopdiff.ir.renaming import body_at, renamed_block, renamed_names
+from loopdiff.ir.types import INT
+from loopdiff.ir.walk import (
+    Path,
+    accesses,
+    all_statements,
+    exchanged,
+    lets_in,
+    statements,
+    subexprs,
+    written_access,
+)
+
+MOST_INSIDE = 40  # statements of a body of which there are to be three
+MOST_ADDED = 160  # by all copies of a function
+MOST_POINTS = 3  # that are tried of one loop
+
+
+def split_at_dependences(ls: ir.LoopSet, is_strict: bool = False) -> ir.LoopSet:
+    """`ls` with innermost loops whose dependences one iteration stands between in three parts, two of them vectors."""
+    found = {s.path: p for s in statements(ls.body) if isinstance(s.stmt, ir.Loop) and (p := points_of(s.stmt, ls))}
+    if not found:
+        return ls
+    model = build_model(ls)
+    found = {path: points for path, points in found.items() if not is_free(model, path, is_strict)}
+    for number in range(MOST_POINTS):
+        tried = {path: points[number] for path, points in found.items() if len(points) > number}
+        if tried and (kept := those_freed(model, tried, is_strict)):
+            return Splitter(model, supply(ls)).with_parts(kept)
+    return ls
+
+
+def those_freed(model: Model, tried: Mapping[Path, ir.Expr], is_strict: bool) -> dict[Path, ir.Expr]:
+    """Those loops, with the iterations where they were tried to be split, of which both parts are vectors."""
+    splitter = Splitter(model, supply(model.ls))
+    after = build_model(splitter.with_parts(tried))
+    places = {s.index: path for path, site in after.sites.items() if isinstance(s := site.stmt, ir.Loop)}
+    return {
+        path: point
+        for path, point in tried.items()
+        if path in splitter.parts and all(is_free(after, places[i], is_strict) for i in splitter.parts[path])
+    }
+
+
+def is_free(model: Model, path: Path, is_strict: bool) -> bool:
+    """Whether iterations of the loop at `path` may come in any order."""
+    return is_legal(model, AnyOrder(path, owned_cells(model, path)), is_strict=is_strict)
+
+
+# -- where to split ------------------------------------------------------------------------------------------
+def points_of(loop: ir.Loop, ls: ir.LoopSet) -> list[ir.Expr]:
+    """The iterations of `loop`, innermost and of unit step, that move along an array over what others of its accesses
+    to that array stay at."""
+    body = all_statements(loop.body)
+    if not is_unit_step(loop) or len(body) > MOST_INSIDE or not all(isinstance(s, PLAIN) for s in body):
+        return []
+    written = {access.array for s in body if (access := written_access(s)) is not None and access.subscripts}
+    by_array: dict[str, list[ir.Access]] = {}
+    for access in dict.fromkeys(a for s in body for a in accesses(s) if a.array in written):
+        by_array.setdefault(access.array, []).append(access)
+    if not any(len(found) > 1 for found in by_array.values()):
+        return []
+    inside = varying_names(loop) | lets_in(loop.body)
+    points = (p for found in by_array.values() for p in meetings(loop, found, inside, ls))
+    return list(dict.fromkeys(points))[:MOST_POINTS]
+
+
+PLAIN = (ir.Let, ir.Assign, ir.Accumulate, ir.If)
+
+
+def meetings(loop: ir.Loop, found: list[ir.Access], inside: frozenset[str], ls: ir.LoopSet) -> Iterator[ir.Expr]:
+    """Iterations in which one of the accesses `found`, to one array, which moves from neighbour to neighbour, is where
+    another one stays."""
+    for moving in found:
+        axis = dense_axis(moving, ls)
+        if axis is None or coefficient(moving.subscripts[axis], loop.index) not in (1, -1):
+            continue
+        terms, offset = linear(moving.subscripts[axis])
+        sign = terms.pop(ir.Index(loop.index), 0)
+        for staying in found:
+            place = staying.subscripts[axis]
+            if abs(sign) == 1 and is_same_throughout(place, inside) and all(map(is_sum, terms)):
+                others, constant = linear(place)
+                point = {t: sign * n for t, n in added(others, terms, -1).items()}
+                yield from_linear(point, sign * (constant - offset), loop.loc, INT)
+
+
+def is_same_throughout(place: ir.Expr, inside: frozenset[str]) -> bool:
+    """Whether `place` is a sum of what is known before a loop in which the names `inside` vary, or are made."""
+    names = (e.name for e in subexprs(place) if isinstance(e, ir.Index | ir.Var))
+    return is_sum(place) and not any(name in inside for name in names)
+
+
+# -- the parts -----------------------------------------------------------------------------------------------
+@immutable
+class Splitter:
+    """Puts loops of the program of `model` in parts; `parts`, the indices of the two loops that each has become."""
+
+    model: Model
+    names: NameSupply
+    parts: dict[Path, tuple[str, str]] = field(default_factory=dict)
+    cells: list[ir.ArrayDecl] = field(default_factory=list)
+
+    def with_parts(self, points: Mapping[Path, ir.Expr]) -> ir.LoopSet:
+        """The program with each of these loops split at its point, as far as there may be more statements."""
+        room, found = MOST_ADDED, dict[Path, tuple[ir.Stmt, ...]]()
+        for path, point in points.items():
+            room -= 2 * len(all_statements(self.model.loop(path).body))
+            if room >= 0:
+                found[path] = self.split(path, point)
+        ls = self.model.ls
+        return replace(ls, body=exchanged(ls.body, found), arrays=(*ls.arrays, *self.cells))
+
+    def split(self, path: Path, point: ir.Expr) -> tuple[ir.Stmt, ...]:
+        """The loop at `path` up to the iteration `point`, that one if it is among its own, and the loop from there."""
+        loop = self.model.loop(path)
+        down = is_descending(loop)
+        nearest, next_one = (Op.MAX, shifted(point, -1)) if down else (Op.MIN, shifted(point, 1))
+        farthest = Op.MIN if down else Op.MAX
+        before = replace(loop, upper=ir.Apply(nearest, (loop.upper, point)))
+        alone = replace(loop, body=self.with_own_cells(path))
+        (after,) = renamed_block((replace(loop, body=self.with_own_cells(path)),), self.names)
+        assert isinstance(after, ir.Loop)
+        after = replace(after, lower=ir.Apply(farthest, (loop.lower, next_one)))
+        reaches, ends = (Op.LE, Op.GT) if down else (Op.GE, Op.LT)
+        is_there = ir.Apply(Op.AND, (compare(reaches, point, loop.lower), compare(ends, point, loop.upper)))
+        self.parts[path] = loop.index, after.index
+        return before, ir.If(is_there, renamed_block(body_at(alone, point), self.names), loc=loop.loc), after
+
+    def with_own_cells(self, path: Path) -> tuple[ir.Stmt, ...]:
+        """The body of the loop at `path` with other cells where each of its iterations has its own."""
+        ls, new = self.model.ls, dict[str, str]()
+        for cell in sorted(owned_cells(self.model, path)):
+            new[cell] = self.names.fresh(cell)
+            self.cells.append(replace(ls.array(cell), name=new[cell]))
+        return renamed_names(self.model.loop(path).body, new)
