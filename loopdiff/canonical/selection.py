@@ -44,17 +44,18 @@ def is_choice(stmt: ir.Stmt, types: TypeEnv) -> bool:
     match stmt:
         case ir.If(then=(ir.Assign(target=target, value=one),), orelse=(ir.Assign(target=same, value=other),)):
             is_one_place = bool(target.subscripts) and target == same
-            return is_one_place and is_free(one) and is_free(other) and type_of(one, types) == type_of(other, types)
+            return is_one_place and is_free(one, target) and is_free(other, target) and type_of(one, types) == type_of(other, types)
         case _:
             return False
 
 
-def is_free(value: ir.Expr) -> bool:
-    """Whether `value` may be computed for nothing: from what is in registers, in an instruction or two."""
+def is_free(value: ir.Expr, target: ir.Access) -> bool:
+    """Whether `value` may be computed for nothing: from what is in registers, or in the element that it is for, in an
+    instruction or two."""
     parts = list(subexprs(value))
     is_simple = all(
         isinstance(e, ir.Const | ir.Index | ir.Param | ir.Dim | ir.Var)
-        or (isinstance(e, ir.Load) and not e.access.subscripts)
+        or (isinstance(e, ir.Load) and (not e.access.subscripts or e.access == target))
         or (isinstance(e, ir.Apply) and e.op in CHEAP)
         for e in parts
     )
