@@ -24,29 +24,36 @@ CHEAP = frozenset((*SUMS, *PRODUCTS, Op.NEG, Op.ABS))
 def merge_choices(ls: ir.LoopSet) -> ir.LoopSet:
     """`ls` with one store for conditions that choose between values for one element that cost nothing."""
     types = type_env(ls)
-    if not any(is_choice(s, types) for s in all_statements(ls.body)):
+    if not any(choice(s, types) for s in all_statements(ls.body)):
         return ls
     return replace(ls, body=tuple(merged(s, types) for s in ls.body))
 
 
 def merged(stmt: ir.Stmt, types: TypeEnv) -> ir.Stmt:
-    match stmt:
-        case ir.If(cond=cond, then=(ir.Assign(target=target, value=one),), orelse=(ir.Assign(value=other),)) if (
-            is_choice(stmt, types)
-        ):
-            return ir.Assign(target, ir.Select(cond, one, other), loc=stmt.then[0].loc)
-        case _:
-            return map_blocks(lambda body: tuple(merged(s, types) for s in body), stmt)
+    return choice(stmt, types) or map_blocks(lambda body: tuple(merged(s, types) for s in body), stmt)
 
 
-def is_choice(stmt: ir.Stmt, types: TypeEnv) -> bool:
-    """Whether `stmt` does nothing but choose between two values for one element of an array."""
+def choice(stmt: ir.Stmt, types: TypeEnv) -> ir.Assign | None:
+    """`stmt` as one store, if it does nothing but choose between two values for one element of an array."""
     match stmt:
-        case ir.If(then=(ir.Assign(target=target, value=one),), orelse=(ir.Assign(target=same, value=other),)):
-            is_one_place = bool(target.subscripts) and target == same
-            return is_one_place and is_free(one, target) and is_free(other, target) and type_of(one, types) == type_of(other, types)
+        case ir.If(
+            then=(ir.Assign(target=target) | ir.Accumulate(op="add", target=target) as one,),
+            orelse=(ir.Assign(target=same) | ir.Accumulate(op="add", target=same) as other,),
+        ) if (isinstance(one, ir.Assign) or isinstance(other, ir.Assign)) and target.subscripts and target == same:
+            value, otherwise = stored(one), stored(other)
+            are_free = is_free(value, target) and is_free(otherwise, target)
+            if not are_free or type_of(value, types) != type_of(otherwise, types):
+                return None
+            return ir.Assign(target, ir.Select(stmt.cond, value, otherwise), loc=one.loc)
         case _:
-            return False
+            return None
+
+
+def stored(stmt: ir.Assign | ir.Accumulate) -> ir.Expr:
+    """What an assignment or an addition stores."""
+    if isinstance(stmt, ir.Assign):
+        return stmt.value
+    return ir.Apply(Op.ADD, (ir.Load(stmt.target, loc=stmt.loc), stmt.value), loc=stmt.loc)
 
 
 def is_free(value: ir.Expr, target: ir.Access) -> bool:

@@ -59,10 +59,35 @@ def more_to_do(x, y):
             y[i] = 2.0
 
 
+def from_the_element(x, y):
+    for i in range(x.shape[0]):
+        if x[i] > 0.5:
+            y[i] = y[i] + 0.1 * x[0]
+        else:
+            y[i] = 0.9 * y[i]
+
+
+def from_own_value(x, y):
+    for i in range(x.shape[0]):
+        t = 3.0 * x[i]
+        if t > 1.5:
+            y[i] = y[i] + t
+        else:
+            y[i] = 0.9 * y[i]
+
+
 @pytest.mark.parametrize(
     ("function", "conditions"),
-    [(limited, 0), (in_a_branch, 1), (elsewhere, 1), (guarded_read, 1), (more_to_do, 1)],
-)
+    [
+        (limited, 0),
+        (from_own_value, 0),
+        (from_the_element, 1),
+        (in_a_branch, 1),
+        (elsewhere, 1),
+        (guarded_read, 1),
+        (more_to_do, 1),
+    ],
+)  # fmt: skip
 def test_choices(function: Callable[..., Any], conditions: int) -> None:
     args = {n: np.random.default_rng(0).random(9) for n in "xy"}
     found = merge_choices(normal_form(function, args))
