@@ -62,16 +62,17 @@ def is_overwritten(model: Model, event: Event, scope: Scope) -> bool:
     return model.bounded(search, True)
 
 
-def written_within(model: Model, place: Path, path: Path, access: ir.Access) -> bool:
-    """Whether the location `access`, read by an instance of the statement at `path`, may be written before that read
-    while the same instance of the statement at `place` runs, which is that statement or one around it.
+def written_within(model: Model, place: Path, path: Path, access: ir.Access, after: bool = False) -> bool:
+    """Whether the location `access`, read by an instance of the statement at `path`, may be written before that read,
+    or `after` it, while the same instance of the statement at `place` runs, which is that statement or one around it.
     """
     read, least = model.reading(path, access), len(model.sites[place].loops)
     writes = [w for w in model.touching(access.array, True) if w.path[: len(place)] == place]
 
     def search() -> bool:
-        ways = ((write, order) for write in writes for order in orders(write, read, least))
-        return any(not ordered(model, write, read, order).is_empty() for write, order in ways)
+        pairs = ((read, write) if after else (write, read) for write in writes)
+        ways = ((*pair, order) for pair in pairs for order in orders(*pair, least))
+        return any(not ordered(model, *way).is_empty() for way in ways)
 
     return bool(writes) and model.bounded(search, True)
 

@@ -458,7 +458,8 @@ class Needed:
                 access.array, self.tape.loops(version.path, scope), scope, (version.path, "before"),
                 "what several reads see of it, and overwritten", version,
             )  # fmt: skip
-        rest = short_first(version.sizes, self.exact_access(access, at, closed).subscripts)
+        own = self.exact_access(access, at, closed).subscripts[len(version.row) :]
+        rest = short_first(version.sizes, own)
         return self.element(self.copied_versions[version], rest=rest)
 
     def whole(
@@ -479,7 +480,8 @@ class Needed:
         slot = None if version is None else never_with(self.facts, version, self.copied_versions, is_alike)
         if slot is None:
             slot = Slot(self.tape.declare(f"{name}_tape", dtype, shape, scope, Why(array.loc, reason)), loops, scope)
-        target, value = self.element(slot, exactly=False, is_part=has_rows), ir.Load(ir.Access(name))
+        row = () if version is None else version.row
+        target, value = self.element(slot, exactly=False, is_part=has_rows), ir.Load(ir.Access(name, row))
         self.tape.stores.append(TapeStore(scope, *place, target, value, whole=has_rows, sizes=sizes))
         return slot
 

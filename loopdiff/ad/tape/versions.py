@@ -8,6 +8,9 @@
 A read of an element sees the version of its array at a statement around it if nothing inside of that statement writes
 the element before the read: value-based flow (Feautrier, "Dataflow analysis of array and scalar references", IJPP 1991)
 says so, one element at a time. What a triangular product overwrites in place, row by row, is read as it was at first.
+Likewise it sees the version behind that statement, if nothing inside writes the element after the read: the scores that
+a loop makes, and finds the greatest of, are those that the next loop takes exponentials of. Where an iteration reads
+one row of an array, the version is of that row.
 
 A copy is made only where loops that read it are known to have about as many iterations as it has elements.
 """
@@ -17,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import reduce
+from itertools import takewhile
 from math import prod
 from typing import TypeVar
 
@@ -25,7 +29,7 @@ from loopdiff.ad.tape.plan import Scope
 from loopdiff.analysis.strides import coefficient
 from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.affine import folded, linear
+from loopdiff.ir.affine import folded, from_linear, linear
 from loopdiff.ir.build import add, extents_of, integer, sub
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import Path, common_prefix, indices_in, substitute
@@ -38,11 +42,13 @@ Sizes = tuple[ir.Expr, ...]
 
 @immutable
 class ArrayVersion:
-    """The first elements, so many along each axis, of the array as it is whenever the statement at `path` begins."""
+    """The array as it is whenever the statement at `path` begins, at the subscripts `row` of its first axes: its first
+    elements, so many along each of the others."""
 
     array: str
     path: Path
     sizes: Sizes
+    row: Sizes = ()
 
 
 Versions = Mapping[Read, ArrayVersion]
@@ -69,26 +75,32 @@ NO_COPIES = Copies(frozenset(), {})
 
 @immutable
 class Seen:
-    """How the statement at `path` reads the version at `place`: by `access`, which needs these `sizes` of it."""
+    """How the statement at `path` reads the version at `place`, or a `row` of it: by `access`, which needs these `sizes`
+    of it. A copy for this read alone would be `no_gain`."""
 
     path: Path
     access: ir.Access
     place: Path
     sizes: Sizes
+    row: Sizes = ()
+    no_gain: bool = False
 
 
 def versions_read(facts: Facts, reads: Iterable[tuple[Read, Scope]]) -> Versions:
     """The versions that `reads`, each in a scope, could find in place of what is recorded for each."""
-    found: dict[tuple[str, Path], list[Seen]] = {}
+    found: dict[tuple[str, Path, Sizes], list[Seen]] = {}
     for (path, access), scope in reads:
-        seen = version_read(facts, path, access, scope) if access.subscripts else None
+        if not access.subscripts:
+            continue
+        seen = version_read(facts, path, access, scope) or nearer_version(facts, path, access, scope)
         if seen is not None:
-            found.setdefault((access.array, seen.place), []).append(seen)
+            found.setdefault((access.array, seen.place, seen.row), []).append(seen)
     versions: dict[Read, ArrayVersion] = {}
-    for (array, place), seen_by in found.items():
+    for (array, place, row), seen_by in found.items():
         sizes = sizes_for(facts, array, [s.sizes for s in seen_by])
-        if sizes is not None and surplus(sizes) <= len({s.access for s in seen_by}):
-            version = ArrayVersion(array, sunk(facts, array, place, [s.path for s in seen_by]), sizes)
+        is_of_use = len(seen_by) > 1 or not seen_by[0].no_gain
+        if sizes is not None and is_of_use and surplus(sizes) <= len({s.access for s in seen_by}):
+            version = ArrayVersion(array, sunk(facts, array, place, [s.path for s in seen_by]), sizes, row)
             versions |= {(s.path, s.access): version for s in seen_by}
     return versions
 
@@ -106,6 +118,23 @@ def version_read(facts: Facts, path: Path, access: ir.Access, scope: Scope) -> S
     return None
 
 
+def nearer_version(facts: Facts, path: Path, access: ir.Access, scope: Scope) -> Seen | None:
+    """The like, of a row that is the same throughout a statement, or behind that statement."""
+    for length in range(1 + len(scope or ()), len(path)):
+        row = row_read(facts, path, access, length)
+        sizes = sizes_read(facts, path, access, length, len(row))
+        if sizes is None:
+            continue
+        place: Path | None = path[:length]
+        if facts.is_written_within(path[:length], path, access):
+            place = next_after(facts, path[:length])
+            if place is None or facts.is_written_within(path[:length], path, access, True):
+                continue
+        loops = sum(len(p) >= length for p, _ in facts.loops_around(path))
+        return Seen(path, access, first_alike(facts, access.array, place), sizes, row, loops <= len(sizes))
+    return None
+
+
 # -- where a copy is made ------------------------------------------------------------------------------------
 def first_alike(facts: Facts, array: str, place: Path) -> Path:
     """The first statement of the block before which `array` is what it is before the one at `place`."""
@@ -115,6 +144,16 @@ def first_alike(facts: Facts, array: str, place: Path) -> Path:
     while number > first and not is_barrier(facts, array, (*block, number - 1)):
         number -= 1
     return (*block, number)
+
+
+def next_after(facts: Facts, place: Path) -> Path | None:
+    """The statement after the one at `place` in its block, of which there may be none."""
+    *block, number = place
+    around = facts.sites[tuple(block)].stmt if block else None
+    if isinstance(around, ir.If) and number + 1 == len(around.then):
+        return None
+    following = (*block, number + 1)
+    return following if following in facts.sites else None
 
 
 def is_barrier(facts: Facts, array: str, path: Path) -> bool:
@@ -156,13 +195,39 @@ def never_with(
 
 
 # -- how large it is -----------------------------------------------------------------------------------------
-def sizes_read(facts: Facts, path: Path, access: ir.Access, depth: int) -> Sizes | None:
-    """How many elements along each axis a copy for a read at `path` has, by the loops inside of the statement so deep
-    around it; None if it may have many more than the loops have iterations, but for a few along an axis."""
-    loops = {loop.index: p for p, loop in facts.loops_around(path) if len(p) >= depth}
+def row_read(facts: Facts, path: Path, access: ir.Access, depth: int) -> Sizes:
+    """The first subscripts of `access`, read at `path`, that are the same throughout the statement so deep around it,
+    and surely those of elements; not all of them."""
+    outside = {loop.index: p for p, loop in facts.loops_around(path) if len(p) < depth}
     extents = extents_of(facts.ls.array(access.array))
+    pairs = zip(access.subscripts[:-1], extents, strict=False)
+    return tuple(s for s, _ in takewhile(lambda pair: is_inside(facts, *pair, outside), pairs))
+
+
+def is_inside(facts: Facts, subscript: ir.Expr, extent: ir.Expr, loops: Mapping[str, Path]) -> bool:
+    """Whether `subscript`, which counts with one of `loops`, is surely less than `extent` and not negative."""
+    used = indices_in(subscript)
+    if len(used) != 1 or not used <= loops.keys() or coefficient(subscript, *used) not in (1, -1):
+        return False
+    (index,) = used
+    ends = facts.index_hull(loops[index])
+    if ends is None:
+        return False
+    places = [linear(substitute(subscript, {ir.Index(index): end})) for end in ends]
+    rests = [linear(sub(extent, from_linear(*place, subscript.loc))) for place in places]
+    at_least_zero = [not terms and constant >= 0 for terms, constant in places]
+    before_end = [not terms and constant >= 1 for terms, constant in rests]
+    return any(at_least_zero) and any(before_end)
+
+
+def sizes_read(facts: Facts, path: Path, access: ir.Access, depth: int, first: int = 0) -> Sizes | None:
+    """How many elements along each axis from the `first` on a copy for a read at `path` has, by the loops inside of the
+    statement so deep around it; None if it may have many more than the loops have iterations, but for a few along an
+    axis."""
+    loops = {loop.index: p for p, loop in facts.loops_around(path) if len(p) >= depth}
+    extents = extents_of(facts.ls.array(access.array))[first:]
     found: dict[int, ir.Expr] = {}
-    for axis, subscript in enumerate(access.subscripts):
+    for axis, subscript in enumerate(access.subscripts[first:]):
         used = indices_in(subscript)
         size = size_by_loop(facts, subscript, loops, used)
         if size is not None:
@@ -215,7 +280,7 @@ def surplus(sizes: Sizes) -> int:
 
 def sizes_for(facts: Facts, array: str, needed: list[Sizes]) -> Sizes | None:
     """The sizes that are enough for all of those `needed`; None where they cannot be compared."""
-    extents, found = extents_of(facts.ls.array(array)), list[ir.Expr]()
+    extents, found = extents_of(facts.ls.array(array))[-len(needed[0]) :], list[ir.Expr]()
     for extent, several in zip(extents, zip(*needed, strict=True), strict=True):
         size = extent if extent in several else several[0]
         for other in several:
