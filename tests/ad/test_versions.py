@@ -7,7 +7,12 @@ from typing import Any
 import numpy as np
 
 from loopdiff import vectorize_grad
+from loopdiff.ad.facts import gather_facts
+from loopdiff.ad.tape import versions as versions_of
+from loopdiff.ir import nodes as ir
+from loopdiff.ir.walk import loads_of
 from loopdiff.testing import check_grads
+from tests.ad.interpreted import lower
 from tests.corpus import versions
 from tests.gradients.interpreted import interpreting
 
@@ -64,8 +69,90 @@ def test_branches_share_one_tape() -> None:
     assert total(found) == 6 * N * 8
 
 
+def test_attention_keeps_its_scores_once() -> None:
+    """And for each row the greatest, and the sum."""
+    found = kept(versions.attention_rows, (RNG.random((5, 3)), RNG.random((4, 3)), RNG.random((4, 2))))
+    assert total(found) == (5 * 4 + 2 * 5) * 8
+
+
+def test_a_row_that_loops_read_in_pairs_is_kept_once() -> None:
+    assert total(kept(versions.rows_by_pairs, (RNG.random((N, M)),))) <= 2 * FIELD
+
+
+def test_what_a_loop_overwrites_again_is_no_version_behind_it() -> None:
+    """`x[i, j]` is read as it was made, and later overwritten by the same loop; the other read sees the last one."""
+
+    def program(x):
+        s = 0.0
+        for i in range(x.shape[0]):
+            for j in range(x.shape[1] - 1):
+                x[i, j] = np.sin(x[i, j])
+                s += x[i, j] * x[i, j]
+                x[i, j + 1] = x[i, j] * x[i, j + 1]
+                x[i, j] = x[i, j] + x[i, j] * x[i, j + 1]
+            for j in range(x.shape[1]):
+                s += x[i, j] * x[i, j] * x[i, j]
+                x[i, j] = np.cos(x[i, j])
+        return s
+
+    kept(program, (RNG.random((N, M)),))
+
+
+def test_a_row_that_may_not_exist_is_not_copied() -> None:
+    """The second array has fewer rows than the loop has iterations; a condition keeps these from it."""
+
+    def program(x, y):
+        s = 0.0
+        for i in range(x.shape[0]):
+            for j in range(y.shape[1]):
+                if i < y.shape[0]:
+                    y[i, j] = 0.5 * y[i, j]
+            for j in range(y.shape[1]):
+                s += y[i, j] * y[i, j] if i < y.shape[0] else x[i, j]
+            for j in range(y.shape[1]):
+                if i < y.shape[0]:
+                    s += y[i, j] ** 3
+                    y[i, j] = np.sin(y[i, j])
+        return s
+
+    x, y = RNG.random((N, M)), RNG.random((N - 2, M))
+    kept(program, (x, y))
+    facts = gather_facts(lower(program, {"x": x, "y": y}), ("x", "y"))
+    read = {e.access.array: (path, e.access) for path, s in facts.sites.items() for e in loads_of(s.stmt)}
+    depth = {name: len(facts.loops_around(path)[0][0]) + 1 for name, (path, _) in read.items()}
+    rows = {name: versions_of.row_read(facts, *read[name], depth[name]) for name in read}
+    assert (len(rows["x"]), len(rows["y"])) == (1, 0)
+
+
+def test_no_version_is_behind_the_last_statement_of_a_branch() -> None:
+    def program(x, y):
+        s = 0.0
+        for i in range(x.shape[0]):
+            if i % 2 == 0:
+                for j in range(x.shape[1]):
+                    x[i, j] = np.sin(x[i, j])
+                    for k in range(y.shape[0]):
+                        s += x[i, j] * x[i, j] * y[k]
+            else:
+                for j in range(x.shape[1]):
+                    s += x[i, j] ** 3
+                    x[i, j] = np.cos(x[i, j])
+            for j in range(x.shape[1]):
+                s += x[i, j] * x[i, j] * 0.5
+                x[i, j] = 0.3 * x[i, j] * x[i, j]
+        return s
+
+    x, y = RNG.random((N, M)), RNG.random(3)
+    kept(program, (x, y))
+    facts = gather_facts(lower(program, {"x": x, "y": y}), ("x", "y"))
+    (branch,) = (path for path, s in facts.sites.items() if isinstance(s.stmt, ir.If))
+    assert versions_of.next_after(facts, (*branch, 0)) is None
+    assert versions_of.next_after(facts, (*branch, 1)) is None
+    assert versions_of.next_after(facts, branch) == (*branch[:-1], branch[-1] + 1)
+
+
 def test_who_was_the_smaller_one_takes_a_byte() -> None:
-    assert kept(versions.shortest_paths, (RNG.random((N, N)),)) == {"d_after_min_outcome_tape": ("int8", N**3)}
+    assert kept(versions.shortest_paths, (0.1 + RNG.random((N, N)),)) == {"d_after_min_outcome_tape": ("int8", N**3)}
 
 
 def test_ties_of_what_is_overwritten_are_shared() -> None:

@@ -132,11 +132,60 @@ def running_extrema(a, b, steps):
     return np.sum(a * b)
 
 
+def attention_rows(q, k, v):
+    n, d = q.shape
+    p = np.zeros((n, k.shape[0]))
+    out = np.zeros((n, v.shape[1]))
+    for i in range(n):
+        top = -np.inf
+        for j in range(k.shape[0]):
+            s = 0.0
+            for c in range(d):
+                s += q[i, c] * k[j, c]
+            p[i, j] = s / np.sqrt(d)
+            top = max(top, p[i, j])
+        z = 0.0
+        for j in range(k.shape[0]):
+            p[i, j] = np.exp(p[i, j] - top)
+            z += p[i, j]
+        for j in range(k.shape[0]):
+            p[i, j] = p[i, j] / z
+        for j in range(k.shape[0]):
+            for c in range(v.shape[1]):
+                out[i, c] += p[i, j] * v[j, c]
+    return np.sum(out * out)
+
+
+def rows_by_pairs(x):
+    s = 0.0
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            for k in range(x.shape[1]):
+                s += x[i, j] * x[i, k] * x[i, k]
+        for j in range(x.shape[1]):
+            x[i, j] = np.sin(x[i, j]) * x[i, j]
+    return s
+
+
 def versioned(function, make, wrt, outputs, notes):
     return Entry(name=function.__name__, function=function, make=make, wrt=wrt, outputs=outputs, notes=notes)
 
 
 ENTRIES: tuple[Entry, ...] = (
+    versioned(
+        attention_rows,
+        lambda r, n=5, m=4, d=3: dict(q=r.random((n, d)), k=r.random((m, d)), v=r.random((m, d))),
+        ("q", "k", "v"),
+        (),
+        "the scores that a loop makes are those that the next one takes exponentials of: one row for each iteration",
+    ),
+    versioned(
+        rows_by_pairs,
+        lambda r, n=4, m=3: dict(x=r.random((n, m))),
+        ("x",),
+        ("x",),
+        "one row of an array, read in several loops, and overwritten then",
+    ),
     versioned(
         advected,
         lambda r, n=5, m=4: dict(

@@ -75,8 +75,8 @@ NO_COPIES = Copies(frozenset(), {})
 
 @immutable
 class Seen:
-    """How the statement at `path` reads the version at `place`, or a `row` of it: by `access`, which needs these `sizes`
-    of it. A copy for this read alone would be `no_gain`."""
+    """How the statement at `path` reads the version at `place`, or a `row` of it: by `access`, which needs these
+    `sizes` of it. A copy for this read alone would be `no_gain`."""
 
     path: Path
     access: ir.Access
