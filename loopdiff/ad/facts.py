@@ -49,7 +49,7 @@ class Facts:
     inner: frozenset[str]
     is_overwritten: Callable[[Path, ir.Access, Path | None], bool]
     is_rewritten: Callable[[Path, ir.Access, Path | None], bool]
-    is_written_within: Callable[[Path, Path, ir.Access], bool]
+    is_written_within: Callable[[Path, Path, ir.Access, bool], bool]
     trip_hull: Callable[[Path], ir.Expr | None]
     index_hull: Callable[[Path], tuple[ir.Expr, ir.Expr] | None]
     owners: Owned

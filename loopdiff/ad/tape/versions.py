@@ -113,7 +113,7 @@ def version_read(facts: Facts, path: Path, access: ir.Access, scope: Scope) -> S
         sizes = sizes_read(facts, path, access, length)
         if sizes is None:
             return None
-        if not facts.is_written_within(place, path, access):
+        if not facts.is_written_within(place, path, access, False):
             return Seen(path, access, first_alike(facts, access.array, place), sizes)
     return None
 
@@ -126,7 +126,7 @@ def nearer_version(facts: Facts, path: Path, access: ir.Access, scope: Scope) ->
         if sizes is None:
             continue
         place: Path | None = path[:length]
-        if facts.is_written_within(path[:length], path, access):
+        if facts.is_written_within(path[:length], path, access, False):
             place = next_after(facts, path[:length])
             if place is None or facts.is_written_within(path[:length], path, access, True):
                 continue
