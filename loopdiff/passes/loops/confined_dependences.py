@@ -1,8 +1,8 @@
 """Index-set splitting at dependences that are confined to one iteration: it runs apart, and those before it, and after.
 
-    for j in range(n):                                      for j in range(0, min(n, k)): ...
-        w[i, j] = min(w[i, j], w[i, k] + w[k, j])  becomes  if 0 <= k < n: w[i, k] = min(w[i, k], w[i, k] + w[k, k])
-                                                            for j in range(max(0, k + 1), n): ...
+    for j in range(n):                                      for j in range(0, k): ...
+        w[i, j] = min(w[i, j], w[i, k] + w[k, j])  becomes  w[i, k] = min(w[i, k], w[i, k] + w[k, k])
+                                                            for j in range(k + 1, n): ...
 
 Where some iterations meet what stays in one place, `w[i, k]`, and one iteration moves over that place, it alone stands
 between the others: the weak-zero dependences of Goff, Kennedy and Tseng ("Practical dependence testing", PLDI 1991),
@@ -17,13 +17,13 @@ from dataclasses import field, replace
 
 from loopdiff.analysis.legality import AnyOrder, is_legal
 from loopdiff.analysis.ownership import owned_cells
-from loopdiff.analysis.polyhedral.model import Model, build_model
+from loopdiff.analysis.polyhedral.model import Model, build_model, index_hull
 from loopdiff.analysis.strides import coefficient, dense_axis, varying_names
 from loopdiff.canonical.index_set_splitting import is_sum
 from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import added, from_linear, linear
-from loopdiff.ir.build import compare, is_descending, is_unit_step, shifted
+from loopdiff.ir.build import add, all_of, compare, integer, is_descending, is_unit_step, sub
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.renaming import body_at, renamed_block, renamed_names
@@ -142,18 +142,38 @@ class Splitter:
     def split(self, path: Path, point: ir.Expr) -> tuple[ir.Stmt, ...]:
         """The loop at `path` up to the iteration `point`, that one if it is among its own, and the loop from there."""
         loop = self.model.loop(path)
-        down = is_descending(loop)
-        nearest, next_one = (Op.MAX, shifted(point, -1)) if down else (Op.MIN, shifted(point, 1))
-        farthest = Op.MIN if down else Op.MAX
-        before = replace(loop, upper=ir.Apply(nearest, (loop.upper, point)))
+        down, one = is_descending(loop), integer(1)
+        nearest, farthest, next_one = (Op.MAX, Op.MIN, sub(point, one)) if down else (Op.MIN, Op.MAX, add(point, one))
+        reaches, ends = (
+            ((loop.lower, point), (point, add(loop.upper, one))),
+            ((point, loop.lower), (loop.upper, next_one)),
+        )
+        tests = [pair for pair in (reaches if down else ends) if not self.is_at_least(path, *pair)]
+        is_first, is_last = ((reaches if down else ends)[k] not in tests for k in range(2))
+        before = replace(loop, upper=point if is_last else ir.Apply(nearest, (loop.upper, point)))
         alone = replace(loop, body=self.with_own_cells(path))
         (after,) = renamed_block((replace(loop, body=self.with_own_cells(path)),), self.names)
         assert isinstance(after, ir.Loop)
-        after = replace(after, lower=ir.Apply(farthest, (loop.lower, next_one)))
-        reaches, ends = (Op.LE, Op.GT) if down else (Op.GE, Op.LT)
-        is_there = ir.Apply(Op.AND, (compare(reaches, point, loop.lower), compare(ends, point, loop.upper)))
+        after = replace(after, lower=next_one if is_first else ir.Apply(farthest, (loop.lower, next_one)))
         self.parts[path] = loop.index, after.index
-        return before, ir.If(is_there, renamed_block(body_at(alone, point), self.names), loc=loop.loc), after
+        once = renamed_block(body_at(alone, point), self.names)
+        if tests:
+            once = (ir.If(all_of(compare(Op.GE, *pair) for pair in tests), once, loc=loop.loc),)
+        return before, *once, after
+
+    def is_at_least(self, path: Path, one: ir.Expr, other: ir.Expr) -> bool:
+        """Whether `one` is surely not less than `other` at `path`, at the ends of the loops around it."""
+        terms, least = linear(sub(one, other))
+        for place in (path[:k] for k in range(len(path) - 1, 0, -1)):
+            around = self.model.sites[place].stmt
+            factor = terms.pop(ir.Index(around.index), 0) if isinstance(around, ir.Loop) else 0
+            if factor:
+                hull = index_hull(self.model, place)
+                if hull is None:
+                    return False
+                more, constant = linear(hull[factor < 0])
+                terms, least = added(terms, more, factor), least + factor * constant
+        return not terms and least >= 0
 
     def with_own_cells(self, path: Path) -> tuple[ir.Stmt, ...]:
         """The body of the loop at `path` with other cells where each of its iterations has its own."""
