@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 from loopdiff import vectorize_grad
 from loopdiff.ad.facts import gather_facts
@@ -122,6 +123,29 @@ def test_a_row_that_may_not_exist_is_not_copied() -> None:
     depth = {name: len(facts.loops_around(path)[0][0]) + 1 for name, (path, _) in read.items()}
     rows = {name: versions_of.row_read(facts, *read[name], depth[name]) for name in read}
     assert (len(rows["x"]), len(rows["y"])) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "shift", "found"), [(0, 4, 0, 1), (0, 4, -1, 0), (0, 3, 2, 0), (1, 4, -1, 1)]
+)
+def test_rows_are_copied_that_surely_exist(first: int, last: int, shift: int, found: int) -> None:
+    """Of four rows; a condition keeps an iteration from others."""
+
+    def program():
+        s = 0.0
+        x = np.ones((4, 3))
+        for i in range(first, last):
+            if 0 <= i + shift < 4:
+                for j in range(3):
+                    s += x[i + shift, j] * x[i + shift, j]
+        return s
+
+    facts = gather_facts(lower(program, {}), ())
+    path, access = next(
+        (p, e.access) for p, s in facts.sites.items() for e in loads_of(s.stmt) if e.access.array == "x"
+    )
+    depth = len(facts.loops_around(path)[-1][0])
+    assert len(versions_of.row_read(facts, path, access, depth)) == found
 
 
 def test_no_version_is_behind_the_last_statement_of_a_branch() -> None:

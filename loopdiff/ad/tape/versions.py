@@ -29,7 +29,7 @@ from loopdiff.ad.tape.plan import Scope
 from loopdiff.analysis.strides import coefficient
 from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.affine import folded, from_linear, linear
+from loopdiff.ir.affine import folded, linear
 from loopdiff.ir.build import add, extents_of, integer, sub
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import Path, common_prefix, indices_in, substitute
@@ -207,17 +207,15 @@ def row_read(facts: Facts, path: Path, access: ir.Access, depth: int) -> Sizes:
 def is_inside(facts: Facts, subscript: ir.Expr, extent: ir.Expr, loops: Mapping[str, Path]) -> bool:
     """Whether `subscript`, which counts with one of `loops`, is surely less than `extent` and not negative."""
     used = indices_in(subscript)
-    if len(used) != 1 or not used <= loops.keys() or coefficient(subscript, *used) not in (1, -1):
+    if len(used) != 1 or not used <= loops.keys():
         return False
     (index,) = used
-    ends = facts.index_hull(loops[index])
-    if ends is None:
+    hull, sign = facts.index_hull(loops[index]), coefficient(subscript, index)
+    if hull is None or sign not in (1, -1):
         return False
-    places = [linear(substitute(subscript, {ir.Index(index): end})) for end in ends]
-    rests = [linear(sub(extent, from_linear(*place, subscript.loc))) for place in places]
-    at_least_zero = [not terms and constant >= 0 for terms, constant in places]
-    before_end = [not terms and constant >= 1 for terms, constant in rests]
-    return any(at_least_zero) and any(before_end)
+    least, greatest = (substitute(subscript, {ir.Index(index): end}) for end in hull[::sign])
+    (terms, below), (others, left) = linear(least), linear(sub(extent, greatest))
+    return not (terms or others) and below >= 0 and left >= 1
 
 
 def sizes_read(facts: Facts, path: Path, access: ir.Access, depth: int, first: int = 0) -> Sizes | None:

@@ -12,7 +12,7 @@ split where the dependences then let each of its parts be a vector, and did not 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import field, replace
 
 from loopdiff.analysis.legality import AnyOrder, is_legal
@@ -34,6 +34,7 @@ from loopdiff.ir.walk import (
     all_statements,
     exchanged,
     lets_in,
+    loads,
     statements,
     subexprs,
     written_access,
@@ -82,7 +83,10 @@ def points_of(loop: ir.Loop, ls: ir.LoopSet) -> list[ir.Expr]:
     body = all_statements(loop.body)
     if not is_unit_step(loop) or len(body) > MOST_INSIDE or not all(isinstance(s, PLAIN) for s in body):
         return []
-    written = {access.array for s in body if (access := written_access(s)) is not None and access.subscripts}
+    changed = [access for s in body if (access := written_access(s)) is not None]
+    if {e.array for e in loads_of_bounds(loop)} & {access.array for access in changed}:
+        return []
+    written = {access.array for access in changed if access.subscripts}
     by_array: dict[str, list[ir.Access]] = {}
     for access in dict.fromkeys(a for s in body for a in accesses(s) if a.array in written):
         by_array.setdefault(access.array, []).append(access)
@@ -96,6 +100,11 @@ def points_of(loop: ir.Loop, ls: ir.LoopSet) -> list[ir.Expr]:
 PLAIN = (ir.Let, ir.Assign, ir.Accumulate, ir.If)
 
 
+def loads_of_bounds(loop: ir.Loop) -> Iterator[ir.Access]:
+    """What the range of `loop`, which is evaluated once, is read from: the parts of the loop read it again."""
+    return (load.access for bound in (loop.lower, loop.upper) for load in loads(bound))
+
+
 def meetings(loop: ir.Loop, found: list[ir.Access], inside: frozenset[str], ls: ir.LoopSet) -> Iterator[ir.Expr]:
     """Iterations in which one of the accesses `found`, to one array, which moves from neighbour to neighbour, is where
     another one stays."""
@@ -107,16 +116,16 @@ def meetings(loop: ir.Loop, found: list[ir.Access], inside: frozenset[str], ls: 
         sign = terms.pop(ir.Index(loop.index), 0)
         for staying in found:
             place = staying.subscripts[axis]
-            if abs(sign) == 1 and is_same_throughout(place, inside) and all(map(is_sum, terms)):
+            if abs(sign) == 1 and are_same_throughout((place, *terms), inside):
                 others, constant = linear(place)
                 point = {t: sign * n for t, n in added(others, terms, -1).items()}
                 yield from_linear(point, sign * (constant - offset), loop.loc, INT)
 
 
-def is_same_throughout(place: ir.Expr, inside: frozenset[str]) -> bool:
-    """Whether `place` is a sum of what is known before a loop in which the names `inside` vary, or are made."""
-    names = (e.name for e in subexprs(place) if isinstance(e, ir.Index | ir.Var))
-    return is_sum(place) and not any(name in inside for name in names)
+def are_same_throughout(places: Collection[ir.Expr], inside: frozenset[str]) -> bool:
+    """Whether `places` are sums of what is known before a loop in which the names `inside` vary, or are made."""
+    names = (e.name for place in places for e in subexprs(place) if isinstance(e, ir.Index | ir.Var))
+    return all(map(is_sum, places)) and not any(name in inside for name in names)
 
 
 # -- the parts -----------------------------------------------------------------------------------------------

@@ -104,7 +104,18 @@ def at_a_computed_place(A, x, m):
         x[j] = x[j] * x[int(x[m])]
 
 
-LEFT = [handed_on, behind_the_pivot, along_a_column, two_pivots, at_a_computed_place]
+def by_a_moving_offset(A, x, m):
+    for j in range(A.shape[0]):
+        k = min(int(x[j]), 0)
+        A[0, j + k] = A[0, m] * x[j]
+
+
+def of_its_own_range(c, A, m):
+    for j in range(c[0]):
+        c[j] = c[j] + c[m]
+
+
+LEFT = [handed_on, behind_the_pivot, along_a_column, two_pivots, at_a_computed_place, by_a_moving_offset]
 
 
 def arrays(n: int = 5, m: int = 2) -> dict[str, Any]:
@@ -156,6 +167,14 @@ def test_loops_stay_that_gain_nothing(function: Callable[..., Any]) -> None:
     """Recurrences, what is a vector as it is, columns, two such iterations, places that data say."""
     ls = normal_form(function, arrays())
     assert split_at_dependences(ls) is ls
+
+
+def test_a_range_that_the_loop_changes_is_read_once() -> None:
+    args: dict[str, Any] = {"c": np.array([3, 5, 1, 2]), "A": np.zeros(1), "m": 0}
+    ls = normal_form(of_its_own_range, args)
+    found = split_at_dependences(ls)
+    run(found, args)
+    np.testing.assert_array_equal(args["c"], [6, 11, 7, 2])
 
 
 def test_an_iteration_outside_of_the_loop_is_not_run() -> None:
