@@ -13,6 +13,7 @@ from loopdiff.analysis.ownership import owned_cells
 from loopdiff.analysis.polyhedral.model import build_model
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.interpret import run
+from loopdiff.ir.reader import read_loopset
 from loopdiff.ir.verify import verify
 from loopdiff.ir.walk import all_statements, loops_in
 from loopdiff.passes.loops import confined_dependences
@@ -110,11 +111,6 @@ def by_a_moving_offset(A, x, m):
         A[0, j + k] = A[0, m] * x[j]
 
 
-def of_its_own_range(c, A, m):
-    for j in range(c[0]):
-        c[j] = c[j] + c[m]
-
-
 LEFT = [handed_on, behind_the_pivot, along_a_column, two_pivots, at_a_computed_place, by_a_moving_offset]
 
 
@@ -170,11 +166,15 @@ def test_loops_stay_that_gain_nothing(function: Callable[..., Any]) -> None:
 
 
 def test_a_range_that_the_loop_changes_is_read_once() -> None:
-    args: dict[str, Any] = {"c": np.array([3, 5, 1, 2]), "A": np.zeros(1), "m": 0}
-    ls = normal_form(of_its_own_range, args)
-    found = split_at_dependences(ls)
-    run(found, args)
-    np.testing.assert_array_equal(args["c"], [6, 11, 7, 2])
+    text = """loopset f(c)
+    argument c: int64[:]
+require c.shape[0] > 4 else LD310: too short
+for j in range(0, {}, 1):
+    c[j] = c[j] + c[2]
+"""
+    changed, kept = (read_loopset(text.format(end)) for end in ("c[0]", "c.shape[0]"))
+    assert split_at_dependences(changed) is changed
+    assert len(innermost(split_at_dependences(kept))) == 2
 
 
 def test_an_iteration_outside_of_the_loop_is_not_run() -> None:
