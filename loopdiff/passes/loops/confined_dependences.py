@@ -43,6 +43,7 @@ from loopdiff.ir.walk import (
 MOST_INSIDE = 40  # statements of a body of which there are to be three
 MOST_ADDED = 160  # by all copies of a function
 MOST_POINTS = 3  # that are tried of one loop
+LEAST_TRIPS = 16  # of a loop that is split, if it is known how many it has
 
 
 def split_at_dependences(ls: ir.LoopSet, is_strict: bool = False) -> ir.LoopSet:
@@ -52,11 +53,11 @@ def split_at_dependences(ls: ir.LoopSet, is_strict: bool = False) -> ir.LoopSet:
         return ls
     model = build_model(ls)
     found = {path: points for path, points in found.items() if not is_free(model, path, is_strict)}
+    kept: dict[Path, ir.Expr] = {}
     for number in range(MOST_POINTS):
-        tried = {path: points[number] for path, points in found.items() if len(points) > number}
-        if tried and (kept := those_freed(model, tried, is_strict)):
-            return Splitter(model, supply(ls)).with_parts(kept)
-    return ls
+        tried = {path: points[number] for path, points in found.items() if path not in kept and len(points) > number}
+        kept |= those_freed(model, tried, is_strict) if tried else {}
+    return Splitter(model, supply(ls)).with_parts(kept) if kept else ls
 
 
 def those_freed(model: Model, tried: Mapping[Path, ir.Expr], is_strict: bool) -> dict[Path, ir.Expr]:
@@ -81,7 +82,12 @@ def points_of(loop: ir.Loop, ls: ir.LoopSet) -> list[ir.Expr]:
     """The iterations of `loop`, innermost and of unit step, that move along an array over what others of its accesses
     to that array stay at."""
     body = all_statements(loop.body)
-    if not is_unit_step(loop) or len(body) > MOST_INSIDE or not all(isinstance(s, PLAIN) for s in body):
+    if (
+        not is_unit_step(loop)
+        or is_short(loop)
+        or len(body) > MOST_INSIDE
+        or not all(isinstance(s, PLAIN) for s in body)
+    ):
         return []
     changed = [access for s in body if (access := written_access(s)) is not None]
     if {e.array for e in loads_of_bounds(loop)} & {access.array for access in changed}:
@@ -95,6 +101,11 @@ def points_of(loop: ir.Loop, ls: ir.LoopSet) -> list[ir.Expr]:
     inside = varying_names(loop) | lets_in(loop.body)
     points = (p for found in by_array.values() for p in meetings(loop, found, inside, ls))
     return list(dict.fromkeys(points))[:MOST_POINTS]
+
+
+def is_short(loop: ir.Loop) -> bool:
+    terms, trips = linear(sub(loop.upper, loop.lower))
+    return not terms and abs(trips) < LEAST_TRIPS
 
 
 PLAIN = (ir.Let, ir.Assign, ir.Accumulate, ir.If)

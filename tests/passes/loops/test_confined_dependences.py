@@ -111,7 +111,12 @@ def by_a_moving_offset(A, x, m):
         A[0, j + k] = A[0, m] * x[j]
 
 
-LEFT = [handed_on, behind_the_pivot, along_a_column, two_pivots, at_a_computed_place, by_a_moving_offset]
+def three_times(A, x, m):
+    for j in range(3):
+        x[j] = x[j] * x[m]
+
+
+LEFT = [handed_on, behind_the_pivot, along_a_column, two_pivots, at_a_computed_place, by_a_moving_offset, three_times]
 
 
 def arrays(n: int = 5, m: int = 2) -> dict[str, Any]:
@@ -160,9 +165,23 @@ def test_the_same_bits_wherever_the_iteration_is(function: Callable[..., Any], n
 
 @pytest.mark.parametrize("function", LEFT)
 def test_loops_stay_that_gain_nothing(function: Callable[..., Any]) -> None:
-    """Recurrences, what is a vector as it is, columns, two such iterations, places that data say."""
+    """Recurrences, what is a vector as it is, columns, two such iterations, places that data say, few iterations."""
     ls = normal_form(function, arrays())
     assert split_at_dependences(ls) is ls
+
+
+def test_each_loop_has_its_own_point() -> None:
+    """The first place that another access stays at has nothing to do with what orders the second loop."""
+
+    def program(A, x, m):
+        for j in range(x.shape[0]):
+            x[j] = x[j] * x[m]
+        for j in range(A.shape[0]):
+            A[0, j] = 0.5 * A[1, 0]
+            x[j] = x[j] + x[m] * A[0, j]
+
+    found = split_at_dependences(normal_form(program, arrays()))
+    assert (len(innermost(found)), vectors(found)) == (4, 4)
 
 
 def test_a_range_that_the_loop_changes_is_read_once() -> None:
