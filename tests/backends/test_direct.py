@@ -16,7 +16,7 @@ from numba import njit
 from numba.core.runtime import _nrt_python, rtsys
 
 from loopdiff import vectorize_grad
-from loopdiff.backends.cpu.direct import Direct, library
+from loopdiff.backends.cpu.direct import Direct, DirectOnce, library
 from loopdiff.backends.cpu.direct.folding import drop_unused
 from loopdiff.backends.cpu.direct.library import LONG, Library
 from loopdiff.backends.cpu.direct.lower import Lowering
@@ -291,6 +291,16 @@ def test_functions_of_many_parameters_and_long_ones_compute_what_python_computes
     assert [sys.getrefcount(a) for a in args] == before
 
 
+@pytest.mark.parametrize(("compiler", "is_long"), [(Direct, True), (DirectOnce, False)])
+def test_what_is_compiled_once_is_never_too_long(
+    compiler: type[Direct], is_long: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(library, "LONG", 0)
+    compiled = njit(pipeline_class=compiler)(divided.py_func)
+    assert compiled(17)[0] == 1
+    assert compiled.overloads[compiled.signatures[0]].library.is_long == is_long
+
+
 @pytest.mark.parametrize(("longest", "expected"), [(0, 3), (10**6, 1)])
 def test_options_of_long_blocks_are_taken_back(longest: int, expected: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("LONG", 0), ("LONG_BLOCK", longest)):
@@ -479,6 +489,13 @@ HINTED = """def hinted(x, n):
         s += np.cos(x[i])
     return s
 """
+MASKED = """def masked(x, n):
+    s = splat(0.0, 8)
+    for i in range(0, n, 8):
+        live = tail_mask(n - i, 8)
+        s = select(live, s + load_masked(x, (i,), live), s)
+    return reduce_add(s)
+"""
 LEFT = """def left(x, n):
     s = 0.0
     for i in range(n):
@@ -488,13 +505,15 @@ LEFT = """def left(x, n):
 """
 
 
-@pytest.mark.parametrize(("name", "text", "count"), [("hinted", HINTED, 2), ("left", LEFT, 0)])
+@pytest.mark.parametrize(("name", "text", "count"), [("hinted", HINTED, 2), ("masked", MASKED, 0), ("left", LEFT, 0)])
 def test_loops_of_vectors_and_their_rest_are_not_copied(name: str, text: str, count: int) -> None:
-    text = "import numpy as np\n" + text
+    """Those that are masked to the last may be."""
+    lanes = "from loopdiff.backends.cpu.simd import load_masked, reduce_add, select, splat, tail_mask\n"
+    text = f"import numpy as np\n{lanes}{text}"
     function = load_function(name, write_module(name, text, is_cached=False), text).dispatcher
     compiled = direct(function)
-    x = np.linspace(-1.0, 1.0, 21)
-    assert compiled(x, 21) == pytest.approx(function(x, 21))
+    x = np.linspace(-1.0, 2.0, 21)
+    assert compiled(x, 21) == pytest.approx(x.sum() if text.endswith(MASKED) else function(x, 21))
     module = compiled.inspect_llvm(compiled.signatures[0])
     node = re.search(r"^(!\d+) = !\{!\"llvm.loop.unroll.runtime.disable\"\}", module, re.MULTILINE)
     assert (0 if node is None else len(re.findall(rf"= distinct !\{{!\d+, .*{node[1]}\}}", module))) == count

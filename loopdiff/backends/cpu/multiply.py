@@ -24,11 +24,11 @@ from loopdiff.immutable import immutable
 
 TEXT = """{title}
 from numba import types
-from loopdiff.backends.cpu.direct import Direct
+from loopdiff.backends.cpu.direct import DirectOnce
 from loopdiff.backends.machine_code import kept_callback
 from loopdiff.backends.cpu.simd.{module} import {function}
 
-@kept_callback(types.int64({types}), Direct)
+@kept_callback(types.int64({types}), DirectOnce)
 def multiply({names}, scale):
     return {function}(({names}), scale)
 """

@@ -8,8 +8,8 @@ own passes. Operators, functions and arrays are typed and lowered by Numba's cod
 
 from loopdiff.backends.cpu import wide_division
 
-from .passes import Direct, compile_part
+from .passes import Direct, DirectOnce, compile_part
 
 wide_division.provide()
 
-__all__ = ["Direct", "compile_part"]
+__all__ = ["Direct", "DirectOnce", "compile_part"]

@@ -37,7 +37,12 @@ class Library(JITCodeLibrary):
     choice and unrolled loops, which are most of the code that it would make of a few lines along an edge.
     """
 
+    is_for_all = False  # many programs call it, and it is compiled once: it is optimised in full, however long it is
     written = 0  # characters of the modules
+
+    @property
+    def is_long(self) -> bool:
+        return self.written > LONG and not self.is_for_all
 
     def add_ir_module(self, ir_module: Any) -> None:
         self._raise_if_finalized()
@@ -51,7 +56,7 @@ class Library(JITCodeLibrary):
         ll_module.data_layout = self._codegen._data_layout
 
     def _optimize_final_module(self) -> None:
-        manager, builder = self.short_way() if self.written > LONG else self._codegen._module_pass_manager()
+        manager, builder = self.short_way() if self.is_long else self._codegen._module_pass_manager()
         with self._recorded_timings.record("Module passes (full optimization)", builder):
             manager.run(self._final_module, builder)
 
@@ -76,7 +81,7 @@ class Library(JITCodeLibrary):
 
     def options(self) -> tuple[tuple[str, str], ...]:
         """What LLVM is told for machine code of this length."""
-        if self.written <= LONG:
+        if not self.is_long:
             return ()
         # To write the text takes a tenth of the time of a look at each instruction.
         blocks = str(self._final_module).split("\n\n")
@@ -84,9 +89,10 @@ class Library(JITCodeLibrary):
         return PLAIN_ADDRESSES if is_plain else (*PLAIN_ADDRESSES, *ORDERED_ONCE)
 
 
-def library_of(context: Any, name: str) -> Library:
+def library_of(context: Any, name: str, is_for_all: bool = False) -> Library:
     """An empty library, whose machine code can be kept."""
     library = Library(context.codegen(), name)
+    library.is_for_all = is_for_all
     library.enable_object_caching()
     return library
 

@@ -19,7 +19,7 @@ from loopdiff.backends.cpu.defects import moves_masked_loads
 
 from .expressions import INT64, Expressions, Value
 from .folding import drop_unused, fold_as_written
-from .hints import ROLLED, SCALAR, Hint, tell
+from .hints import ROLLED, SCALAR, Hint, is_masked, tell
 from .syntax import Contents, constant_of, names_set, nodes_inside
 from .typed import is_counted
 
@@ -269,7 +269,7 @@ class Lowering(Expressions):
         is_rest = isinstance(begins, ast.Name) and begins.id in self.reached
         if is_of_vectors and isinstance(ends, ast.Name):
             self.reached.add(ends.id)
-        if is_of_vectors or is_rest or inside & {ast.For, ast.Raise}:
+        if (is_of_vectors and not is_masked(body)) or is_rest or inside & {ast.For, ast.Raise}:
             yield ROLLED
 
     def goes_up(self, step: ast.expr) -> bool | None:

@@ -79,7 +79,8 @@ class DirectLowering(BaseNativeLowering):
 
     def lower(self, state: Any) -> Any:
         if state.library is None:
-            state.library = library_of(state.targetctx, state.func_id.func_qualname)
+            is_for_all = isinstance(state.pipeline, DirectOnce)
+            state.library = library_of(state.targetctx, state.func_id.func_qualname, is_for_all)
         return super().run_pass(state)
 
 
@@ -158,6 +159,10 @@ class Direct(Compiler):
         first.finalize()
         second.finalize()
         return [first, second]
+
+
+class DirectOnce(Direct):
+    """For what is compiled once per machine, and called by many programs: LLVM takes the time that it needs."""
 
 
 @global_compiler_lock
