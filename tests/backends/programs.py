@@ -63,6 +63,18 @@ def conditions(x, y):
         y[i] += v
 
 
+@program(lambda r, n, d: {"x": some(r, d, n), "s": some(r, d, n)[:1], "y": some(r, d, n)})
+def read_anyway_or_not(x, s, y):
+    """Under conditions: what the iteration reads anyway, what it writes later, and what may not be there."""
+    n = x.shape[0]
+    for i in range(n):
+        v = 3.0 * x[i]
+        w = x[i] * y[i] if v > 0.1 else (x[i + 1] if i + 1 < n else 0.5)
+        if w < 0.3 and (x[i] > -0.4 or x[n - 1 - i] > 0.0):
+            w += x[i] * s[0]
+        y[i] = w
+
+
 @program(lambda r, n, d: {"x": some(r, d, n), "y": some(r, d, n), "p": r.integers(0, max(n, 1), n)})
 def indirect(x, y, p):
     for i in range(x.shape[0]):

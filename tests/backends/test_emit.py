@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numba
@@ -10,6 +11,7 @@ import pytest
 from numba.core.runtime import _nrt_python as nrt
 from numba.core.runtime.nrt import rtsys
 
+import loopdiff
 from loopdiff.backends.cpu.compile import Style
 from loopdiff.backends.load import CompiledFunction
 from loopdiff.ir import nodes as ir
@@ -169,3 +171,15 @@ def test_every_statement_names_the_line_it_comes_from() -> None:
     function, make = PROGRAMS["recurrence"]
     source = compile_loopset(lower(function, make(np.random.default_rng(0), 5, np.float64))).source
     assert "x[i] += 0.5 * x[i - 1]" in source.split("# line", 2)[2].split("\n")[0]
+
+
+@pytest.mark.parametrize(("read", "count"), [("x[i]", 1), ("x[i + 1]", 2)])
+def test_what_is_read_anyway_has_the_mask_of_the_loop(read: str, count: int) -> None:
+    """It is one value then for LLVM, whose sine and cosine have more than that in common."""
+    text = "def f(x, y):\n    for i in range(y.shape[0]):\n        v = np.sin(x[i])\n"
+    text += f"        y[i] = np.cos({read}) if v > 0.5 else v\n"
+    namespace: dict[str, Any] = {"np": np}
+    exec(text, namespace)
+    f = loopdiff.vectorize_grad(source=text)(namespace["f"])
+    source = f.compile(np.ones(9), np.ones(8)).source("primal")
+    assert len(set(re.findall(r"load_masked\(x, \(.*?,\), (\w+)\)", source))) == count

@@ -15,8 +15,9 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import BINARY_SAME, BITWISE, COMPARISONS, STRICT, Op
 from loopdiff.ir.types import ScalarType
 from loopdiff.ir.typing import type_of
-from loopdiff.ir.walk import subexprs, substitute
+from loopdiff.ir.walk import exits, has_values, subexprs, substitute, written_access
 from loopdiff.mapping.lane_blocks import LaneBlock, lane_block
+from loopdiff.schedule.cpu.scalar_replacement import sure_loads
 
 INFIX = frozenset((*COMPARISONS, *BINARY_SAME, *BITWISE, Op.DIV)) - {Op.POW}
 NAMED = {
@@ -30,23 +31,30 @@ LARGEST_POWER = 16  # whole exponents up to here are multiplied out
 
 @immutable
 class Lanes:
-    """Where a vector stands: `base` is the index of lane 0, `mask` the live lanes (None: all), `cond` the part of the
-    mask that comes from conditions; `suffix` tells unrolled copies apart."""
+    """Where a vector stands: `base` is the index of lane 0, `there` the lanes that the loop has (None: all), `live`
+    those under conditions, `cond` what these say alone; `suffix` tells unrolled copies apart."""
 
     base: str
-    mask: str | None = None
+    there: str | None = None
+    live: str | None = None
     cond: str | None = None
     suffix: str = ""
+
+    @property
+    def mask(self) -> str | None:
+        return self.there if self.live is None else self.live
 
 
 @dataclass(slots=True)
 class LaneValues:
-    """Writes expressions in the body of `loop` as vectors of `width` lanes, between which `varying` names differ."""
+    """Writes expressions in the body of `loop` as vectors of `width` lanes, between which `varying` names differ. Every
+    iteration reaches the elements `sure`."""
 
     emitter: PatientEmitter
     loop: ir.Loop
     varying: frozenset[str]
     width: int
+    sure: frozenset[ir.Access]
 
     @property
     def lane_block(self) -> LaneBlock | None:
@@ -66,10 +74,10 @@ class LaneValues:
             name = self.emitter.names.fresh("mask")
             self.emitter.writer.line(f"{name} = {both}")
         if lanes.mask is None:
-            return replace(lanes, mask=name, cond=name)
+            return replace(lanes, live=name, cond=name)
         live = self.emitter.names.fresh("live")
         self.emitter.writer.line(f"{live} = {lanes.mask} & {name}")
-        return replace(lanes, mask=live, cond=name)
+        return replace(lanes, live=live, cond=name)
 
     # -- memory ----------------------------------------------------------------------------------------------
     def stride(self, access: ir.Access) -> str:
@@ -87,8 +95,11 @@ class LaneValues:
         return f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"
 
     def load(self, access: ir.Access, lanes: Lanes) -> str:
+        """What is loaded whatever conditions say has one mask, and is one value, under all of them."""
         array, width = access.array, self.width
         kind = self.stride(access)
+        if access in self.sure:
+            lanes = replace(lanes, live=None, cond=None)
         if kind == "uniform" and lanes.mask is not None and not any(element_loads(s) for s in access.subscripts):
             return f"{self.simd('load_splat_masked')}({array}, {self.subscripts(access, lanes)}, {lanes.mask})"
         if kind in ("uniform", "indexed"):
@@ -172,7 +183,7 @@ class LaneValues:
 
     def choice(self, cond: ir.Expr, then: ir.Expr, orelse: ir.Expr, lanes: Lanes) -> str:
         """Both branches are evaluated; what they load is masked by the condition."""
-        reads = [any(isinstance(e, ir.Load) and e.access.subscripts for e in subexprs(b)) for b in (then, orelse)]
+        reads = [any(e.access not in self.sure for e in element_loads(b)) for b in (then, orelse)]
         test = self.vector(cond, lanes) if any(reads) else self.expr(cond, lanes)
         if any(reads) and not test.isidentifier():
             held = self.emitter.names.fresh("mask")
@@ -243,7 +254,7 @@ class LaneValues:
         known = set[ir.Load]() if has_choice else element_loads(first)
         for arg in expr.args[1:]:
             inner = lanes
-            if element_loads(arg) - known:
+            if any(e.access not in self.sure for e in element_loads(arg) - known):
                 held = self.emitter.names.fresh("mask")
                 self.emitter.writer.line(f"{held} = {out}")
                 out = held
@@ -267,3 +278,12 @@ class LaneValues:
 
 def element_loads(expr: ir.Expr) -> set[ir.Load]:
     return {e for e in subexprs(expr) if isinstance(e, ir.Load) and e.access.subscripts}
+
+
+def sure_accesses(loop: ir.Loop) -> frozenset[ir.Access]:
+    """The elements that each iteration reaches whatever it computes, in places that its index alone says."""
+    if exits(loop):
+        return frozenset()
+    written = (w for s in loop.body if (w := written_access(s)) is not None)
+    found = {*written, *(access for stmt in loop.body for access in sure_loads(stmt))}
+    return frozenset(a for a in found if a.subscripts and not has_values(*a.subscripts))

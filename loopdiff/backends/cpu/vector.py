@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from loopdiff.analysis.strides import is_varying, varying_names
-from loopdiff.backends.cpu.lane_values import CHOICES, INFIX, NAMED, Lanes, LaneValues
+from loopdiff.backends.cpu.lane_values import CHOICES, INFIX, NAMED, Lanes, LaneValues, sure_accesses
 from loopdiff.backends.cpu.patience import PatientEmitter
 from loopdiff.backends.cpu.simd.types import has_mask_registers, host_width
 from loopdiff.ir import nodes as ir
@@ -45,8 +45,8 @@ class VectorLoopWriter(LaneValues):
 
     @classmethod
     def of(cls, emitter: PatientEmitter, loop: ir.Loop, owned: frozenset[str]) -> VectorLoopWriter:
-        varying = varying_names(loop)
-        return cls(emitter, loop, varying, loop_width(emitter, loop), owned & varying, owned - varying, {})
+        varying, width = varying_names(loop), loop_width(emitter, loop)
+        return cls(emitter, loop, varying, width, sure_accesses(loop), owned & varying, owned - varying, {})
 
     # -- the loop --------------------------------------------------------------------------------------------
     def write(self, may_be_short: bool) -> None:
