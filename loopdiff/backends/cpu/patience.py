@@ -10,9 +10,9 @@
 
 So many iterations as take a fraction of a millisecond by the estimate of their work, which is made before the outermost
 loop, are between two looks: a power of two. The outermost loop of a nest looks out, and the next one if there are more
-inside: what is further inside is over soon, and would pay each time. An innermost loop runs in blocks, which costs its
-iterations nothing. Nobody knows how often a loop runs that is left by a condition: it counts its iterations, as tiles
-do, whose loops begin and end in many ways.
+inside: what is further inside is over soon, and would pay each time. An innermost loop, and one around short ones, runs
+in blocks, which costs its iterations nothing. Nobody knows how often a loop runs that is left by a condition: it counts
+its iterations, as tiles do, whose loops begin and end in many ways.
 
 What is short for certain looks nowhere, nor do sweeps over arrays: as large as those may be, it takes a second or two.
 """
@@ -184,14 +184,15 @@ class Patience:
 
     @contextmanager
     def blocks(self, loop: ir.Loop, together: int = 1) -> Iterator[ir.Loop]:
-        """An innermost loop, or a block of it; one around others looks at the last places of its blocks."""
+        """An innermost loop, or one around short ones, or a block of it; any other looks at the last places of its
+        blocks."""
         size = self.sizes.get(loop.index)
         if size is None:
             yield loop
             return
         assert isinstance(loop.step, ir.Const)
         step = int(loop.step.value) * together
-        if is_around_others(loop):
+        if is_around_others(loop) and self.may_be_long(loop):
             name, width = self.emitter.names.fresh(f"{loop.index}_mask"), abs(step)
             self.line(f"{name} = {times_step(size, 1 << (width - 1).bit_length())} - 1")
             self.masks[loop.index] = (name, width)
