@@ -30,6 +30,7 @@ from loopdiff.errors import (
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.capture import ArgumentType
+from loopdiff.frontend.extents import agree, without_axes
 from loopdiff.settings.options import Accuracy, Check, MemoryLimit, Negative, Options, Shown, TapePolicy, Target
 from loopdiff.settings.requests import requests_of
 from loopdiff.source.functions import SourceFunction, plain_function, source_of
@@ -76,8 +77,9 @@ class Differentiable(InPrograms, Generic[P, R]):
         self.with_gradient: Differentiable | None = None
         self.has_said_copied = False
         self.latest: EntryPoints | None = None
-        self.known: dict[Key, EntryPoints] = {}
+        self.known: dict[Key, list[EntryPoints]] = {}
         self.specializations: dict[tuple[Any, ...], Specialization] = {}
+        self.alike: dict[tuple[Any, ...], list[Specialization]] = {}  # by types without extents
         self.structured: list[StructuredCalls] = []
 
     # -- finding what a call needs ---------------------------------------------------------------------------
@@ -98,10 +100,12 @@ class Differentiable(InPrograms, Generic[P, R]):
             if any(map(is_foreign, args)):
                 return self.device_calls
         key = call_key(args)
-        checked = self.known.get(key)
+        known = self.known.setdefault(key, [])
+        checked = next((found for found in known if found.guard(*args)), None)
         if checked is None:
             types = types_of(dict(zip(self.signature.parameters, args, strict=True)))
-            checked = self.known[key] = self.entry_points(Checked(self.specialize(types), args))
+            checked = self.entry_points(Checked(self.specialize(types), args))
+            known.append(checked)
         self.latest = checked
         return checked
 
@@ -159,9 +163,11 @@ class Differentiable(InPrograms, Generic[P, R]):
         with self.lock:
             found = self.specializations.get(key)
             if found is None:
-                found = Specialization(self.program, types, self.requested)
-                deciding = found.deciding_types
-                found = found if deciding == types else self.specialize(deciding)
+                alike = self.alike.setdefault(tuple(without_axes(types).items()), [])
+                found = next((s for s in alike if agree(types, s.types, s.asked)), None)
+                if found is None:
+                    found = Specialization(self.program, types, self.requested).for_all_alike()
+                    alike.append(found)
                 self.specializations[key] = found
             return found
 

@@ -15,6 +15,7 @@ from loopdiff.calls.sweep_entry_points import gradient_entry, one_pass_entry, vj
 from loopdiff.calls.tangents import tangent_run
 from loopdiff.errors import NOWHERE, ArgumentError, Diagnostic
 from loopdiff.errors.codes import reject
+from loopdiff.frontend.extents import questions_about
 from loopdiff.specialize.entry_points import CallChecks, guard, primal_launcher
 from loopdiff.specialize.interface import as_pairs
 from loopdiff.specialize.shortage import Needs
@@ -29,13 +30,8 @@ Arguments = tuple[Any, ...]
 
 
 def call_key(args: Sequence[Any]) -> Key:
-    """What decides the checks of a call and the types it runs with: everything but the values."""
-    return tuple(
-        (type(a), a.dtype, a.ndim, a.flags.num, *(k for k, n in enumerate(a.shape) if n == 1))
-        if isinstance(a, np.ndarray)
-        else type(a)
-        for a in args
-    )
+    """What decides the checks of a call and the types it runs with: everything but values and extents."""
+    return tuple((type(a), a.dtype, a.ndim, a.flags.num) if isinstance(a, np.ndarray) else type(a) for a in args)
 
 
 def positional_count(signature: inspect.Signature) -> int | None:
@@ -177,7 +173,7 @@ class Checked:
         self.specialization = specialization
         self.names = specialization.interface.names
         self.checks = self.choose_checks(args)
-        self.guard = guard(args, [(self.names.index(name), axis) for name, axis in specialization.asked])
+        self.guard = guard(args, questions_about(specialization.asked, self.names))
         self.prepare = self.checks.prepare()
         self.launchers: dict[int, Callable[..., Any]] = {}
 

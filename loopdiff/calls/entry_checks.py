@@ -16,6 +16,7 @@ from loopdiff.calls.recognition import Recognise, recogniser
 from loopdiff.calls.runs import make_arena
 from loopdiff.errors import NOWHERE, ArgumentError, Diagnostic
 from loopdiff.errors.codes import reject
+from loopdiff.frontend.extents import is_so
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import tail_names
 from loopdiff.ir.printer import print_expr
@@ -50,7 +51,8 @@ class EntryChecks:
         self.kinds = {p: kind_of(unit.ls, p) for p in unit.ls.params}
         self.arrays = [p for p, kind in self.kinds.items() if isinstance(kind, ArrayType)]
         self.written = written_arrays(unit.ls.body) & frozenset(self.arrays)
-        self.units = {(n, axis) for n, axis in spec.asked if axis in getattr(spec.types[n], "units", ())}
+        self.extents = {q[:2]: n for q in spec.asked if isinstance(n := q[2], int) and is_so(q, spec.types)}
+        self.several = sorted(q[:2] for q in spec.asked if q[2] == 1 and not is_so(q, spec.types))
         arguments = spec.normal.params
         self.count_args = len(arguments)
         made = [unit.ls.array(p) for p in self.arrays if p not in arguments]
@@ -115,7 +117,7 @@ class EntryChecks:
         """The extents that are the same in every call; None for others."""
         kind = self.kinds[name]
         assert isinstance(kind, ArrayType)
-        found = [1 if (name, axis) in self.units else None for axis in range(kind.rank)]
+        found = [self.extents.get((name, axis)) for axis in range(kind.rank)]
         return (*found[:-1], 2) if kind.is_pair else tuple(found)
 
     def misfit(self, name: str, value: Any, shape: Shape | None = None) -> Diagnostic:
@@ -138,7 +140,7 @@ class EntryChecks:
     # -- together ----------------------------------------------------------------------------------------------
     def misshapen(self, given: Mapping[str, Any]) -> Iterator[Diagnostic]:
         """Arrays that are too small or too large for the arguments, and arguments that do not fit together."""
-        for name, axis in sorted(self.spec.asked - self.units):
+        for name, axis in self.several:
             if given[name].shape[axis] == 1:
                 message = f"`{name}` has one element along axis {axis}; `{self.name}` was compiled for several, or none"
                 yield reject("LD349", message, NOWHERE)

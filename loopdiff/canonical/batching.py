@@ -107,7 +107,7 @@ class Rewrite:
         if decl.name not in self.mapped:
             return replace(decl, extents=extents)
         assert decl.type is not None
-        kind = replace(decl.type, rank=decl.type.rank + 1, units=tuple(k + 1 for k in decl.type.units))
+        kind = replace(decl.type, rank=decl.type.rank + 1)
         return replace(decl, type=kind, extents=None if extents is None else (size, *extents))
 
     def expr(self, expr: ir.Expr) -> ir.Expr:

@@ -188,8 +188,9 @@ ARRAYS: tuple[Construct, ...] = (
         "for k in range(n):\n    if X[k] > s:\n        break\n    X = X + 0.1 * y\ny[:] = X",
         "0.1",
         "As names of numbers, in branches, loops, `while`, helpers and `a if c else b`. A name gets memory of its own "
-        "where the arrays have one shape and type and nobody can tell a copy from them. Loops check the shape where it "
-        "is the same if the arrays are large, as that of `np.convolve(X, w, 'same')` (LD320 else).",
+        "where the arrays have one shape and type and nobody can tell a copy from them; whether extents of arguments "
+        "are equal, or a number such as that of `np.eye(3)`, a call says. Loops check the shape where it is the same "
+        "if the arrays are large, as that of `np.convolve(X, w, 'same')` (LD320 else).",
     ),
     Construct(
         "numbers that become arrays",

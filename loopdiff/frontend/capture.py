@@ -9,6 +9,7 @@ import numpy as np
 
 from loopdiff.errors import NOWHERE, Diagnostic, Span, UnsupportedLoopError
 from loopdiff.errors.codes import reject
+from loopdiff.frontend.extents import small_axes, with_axes
 from loopdiff.immutable import immutable
 from loopdiff.ir.types import BOOL, C128, ELEMENT_TYPES, F64, INT, ArrayType, Layout, ScalarType
 
@@ -30,10 +31,11 @@ def argument_types(arguments: Mapping[str, Any]) -> dict[str, ArgumentType]:
     Raises UnsupportedLoopError (LD209, LD210) naming every argument that has none.
     """
     try:
-        return {name: argument_type(value) for name, value in arguments.items()}
+        types = {name: argument_type(value) for name, value in arguments.items()}
     except TypeError:
         found = [refusal_of_value(name, value) for name, value in arguments.items()]
         raise UnsupportedLoopError(*(d for d in found if d is not None)) from None
+    return with_axes(types, {n: a.shape for n, a in arguments.items() if isinstance(a, np.ndarray)})
 
 
 def argument_type(value: Any) -> ArgumentType:
@@ -42,8 +44,7 @@ def argument_type(value: Any) -> ArgumentType:
         name = value.dtype.name
         if name not in ELEMENT_TYPES or not value.dtype.isnative:
             raise TypeError(name)
-        units = tuple(k for k, n in enumerate(value.shape) if n == 1)
-        return ArrayType(name, value.ndim, layout_of(value), units)
+        return ArrayType(name, value.ndim, layout_of(value), small_axes(value.shape))
     return scalar_type(value)
 
 

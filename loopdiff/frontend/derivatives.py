@@ -14,6 +14,7 @@ from typing import Any, Literal, Protocol, cast
 from loopdiff.errors import LoopdiffError, Span
 from loopdiff.frontend.binding.types import STRONG, Kind
 from loopdiff.frontend.capture import ArgumentType
+from loopdiff.frontend.extents import Question
 from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import F64, ArrayType, ScalarType
@@ -39,14 +40,14 @@ class DerivedLoops:
     """A derivative for arguments of some types: normal `loops`, whose parameters are those of the function, and those
     for `directions`, by the argument that each is of.
 
-    `given` is what a call gives: results of the loops by their place, and records of them. `asked` are axes of
-    arguments whose having one element decides what it is.
+    `given` is what a call gives: results of the loops by their place, and records of them. `asked` are the questions
+    of the extents of arguments whose answers decide what it is.
     """
 
     loops: ir.LoopSet
     given: Fields | tuple[int | Fields, ...]
     directions: Mapping[str, str]
-    asked: frozenset[tuple[str, int]]
+    asked: frozenset[Question]
 
     @property
     def written(self) -> frozenset[str]:

@@ -8,15 +8,16 @@ from __future__ import annotations
 import ast
 import inspect
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from itertools import repeat
 
-from loopdiff.errors import UnsupportedLoopError, raise_if
+from loopdiff.errors import Span, UnsupportedLoopError, raise_if
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.binding.bind import bind
 from loopdiff.frontend.callees import ArrayParameters, Known, Sources
 from loopdiff.frontend.capture import ArgumentType, number_for_array
+from loopdiff.frontend.extents import Question, is_so
 from loopdiff.frontend.parsing.bindings import ArrayName
 from loopdiff.frontend.parsing.boxes import shared_boxes
 from loopdiff.frontend.parsing.expressions import parse_quantity
@@ -39,6 +40,8 @@ from loopdiff.frontend.survey import Survey
 from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import NameSupply
+from loopdiff.ir.ops import Op
+from loopdiff.ir.printer import print_expr
 from loopdiff.ir.renaming import renamed
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import all_statements, map_body, read_arrays, substitute, written_arrays
@@ -60,10 +63,10 @@ NAMED = (
 
 @immutable
 class Surface:
-    """The surface LoopSet, and the axes of arguments whose having one element or several decides what it is."""
+    """The surface LoopSet, and what of the extents of arguments decides what it is."""
 
     ls: ir.LoopSet
-    asked: frozenset[tuple[str, int]]
+    asked: frozenset[Question]
 
 
 OF_TUPLES = {"LD107", "LD134"}  # refused of lists of tuples
@@ -235,11 +238,23 @@ def finished(state: State) -> ir.LoopSet:
     kept = without_flags(tuple(state.out), frozenset(whole.flags))
     whole.arrays = {n: a for n, a in whole.arrays.items() if n not in whole.flags - written_arrays(kept)}
     body, flags = remove_jumps(placed_block(kept), state.names, span)
+    body = (*asked_extents(whole, span), *body)
     if whole.printed is not None:
         body = (ir.Allocate(whole.printed, ir.Const(0, loc=span), loc=span), *body)
     results, is_tuple = ((), False) if state.returned is None else (results_of(state.returned), state.returned.is_tuple)
     arrays = (*map(placed_declaration, state.arrays.values()), *flags)
     return indices_apart(ir.LoopSet(source.name, parameters, arrays, scalars, body, results, is_tuple, loc=span))
+
+
+def asked_extents(whole: Whole, span: Span) -> Iterator[ir.Require]:
+    """That extents of arguments are those that the program was parsed for."""
+    for question in sorted(whole.asked, key=repr):
+        array, axis, other = question
+        if other != 1 and is_so(question, whole.types or {}):
+            size = ir.Dim(array, axis, loc=span)
+            wanted = ir.Const(other, loc=span) if isinstance(other, int) else ir.Dim(*other, loc=span)
+            message = f"`{array}.shape[{axis}]` is not {print_expr(wanted)}, which it was when this was compiled"
+            yield ir.Require(ir.Apply(Op.EQ, (size, wanted), loc=span), "LD320", message, loc=span, is_early=True)
 
 
 def indices_apart(ls: ir.LoopSet) -> ir.LoopSet:

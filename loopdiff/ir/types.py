@@ -53,14 +53,14 @@ ELEMENT_TYPES = {
 class ArrayType:
     """dtype (a NumPy name out of `ELEMENT_TYPES`), rank and memory layout of an array.
 
-    `units` are axes of an argument that have one element, where that decides how it is broadcast.
+    `axes` label the extents of an argument, where they decide what is generated (see `frontend.extents`).
     `is_pair`: the last axis has extent 2 and holds the real and the imaginary part of complex elements.
     """
 
     dtype: str
     rank: int
     layout: Layout = "C"
-    units: tuple[int, ...] = ()
+    axes: tuple[int, ...] = ()
     is_pair: bool = False
 
     @property

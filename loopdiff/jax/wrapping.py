@@ -15,6 +15,7 @@ from loopdiff.api import Differentiable
 from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.capture import ArgumentType, ScalarArgument, argument_type
+from loopdiff.frontend.extents import small_axes
 from loopdiff.ir.types import ELEMENT_TYPES, ArrayType
 from loopdiff.ir.walk import written_arrays
 from loopdiff.jax import custom_vjp, primitives
@@ -155,7 +156,7 @@ def type_of(name: str, value: Any) -> ArgumentType:
     if dtype not in ELEMENT_TYPES:
         raise ArgumentError(reject("LD350", f"`{name}` has dtype {dtype}, which loopdiff does not compile", NOWHERE))
     if value.ndim:
-        return ArrayType(dtype, value.ndim, "C", tuple(k for k, n in enumerate(value.shape) if n == 1))
+        return ArrayType(dtype, value.ndim, "C", small_axes(value.shape))
     return ScalarArgument(ELEMENT_TYPES[dtype], bool(getattr(value, "weak_type", False)))
 
 

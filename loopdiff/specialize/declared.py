@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numba
@@ -11,6 +12,7 @@ import numpy as np
 from loopdiff.errors import NOWHERE, ArgumentError, UnsupportedLoopError
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.capture import ArgumentType, ScalarArgument, argument_types
+from loopdiff.frontend.extents import small_axes
 from loopdiff.ir.types import BOOL, C128, ELEMENT_TYPES, F64, INT, ArrayType, Layout
 
 LAYOUTS: dict[str, Layout] = {"C": "C", "F": "F"}
@@ -46,4 +48,5 @@ def declared_type(name: str, value: Any) -> ArgumentType:
         case type() | numba.types.Type():
             raise ArgumentError(reject("LD346", f"`{name}` cannot have the type {value}", NOWHERE))
         case _:
-            return types_of({name: value})[name]
+            found = types_of({name: value})[name]
+            return replace(found, axes=small_axes(value.shape)) if isinstance(found, ArrayType) else found

@@ -15,6 +15,7 @@ import numpy as np
 
 from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.errors.codes import CODES, reject
+from loopdiff.frontend.extents import PlacedQuestion
 from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import all_statements
@@ -140,10 +141,10 @@ def may_share_function() -> Callable[..., bool]:
     return getattr(np.may_share_memory, "_implementation", np.may_share_memory)
 
 
-def guard(args: Sequence[Any], asked: Collection[tuple[int, int]] = ()) -> Callable[..., bool]:
+def guard(args: Sequence[Any], asked: Collection[PlacedQuestion] = ()) -> Callable[..., bool]:
     """Whether other arguments are of the same kind as `args`: the same checks and code serve them.
 
-    `asked`: axes, as position and number, for which it matters whether they have one element.
+    `asked`: the extents for which it matters whether they are a number, or equal.
     """
     script = Script(len(args))
     script.put("ndarray", np.ndarray)
@@ -158,9 +159,10 @@ def guard(args: Sequence[Any], asked: Collection[tuple[int, int]] = ()) -> Calla
         else:
             script.put(f"type{i}", type(value))
             tests.append(f"type(a{i}) is type{i}" if not isinstance(value, np.ndarray) else "False")
-    for i, axis in sorted(asked):
-        if isinstance(args[i], np.ndarray):
-            tests.append(f"a{i}.shape[{axis}] {'==' if args[i].shape[axis] == 1 else '!='} 1")
+    for i, axis, other in asked:
+        extent = other if isinstance(other, int) else args[other[0]].shape[other[1]]
+        text = other if isinstance(other, int) else f"a{other[0]}.shape[{other[1]}]"
+        tests.append(f"a{i}.shape[{axis}] {'==' if args[i].shape[axis] == extent else '!='} {text}")
     script.add(f"return {' and '.join(tests) or 'True'}")
     return script.define("guard")
 

@@ -15,6 +15,7 @@ from loopdiff.cache.store import Store
 from loopdiff.errors import DifferentiationError
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.capture import ArgumentType
+from loopdiff.frontend.extents import Question, decisive_types
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.ir.walk import written_arrays
@@ -159,19 +160,18 @@ class Specialization:
         return self.once("surface", lambda: self.program.read(self.types, self.stages))
 
     @property
-    def asked(self) -> frozenset[tuple[str, int]]:
-        """Axes of arguments whose having one element or several decides what is generated."""
+    def asked(self) -> frozenset[Question]:
+        """What of the extents of arguments decides what is generated."""
         return self.kept("asked", lambda: self.surface.asked)
 
-    @property
-    def deciding_types(self) -> Mapping[str, ArgumentType]:
-        """`types` without what nothing depends on."""
-        return {
-            name: replace(t, units=tuple(k for k in t.units if (name, k) in self.asked))
-            if isinstance(t, ArrayType)
-            else t
-            for name, t in self.types.items()
-        }
+    def for_all_alike(self) -> Specialization:
+        """The same for types without what nothing depends on, which it is kept on disk for."""
+        types = decisive_types(self.types, self.asked)
+        if types == self.types:
+            return self
+        made = Specialization(self.program, types, self.requested)
+        made.made |= {name: part for name, part in self.made.items() if name in ("surface", "asked")}
+        return made
 
     @property
     def normal(self) -> ir.LoopSet:

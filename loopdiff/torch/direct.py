@@ -5,7 +5,7 @@ What the forward sweep keeps stays with the node of autograd. Derivatives of der
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import torch
 import torch._C._autograd as engine
 
 from loopdiff.calls.arguments import converter_of
+from loopdiff.frontend.extents import questions_about
 from loopdiff.specialize.entry_points import guard
 from loopdiff.torch.entries import Numbers, entry_point, forward_entry, reverse_entry
 from loopdiff.torch.functions import ProgramCall, is_watched, refuse_names
@@ -42,8 +43,8 @@ class DirectCalls:
         self.program, self.whole, self.made, self.arrays = program, whole, tuple(made), arrays
         spec, names = program.spec, program.params
         self.kinds = tuple(map(type, args))
-        asked = [(names.index(n), axis) for n, axis in spec.asked]
-        self.guard = guard([v for k, v in enumerate(values) if k not in made], shifted(asked, made))
+        given = [n for k, n in enumerate(names) if k not in made]
+        self.guard = guard([v for k, v in enumerate(values) if k not in made], questions_about(spec.asked, given))
         self.tensors = tuple(k for k, a in enumerate(args) if isinstance(a, torch.Tensor))
         self.floats = tuple(k for k in self.tensors if args[k].is_floating_point())
         self.outside = [
@@ -116,11 +117,6 @@ class Recording:
         written = {o.written: k for k, o in enumerate(program.outcomes) if o.written is not None}
         self.outputs = [written[names[k]] for k in kept if names[k] in written]
         self.inputs = [n for n, k in enumerate(calls.tensors) if k in kept and names[k] not in written]
-
-
-def shifted(asked: Sequence[tuple[int, int]], made: Collection[int]) -> list[tuple[int, int]]:
-    """Positions and axes where arguments at `made` are not counted."""
-    return [(k - sum(m < k for m in made), axis) for k, axis in asked if k not in made]
 
 
 def number_reader(program: TensorProgram, position: int, value: Any) -> Callable[[Any], Any] | None:

@@ -12,6 +12,7 @@ import torch
 from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.capture import ArgumentType, ScalarArgument, argument_type
+from loopdiff.frontend.extents import small_axes
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import ELEMENT_TYPES, ArrayType, ScalarType
 
@@ -39,7 +40,7 @@ def type_of_tensor(name: str, value: torch.Tensor) -> ArgumentType:
         hint = f"convert it: `{name}.float()`" if value.dtype in (torch.float16, torch.bfloat16) else None
         raise ArgumentError(reject("LD350", message, NOWHERE, hint))
     if value.ndim:
-        return ArrayType(dtype, value.ndim, "C", tuple(k for k, n in enumerate(value.shape) if n == 1))
+        return ArrayType(dtype, value.ndim, "C", small_axes(value.shape))
     return ScalarArgument(ELEMENT_TYPES[dtype])
 
 

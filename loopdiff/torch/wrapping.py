@@ -20,6 +20,7 @@ from loopdiff.calls.arguments import call_key
 from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.capture import ArgumentType
+from loopdiff.frontend.extents import small_axes
 from loopdiff.frontend.structures.given import flattened, of_leaves
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import written_arrays
@@ -148,7 +149,8 @@ class TensorFunction:
         if self.f.options.target == "cuda" or not is_quiet() or not all(is_plain(a) for a in args):
             return self.composed(args, {})
         values = [numpy_of(a) if isinstance(a, torch.Tensor) else a for a in args]
-        key = (tuple(map(type, args)), call_key(values))
+        shapes = tuple(small_axes(np.shape(v)) for v in values)
+        key = (tuple(map(type, args)), call_key(values), shapes)
         calls = self.known.get(key)
         if calls is None:
             calls = self.known[key] = self.direct_calls(args, values)

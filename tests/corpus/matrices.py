@@ -62,7 +62,53 @@ def frames_oracle(xp, F, w, y):
     return {"y": y, "result": (e * e).sum()}
 
 
+def riccati(A, B, x, n):
+    P, K = np.eye(3), np.zeros((2, 3))
+    for _ in range(n):
+        K = np.linalg.solve(np.eye(2) + B.T @ P @ B, B.T @ P @ A)
+        P = np.eye(3) + 0.3 * A.T @ P @ (A - B @ K)
+    cost = 0.0
+    for _ in range(n):
+        u = -K @ x
+        cost += x @ x + u @ u
+        x = A @ x + B @ u
+    return cost
+
+
+def turned_by_a_matrix(A, B, x, n):
+    """A vector of three numbers becomes one of as many as the matrix has rows."""
+    p, seen = np.array([1.0, 0.5, 0.0]), 0.0
+    for k in range(n):
+        p = np.tanh(A @ p) + 0.1 * x
+        seen += p[k % 3] * B[0, k % 2]
+    return seen + p @ p
+
+
+def either_way(A, B, x, n):
+    v = A @ x if n > 3 else x
+    if x[0] > 0.3:
+        v = B @ (v[:2] * x[:2])
+    else:
+        v = x + v
+    for _ in range(n):
+        x = A.T @ v
+        v = np.sin(x) + B[:, 0]
+    return v @ v
+
+
 ENTRIES: tuple[Entry, ...] = (
+    *(
+        Entry(
+            name=function.__name__,
+            function=function,
+            make=lambda r: dict(A=0.5 * r.random((3, 3)), B=r.random((3, 2)), x=r.random(3), n=3),
+            wrt=("A", "B", "x"),
+            is_analytic=function is not either_way,
+            constructs=("arrays bound in branches and loops",),
+            notes="whether names stand for arrays of one shape depends on extents of arguments",
+        )
+        for function in (riccati, turned_by_a_matrix, either_way)
+    ),
     Entry(
         name="biconjugate",
         function=biconjugate,

@@ -55,7 +55,7 @@ def test_plans_come_back_as_they_were(name: str) -> None:
     "value",
     [
         None, True, 1, 1.0, -0.0, 10**30, "x\ud800\0", b"\0\xff", (), (1, 2.0, None), ((),), frozenset(), float("inf"),
-        frozenset((("x", 1), ("y", 0))), {"x": ("x_re", "x_im")}, (Op.ADD, F64), ArrayType("float64", 2, units=(1,)),
+        frozenset((("x", 1), ("y", 0))), {"x": ("x_re", "x_im")}, (Op.ADD, F64), ArrayType("float64", 2, axes=(0, 1)),
         Span("file.py", 3, 4, 5, 6, NOWHERE), ir.Const(-0.0), ir.Const(True), ir.Const(1, F64),
     ],
 )  # fmt: skip

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.integers import distance, upper_limit
 from loopdiff.frontend.arrays.values import Array, fill, hole
+from loopdiff.frontend.extents import SMALL, Question, is_so
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_expr
-from loopdiff.ir.types import ArrayType
 
 
 def broadcast(state: State, arrays: Sequence[Array], span: Span) -> tuple[tuple[ir.Expr, ...], list[ir.Expr]]:
@@ -42,11 +42,31 @@ def is_unit(state: State, size: ir.Expr) -> bool:
     """Whether the extent is known to be 1, or at most 1."""
     match size:
         case ir.Dim(array=array, axis=axis) if state.arrays[array].role == "argument":
-            state.whole.asked.add((array, axis))
-            kind = state.need_types()[array]
-            return isinstance(kind, ArrayType) and axis in kind.units
+            return answered(state, (array, axis, 1))
         case _:
             return upper_limit(size) == 1
+
+
+def are_equal_here(state: State, size: ir.Expr, other: ir.Expr) -> bool:
+    """Whether two extents, one of them that of an argument, are equal in the call at hand: other calls have code of
+    their own."""
+    match size, other:
+        case (ir.Const(), ir.Dim()):
+            return are_equal_here(state, other, size)
+        case (ir.Dim(array=array, axis=axis), ir.Const(value=int(number))) if state.arrays[array].role == "argument":
+            found = number <= SMALL and answered(state, (array, axis, number))
+        case (ir.Dim(array=array, axis=axis), ir.Dim(array=second, axis=place)) if all(
+            state.arrays[name].role == "argument" for name in (array, second)
+        ):
+            found = answered(state, (array, axis, (second, place)))
+        case _:
+            return False
+    return found
+
+
+def answered(state: State, question: Question) -> bool:
+    state.whole.asked.add(question)
+    return is_so(question, state.need_types())
 
 
 def require_fit(state: State, array: Array, extents: Sequence[ir.Expr], span: Span) -> None:

@@ -71,7 +71,7 @@ def declared_arguments(surface: ir.LoopSet, types: Mapping[str, ArgumentType | S
         loc = surface.array(name).loc if surface.has_array(name) else surface.scalar(name).loc
         match types[name]:
             case ArrayType() as kind:
-                arguments.arrays[name] = ir.ArrayDecl(name, replace(kind, units=()), "argument", loc=loc)
+                arguments.arrays[name] = ir.ArrayDecl(name, replace(kind, axes=()), "argument", loc=loc)
             case kind:
                 if surface.has_array(name):
                     arguments.diagnostics.append(number_for_array(name, loc))
@@ -235,7 +235,7 @@ class Binder:
         for result, kind in zip(stmt.results, rule.made.numbers, strict=True):
             self.join(result.array, kind)
         found = {
-            n: replace(types[n], units=old.units) if isinstance(old, ArrayType) else types[n]
+            n: replace(types[n], axes=old.axes) if isinstance(old, ArrayType) else types[n]
             for n, old in rule.types.items()
         }
         return replace(stmt, rule=replace(rule, found=found))

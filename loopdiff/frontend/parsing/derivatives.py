@@ -162,9 +162,9 @@ def made_for(
 ) -> tuple[dict[str, ArgumentType], DerivedLoops] | None:
     """The types that `args` are taken to have, and the loops of the derivative for these; None after a rejection."""
     assert called.method is not None
-    units: dict[str, tuple[int, ...]] = {}
+    axes: dict[str, tuple[int, ...]] = {}
     while True:
-        types = {n: type_of(state, v, units.get(n, ())) for n, v in args.items()}
+        types = {n: type_of(state, v, axes.get(n, ())) for n, v in args.items()}
         try:
             made = called.of.derivative(called.method, types, along)
         except LoopdiffError as error:
@@ -172,20 +172,20 @@ def made_for(
         if isinstance(made, str):
             state.reject("LD109", f"`{called.name}` cannot be called in a program: {made}", called.node, WAY)
             return None
-        found = {n: tuple(k for k in range(v.rank) if (n, k) in made.asked and is_unit(state, v.extents[k]))
+        found = {n: tuple(int((n, k, 1) in made.asked and is_unit(state, v.extents[k])) for k in range(v.rank))
                  for n, v in args.items() if isinstance(v, View)}  # fmt: skip
-        if {n: u for n, u in found.items() if u} == {n: u for n, u in units.items() if u}:
+        if {n: u for n, u in found.items() if any(u)} == {n: u for n, u in axes.items() if any(u)}:
             return types, made
-        units = found
+        axes = found
 
 
 WAY = "call it outside and pass what it gives, or write what it computes as a function"
 
 
-def type_of(state: State, value: ir.Expr | View, units: tuple[int, ...]) -> ArgumentType:
+def type_of(state: State, value: ir.Expr | View, axes: tuple[int, ...]) -> ArgumentType:
     """The type of an argument: that of a cell is what is known so far, which binding sees to."""
     if isinstance(value, View):
-        return ArrayType(dtype_of(state, value.array) or "float64", value.rank, units=units)
+        return ArrayType(dtype_of(state, value.array) or "float64", value.rank, axes=axes)
     kind = kind_so_far(state, value)
     return ScalarArgument(kind.storage, kind in PYTHON_KINDS)
 

@@ -14,6 +14,7 @@ from loopdiff.frontend.arrays.values import ArrayValue, Quantity, View, holes
 from loopdiff.frontend.binding.types import Kind
 from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.capture import ArgumentType
+from loopdiff.frontend.extents import Question
 from loopdiff.frontend.liveness import LiveNames, find_live_names
 from loopdiff.frontend.parsing.bindings import (
     ArrayName,
@@ -65,13 +66,12 @@ class Whole:
     """What the function and the helpers written out in it share.
 
     `call` writes a call out and gives its value: None after a rejection, MISSING if it calls no Python function.
-    `parse` gives the value of any expression, `make_list` a list that it makes: None after a rejection, MISSING if it
-    makes none. `inlined`: number of statements of helpers so far.
-
-    `types` are those of the arguments, None while they are unknown; `asked` are axes of which the parser asked whether
-    they have one element. `fixed` are the values of cells that are assigned in one place and known at entry; `truths`
-    local arrays of booleans, `fresh` those that have no name yet, `turned` those whose rows may not follow one another
-    in NumPy's memory, `pieces` what views are reshapes of; `undecided` cells that may be arrays once types are known.
+    `parse` gives the value of any expression, `make_list` a list that it makes: None after a rejection, MISSING if
+    it makes none. `inlined`: number of statements of helpers so far. `types` are those of the arguments, None while
+    they are unknown, `asked` is what was asked of their extents. `fixed` are the values of cells that are assigned
+    in one place and known at entry; `truths` local arrays of booleans, `fresh` those that have no name yet,
+    `turned` those whose rows may not follow one another in NumPy's memory, `pieces` what views are reshapes of;
+    `undecided` cells that may be arrays once types are known.
 
     `trips` are those of the loops around. `lists` are arrays in which lists are kept, `grown` how they grow, by the
     place where they are made; of those at `unbounded` nothing says how long they become. `holding`: how deep in lists.
@@ -98,7 +98,7 @@ class Whole:
     parse: Callable[[State, ast.expr], Quantity]
     make_list: Callable[[State, ast.expr], Value | None]
     types: Mapping[str, ArgumentType] | None = None
-    asked: set[tuple[str, int]] = field(default_factory=set)
+    asked: set[Question] = field(default_factory=set)
     fixed: dict[str, ir.Expr] = field(default_factory=dict)
     truths: set[str] = field(default_factory=set)
     fresh: set[str] = field(default_factory=set)

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from loopdiff.errors import Span
-from loopdiff.frontend.arrays.broadcasting import require_equal, shape_text
+from loopdiff.frontend.arrays.broadcasting import are_equal_here, require_equal, shape_text
 from loopdiff.frontend.arrays.element_types import dtype_of
 from loopdiff.frontend.arrays.integers import distance
 from loopdiff.frontend.arrays.nests import copied_view, nest, note_order, reads_written
@@ -104,10 +104,15 @@ def memory_like(
             return None
         if view.is_read_only != first.is_read_only:
             return None
-        gaps = [distance(a, state.known(b)) for a, b in zip(extents, view.extents, strict=True)]
-        if any(gap != 0 and not (is_checked and gap is None) for gap in gaps):
+        pairs = zip(extents, map(state.known, view.extents), strict=True)
+        if not all(may_be_one(state, *pair, is_checked) for pair in pairs):
             return None
     return ir.ArrayDecl("", ArrayType(dtype, first.rank), "local", extents, loc=span)
+
+
+def may_be_one(state: State, size: ir.Expr, other: ir.Expr, is_checked: bool) -> bool:
+    gap = distance(size, other)
+    return gap == 0 or (gap is None and (is_checked or are_equal_here(state, size, other)))
 
 
 def memory_for(
