@@ -6,14 +6,17 @@ import ast
 import dataclasses
 import operator
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from enum import Enum
 from typing import Any
+
+import numpy as np
 
 from loopdiff.frontend.structures.absent import may_be_none
 from loopdiff.frontend.structures.effects import require_settled
 from loopdiff.frontend.structures.rewriting import base_of
 from loopdiff.frontend.structures.scope import Scope
-from loopdiff.frontend.structures.trees import Branch, Static, has_length, is_sequence, same
+from loopdiff.frontend.structures.trees import Branch, Leaf, Rank, Static, Tree, has_length, is_sequence, same
 from loopdiff.source.functions import MISSING
 
 COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
@@ -36,6 +39,8 @@ TEXT_METHODS = (
     "removeprefix",
     "removesuffix",
 )
+MADE = (np.zeros, np.ones, np.empty, np.full)  # of a shape
+MADE_LIKE = (np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.copy)  # of an array
 KNOWN = (int, str, Enum, type, type(None))  # types of values from outside that may decide what there is
 
 
@@ -174,3 +179,78 @@ def compared(scope: Scope, left: ast.expr, op: ast.cmpop, right: ast.expr) -> An
         return COMPARED[type(op)](a, b)
     except TypeError:
         return MISSING
+
+
+# -- axes of arrays ------------------------------------------------------------------------------------------
+def with_rank(scope: Scope, tree: Tree, value: ast.expr) -> Tree:
+    """`tree`, one value that is called `value`, with its number of axes where the text says how many an array has."""
+    if not isinstance(tree, Leaf) or tree.known is not MISSING:
+        return tree
+    axes = axes_of(scope, value)
+    return tree if not axes else replace(tree, known=Rank(axes))
+
+
+def axes_of(scope: Scope, node: ast.expr) -> int | None:
+    """How many axes `node` has, none for a number; None where the text does not say."""
+    match node:
+        case ast.Constant(value=bool() | int() | float() | complex()):
+            return 0
+        case ast.Name() | ast.Attribute() if (value := scope.value_outside(node)) is not MISSING:
+            return np.ndim(value) if isinstance(value, int | float | np.ndarray) else None
+        case ast.Name(id=name):
+            return axes_known(scope.known(name))
+        case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
+            return axes_of(scope, operand)
+        case ast.BinOp(left=left, op=ast.MatMult(), right=right):
+            return axes_of_product(axes_of(scope, left), axes_of(scope, right))
+        case ast.BinOp(left=left, right=right):
+            return most_axes([axes_of(scope, left), axes_of(scope, right)])
+        case ast.Attribute(value=base, attr="T"):
+            return axes_of(scope, base)
+        case ast.Call(func=ast.Attribute(value=base, attr="copy"), args=[], keywords=[]):
+            return axes_of(scope, base)
+        case ast.Call(func=function, args=[first, *_] as args):
+            return axes_of_call(scope, scope.value_outside(function), first, args)
+        case _:
+            return None
+
+
+def axes_of_call(scope: Scope, function: Any, first: ast.expr, args: Sequence[ast.expr]) -> int | None:
+    """How many axes there are in what `function`, one of NumPy, makes of `args`."""
+    if any(function is f for f in MADE):
+        return axes_of_shape(scope, first)
+    if any(function is f for f in MADE_LIKE):
+        return axes_of(scope, first)
+    if isinstance(function, np.ufunc) and function.nout == 1 and function.nin == len(args):
+        return most_axes([axes_of(scope, a) for a in args])
+    return None
+
+
+def axes_of_shape(scope: Scope, node: ast.expr) -> int | None:
+    """How many axes an array of the shape `node` has."""
+    match node:
+        case ast.Tuple(elts=elts) | ast.List(elts=elts):
+            return None if any(isinstance(e, ast.Starred) for e in elts) else len(elts)
+        case ast.Attribute(value=base, attr="shape") if base_of(scope, node) is None:
+            return axes_of(scope, base)
+        case ast.Call(func=ast.Name() as called, args=[_]) if scope.value_outside(called) is len:
+            return 1
+        case _:
+            tree = base_of(scope, node) if isinstance(node, ast.Name | ast.Attribute) else None
+            is_number = tree is None and isinstance(static(scope, node), int)
+            return len(tree.items) if isinstance(tree, Branch) and is_sequence(tree) else 1 if is_number else None
+
+
+def axes_known(known: Any) -> int | None:
+    return known.axes if isinstance(known, Rank) else 0 if isinstance(known, int) else None
+
+
+def most_axes(found: Sequence[int | None]) -> int | None:
+    """How many axes arrays have together, element by element."""
+    known = [axes for axes in found if axes is not None]
+    return max(known) if len(known) == len(found) else None
+
+
+def axes_of_product(left: int | None, right: int | None) -> int | None:
+    """How many axes the product of a vector or a matrix with another has."""
+    return None if left not in (1, 2) or right not in (1, 2) else left + right - 2

@@ -12,7 +12,7 @@ from loopdiff.frontend.structures.calls import callee_of, leading, operator_call
 from loopdiff.frontend.structures.changes import PlaceChange, changed, part_to_store
 from loopdiff.frontend.structures.iterated import is_call_of, items_of, known_range, lengths_behind
 from loopdiff.frontend.structures.iterators import refuse_iterators
-from loopdiff.frontend.structures.known import static, truth
+from loopdiff.frontend.structures.known import static, truth, with_rank
 from loopdiff.frontend.structures.methods import has_own_method
 from loopdiff.frontend.structures.plain import leave_to_parser, lists_apart, with_named_rows
 from loopdiff.frontend.structures.rewriting import (
@@ -156,7 +156,8 @@ def assign(scope: Scope, targets: Sequence[ast.expr], value: ast.expr, node: ast
             for name in stored_names(targets):
                 scope.hold(name, PLAIN, node)
         case _:
-            assign_tree(scope, targets, parts_of(scope, targets, value) or last_of(scope, value, node), node)
+            tree = parts_of(scope, targets, value) or last_of(scope, value, node)
+            assign_tree(scope, targets, with_rank(scope, tree, value), node)
 
 
 def has_star(elts: Sequence[ast.expr]) -> bool:
