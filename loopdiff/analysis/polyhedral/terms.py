@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import Any, Literal
 
 from loopdiff.immutable import HashedOnce, immutable
@@ -27,6 +28,7 @@ LOGIC = (Op.AND, Op.OR, Op.NOT)
 PIECEWISE = (Op.MIN, Op.MAX, *DIVISIONS)
 ONE = ir.Const(1, INT)
 MOST_PIECES = 6  # minima, maxima and divisions in a term: sets are split at each
+MOST_WAYS = 3  # for a question of floats to be true, or to be false
 
 
 @immutable
@@ -168,7 +170,7 @@ class Terms:
         match expr:
             case ir.Const(value=value):
                 return ir.Const(bool(value), BOOL)
-            case ir.Apply(op=op, args=args) if op in LOGIC:
+            case ir.Apply(op=op, args=args) if op in LOGIC and max(self.ways(expr) or (0,)) <= MOST_WAYS:
                 return ir.Apply(op, tuple(self.condition(a, path, level) for a in args))
             case ir.Apply(op=op, args=args) if op in COMPARISONS and all(type_of(a, self.types) == INT for a in args):
                 return ir.Apply(op, tuple(self.integer(a, path, level) for a in args))
@@ -180,6 +182,27 @@ class Terms:
             case _:
                 leaf = self.opaque(expr, path, level)
         return ir.Apply(Op.GE, (leaf, ONE))  # whose complement is one piece, not two
+
+    def ways(self, expr: ir.Expr) -> tuple[int, int] | None:
+        """How many ways there are for a question of floats alone to be true, and to be false: of each, sets have a
+        piece. None for questions that the affine view knows something of."""
+        match expr:
+            case ir.Apply(op=op, args=args) if op in LOGIC:
+                found = [self.ways(a) for a in args]
+                if any(f is None for f in found):
+                    return None
+                true, false = zip(*(f for f in found if f is not None), strict=True)
+                if op == Op.NOT:
+                    return false[0], true[0]
+                return (prod(true), sum(false)) if op == Op.AND else (sum(true), prod(false))
+            case ir.Var(name=name) if self.is_pure(self.lets[name][0].value):
+                return self.ways(self.lets[name][0].value)
+            case ir.Const():
+                return None
+            case ir.Apply(op=op, args=args) if op in COMPARISONS and all(type_of(a, self.types) == INT for a in args):
+                return None
+            case _:
+                return 1, 1
 
     def branches(self, cond: ir.Expr, path: Path, level: int) -> tuple[ir.Expr, ir.Expr]:
         """What holds where the condition of a branch does, and where it does not.
