@@ -65,6 +65,7 @@ WRITTEN: dict[Callable[..., Any], FunctionType] = {
     np.atleast_2d: building.atleast_2d,
     np.atleast_3d: building.atleast_3d,
     np.meshgrid: building.meshgrid,
+    np.indices: building.indices,
     np.append: building.append,
     np.select: building.select,
     np.fill_diagonal: building.fill_diagonal,
@@ -173,7 +174,7 @@ ACCUMULATED = {
     np.minimum: running.accumulated_min,
 }  # fmt: skip
 # Parameters that are tuples or lists; what is given for others in such is an array.
-ROWS = ("arrays", "axis", "shift", "reps", "pad_width", "condlist", "choicelist", "range")
+ROWS = ("arrays", "axis", "shift", "reps", "pad_width", "condlist", "choicelist", "range", "dimensions")
 
 
 def is_of_numpy(file: str) -> bool:

@@ -203,6 +203,25 @@ def ogrid(x1, x2=None, x3=None):
     return first[:, None, None], second[None, :, None], np.asarray(x3, dtype=common.dtype)[None, None, :]
 
 
+def indices(dimensions, dtype=int, *, sparse=False):
+    """The subscripts of the elements of an array, along each axis."""
+    assert sparse == False, "np.indices makes whole arrays here: `np.ogrid` has sparse ones"  # noqa: E712
+    assert 1 <= len(dimensions) <= 3, "np.indices of more than three axes"
+    n = dimensions[0]
+    if len(dimensions) == 1:
+        line = np.empty((1, n), dtype=dtype)
+        line[0] = np.arange(n)
+        return line
+    m = dimensions[1]
+    if len(dimensions) == 2:
+        pair = np.empty((2, n, m), dtype=dtype)
+        pair[0], pair[1] = np.arange(n)[:, None], np.arange(m)
+        return pair
+    out = np.empty((3, n, m, dimensions[2]), dtype=dtype)
+    out[0], out[1], out[2] = np.arange(n)[:, None, None], np.arange(m)[:, None], np.arange(dimensions[2])
+    return out
+
+
 def append(arr, values, axis=None):
     """`values` behind `arr`, along an axis, or one after the other."""
     if axis is None:

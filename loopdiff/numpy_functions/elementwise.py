@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from loopdiff.numpy_functions.branching import holds_integers, is_of_numpys_own, is_of_pythons_own
+from loopdiff.numpy_functions.branching import holds_complex, holds_integers, is_of_numpys_own, is_of_pythons_own
 from loopdiff.rules.marks import stop_gradient
 
 
@@ -92,9 +92,12 @@ def heaviside(x1, x2):
 
 def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     """`x` with `nan` for what is not a number, and the largest numbers, or others, for infinities."""
-    assert copy == True, "np.nan_to_num makes a copy here"  # noqa: E712
+    assert copy == True, "np.nan_to_num makes a copy here, but as a statement of its own"  # noqa: E712
     if holds_integers(x):
         return +x
+    if holds_complex(x):
+        real = nan_to_num(+x.real, True, nan, posinf, neginf)
+        return real + 1j * nan_to_num(+x.imag, True, nan, posinf, neginf)
     finite = np.where(np.isfinite(x), x, 0.0)
     largest = np.where(np.isfinite(0.0 * finite + 1e300), 1.7976931348623157e308, 3.4028234663852886e38)
     above = largest if posinf is None else posinf

@@ -12,13 +12,15 @@ import ast
 from collections import Counter, deque
 from collections.abc import Callable, Collection
 from copy import deepcopy
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
+N = TypeVar("N", bound=ast.AST)
 ATTRIBUTES = {np.shape: "shape", np.size: "size"}
 COLLECTING = (list, tuple, sorted)
 FINDING = (np.where, np.nonzero)
+NARROWER, ROUNDED = (np.float32,), (int, np.int64, np.int32, np.intp)  # types that numbers in between are converted to
 
 
 def with_own_names(function: ast.FunctionDef, value_of: Callable[[ast.expr], Any]) -> ast.FunctionDef:
@@ -73,6 +75,19 @@ class Named(ast.NodeTransformer):
         self.generic_visit(node)
         return node
 
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt:
+        self.generic_visit(node)
+        match node.value:
+            case ast.Call(func=function, args=[ast.Name() as array], keywords=[*_, _] as named) if (
+                self.value_of(function) is np.nan_to_num and any(is_no_copy(k) for k in named)
+            ):
+                whole = ast.Subscript(array, ast.Slice(), ast.Store())
+                made = ast.Call(function, [array], [k for k in named if not is_no_copy(k)])
+                self.is_changed = True
+                return placed(ast.Assign([whole], made), node)
+            case _:
+                return node
+
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         if (condition := self.condition_of(node.slice)) is not None:
             node.slice, self.is_changed = condition, True
@@ -118,6 +133,8 @@ class Named(ast.NodeTransformer):
             case ast.Call(args=[ast.Name() | ast.Subscript() | ast.Attribute() as array], keywords=[]):
                 attr = next((a for f, a in ATTRIBUTES.items() if called is f), None)
                 return node if attr is None else ast.copy_location(ast.Attribute(array, attr, ast.Load()), node)
+            case ast.Call(func=ast.Attribute() as function, keywords=[*_, _]) if called is np.linspace:
+                return self.of_other_type(node, function)
             case ast.Call(args=[ast.GeneratorExp(elt=elt, generators=parts) as over]) if any(
                 called is f for f in COLLECTING
             ):
@@ -125,6 +142,30 @@ class Named(ast.NodeTransformer):
                 return items if called is list else ast.copy_location(ast.Call(node.func, [items], node.keywords), node)
             case _:
                 return node
+
+
+    def of_other_type(self, node: ast.Call, function: ast.Attribute) -> ast.expr:
+        """`np.linspace(a, b, n, dtype=int)` as what NumPy does: the floats in between, converted."""
+        given = next((k.value for k in node.keywords if k.arg == "dtype"), None)
+        known = None if given is None else self.value_of(given)
+        if given is None or not any(known is kind for kind in (*NARROWER, *ROUNDED)):
+            return node
+        made: ast.expr = ast.Call(node.func, node.args, [k for k in node.keywords if k.arg != "dtype"])
+        if any(known is kind for kind in ROUNDED):
+            made = ast.Call(ast.Attribute(function.value, "floor", ast.Load()), [made], [])
+        return placed(ast.Call(ast.Attribute(made, "astype", ast.Load()), [given], []), node)
+
+
+def is_no_copy(keyword: ast.keyword) -> bool:
+    """Whether `keyword` is `copy=False`."""
+    return keyword.arg == "copy" and isinstance(keyword.value, ast.Constant) and keyword.value.value is False
+
+
+def placed(made: N, node: ast.AST) -> N:
+    """`made`, in the place of `node` where it has none."""
+    for inner in ast.walk(made):
+        ast.copy_location(inner, inner if hasattr(inner, "lineno") else node)
+    return made
 
 
 def are_compared_alone(pairs: Collection[tuple[ast.expr, ast.expr]]) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from loopdiff.frontend.arrays.accumulations import negated_term
-from loopdiff.frontend.arrays.element_types import dtype_of, is_widened
+from loopdiff.frontend.arrays.element_types import dtype_of, is_truth_value, is_widened
 from loopdiff.frontend.arrays.elementwise import combined
 from loopdiff.frontend.arrays.functions import method_of_ufunc
 from loopdiff.frontend.arrays.indexing import scattered
@@ -43,15 +43,27 @@ def stored_call(state: State, node: ast.Call) -> Quantity | None:
     if out is None or is_none(state, out):
         return None
     state.need_types()
-    rest = ast.Call(node.func, args, [k for k in node.keywords if k.arg != "out"])
-    value, target = in_order(state, [ast.copy_location(rest, node), out], State.quantity)
+    where = [k.value for k in node.keywords if k.arg == "where" and isinstance(callee, np.ufunc)]
+    rest = ast.Call(node.func, args, [k for k in node.keywords if k.arg != "out" and k.value not in where])
+    value, target, *masks = in_order(state, [ast.copy_location(rest, node), out, *where], State.quantity)
     if not isinstance(target, View) or not (is_ufunc or as_array(value).rank == target.rank):
         return state.reject("LD110", f"`{ast.unparse(node)}` needs an array of the shape of its result as `out`", node)
     if is_widened(state, target.array, as_array(value).element):
         message = f"`{ast.unparse(node)}` stores wider numbers in an array of {dtype_of(state, target.array)}"
         state.reject("LD213", message, node)
+    for mask, given in zip(masks, where, strict=True):
+        value = where_true(state, mask, value, target, given)
     store_array(state, target, value, node)
     return target
+
+
+def where_true(state: State, mask: Quantity, value: Quantity, target: View, node: ast.expr) -> Quantity:
+    """`value` where the `mask` is true, and what is in `target` where it is not."""
+    element = as_array(mask).element if is_array(mask) else mask
+    if not is_truth_value(state, element):  # type: ignore[arg-type]
+        state.reject("LD110", f"`where={ast.unparse(node)}` is no array of booleans", node, "write the comparison")
+    span = state.source.span(node)
+    return combined(state, lambda m, v, old: ir.Select(m, v, old, loc=span), [mask, value, target], node)
 
 
 def array_statement(state: State, node: ast.Call) -> bool:
