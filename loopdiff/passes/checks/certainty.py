@@ -2,8 +2,8 @@
 
 What a check asks is repeated ahead of a loop, and arithmetic on floating numbers may come out differently there. Where
 it decides whether an element is used, the check asks for the element in any case: more than the program needs, and
-refused with that reason. Where it decides which element that is, or how far a loop goes, the program has to check as
-it goes.
+refused with that reason. Where it decides which element that is, or how far a loop goes, or whether something is
+asserted, or raised, the program has to check as it goes.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from loopdiff.ir.walk import has_values, stmt_exprs, subexprs, written_arrays
 
 Block = tuple[ir.Stmt, ...]
 Names = frozenset[str]
+ASSERTED = "LD332"  # by the program: whether it does that is a part of what it says
 
 
 def settled(block: Block, known: Repeatable) -> Block | None:
@@ -110,6 +111,8 @@ class Settler:
         """A check as it is, or with the alternatives that are certain; None if data decide about which element."""
         if is_clean and not in_doubt:
             return (stmt,)
+        if in_doubt and stmt.code == ASSERTED:
+            return None
         certain = [a for a in alternatives(stmt.cond) if self.is_clean((a,), True)]
         inside = (a for a in alternatives(stmt.cond) if not (isinstance(a, ir.Apply) and a.op is Op.NOT))
         if not certain or has_values(*inside):
