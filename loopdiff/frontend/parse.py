@@ -10,6 +10,7 @@ import inspect
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import repeat
 
 from loopdiff.errors import Span, UnsupportedLoopError, raise_if
@@ -106,14 +107,20 @@ def parse_rewritten(source: SourceFunction, sources: Sources, types: Mapping[str
             except UnsupportedLoopError:
                 raise error from None
         for are_inside in (False, True) if UNBOUND & set(error.codes) else ():
-            node = with_first_apart(source.node, source.outer, are_inside)
-            if node is source.node:
+            others = spelt_so(source, sources, partial(first_apart, are_inside=are_inside))
+            if others is None:
                 break
             try:
-                return parse_in_some_way(replace(source, node=node), sources, types)
+                return parse_in_some_way(*others, types)
             except UnsupportedLoopError:
                 continue
         raise
+
+
+def first_apart(source: SourceFunction, are_inside: bool) -> SourceFunction:
+    """`source` with the first iterations of loops that ask for them apart."""
+    node = with_first_apart(source.node, source.outer, are_inside)
+    return source if node is source.node else replace(source, node=node)
 
 
 def with_lists(
