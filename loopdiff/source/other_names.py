@@ -78,9 +78,9 @@ class Named(ast.NodeTransformer):
     def visit_Expr(self, node: ast.Expr) -> ast.stmt:
         self.generic_visit(node)
         match node.value:
-            case ast.Call(func=function, args=[ast.Name() as array], keywords=[*_, _] as named) if (
-                self.value_of(function) is np.nan_to_num and any(is_no_copy(k) for k in named)
-            ):
+            case ast.Call(func=function, args=[ast.Name() as array], keywords=[*_, _] as named) if self.value_of(
+                function
+            ) is np.nan_to_num and any(is_no_copy(k) for k in named):
                 whole = ast.Subscript(array, ast.Slice(), ast.Store())
                 made = ast.Call(function, [array], [k for k in named if not is_no_copy(k)])
                 self.is_changed = True
@@ -142,7 +142,6 @@ class Named(ast.NodeTransformer):
                 return items if called is list else ast.copy_location(ast.Call(node.func, [items], node.keywords), node)
             case _:
                 return node
-
 
     def of_other_type(self, node: ast.Call, function: ast.Attribute) -> ast.expr:
         """`np.linspace(a, b, n, dtype=int)` as what NumPy does: the floats in between, converted."""

@@ -107,9 +107,9 @@ def with_more(known: Growth | None, seen: Growth) -> Growth:
 class Decisions:
     """What is known of a function when it is parsed again: the sites where no copy can stand for an array, those of
     calls whose returns give different arrays, whether types of elements that were supposed turned out to be so, how the
-    lists grow that are made in some places, and names whose arrays have `one_shape`, if the program may run at all.
-    `takes_known`: short lists of a length that is written out are taken,
-    too."""
+    lists grow that are made in some places, and names whose arrays have `one_shape`, if the program may run at all; of
+    those that are `required` to, it asks that itself. `takes_known`: short lists of a length that is written out are
+    taken, too."""
 
     shared: frozenset[JoinSite] = frozenset()
     joined: frozenset[JoinSite] = frozenset()
@@ -117,6 +117,7 @@ class Decisions:
     takes_known: bool = True
     grown: Mapping[Place, Growth] = field(default_factory=dict)
     one_shape: frozenset[LoopName] = frozenset()
+    required: frozenset[LoopName] = frozenset()
 
 
 class ParseAgain(Exception):

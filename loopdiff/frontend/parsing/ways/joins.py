@@ -121,12 +121,13 @@ def memory_for(
     """The declaration of memory for a `name` that stands for any of `views`. Of names that are supposed to stand for
     arrays of one shape, that is required when the program runs."""
     found = memory_like(state, views, span, is_checked=are_lists)
-    given, names = [view for view in views if view is not None], state.whole.decisions.one_shape
-    if found is not None or are_lists or len(given) < len(views) or loop_name(state, name) not in names:
+    given, decided = [view for view in views if view is not None], state.whole.decisions
+    own, is_one_type = loop_name(state, name), len({dtype_of(state, v.array) for v in views if v is not None}) == 1
+    if found is not None or are_lists or len(given) < len(views) or own not in decided.one_shape | decided.required:
         return found
     if any(view.array in state.whole.resized for view in given):
         return None  # inner loops have seen that lengths differ
-    likely = shape_of_all(state, given) if len({dtype_of(state, view.array) for view in given}) == 1 else None
+    likely = given[0] if own in decided.required else shape_of_all(state, given) if is_one_type else None
     return None if likely is None else memory_like(state, (likely, *given), span, is_checked=True)
 
 

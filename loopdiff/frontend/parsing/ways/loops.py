@@ -31,6 +31,7 @@ from loopdiff.frontend.parsing.bindings import (
 from loopdiff.frontend.parsing.iterations import Heads, LoopState, Resizing, Trips
 from loopdiff.frontend.parsing.lists.lengths import ask_how_they_grow
 from loopdiff.frontend.parsing.state import State
+from loopdiff.frontend.parsing.ways.equal_shapes import suppose_required
 from loopdiff.frontend.parsing.ways.flow import meet
 from loopdiff.frontend.parsing.ways.joins import (
     copy_all,
@@ -334,8 +335,8 @@ def parse_body(
         state.out.append(ir.Assign(broke, ir.Const(False, loc=span), loc=span))
     dead = state.live.dead_at_head(node)
     state.bindings = without_dead(state.bindings, dead)
-    given, start = dict(state.bindings), Snapshot.of(state)
-    plan = Plan()
+    given, start, plan = dict(state.bindings), Snapshot.of(state), Plan()
+    earlier = frozenset(start.whole["arrays"])
     while True:
         memory = prepare(state, plan, span)
         before = dict(state.bindings)
@@ -343,7 +344,9 @@ def parse_body(
         loop, heads, body = parse_iterations(
             state, LoopState(broke, memory=memory, dead=dead, trips=trips), plan.numbered, parse, span
         )
-        found = completed(state, plan, given, frozenset(start.whole["arrays"]), loop, span)
+        found = completed(state, plan, given, earlier, loop, span)
+        if suppose_required(state, {*found.numbered} - {*plan.numbered}, (given, *loop.ways), body, span):
+            found = completed(state, plan, given, earlier, loop, span)
         if found == plan:
             break
         start.restore(state)
