@@ -46,12 +46,12 @@ ARRAYS: tuple[Construct, ...] = (
         "`loopdiff/numpy_functions`.",
     ),
     Construct(
-        "np.meshgrid, mgrid, ogrid, atleast_1d, append, dstack, pad, select, take, fill_diagonal",
-        "X, Y = np.meshgrid(x[:5], y[:5])\nA[:] = X * Y\nnp.fill_diagonal(A, s)\n"
+        "np.meshgrid, mgrid, ogrid, indices, atleast_1d, append, dstack, pad, select, take, fill_diagonal",
+        "X, Y = np.meshgrid(x[:5], y[:5])\nI, J = np.indices(A.shape)\nA[:] = X * Y + I - J\nnp.fill_diagonal(A, s)\n"
         'y[:] = np.select([x > s, x > 0.0], [x, 2.0 * x], s) + np.pad(A[0], (1, 2), mode="edge")',
         "0.1",
-        "Grids of two or three axes. `pad` of vectors and matrices: constant, edge, wrap, reflect or symmetric. "
-        "`select` of up to three choices.",
+        "Grids and indices of up to three axes. `pad` of vectors and matrices: constant, edge, wrap, reflect or "
+        "symmetric. `select` of up to three choices.",
     ),
     Construct(
         "np.split, array_split, delete, insert, block, triu_indices, diag_indices, hanning",
@@ -331,9 +331,11 @@ ARRAYS: tuple[Construct, ...] = (
     ),
     Construct(
         "out, reduce, accumulate",
-        "np.add(x, y, out=y)\nnp.sqrt(abs(x), x)\ny[:5] = np.maximum.reduce(A) + np.add.accumulate(x)[:5]",
+        "np.add(x, y, out=y, where=x > 0.0)\nnp.sqrt(abs(x), x)\n"
+        "y[:5] = np.maximum.reduce(A) + np.add.accumulate(x)[:5]",
         "0.1",
-        "`out=` of elementwise functions, and of sum, prod, mean, max, min, cumsum and cumprod. `reduce` of add, "
+        "`out=` of elementwise functions, beside it `where=`, and of sum, prod, mean, max, min, cumsum and cumprod. "
+        "`reduce` of add, "
         "multiply, maximum, minimum, logical_and, logical_or and logaddexp, `accumulate` of the first four.",
     ),
 )

@@ -73,7 +73,7 @@ ACCEPTED: tuple[Construct, ...] = (
         "        y[i] = first[i] * (x[i] - last)\n    last = x[i]",
         "0.1",
         "Of loops over `range` and `enumerate` without `break`, by a question about their number: `i == 0`, `i > 0`, "
-        "also in `a if i == 0 else b`. That iteration is compiled apart.",
+        "also in `a if i == 0 else b`, and in functions that are called. That iteration is compiled apart.",
     ),
     Construct(
         "while",
@@ -189,8 +189,11 @@ ACCEPTED: tuple[Construct, ...] = (
     ),
     Construct(
         "shape, ndim, size, len",
-        "r = range(1, n)\nx[0] = A.shape[1] + np.ones((*x.shape, 2)).size + A.ndim + len(x) + min(A.shape) + len(r)",
+        "r = range(1, n)\nx[0] = A.shape[1] + np.ones((*x.shape, 2)).size + A.ndim + len(x) + min(A.shape) + len(r)\n"
+        "B = 2.0 * A\nn, m = shape = B.shape\nx[1] = np.zeros(shape).sum() + n * m",
         "0.1",
+        "Shapes are tuples where the text says how many axes there are: of arguments, of what is made of a shape, and "
+        "of what functions of elements make of these.",
     ),
     *ARRAYS,
     Construct(

@@ -131,6 +131,27 @@ def test_what_excludes_conditions_of_data_is_one_set() -> None:
     assert instances(model, event).n_basic_set() == 1
 
 
+def test_a_question_of_floats_that_is_true_in_many_ways_is_one_truth_value() -> None:
+    """`0 <= d < a or b <= d <= c`, and the like in each `elif`: sets of as many pieces as the product of the ways."""
+    value = read("x", "i")
+
+    def within(low: float) -> ir.Expr:
+        return op(Op.AND, op(Op.LE, real(low), value), op(Op.LT, value, real(low + 1)))
+
+    stmt = ir.Assign(at("s"), real(1))
+    for low in range(0, 12, 3):
+        cond = op(Op.OR, within(low), within(low + 1), within(low + 2))
+        stmt = ir.If(cond, (ir.Assign(at("s"), real(low)),), (stmt,))
+    few = ir.If(within(0), (ir.Assign(at("t"), real(1)),))
+    known = {"arrays": {"x": 1}, "local": {"s": (), "t": ()}}
+    model = build_model(program(loop("i", 0, "N", stmt, few), **known))
+    events = model.touching("s", is_write=True)
+    assert [len(e.opaques) for e in events] == [1, 2, 3, 4, 4]
+    assert all(instances(model, e).n_basic_set() == 1 for e in events)
+    assert len(model.touching("t", is_write=True)[0].opaques) == 2
+    assert "s" not in exposed(program(loop("i", 0, "N", stmt, ir.Assign(at("x", "i"), read("s"))), **known))
+
+
 @pytest.mark.parametrize("other", ["-", "+"])
 def test_conditions_through_values_that_lets_share(other: str) -> None:
     """Two chains of Lets, each the sum of the one before and itself: written out, 2 ** 60 operations. Where they

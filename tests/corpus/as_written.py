@@ -171,6 +171,30 @@ def trajectory_oracle(xp, theta, y0):
     return {"result": xp.mean(steps[:, 0] ** 2) + steps[-1, 1] * steps[7, 0]}
 
 
+def ring(shape, r):
+    I, J = np.indices(shape)
+    d = np.zeros(shape)
+    for i in range(shape[0]):
+        d[i, -1] = r
+    return d + np.hypot(I - shape[0] // 2, J - shape[1] / 2.0) * r
+
+
+def shapes_of_its_own(x):
+    grid = np.zeros((len(x), 4))
+    grid += x[:, None]
+    wave = np.sin(grid) * 0.5
+    size = wave.shape
+    return (ring(wave.shape, x[0]) * wave).sum() + (ring(size[::-1], x[1]).T * wave).sum()
+
+
+def shapes_oracle(xp, x):
+    wave = xp.sin(x)[:, None] * xp.ones(4) * 0.5
+    n = x.shape[0]
+    first = np.hypot(np.arange(n)[:, None] - n // 2, np.arange(4) - 2.0) + np.eye(4)[-1]
+    other = np.hypot(np.arange(4) - 2, np.arange(n)[:, None] - n / 2.0) + np.eye(n)[-1][:, None]
+    return {"result": xp.sum(x[0] * first * wave) + xp.sum(x[1] * other * wave)}
+
+
 def entry(function, make, wrt, oracle, constructs, notes, is_twin=True, outputs=()):
     return Entry(
         name=function.__name__, function=function, make=make, wrt=wrt, oracle=oracle, is_twin=is_twin,
@@ -187,6 +211,10 @@ ENTRIES = (
     entry(
         first_iteration_binds, lambda r: {"x": r.random(5)}, ("x",), first_oracle,
         ("names that the first iteration binds",), "the first iteration stands apart",
+    ),
+    entry(
+        shapes_of_its_own, lambda r: {"x": r.random(5)}, ("x",), shapes_oracle, ("shape, ndim, size, len",),
+        "shapes of arrays that a function makes are tuples, which others are given",
     ),
     entry(list_turned_round, lambda r: {"x": r.random(5)}, ("x",), turned_oracle, (), "a list keeps its other names"),
     entry(

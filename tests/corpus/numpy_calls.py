@@ -204,7 +204,7 @@ ENTRIES = (
         oracle=smoothed_oracle,
         is_twin=True,
         constructs=(
-            "np.meshgrid, mgrid, ogrid, atleast_1d, append, dstack, pad, select, take, fill_diagonal",
+            "np.meshgrid, mgrid, ogrid, indices, atleast_1d, append, dstack, pad, select, take, fill_diagonal",
             "np.sort, argsort, median, quantile, percentile, histogram, bincount, digitize",
             "functions of scipy.special",
             "np.broadcast_to",

@@ -235,17 +235,21 @@ def formulas(x, A, n):
 
 
 @shows(
-    "np.meshgrid, mgrid, ogrid, atleast_1d, append, dstack, pad, select, take, fill_diagonal", vector(4), matrix(3, 4)
+    "np.meshgrid, mgrid, ogrid, indices, atleast_1d, append, dstack, pad, select, take, fill_diagonal",
+    vector(4),
+    matrix(3, 4),
 )
 def placed(x, A):
     X, Y = np.meshgrid(x[:3], x, indexing="ij")
     J, K = np.mgrid[0:3, 0:1:4j]
+    L, M = np.indices(A.shape, dtype=float)
+    L += np.indices((4,))[0] * M
     u, v = np.ogrid[:3, :4]
     np.fill_diagonal(A, x[:2])
     padded = np.pad(x, 3, "reflect") * np.pad(x, (2, 4), constant_values=x[0])
     chosen = np.select([A > 0.5, A > 0.0], [A, x], default=X * Y)
     return (
-        chosen, padded, J * K + u * v, np.append(A, x), np.atleast_2d(x) * 2.0, np.dstack((x, x)),
+        chosen, padded, J * K + u * v, L * A, np.append(A, x), np.atleast_2d(x) * 2.0, np.dstack((x, x)),
         np.take(A, [2, 0], 1),
         np.arange(0.0, 1.0, 0.3) * x, np.atleast_1d(x[0]), np.pad(A, ((0, 1), (1, 0)), mode="wrap"),
     )  # fmt: skip

@@ -103,6 +103,36 @@ def halved(v):
     return 0.5 * v
 
 
+def mended(x, n):
+    s = 0.0
+    for i in range(n):
+        if i == 0:
+            z = x[0]
+        elif i == 1:
+            z = z * 2.0 + x[1]
+        else:
+            z = z * x[i] + 1.0
+        s += z
+    return s
+
+
+def in_helpers(x):
+    def twice(y):
+        return 2.0 * bound_first(y)
+
+    return twice(x) + mended(x, len(x)) * mended(2.0 * x, 1)
+
+
+def test_the_first_iteration_of_a_helper_binds_a_name() -> None:
+    x = np.array([0.3, 0.5, 0.8])
+    f = vectorize_grad(cache=False)(in_helpers)
+    value, (slope,) = f.value_and_grad(x)
+    assert value == pytest.approx(in_helpers(x), rel=1e-14)
+    steps = 1e-6 * np.eye(3)
+    expected = [(in_helpers(x + d) - in_helpers(x - d)) / 2e-6 for d in steps]
+    np.testing.assert_allclose(slope, expected, rtol=1e-7)
+
+
 def array_of_the_first(x, A):
     s = 0.0
     for k, r in enumerate(x):

@@ -64,6 +64,12 @@ CASES: list[tuple[str, tuple[Any, ...]]] = [
     ("np.arange(6) * a", V), ("np.arange(2, 8) * a", V), ("np.arange(10, -2, -2) * a", V),
     ("np.linspace(0.0, 1.0, 6) * a", V), ("np.linspace(a[0], a[1], 4)", V),
     ("np.linspace(a[0], 2.0, 5, endpoint=False)", V),
+    ("np.linspace(-3.0, 4.0, 6, dtype=int) * a", V), ("np.linspace(-1.3, 4, num=6, dtype=np.int32) * a", V),
+    ("np.indices(a.shape)[1] * a", M), ("np.indices((6,))[0] * a", V), ("np.indices((2, 3, 6), dtype=float)[2] * a", V),
+    ("np.indices(a.shape, int)[0].sum() * a", V),
+    ("np.divide(a, a - a[0], out=np.zeros_like(a), where=a != a[0])", V),
+    ("np.sqrt(a + 1.0, out=np.ones(a.shape), where=a > 1.0)", M),
+    ("np.add(a, b, out=np.zeros_like(a), where=np.array([True, False, False, True, True, False]))", (VECTOR, OTHER)),
     ("np.eye(4) @ a", M), ("np.eye(3, 4, k=1) @ a", M), ("np.eye(5, 4, k=-1) @ a", M), ("np.identity(4) @ a", M),
     ("np.tri(4) @ a", M), ("np.tri(3, 4, -1) @ a", M), ("np.tril(a)", M), ("np.triu(a)", M), ("np.tril(a, -1)", M),
     ("np.triu(a, 2)", M), ("np.triu(a, k=-2)", M), ("np.diag(a)", V), ("np.diag(a, 1)", V),
@@ -187,6 +193,8 @@ OTHER_TYPES = {
     "np.r_[0.5, a, 1:3, b[-1]]", "(np.unique(np.concatenate((a, a[:3]))) * np.arange(6)).sum()",
     "a * np.unique(np.round(a), return_counts=True)[1].max()", "np.geomspace(-a[0], -3.0, num=3)",
     "np.geomspace(a[0], 8.0, 4, endpoint=False)", "np.polyder(a)",
+    "np.linspace(-3.0, 4.0, 6, dtype=int) * a", "np.linspace(-1.3, 4, num=6, dtype=np.int32) * a",
+    "np.indices(a.shape)[1] * a", "np.indices((6,))[0] * a", "np.indices(a.shape, int)[0].sum() * a",
 }  # fmt: skip
 IDS = [f"{e} {np.shape(a[0])}" for e, a in CASES]
 
@@ -434,6 +442,44 @@ def test_what_a_function_does_not_take_is_said() -> None:
     plain = registered("def f(x):\n    return np.nansum(x, initial=0.0)\n", "<initial>", np=np)
     with pytest.raises(UnsupportedLoopError, match=r"LD110: `nansum` cannot be called like this"):
         vectorize_grad(plain)(VECTOR)
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        ("np.add(x, x, out=x, where=np.array([1, 0, 1, 0, 1, 0]))", "is no array of booleans"),
+        ("np.add(x, x, where=x > 1.0)", "`np.add` is called with `where=`"),
+        ("np.indices((2, 2, 2, 2)) * x[0]", "np.indices of more than three axes"),
+        ("np.indices((2, 3), sparse=True)[0] * x[0]", "np.indices makes whole arrays here"),
+        ("np.nan_to_num(x, copy=False)", "np.nan_to_num makes a copy here, but as a statement of its own"),
+        ("np.linspace(0.0, 1.0, 6, dtype=complex) * x", "`np.linspace` takes start, stop, num, endpoint and dtype"),
+    ],
+)
+def test_what_some_functions_do_not_take(expression: str, said: str) -> None:
+    plain = registered(f"def f(x):\n    return {expression}\n", "<not taken>", np=np)
+    with pytest.raises(LoopdiffError, match=re.escape(said)):
+        vectorize_grad(plain)(VECTOR.copy())
+
+
+def test_where_says_which_elements_are_stored() -> None:
+    text = (
+        "def f(x):\n    np.add(x[1:], 1.0, out=x[:-1], where=x[1:] > 1.0)\n"
+        "    return np.multiply(x, 2.0, x, where=x > 1.5)\n"
+    )
+    x, y = VECTOR.copy(), VECTOR.copy()
+    plain = registered(text, "<where>", np=np)
+    np.testing.assert_array_equal(vectorize_grad(plain)(x), plain(y))
+    np.testing.assert_array_equal(x, y)
+    check_against_python(plain, [VECTOR.astype(np.float32)])
+
+
+def test_what_is_no_number_is_replaced_in_place() -> None:
+    text = (
+        "def f(x):\n    y = x * np.nan\n    z = y + 0.0j\n    np.nan_to_num(y, copy=False, nan=3.0)\n"
+        "    np.nan_to_num(z, nan=2.0, posinf=5.0, copy=False)\n    return y * x, z\n"
+    )
+    check_against_python(registered(text, "<in place>", np=np), [VECTOR])
+    check_against_python(registered(text, "<in place>", np=np), [VECTOR.astype(np.float32)])
 
 
 def test_nan_is_the_greatest_number() -> None:

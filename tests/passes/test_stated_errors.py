@@ -58,6 +58,42 @@ def test_the_first_error_is_the_one_that_is_raised() -> None:
         in_order(X, X, 5)
 
 
+def quotients(a, r):
+    n = len(r)
+    out = np.zeros(n)
+    for i in range(n):
+        for j in range(n):
+            out[i] += a[i, j] * r[j]
+    if a[0, 0] + out[0] == 0:
+        raise ValueError("the first is zero")
+    u = np.zeros(n)
+    u[0] = out[0] / (a[0, 0] + out[0])
+    for j in range(1, n):
+        bet = a[j, j] - a[j, j - 1] * u[j - 1]
+        if bet == 0:
+            raise ValueError("one is zero")
+        u[j] = out[j] / bet
+    return u
+
+
+@vectorize_grad
+def steps(a, r):
+    b = 2.0 * a
+    for _ in range(2):
+        r = quotients(b, r)
+    return r
+
+
+def test_floats_decide_whether_something_is_raised() -> None:
+    """Not ahead of the loop, where they may come out otherwise: it was raised in any case there."""
+    a, r = np.eye(3) + 0.1, np.arange(1.0, 4.0)
+    np.testing.assert_allclose(steps(a, r), quotients(2.0 * a, quotients(2.0 * a, r)), rtol=1e-14)
+    with pytest.raises(ArgumentError, match="LD332: ValueError: one is zero"):
+        steps(a * np.array([[1.0], [0.0], [1.0]]), r)
+    with pytest.raises(ArgumentError, match="LD332: ValueError: the first is zero"):
+        steps(a * np.array([[0.0], [1.0], [1.0]]), r)
+
+
 def test_conditions_that_may_fail_stay_in_their_place() -> None:
     x = X.copy()
     with pytest.raises((ArgumentError, ZeroDivisionError)):
