@@ -183,7 +183,9 @@ def compared(scope: Scope, left: ast.expr, op: ast.cmpop, right: ast.expr) -> An
 
 # -- axes of arrays ------------------------------------------------------------------------------------------
 def with_rank(scope: Scope, tree: Tree, value: ast.expr) -> Tree:
-    """`tree`, one value that is called `value`, with its number of axes where the text says how many an array has."""
+    """`tree`, the value of `value`, with the numbers of axes of its arrays where the text says how many these have."""
+    if isinstance(tree, Branch) and isinstance(value, ast.Tuple) and len(tree.items) == len(value.elts):
+        return tree.with_items(tuple(with_rank(scope, i, e) for i, e in zip(tree.items, value.elts, strict=True)))
     if not isinstance(tree, Leaf) or tree.known is not MISSING:
         return tree
     axes = axes_of(scope, value)
@@ -207,9 +209,11 @@ def axes_of(scope: Scope, node: ast.expr) -> int | None:
             return most_axes([axes_of(scope, left), axes_of(scope, right)])
         case ast.Attribute(value=base, attr="T"):
             return axes_of(scope, base)
+        case ast.Subscript(value=base, slice=index):
+            return axes_of_part(axes_of(scope, base), index.elts if isinstance(index, ast.Tuple) else [index])
         case ast.Call(func=ast.Attribute(value=base, attr="copy"), args=[], keywords=[]):
             return axes_of(scope, base)
-        case ast.Call(func=function, args=[first, *_] as args):
+        case ast.Call(func=function, args=[first, *_] as args, keywords=named) if all(k.arg == "dtype" for k in named):
             return axes_of_call(scope, scope.value_outside(function), first, args)
         case _:
             return None
@@ -221,7 +225,10 @@ def axes_of_call(scope: Scope, function: Any, first: ast.expr, args: Sequence[as
         return axes_of_shape(scope, first)
     if any(function is f for f in MADE_LIKE):
         return axes_of(scope, first)
-    if isinstance(function, np.ufunc) and function.nout == 1 and function.nin == len(args):
+    if any(function is f for f in (np.matmul, np.dot)) and len(args) == 2:
+        return axes_of_product(axes_of(scope, first), axes_of(scope, args[1]))
+    is_elementwise = isinstance(function, np.ufunc) and function.signature is None and function.nout == 1
+    if is_elementwise and function.nin == len(args):
         return most_axes([axes_of(scope, a) for a in args])
     return None
 
@@ -239,6 +246,23 @@ def axes_of_shape(scope: Scope, node: ast.expr) -> int | None:
             tree = base_of(scope, node) if isinstance(node, ast.Name | ast.Attribute) else None
             is_number = tree is None and isinstance(static(scope, node), int)
             return len(tree.items) if isinstance(tree, Branch) and is_sequence(tree) else 1 if is_number else None
+
+
+def axes_of_part(axes: int | None, parts: Sequence[ast.expr]) -> int | None:
+    """How many axes are left of `axes` by subscripts that are numbers, slices and None."""
+    for part in parts:
+        match part:
+            case ast.Slice():
+                pass
+            case ast.Constant(value=None):
+                axes = None if axes is None else axes + 1
+            case ast.Constant(value=int() as value) | ast.UnaryOp(ast.USub(), ast.Constant(value=int() as value)) if (
+                type(value) is int
+            ):
+                axes = axes - 1 if axes else None
+            case _:
+                return None
+    return axes
 
 
 def axes_known(known: Any) -> int | None:
