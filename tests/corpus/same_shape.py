@@ -82,7 +82,7 @@ def tracked_by_loops(x, w, n):
     """What is known of the states is an array of one shape: `x + K @ y` goes on only if `K` has as many rows."""
     m, P, H = x * 1.0, np.outer(x, x) + np.eye(len(x)), np.zeros((2, len(x)))
     for k in range(n):
-        H[0, k], H[1, k + 1] = 1.0, w[k]
+        H[0, k], H[1, k + 1] = 1.0, 0.5
         K = P @ H.T @ np.linalg.inv(H @ P @ H.T + np.eye(2))
         m = m + K @ (w[:2] - H @ m)
         P = (np.eye(len(m)) - K @ H) @ P
