@@ -210,8 +210,12 @@ def parse_apart(apart: Apart, sources: Sources, types: Mapping[str, ArgumentType
 
 def ranks(types: Mapping[str, ArgumentType]) -> dict[str, Tree]:
     """What is known of arguments of `types`."""
-    arrays = {name: kind.rank for name, kind in types.items() if isinstance(kind, ArrayType) and kind.rank}
-    return {name: Leaf(ast.Constant(0), Rank(rank)) for name, rank in arrays.items()}
+    found = {name: kind.rank if isinstance(kind, ArrayType) else 0 for name, kind in types.items()}
+    return {
+        name: Leaf(ast.Constant(0), Rank(rank))
+        for name, rank in found.items()
+        if rank or not isinstance(types[name], ArrayType)
+    }
 
 
 def parse_as_written(

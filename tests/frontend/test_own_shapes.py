@@ -30,7 +30,7 @@ def products(x, c):
 def made(x, c):
     w, u = np.zeros((len(x), 4)), np.full(3, c)
     w += c
-    z = np.ones_like(w)
+    z = np.ones_like(w) * c
     return total(w.shape, c) + total(u.shape, c) + total(z.shape, x[0, 0]) + w.sum()
 
 
@@ -83,8 +83,14 @@ def sums(x, c):
 
 
 def number_or_array(x, c):
-    w = np.zeros((3, 4)) + c
+    w = np.zeros(4) + grown(c, x)
     return total(w.shape, x[0, 0])
+
+
+def grown(v, x):
+    v = v * x
+    v += x
+    return v
 
 
 KNOWN = [products, made, parts, elements]

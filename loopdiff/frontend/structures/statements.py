@@ -238,7 +238,8 @@ def augment(scope: Scope, node: ast.AugAssign) -> None:
             if isinstance(target, ast.Name):
                 require_number(scope, target)
             scope.out.append(copied(node, target=rebuilt(scope, target), value=expression(scope, node.value)))
-            if isinstance(target, ast.Name) and not isinstance(scope.known(target.id), Rank):
+            known = scope.known(target.id) if isinstance(target, ast.Name) else MISSING
+            if isinstance(target, ast.Name) and not (isinstance(known, Rank) and known.axes):
                 scope.hold(target.id, PLAIN, node)
 
 

@@ -16,7 +16,7 @@ Path = tuple[Any, ...]
 
 @immutable
 class Rank:
-    """An array has so many axes."""
+    """An array has so many axes; none: it is a number."""
 
     axes: int
 

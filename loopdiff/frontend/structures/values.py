@@ -148,8 +148,8 @@ def part_of(scope: Scope, node: ast.Attribute | ast.Subscript) -> Tree | None:
     """A field or an element."""
     base = base_of(scope, node.value)
     match node, base:
-        case ast.Attribute(attr="shape" | "ndim" as attr), None | Leaf() if isinstance(
-            rank := rank_at(scope, node.value, base), Rank
+        case ast.Attribute(attr="shape" | "ndim" as attr), None | Leaf() if (
+            isinstance(rank := rank_at(scope, node.value, base), Rank) and rank.axes
         ):
             scope.uses_ranks = True
             if attr == "ndim":

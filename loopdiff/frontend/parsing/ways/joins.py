@@ -127,8 +127,8 @@ def memory_for(
         return found
     if any(view.array in state.whole.resized for view in given):
         return None  # inner loops have seen that lengths differ
-    likely = given[0] if own in decided.required else shape_of_all(state, given) if is_one_type else None
-    return None if likely is None else memory_like(state, (likely, *given), span, is_checked=True)
+    likely = given[0] if own in decided.required else shape_of_all(state, given)
+    return None if likely is None or not is_one_type else memory_like(state, (likely, *given), span, is_checked=True)
 
 
 def suppose_one_shape(state: State, names: Iterable[str]) -> None:
