@@ -192,8 +192,8 @@ ACCEPTED: tuple[Construct, ...] = (
         "r = range(1, n)\nx[0] = A.shape[1] + np.ones((*x.shape, 2)).size + A.ndim + len(x) + min(A.shape) + len(r)\n"
         "B = 2.0 * A\nn, m = shape = B.shape\nx[1] = np.zeros(shape).sum() + n * m",
         "0.1",
-        "Shapes are tuples where the text says how many axes there are: of arguments, their parts, what is made of a shape, "
-        "and of what operators and functions of elements make of these.",
+        "Shapes are tuples where the text says how many axes there are: of arguments, their parts, what is made of a "
+        "shape, and of what operators and functions of elements make of these.",
     ),
     *ARRAYS,
     Construct(
