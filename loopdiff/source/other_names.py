@@ -16,6 +16,8 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from loopdiff.source.scopes import stores_among
+
 N = TypeVar("N", bound=ast.AST)
 ATTRIBUTES = {np.shape: "shape", np.size: "size"}
 COLLECTING = (list, tuple, sorted)
@@ -31,11 +33,33 @@ def with_own_names(function: ast.FunctionDef, value_of: Callable[[ast.expr], Any
 
 
 class Named(ast.NodeTransformer):
-    """Writes calls in another way. Those of `conditions` are names of all places where a condition holds."""
+    """Writes calls in another way. Those of `conditions` are names of all places where a condition holds, those of
+    `queues` stand for queues and for nothing else."""
 
     def __init__(self, value_of: Callable[[ast.expr], Any], function: ast.FunctionDef) -> None:
         self.value_of, self.is_changed = value_of, False
         self.conditions = self.names_of_places(function)
+        self.queues = self.names_of_queues(function)
+
+    def names_of_queues(self, function: ast.FunctionDef) -> set[str]:
+        """Names that only get what `deque(...)` makes."""
+        made: Counter[str] = Counter()
+        for node in ast.walk(function):
+            match node:
+                case (
+                    ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name() | ast.Attribute() as func))
+                    | ast.AnnAssign(target=ast.Name(id=name), value=ast.Call(func=ast.Name() | ast.Attribute() as func))
+                ) if self.value_of(func) is deque:
+                    made[name] += 1
+                case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
+                    for target, value in zip(targets, values, strict=False):
+                        is_made = isinstance(value, ast.Call) and isinstance(value.func, ast.Name | ast.Attribute)
+                        if isinstance(target, ast.Name) and is_made and self.value_of(value.func) is deque:
+                            made[target.id] += 1
+                case _:
+                    pass
+        bound = stores_among(ast.walk(function))
+        return {name for name, count in made.items() if bound[name] == count}
 
     def names_of_places(self, function: ast.FunctionDef) -> dict[str, ast.expr]:
         """Names that are assigned once, such places, with the function that gives them."""
@@ -127,7 +151,9 @@ class Named(ast.NodeTransformer):
                 return ast.copy_location(ast.Call(named, node.args, []), node)
             case ast.Call(args=args, keywords=[]) if called is deque and len(args) < 2:
                 return as_list(node, args)
-            case ast.Call(func=ast.Attribute(value=queue, attr="popleft") as function, args=[], keywords=[]):
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id=name) as queue, attr="popleft") as function, args=[], keywords=[]
+            ) if name in self.queues:
                 method = ast.copy_location(ast.Attribute(queue, "pop", ast.Load()), function)
                 return ast.copy_location(ast.Call(method, [ast.copy_location(ast.Constant(0), node)], []), node)
             case ast.Call(args=[ast.Name() | ast.Subscript() | ast.Attribute() as array], keywords=[]):

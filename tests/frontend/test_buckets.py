@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from loopdiff import UnsupportedLoopError, vectorize_grad
+from loopdiff import ArgumentError, UnsupportedLoopError, vectorize_grad
 from tests.frontend.test_dictionaries import IDX, X, program
 from tests.gradients.interpreted import interpreting
 
@@ -43,3 +43,32 @@ def test_a_list_that_is_not_there_is_an_error() -> None:
     plain = program(FILLED + "return sum(bins[idx[0] + 40])")
     with interpreting(), pytest.raises(Exception, match="LD310"):
         vectorize_grad(wrt=("x",))(plain)(X.copy(), np.zeros_like(IDX))
+
+
+FEW = "bins = [[] for _ in range(3)]\nfor i, v in enumerate(x):\n    if v > 9.0:\n        bins[i % 3].append(v)\n"
+ASKING = {
+    "sum": "t += sum(bins[k])",
+    "len": "t += len(bins[k])",
+    "a loop": "for v in bins[k]:\n        t += v",
+    "a condition": "t += x[1] if bins[k] else x[0]",
+    "a statement with a condition": "if not bins[k]:\n        t += x[1]",
+    "a generator": "t += sum(v * v for v in bins[k])",
+    "a comprehension": "t += sum([v * v for v in bins[k] if v > 2.0])",
+    "another part of a comprehension": "t += sum(u * v for u in x for v in bins[k])",
+    "a name": "b = bins[k]\n    t += sum(b) if b else 0.0",
+    "any": "t += 1.0 if any(v > 1.0 for v in bins[k]) else 0.0",
+}
+
+
+@pytest.mark.parametrize("title", ASKING)
+def test_a_list_that_is_not_there_is_an_error_where_there_are_no_items(title: str) -> None:
+    plain = program(f"{FEW}t = x[2]\nfor k in idx:\n    {ASKING[title]}\nreturn t")
+    indices = IDX % 3
+    with interpreting():
+        found = vectorize_grad(wrt=("x",))(plain)
+        np.testing.assert_allclose(found(X.copy(), indices.copy()), plain(X.copy(), indices.copy()))
+        indices[-1] = 3
+        with pytest.raises(IndexError):
+            plain(X.copy(), indices.copy())
+        with pytest.raises(ArgumentError, match=r"LD310: `bins\[k\]`"):
+            found(X.copy(), indices.copy())

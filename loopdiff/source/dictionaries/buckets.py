@@ -24,7 +24,7 @@ from loopdiff.source.functions import SourceFunction
 from loopdiff.source.scopes import bound_by, fresh, words_in
 
 ARANGE, LEN, RANGE, ZIP = (ast.Constant(cast(Any, function)) for function in (np.arange, len, range, zip))
-FUNCTIONS: tuple[Any, ...] = (keyed.item_in, sum)
+FUNCTIONS: tuple[Any, ...] = (keyed.item_in, sum, keyed.owners_for)
 
 
 def with_buckets(source: SourceFunction) -> SourceFunction:
@@ -33,11 +33,13 @@ def with_buckets(source: SourceFunction) -> SourceFunction:
     lists, called = set[str](), [fresh(words, f.__name__) for f in FUNCTIONS]
     outer = {**source.outer, **dict(zip(called, FUNCTIONS, strict=True))}
     for name, width in widths_of(source.node).items():
-        buckets = Buckets(name, width, words)
-        asked = Asked((buckets.owners, *buckets.values), *called)
+        buckets = Buckets(name, width, words, called[2])
+        asked = Asked((buckets.owners, *buckets.values), *called[:2])
         made = ast.fix_missing_locations(asked.visit(buckets.visit(copied_tree(node))))
         tables = {own: Table((), "", "", own, None, False, buckets.owners) for own in buckets.values}
         if not buckets.has_failed and kept_list(made, Rewriting(tables, outer, words)) is None:
+            for mention in (n for n in ast.walk(made) if isinstance(n, ast.Name) and n.id == buckets.numbers):
+                mention.id = name  # as reports are to call it
             node, lists = made, {*lists, buckets.owners, *buckets.values}
     return source if node is source.node else replace(source, node=node, outer=outer, lists=source.lists | lists)
 
@@ -88,11 +90,12 @@ def call(function: ast.expr, *args: ast.expr) -> ast.Call:
 
 class Buckets(ast.NodeTransformer):
     """Writes the list of lists `name`, of tuples of `width` items or of other things if that is 1, as the lists
-    `values` and `owners`. `numbers` is an array of their numbers: a subscript of the list is one of that. `has_failed`:
-    something could not be written so."""
+    `values` and `owners`. `numbers` is an array of their numbers: a subscript of the list is one of that. Where items are
+    gone through, the function that is called `checked` sees to it that there is such a number, which nobody would ask
+    if there are no items. `has_failed`: something could not be written so."""
 
-    def __init__(self, name: str, width: int, words: set[str]) -> None:
-        self.name, self.words = name, words
+    def __init__(self, name: str, width: int, words: set[str], checked: str) -> None:
+        self.name, self.words, self.checked = name, words, checked
         self.numbers, self.owners = fresh(words, f"{name}_numbers"), fresh(words, f"{name}_owners")
         self.values = [fresh(words, f"{name}_values{k}" if width > 1 else f"{name}_values") for k in range(width)]
         self.has_failed = False
@@ -184,8 +187,10 @@ class Buckets(ast.NodeTransformer):
     def target(self, names: Sequence[str]) -> ast.expr:
         return ast.Tuple(list(map(store, names)), ast.Store())
 
-    def together(self) -> ast.expr:
-        return call(ZIP, *map(load, (self.owners, *self.values)))
+    def together(self, number: ast.expr | None = None) -> ast.expr:
+        """All items, with what they belong to; after a look for the list with that `number`."""
+        owners = load(self.owners) if number is None else call(load(self.checked), load(self.owners), number)
+        return call(ZIP, owners, *map(load, self.values))
 
     def over_all(self, target: ast.expr, over: ast.expr) -> tuple[ast.expr, ast.expr, str, ast.expr] | None:
         """What a loop over all lists binds, and goes over instead, with the name for each, and what is in it."""
@@ -219,7 +224,10 @@ class Buckets(ast.NodeTransformer):
         """The same; of tuples, what is in their first place."""
         owner, item = self.new("owner"), self.new("item")
         is_own = ast.Compare(load(owner), [ast.Eq()], [key])
-        over = call(ZIP, load(self.owners), load(self.values[0]))
+        owners = load(self.owners)
+        if not isinstance(key, ast.Name):
+            owners = call(load(self.checked), owners, copied_tree(key))
+        over = call(ZIP, owners, load(self.values[0]))
         part = ast.comprehension(self.target([owner, item]), over, [is_own], 0)
         return ast.copy_location(ast.ListComp(load(item), [part]), node)
 
@@ -260,8 +268,9 @@ class Buckets(ast.NodeTransformer):
                 self.has_failed |= len(items) != len(self.values) and len(self.values) > 1
                 each = [part.target] if len(self.values) == 1 else items
                 part.target = ast.Tuple([store(owner), *each], ast.Store())
-                part.iter = self.together()
-                part.ifs = [ast.Compare(load(owner), [ast.Eq()], [self.key_inside(at)]), *part.ifs]
+                number = self.key_inside(at)
+                part.iter = self.together(number)
+                part.ifs = [ast.Compare(load(owner), [ast.Eq()], [copied_tree(number)]), *part.ifs]
             elif (found := self.over_all(part.target, part.iter)) is not None:
                 part.target, part.iter, name, items = found
                 read = {name, *(n.id for n in ast.walk(items) if isinstance(n, ast.Name))}
@@ -332,6 +341,8 @@ class Asked(ast.NodeTransformer):
                     return node
                 assert isinstance(part.iter, ast.Call)
                 assert isinstance(part.ifs[0], ast.Compare)
-                return ast.copy_location(call(load(self.item), *part.iter.args, *part.ifs[0].comparators, at), node)
+                owners, items = part.iter.args
+                owners = owners.args[0] if isinstance(owners, ast.Call) else owners
+                return ast.copy_location(call(load(self.item), owners, items, *part.ifs[0].comparators, at), node)
             case _:
                 return node

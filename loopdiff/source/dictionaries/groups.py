@@ -78,7 +78,15 @@ def kept_list(function: ast.FunctionDef, scope: Rewriting) -> ast.AST | None:
 def is_copy_of(node: ast.AST, lists: Collection[str]) -> bool:
     """Whether `node` is a comprehension over one of `lists` and what it belongs to."""
     match node:
-        case ast.ListComp(generators=[ast.comprehension(iter=ast.Call(args=[ast.Name(id=owners), ast.Name(id=own)]))]):
+        case ast.ListComp(
+            generators=[
+                ast.comprehension(
+                    iter=ast.Call(
+                        args=[ast.Name(id=owners) | ast.Call(args=[ast.Name(id=owners), _]), ast.Name(id=own)]
+                    )
+                )
+            ]
+        ):
             return owners in lists and own in lists
         case _:
             return False
