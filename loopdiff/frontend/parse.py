@@ -28,7 +28,7 @@ from loopdiff.frontend.parsing.lists.integers import refuse_large_integers
 from loopdiff.frontend.parsing.lists.kinds import refuse_wide_lists
 from loopdiff.frontend.parsing.lists.making import make_list
 from loopdiff.frontend.parsing.placing import placed_block, placed_declaration, with_place
-from loopdiff.frontend.parsing.sites import Decisions, ParseAgain, with_more
+from loopdiff.frontend.parsing.sites import Decisions, ParseAgain, still_growing, with_more
 from loopdiff.frontend.parsing.state import CallFrame, Returned, State, Whole
 from loopdiff.frontend.parsing.statements import parse_block
 from loopdiff.frontend.parsing.ways.joins import broken
@@ -52,9 +52,11 @@ from loopdiff.source.dictionaries.reasons import with_reasons
 from loopdiff.source.dictionaries.statements import with_dictionaries
 from loopdiff.source.first_iterations import with_first_apart
 from loopdiff.source.functions import SourceFunction
+from loopdiff.source.lists.changed import with_changing_lists
 from loopdiff.source.scopes import parameters as arguments_of
 
 MOST_ROUNDS = 20  # in which it is found how lists grow
+SETTLING_ROUNDS = 6  # after which those whose limits still grow have none
 NAMED = (
     inspect.Parameter.POSITIONAL_ONLY,
     inspect.Parameter.POSITIONAL_OR_KEYWORD,
@@ -143,8 +145,9 @@ def spelt_so(
 
 
 def with_own_lists(source: SourceFunction) -> SourceFunction:
-    """`source` with its dictionaries, and its lists of lists that grow, as lists."""
-    return with_dictionaries(with_buckets(source))
+    """`source` with its dictionaries, and its lists of lists that grow, as lists; and lists that change otherwise than at
+    their ends."""
+    return with_dictionaries(with_buckets(with_changing_lists(source)))
 
 
 def parse_in_some_way(source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentType] | None) -> Surface:
@@ -322,6 +325,8 @@ def parsed(
         if state.diagnostics or whole.following:  # what follows a rejection has not been parsed
             seen = dict(decisions.grown) | {p: with_more(decisions.grown.get(p), growth) for p, growth in seen.items()}
         if seen != decisions.grown and rounds < MOST_ROUNDS:
+            if rounds >= SETTLING_ROUNDS:
+                decisions.endless |= set(still_growing(decisions.grown, seen))
             decisions.grown, rounds = seen, rounds + 1
             continue
         whole.unbounded += [p[0][0] for p, growth in whole.grown.items() if growth != decisions.grown.get(p)]

@@ -114,6 +114,19 @@ def becomes_part_of_itself(function: ast.FunctionDef, name: str) -> bool:
     return False
 
 
+def becomes_shorter(function: ast.FunctionDef, name: str) -> bool:
+    """Whether `name` is assigned a slice of it with a bound, as `v = v[1:]`."""
+    for node in ast.walk(function):
+        match node:
+            case ast.Assign(
+                targets=[ast.Name(id=target)], value=ast.Subscript(ast.Name(id=own), ast.Slice(lower=lower, upper=upper))
+            ) if target == own == name and (lower is not None or upper is not None):
+                return True
+            case _:
+                pass
+    return False
+
+
 def used_as_array(node: ast.AST) -> tuple[str, ...]:
     """Names that `node` itself uses as arrays."""
     match node:

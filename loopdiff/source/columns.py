@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any, cast
 
 from loopdiff.source.first_iterations import copied_tree
 from loopdiff.source.functions import SourceFunction
-from loopdiff.source.scopes import fresh
+from loopdiff.source.scopes import fresh, stores_among
 
 ZIP = ast.Constant(cast(Any, zip))
 
@@ -21,7 +22,7 @@ def with_columns(function: ast.FunctionDef) -> ast.FunctionDef:
     for name, width in widths_in(function).items():
         apart = Columns(name, width, found)
         made = ast.fix_missing_locations(apart.visit(copied_tree(found)))
-        if not any(isinstance(n, ast.Name) and n.id in (name, *apart.rows) for n in ast.walk(made)):
+        if not apart.is_left(made):
             found = made
     return found
 
@@ -48,21 +49,34 @@ def columns_of(source: SourceFunction) -> SourceFunction:
     return source if node is source.node else replace(source, node=node)
 
 
+def is_plain(node: ast.expr) -> bool:
+    """Whether `node` may be evaluated several times."""
+    return not any(isinstance(n, ast.Call | ast.NamedExpr) for n in ast.walk(node))
+
+
 def copied_node(display: ast.List, items: list[ast.Name]) -> ast.List:
     """A list of `items` in the place of `display`."""
     return ast.copy_location(ast.List(list(items), ast.Load()), display)
 
 
 class Columns(ast.NodeTransformer):
-    """Writes the list `name` of tuples of `width` items as so many lists. `rows` are names of tuples of it, of which
-    only items are asked for."""
+    """Writes the list `name` of tuples of `width` items as so many lists. `rows` are names of tuples of it. `taking` are
+    functions that take all of the lists."""
 
-    def __init__(self, name: str, width: int, function: ast.FunctionDef) -> None:
-        self.name, self.width = name, width
-        self.names = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)}
+    def __init__(
+        self, name: str, width: int, function: ast.FunctionDef, taking: Collection[str] = (), words: Collection[str] = ()
+    ) -> None:  # fmt: skip
+        self.name, self.width, self.taking = name, width, taking
+        self.names = {*words, *(n.id for n in ast.walk(function) if isinstance(n, ast.Name))}
+        self.stores, self.bound = stores_among(ast.walk(function)), Counter[str]()
         self.parts = [fresh(self.names, f"{name}_{k}") for k in range(width)]
         self.held = [fresh(self.names, f"{name}_item{k}") for k in range(width)]
         self.rows: dict[str, list[str]] = {}
+
+    def is_left(self, made: ast.AST) -> bool:
+        """Whether something in `made` asks for the list as a whole, or for a tuple whose name stands for others, too."""
+        names = (n.id for n in ast.walk(made) if isinstance(n, ast.Name))
+        return self.name in names or any(self.stores[row] != self.bound[row] for row in self.rows)
 
     def lists(self, part: ast.expr | None = None) -> list[ast.expr]:
         """The lists, or that `part` of each."""
@@ -110,8 +124,13 @@ class Columns(ast.NodeTransformer):
     def visit_Expr(self, node: ast.Expr) -> ast.AST | list[ast.AST]:
         self.generic_visit(node)
         match node:
-            case ast.Expr(ast.Call(ast.Attribute(own, "append"), [ast.Tuple(elts=items)], [])) if self.is_list(own):
-                first = [ast.Assign([ast.Name(h, ast.Store())], i) for h, i in zip(self.held, items, strict=True)]
+            case ast.Expr(ast.Call(ast.Attribute(own, "append"), [item], [])) if self.is_list(own):
+                if isinstance(item, ast.Tuple) and len(item.elts) == self.width:
+                    held = zip(self.held, item.elts, strict=True)
+                    first = [ast.Assign([ast.Name(h, ast.Store())], i) for h, i in held]
+                else:
+                    names = ast.Tuple([ast.Name(h, ast.Store()) for h in self.held], ast.Store())
+                    first = [ast.Assign([names], item)]
                 pairs = zip(self.lists(), self.held, strict=True)
                 calls = (
                     ast.Call(ast.Attribute(p, "append", ast.Load()), [ast.Name(h, ast.Load())], []) for p, h in pairs
@@ -120,6 +139,9 @@ class Columns(ast.NodeTransformer):
                 return [ast.copy_location(m, node) for m in made]
             case ast.Expr(ast.Call() as call) if self.is_pop(call):
                 return [ast.copy_location(m, node) for m in self.popped(call)]
+            case ast.Expr(ast.Call(ast.Attribute(own, "clear"), [], [])) if self.is_list(own):
+                calls = (ast.Call(ast.Attribute(p, "clear", ast.Load()), [], []) for p in self.lists())
+                return [ast.copy_location(ast.Expr(c), node) for c in calls]
             case _:
                 return node
 
@@ -128,6 +150,12 @@ class Columns(ast.NodeTransformer):
         return self.generic_visit(node)
 
     # -- expressions -----------------------------------------------------------------------------------------
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        if node.id not in self.rows or not isinstance(node.ctx, ast.Load):
+            return node
+        items: list[ast.expr] = [ast.Name(n, ast.Load()) for n in self.rows[node.id]]
+        return ast.copy_location(ast.Tuple(items, ast.Load()), node)
+
     def visit_ListComp(self, node: ast.ListComp) -> ast.AST:
         return self.visit_parts(node)
 
@@ -156,6 +184,7 @@ class Columns(ast.NodeTransformer):
         """A name for a tuple as names for its items."""
         if not isinstance(target, ast.Name):
             return target
+        self.bound[target.id] += 1
         names = self.rows.setdefault(target.id, [fresh(self.names, f"{target.id}_{k}") for k in range(self.width)])
         return ast.copy_location(ast.Tuple([ast.Name(n, ast.Store()) for n in names], ast.Store()), target)
 
@@ -181,6 +210,9 @@ class Columns(ast.NodeTransformer):
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         match node:
+            case ast.Subscript(value=own, slice=at, ctx=ast.Store()) if self.is_item(own, at, 0) and is_plain(at):
+                places: list[ast.expr] = [ast.Subscript(n, copied_tree(at), ast.Store()) for n in self.lists()]
+                return ast.copy_location(ast.Tuple(places, ast.Store()), node)
             case ast.Subscript(ctx=ast.Store() | ast.Del()):
                 return self.generic_visit(node)
             case ast.Subscript(ast.Subscript(own, at), ast.Constant(value=int(k))) if self.is_item(own, at, k):
@@ -199,6 +231,9 @@ class Columns(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         match node:
+            case ast.Call(func=ast.Name(id=called), args=args, keywords=[]) if called in self.taking:
+                node.args = [p for a in args for p in (self.lists() if self.is_list(a) else [self.visit(a)])]
+                return node
             case ast.Call(func=ast.Name(id="len"), args=[own], keywords=[]) if self.is_list(own):
                 return ast.copy_location(ast.Call(node.func, [self.lists()[-1]], []), node)
             case ast.Call(func=ast.Name(id="zip"), args=[ast.Starred(value=own)]) if self.is_list(own):

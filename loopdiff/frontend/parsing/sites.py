@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 
@@ -103,13 +103,23 @@ def with_more(known: Growth | None, seen: Growth) -> Growth:
     return Growth(seen.first, of.row, seen.appends or known.appends, of.kinds, shrinks, of.truths, queue)
 
 
+def still_growing(known: Mapping[Place, Growth], seen: Mapping[Place, Growth]) -> Iterator[Place]:
+    """Statements that were `seen` to run more often at most than was `known`."""
+    for place, growth in seen.items():
+        before = known[place].appends if place in known else None
+        for at, append in (growth.appends or {}).items():
+            if before is not None and at in before and append.limit not in (None, before[at].limit):
+                yield at
+
+
 @dataclass(slots=True)
 class Decisions:
     """What is known of a function when it is parsed again: the sites where no copy can stand for an array, those of
     calls whose returns give different arrays, whether types of elements that were supposed turned out to be so, how the
     lists grow that are made in some places, and names whose arrays have `one_shape`, if the program may run at all; of
     those that are `required` to, it asks that itself. `takes_known`: short lists of a length that is written out are
-    taken, too."""
+    taken, too. `endless` are statements by which lists grow that are made of one another: nothing says how often they
+    run."""
 
     shared: frozenset[JoinSite] = frozenset()
     joined: frozenset[JoinSite] = frozenset()
@@ -118,6 +128,7 @@ class Decisions:
     grown: Mapping[Place, Growth] = field(default_factory=dict)
     one_shape: frozenset[LoopName] = frozenset()
     required: frozenset[LoopName] = frozenset()
+    endless: frozenset[Place] = frozenset()
 
 
 class ParseAgain(Exception):

@@ -26,7 +26,7 @@ from loopdiff.frontend.parsing.expressions import chosen, condition
 from loopdiff.frontend.parsing.iterables import Iteration, parse_iterable, trips_of
 from loopdiff.frontend.parsing.iterations import LoopState, Trips
 from loopdiff.frontend.parsing.lists.growing import append, is_append
-from loopdiff.frontend.parsing.lists.shrinking import popped
+from loopdiff.frontend.parsing.lists.shrinking import shortened
 from loopdiff.frontend.parsing.meanings import local_function
 from loopdiff.frontend.parsing.order import frozen
 from loopdiff.frontend.parsing.state import State
@@ -179,7 +179,7 @@ def parse_bare_expression(state: State, node: ast.Expr, value: ast.expr) -> None
     if isinstance(value, ast.Call) and is_print(state, value):
         parse_print(state, value)
         return
-    if isinstance(value, ast.Call) and (popped(state, value) is not None or stored_call(state, value) is not None):
+    if isinstance(value, ast.Call) and (shortened(state, value) or stored_call(state, value) is not None):
         return
     if isinstance(value, ast.Call) and (found := state.whole.call(state, value)) is not MISSING:
         drop(state, found)

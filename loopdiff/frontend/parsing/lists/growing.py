@@ -283,6 +283,7 @@ def note_append(state: State, found: ListName, item: ast.expr, node: ast.stmt) -
     growth = whole.grown[made.place]
     appends = dict(growth.appends or {})
     place = next_place(state.source.span(item), appends)
+    most = None if place in whole.decisions.endless else most
     appends[place] = Append(most, is_exact and most is not None and not whole.versions)
     whole.grown[made.place] = replace(growth, appends=appends)
     whole.lists[found.array] = replace(made, grown_in=made.grown_in | set(whole.around))

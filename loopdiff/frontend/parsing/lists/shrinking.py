@@ -1,4 +1,5 @@
-"""Lists that give elements away: `v = stack.pop()` and `v = queue.pop(0)`, after which they have one element less.
+"""Lists that give elements away: `v = stack.pop()` and `v = queue.pop(0)`, after which they have one element less, and
+`v.clear()`, after which they have none.
 
 What was behind the end is written over when the list grows again: whoever has a copy of it must not notice. The first
 elements stay where they are: a cell says where those begin that are still in the list.
@@ -21,6 +22,11 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 
 NUMBERS = "keep the numbers in lists, one for each place, or count the elements yourself and read `v[k]`"
+
+
+def shortened(state: State, node: ast.Call) -> bool:
+    """`v.pop()`, `v.pop(0)` and `v.clear()` as statements. False if `node` is something else."""
+    return emptied(state, node) or popped(state, node) is not None
 
 
 def popped(state: State, node: ast.Call) -> Quantity | None:
@@ -58,6 +64,26 @@ def taken(state: State, found: ListName, node: ast.Call, *, is_first: bool) -> i
     if is_first and found.head is not None:
         state.out.append(ir.Accumulate("add", ir.Access(found.head, loc=span), ir.Const(1), loc=span))
     return number
+
+
+def emptied(state: State, node: ast.Call) -> bool:
+    """`v.clear()`. False if `node` is something else."""
+    match node:
+        case ast.Call(ast.Attribute(ast.Name(id=name), "clear"), [], []) if list_called(state, name) is not None:
+            pass
+        case _:
+            return False
+    before, found = state.whole.rejected, state.settle(name, node)
+    if not isinstance(found, ListName) or state.whole.rejected > before:
+        return True
+    if not is_of_numbers(state, found.array):
+        state.reject("LD134", f"`{name}`, which becomes empty here, is no list of numbers", node, NUMBERS)
+    elif may_change(state, found, name, node, "becomes empty"):
+        note_shrinking(state, found, is_first=False)
+        for cell in (found.count, *(() if found.head is None else (found.head,))):
+            span = state.source.span(node)
+            state.out.append(ir.Assign(ir.Access(cell, loc=span), ir.Const(0, loc=span), loc=span))
+    return True
 
 
 def note_shrinking(state: State, found: ListName, is_first: bool) -> None:

@@ -63,7 +63,7 @@ from loopdiff.frontend.parsing.ways.varying import (
     differing_lists,
     with_heads,
 )
-from loopdiff.frontend.survey import becomes_part_of_itself
+from loopdiff.frontend.survey import becomes_part_of_itself, becomes_shorter
 from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
@@ -144,8 +144,9 @@ def completed(
     memory, numbered, others, lost = dict(plan.memory), list(plan.numbered), set(plan.others), set(plan.lost)
     for name in unsettled(plan, given, earlier, loop):
         views = [view_of(state, meaning(b[name]), span) for b in (given, *loop.ways) if name in b]
-        is_shared = state.site(name, span) in state.whole.decisions.shared
-        decl = None if is_shared else memory_for(state, name, views, isinstance(given.get(name), AnyList), span)
+        is_shared, is_list = state.site(name, span) in state.whole.decisions.shared, isinstance(given.get(name), AnyList)
+        is_shorter = is_list and becomes_shorter(state.source.node, name)
+        decl = None if is_shared or is_shorter else memory_for(state, name, views, is_list, span)
         if decl is not None:
             first = views[0]
             is_mine = first is not None and name in given and is_own(state, given, name, first, span)
@@ -153,7 +154,7 @@ def completed(
             memory[name] = Memory(decl, first.array if is_mine and first is not None else None)
         elif not is_shared and (found := resized_memory(state, name, given, views, earlier, span)) is not None:
             memory[name] = found
-        elif isinstance(given.get(name), AnyList):
+        elif is_list:
             ask_how_they_grow(state, [meaning(b[name]) for b in (given, *loop.ways) if name in b])
             lost.add(name)
         elif isinstance(given.get(name), Unsure):

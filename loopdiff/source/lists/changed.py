@@ -1,0 +1,48 @@
+"""Functions whose lists change as they do in Python, by means of lists that grow and shrink at their ends."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import replace
+from typing import Any
+
+from loopdiff.source.columns import Columns
+from loopdiff.source.dictionaries.tables import value_in
+from loopdiff.source.first_iterations import copied_tree
+from loopdiff.source.functions import SourceFunction
+from loopdiff.source.lists.found import NUMBERS, Lists, lists_in
+from loopdiff.source.lists.rewriting import Statements
+from loopdiff.source.scopes import bound_within, words_in
+
+PLAIN = {"len": len, "zip": zip}
+
+
+def with_changing_lists(source: SourceFunction) -> SourceFunction:
+    """`source` with its lists so; itself where there are none, or something is done with one that cannot be done so."""
+    if bound_within(source.node) & PLAIN.keys():
+        return source
+    node = copied_tree(source.node)
+
+    def value_of(name: ast.expr) -> Any:
+        return value_in(source.outer, name)
+
+    lists = lists_in(node, value_of)
+    words = {*words_in(node), *source.outer, *PLAIN}
+    writing = Statements(lists, words)
+    made = writing.visit(node)
+    if writing.has_failed or not writing.changed:
+        return source
+    made = ast.fix_missing_locations(made)
+    names = set(writing.changed)
+    for name in sorted(writing.changed):
+        width = lists.found[name].width
+        if width == NUMBERS:
+            continue
+        apart = Columns(name, width, made, set(writing.called), words)
+        made = ast.fix_missing_locations(apart.visit(copied_tree(made)))
+        if apart.is_left(made):
+            return source
+        names = names - {name} | set(apart.parts)
+    outer = {**PLAIN, **source.outer, **writing.called}
+    return replace(source, node=made, outer=outer, lists=source.lists | names)

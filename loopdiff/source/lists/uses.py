@@ -1,0 +1,157 @@
+"""Whether a name may keep its list where it gets another one: the elements move there, and nobody may tell."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+
+from loopdiff.source.harmless import changes_nothing
+from loopdiff.source.lists.found import Found, Lists
+from loopdiff.source.scopes import MISSING
+
+CHANGING = ("append", "appendleft", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "rotate")
+READING = ("index", "count", "copy")
+Parents = Mapping[ast.AST, ast.AST]
+
+
+def parents_in(function: ast.FunctionDef) -> Parents:
+    return {child: node for node in ast.walk(function) for child in ast.iter_child_nodes(node)}
+
+
+def can_be_filled_again(lists: Lists, found: Found, parents: Parents) -> bool:
+    """Whether the list of a name that gets several may be one that is filled again."""
+    return (
+        is_made_before(found, parents, lists.function)
+        and all(is_seen_at_once(lists, node, parents) for node in loads_of(lists.function, found.name))
+        and all(is_left(lists, found, node, parents) for node in names_given(lists, found.name))
+    )
+
+
+def loads_of(function: ast.FunctionDef, name: str) -> Iterator[ast.Name]:
+    for node in ast.walk(function):
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
+            yield node
+
+
+def mentions(node: ast.AST, name: str) -> bool:
+    return any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node))
+
+
+def block_around(stmt: ast.AST, parents: Parents) -> list[ast.stmt]:
+    """The block that `stmt` stands in."""
+    blocks = (getattr(parents[stmt], field, None) for field in ("body", "orelse", "finalbody"))
+    return next(b for b in blocks if isinstance(b, list) and stmt in b)
+
+
+def is_made_before(found: Found, parents: Parents, function: ast.FunctionDef) -> bool:
+    """Whether the first list is there wherever anybody asks for one: all that mentions the name is in the block where it
+    is made, after that."""
+    first = min(found.bindings, key=lambda b: (b.stmt.lineno, b.stmt.col_offset)).stmt
+    block = block_around(first, parents)
+    later = block[block.index(first) :]
+    inside = sum(mentions_number(stmt, found.name) for stmt in later)
+    return inside == mentions_number(function, found.name)
+
+
+def mentions_number(node: ast.AST, name: str) -> int:
+    return sum(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node))
+
+
+def is_seen_at_once(lists: Lists, node: ast.Name, parents: Parents) -> bool:
+    """Whether nobody keeps the list that `node` mentions, but other names for lists, which get copies."""
+    match parent := parents[node]:
+        case ast.Subscript() | ast.Return() | ast.If() | ast.While() | ast.IfExp(test=ast.Name()) | ast.For():
+            return getattr(parent, "slice", None) is not node
+        case ast.comprehension() | ast.UnaryOp(op=ast.Not()) | ast.Compare():
+            return True
+        case ast.BoolOp():
+            return isinstance(parents[parent], ast.If | ast.While | ast.BoolOp | ast.UnaryOp)
+        case ast.BinOp():
+            return lists.makes(parent)
+        case ast.Attribute(attr=attr):
+            return attr in CHANGING or attr in READING
+        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+            return name in lists.found
+        case ast.Call(func=func):
+            return changes_nothing(lists.value_of(func), parent) or lists.value_of(func) in HEAPS
+        case ast.FormattedValue():
+            return True
+        case _:
+            return False
+
+
+def names_given(lists: Lists, name: str) -> Iterator[tuple[ast.stmt, str]]:
+    """Statements that give the list of `name` to other names, or the other way round, with the other name."""
+    for other, found in lists.found.items():
+        for binding in found.bindings:
+            match binding.value:
+                case ast.Name(id=given) if given == name:
+                    yield binding.stmt, other
+                case ast.Name(id=given) if other == name:
+                    yield binding.stmt, given
+                case _:
+                    pass
+
+
+def is_left(lists: Lists, found: Found, given: tuple[ast.stmt, str], parents: Parents) -> bool:
+    """Whether nobody can tell a copy from the list after the statement that gives it to another name: the name that had
+    it gets another one before anybody reads it, or neither is changed but by giving them others."""
+    stmt, other = given
+    value = getattr(stmt, "value", None)
+    assert isinstance(value, ast.Name)
+    names = {found.name, other}
+    return is_dead_after(stmt, value.id, parents) or not any(changes_one(lists, n, names) for n in ast.walk(lists.function))
+
+
+def changes_one(lists: Lists, node: ast.AST, names: set[str]) -> bool:
+    """Whether `node` changes the list of one of `names` in place."""
+    match node:
+        case ast.Attribute(value=ast.Name(id=name), attr=attr):
+            return name in names and attr in CHANGING
+        case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()):
+            return name in names
+        case ast.AugAssign(target=ast.Name(id=name)):
+            return name in names
+        case ast.Call(func=func, args=args) if lists.value_of(func) in HEAPS:
+            return any(isinstance(a, ast.Name) and a.id in names for a in args)
+        case _:
+            return False
+
+
+def is_dead_after(stmt: ast.stmt, name: str, parents: Parents) -> bool:
+    """Whether `name` gets another list, or nobody mentions it, wherever the program goes on after `stmt`."""
+    block, node = block_around(stmt, parents), stmt
+    settled = gets_another(block[block.index(node) + 1 :], name)
+    while settled is None:
+        node = parents[node]
+        if isinstance(node, ast.FunctionDef):
+            return True
+        if isinstance(node, ast.For | ast.While):
+            head = node.test if isinstance(node, ast.While) else ast.Pass()
+            if mentions(head, name) or not gets_another(node.body, name, is_missing_fine=not mentions(node, name)):
+                return False
+        block = block_around(node, parents)
+        settled = gets_another(block[block.index(node) + 1 :], name)
+    return settled
+
+
+def gets_another(stmts: Sequence[ast.stmt], name: str, is_missing_fine: bool | None = None) -> bool | None:
+    """Whether the first of `stmts` that mentions `name` gives it another list; else `is_missing_fine`."""
+    first = next((s for s in stmts if mentions(s, name)), None)
+    if first is None:
+        return is_missing_fine
+    match first:
+        case ast.Assign(targets=[ast.Name(id=own)], value=value):
+            return own == name and not mentions(value, name)
+        case _:
+            return False
+
+
+class Heaps:
+    """The functions of `heapq` that change a list."""
+
+    def __contains__(self, value: object) -> bool:
+        return value is not MISSING and getattr(value, "__module__", "") in ("_heapq", "heapq")
+
+
+HEAPS = Heaps()
