@@ -53,6 +53,7 @@ from loopdiff.source.dictionaries.statements import with_dictionaries
 from loopdiff.source.first_iterations import with_first_apart
 from loopdiff.source.functions import SourceFunction
 from loopdiff.source.lists.changed import with_changing_lists
+from loopdiff.source.lists.missing import with_missing_apart
 from loopdiff.source.scopes import parameters as arguments_of
 
 MOST_ROUNDS = 20  # in which it is found how lists grow
@@ -147,7 +148,7 @@ def spelt_so(
 def with_own_lists(source: SourceFunction) -> SourceFunction:
     """`source` with its dictionaries, and its lists of lists that grow, as lists; and lists that change otherwise than at
     their ends."""
-    return with_dictionaries(with_buckets(with_changing_lists(source)))
+    return with_dictionaries(with_buckets(with_changing_lists(with_missing_apart(source))))
 
 
 def parse_in_some_way(source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentType] | None) -> Surface:

@@ -119,7 +119,8 @@ def becomes_shorter(function: ast.FunctionDef, name: str) -> bool:
     for node in ast.walk(function):
         match node:
             case ast.Assign(
-                targets=[ast.Name(id=target)], value=ast.Subscript(ast.Name(id=own), ast.Slice(lower=lower, upper=upper))
+                targets=[ast.Name(id=target)],
+                value=ast.Subscript(ast.Name(id=own), ast.Slice(lower=lower, upper=upper)),
             ) if target == own == name and (lower is not None or upper is not None):
                 return True
             case _:

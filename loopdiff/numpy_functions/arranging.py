@@ -212,3 +212,17 @@ def count_in(values, item):
         if values[k] == item:
             count += 1
     return count
+
+
+# -- None ----------------------------------------------------------------------------------------------------
+def known(value, is_there):
+    """A number that may be None."""
+    assert is_there, "TypeError: None is asked for as a number"
+    return value
+
+
+def all_known(flags):
+    for flag in flags:
+        if not flag:
+            return False
+    return True

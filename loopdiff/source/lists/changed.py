@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from loopdiff.source.columns import Columns
-from loopdiff.source.dictionaries.tables import value_in
+from loopdiff.source.dictionaries.tables import makings_in, value_in
 from loopdiff.source.first_iterations import copied_tree
 from loopdiff.source.functions import SourceFunction
 from loopdiff.source.lists.found import NUMBERS, Lists, lists_in
-from loopdiff.source.lists.rewriting import Statements
+from loopdiff.source.lists.methods import ListStatements
 from loopdiff.source.scopes import bound_within, words_in
 
 PLAIN = {"len": len, "zip": zip}
@@ -29,7 +29,8 @@ def with_changing_lists(source: SourceFunction) -> SourceFunction:
 
     lists = lists_in(node, value_of)
     words = {*words_in(node), *source.outer, *PLAIN}
-    writing = Statements(lists, words)
+    dictionaries = set(makings_in(list(ast.walk(node)), source.outer))
+    writing = ListStatements(lists, words, dictionaries)
     made = writing.visit(node)
     if writing.has_failed or not writing.changed:
         return source

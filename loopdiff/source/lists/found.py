@@ -82,7 +82,9 @@ class Lists:
         match node:
             case ast.List(elts=elts):
                 return joined(map(item_width, elts))
-            case ast.ListComp(elt=ast.Name(id=name), generators=[ast.comprehension(target=ast.Name(id=own), iter=over)]):
+            case ast.ListComp(
+                elt=ast.Name(id=name), generators=[ast.comprehension(target=ast.Name(id=own), iter=over)]
+            ):
                 return self.items_width(over) if name == own else UNKNOWN
             case ast.ListComp(elt=elt):
                 return item_width(elt) or NUMBERS
@@ -154,8 +156,9 @@ def lists_in(function: ast.FunctionDef, value_of: ValueOf) -> Lists:
     bindings: dict[str, list[Binding]] = {}
     for node in ast.walk(function):
         match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) | ast.AnnAssign(
-                target=ast.Name(id=name), value=ast.expr() as value
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=value)
+                | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
             ):
                 bindings.setdefault(name, []).append(Binding(node, value))
             case _:

@@ -16,7 +16,9 @@ def key_expressions(key: ast.expr, each: str, value_of: ValueOf) -> Sequence[ast
     that does not show."""
     match key:
         case ast.Lambda(
-            args=ast.arguments(posonlyargs=[], args=[ast.arg(arg=name)], vararg=None, kwonlyargs=[], kwarg=None, defaults=[]),
+            args=ast.arguments(
+                posonlyargs=[], args=[ast.arg(arg=name)], vararg=None, kwonlyargs=[], kwarg=None, defaults=[]
+            ),
             body=body,
         ):
             found = Renamed(name, each).visit(copied_tree(body))

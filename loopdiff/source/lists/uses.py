@@ -100,7 +100,9 @@ def is_left(lists: Lists, found: Found, given: tuple[ast.stmt, str], parents: Pa
     value = getattr(stmt, "value", None)
     assert isinstance(value, ast.Name)
     names = {found.name, other}
-    return is_dead_after(stmt, value.id, parents) or not any(changes_one(lists, n, names) for n in ast.walk(lists.function))
+    return is_dead_after(stmt, value.id, parents) or not any(
+        changes_one(lists, n, names) for n in ast.walk(lists.function)
+    )
 
 
 def changes_one(lists: Lists, node: ast.AST, names: set[str]) -> bool:

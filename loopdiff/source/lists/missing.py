@@ -1,0 +1,250 @@
+"""Lists of None that get numbers later, as `best = [None] * n`: as lists of numbers, beside which others say which of
+these are there. Where a number is asked for that is None, there is an error."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from loopdiff.numpy_functions import arranging
+from loopdiff.source.dictionaries.parts import expression_of, statements_of
+from loopdiff.source.dictionaries.tables import value_in
+from loopdiff.source.first_iterations import copied_tree
+from loopdiff.source.functions import SourceFunction
+from loopdiff.source.harmless import changes_nothing
+from loopdiff.source.scopes import bound_by, fresh, words_in
+
+
+def with_missing_apart(source: SourceFunction) -> SourceFunction:
+    """`source` with such lists so, where all that is done with one can be done so."""
+    node, words = source.node, {*words_in(source.node), *source.outer}
+    outer, lists = dict(source.outer), set[str]()
+    for name in names_of_missing(source.node):
+        apart = Missing(name, words, source)
+        made = ast.fix_missing_locations(apart.visit(copied_tree(node)))
+        if not apart.has_failed:
+            node, lists = made, {*lists, name, apart.flags}
+            outer |= apart.called
+    return source if node is source.node else replace(source, node=node, outer=outer, lists=source.lists | lists)
+
+
+def names_of_missing(function: ast.FunctionDef) -> Iterator[str]:
+    """Names that get one list, which is full of None."""
+    bound = Counter(name for node in ast.walk(function) for name in bound_by(node))
+    bound += Counter(node.arg for node in ast.walk(function) if isinstance(node, ast.arg))
+    for node in ast.walk(function):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if bound[name] == 1 and is_full_of_none(value):
+                yield name
+            case _:
+                pass
+
+
+def is_full_of_none(node: ast.expr) -> bool:
+    """Whether `node` is a list of None, or of such lists, of one length."""
+    match node:
+        case ast.BinOp(left=ast.List(elts=[item]), op=ast.Mult()) | ast.BinOp(op=ast.Mult(), right=ast.List(elts=[item])):
+            return is_none(item)
+        case ast.ListComp(elt=item, generators=[ast.comprehension(ifs=[])]):
+            return is_none(item) or is_full_of_none(item)
+        case _:
+            return False
+
+
+def is_none(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+class Filling(ast.NodeTransformer):
+    """Puts `value` in the place of None."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        return ast.copy_location(ast.Constant(self.value), node) if node.value is None else node
+
+
+class Missing(ast.NodeTransformer):
+    """Writes the list `name` as one of numbers, and `flags`, of which numbers are there. `called` are functions that
+    this takes; `has_failed`: something could not be written so."""
+
+    def __init__(self, name: str, words: set[str], source: SourceFunction) -> None:
+        self.name, self.source, self.words = name, source, words
+        self.flags = fresh(words, f"{name}_is_there")
+        self.known, self.all_known = fresh(words, "known"), fresh(words, "all_known")
+        self.called = {self.known: arranging.known, self.all_known: arranging.all_known}
+        self.each: dict[str, str] = {}
+        self.has_failed = False
+        stored = [n.value for n in ast.walk(source.node) if isinstance(n, ast.Assign) and self.is_stored_by(n)]
+        values = [v for v in stored if not is_none(v)]
+        self.holds_truths = bool(values) and all(is_truth(v) for v in values)
+
+    def is_stored_by(self, node: ast.Assign) -> bool:
+        return any(isinstance(t, ast.Subscript) and self.is_part(t) for t in node.targets)
+
+    def failed(self, node: Any) -> Any:
+        self.has_failed = True
+        return node
+
+    def is_part(self, node: ast.AST) -> bool:
+        """Whether `node` is the list, or something in it."""
+        while isinstance(node, ast.Subscript):
+            node = node.value
+        return isinstance(node, ast.Name) and node.id == self.name
+
+    def is_plain(self, node: ast.AST) -> bool:
+        """Whether `node`, a place in the list, may be evaluated twice."""
+        calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
+        is_pure = all(changes_nothing(value_in(self.source.outer, c.func), c) for c in calls)
+        parts = [n.slice for n in ast.walk(node) if isinstance(n, ast.Subscript)]
+        inner = [n for part in parts for n in ast.walk(part)]
+        is_one = not any(isinstance(part, ast.Slice | ast.Tuple) for part in parts)
+        return is_one and is_pure and not any(isinstance(n, ast.NamedExpr) or self.is_part(n) for n in inner)
+
+    def flag(self, node: ast.expr, ctx: ast.expr_context) -> ast.expr:
+        """Whether the number that `node` is there."""
+        if isinstance(node, ast.Subscript):
+            inner = self.flag(node.value, ast.Load())
+            return ast.copy_location(ast.Subscript(inner, copied_tree(node.slice), ctx), node)
+        return ast.copy_location(ast.Name(self.flags, ctx), node)
+
+    # -- statements ------------------------------------------------------------------------------------------
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if name == self.name:
+                first = Filling(False if self.holds_truths else 0)
+                values = ast.Assign(node.targets, first.visit(copied_tree(value)))
+                flags = ast.Assign([ast.Name(self.flags, ast.Store())], Filling(False).visit(copied_tree(value)))
+                calls = [n for n in ast.walk(value) if isinstance(n, ast.Call)]
+                self.has_failed |= not all(changes_nothing(value_in(self.source.outer, c.func), c) for c in calls)
+                return [ast.copy_location(values, node), ast.copy_location(flags, node)]
+            case ast.Assign(targets=[ast.Subscript() as target], value=value) if self.is_part(target):
+                if not self.is_plain(target):
+                    return self.failed(node)
+                flag = self.flag(target, ast.Store())
+                known = ast.Assign([flag], ast.Constant(not is_none(value)))
+                if is_none(value):
+                    return ast.copy_location(known, node)
+                ahead, node.value = self.value_of(value, node)
+                return [*ahead, node, ast.copy_location(known, node)]
+            case ast.Assign(targets=targets) if any(self.is_part(n) for t in targets for n in ast.walk(t)):
+                return self.failed(node)
+            case _:
+                return self.simple(node)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        if not self.is_part(node.target):
+            return self.simple(node)
+        if not isinstance(node.target, ast.Subscript) or not self.is_plain(node.target):
+            return self.failed(node)
+        text = "assert FLAG, 'TypeError: None is asked for as a number'"
+        ahead, node.value = self.value_of(node.value, node)
+        return [*statements_of(text, node, FLAG=self.flag(node.target, ast.Load())), *ahead, node]
+
+    def simple(self, node: Any) -> Any:
+        """A statement; if it asks for the whole list, after a look that all is there."""
+        ahead, node.value = self.value_of(node.value, node) if node.value is not None else ([], None)
+        if isinstance(node, ast.Assign):
+            node.targets = [self.visit(t) for t in node.targets]
+        return [*ahead, node]
+
+    visit_Expr = simple
+    visit_Return = simple
+
+    def value_of(self, value: ast.expr, node: ast.stmt) -> tuple[list[ast.stmt], ast.expr]:
+        found = self.visit(value)
+        wholes = [n for n in ast.walk(found) if isinstance(n, ast.Name) and n.id == self.name and not known_in(n)]
+        if not wholes:
+            return [], found
+        text = f"assert {self.all_known}({self.flags}), 'TypeError: None is asked for as a number'"
+        return statements_of(text, node), found
+
+    def visit_For(self, node: ast.For) -> Any:
+        node.target, node.iter = self.gone_through(node.target, node.iter)
+        return self.generic_visit(node)
+
+    # -- expressions -----------------------------------------------------------------------------------------
+    def gone_through(self, target: ast.expr, over: ast.expr) -> tuple[ast.expr, ast.expr]:
+        match target, over:
+            case ast.Name(id=each), ast.Name(id=name) if name == self.name:
+                flag = self.each.setdefault(each, fresh(self.words, f"{each}_is_there"))
+                both = expression_of(f"zip({self.name}, {self.flags})", over)
+                for n in ast.walk(both):
+                    mark_known(n)
+                names = ast.Tuple([ast.Name(each, ast.Store()), ast.Name(flag, ast.Store())], ast.Store())
+                return ast.copy_location(names, target), both
+            case ast.Tuple(elts=[index, inner]), ast.Call(func=ast.Name(id="enumerate"), args=[own], keywords=[]):
+                row, columns = self.gone_through(inner, own)
+                if columns is own:
+                    return target, over
+                found = ast.Call(over.func, [columns], [])  # type: ignore[attr-defined]
+                return ast.Tuple([index, row], ast.Store()), ast.copy_location(found, over)
+            case _:
+                return target, over
+
+    def comprehension(self, node: Any) -> Any:
+        for part in node.generators:
+            part.target, part.iter = self.gone_through(part.target, part.iter)
+        return self.generic_visit(node)
+
+    visit_ListComp = comprehension
+    visit_GeneratorExp = comprehension
+
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        match node:
+            case ast.Compare(left, [ast.Is() | ast.IsNot() as op], [right]) if is_none(right):
+                flag = None
+                if isinstance(left, ast.Subscript) and self.is_part(left) and self.is_plain(left):
+                    flag = self.flag(left, ast.Load())
+                elif isinstance(left, ast.Name) and left.id in self.each:
+                    flag = ast.copy_location(ast.Name(self.each[left.id], ast.Load()), left)
+                if flag is None:
+                    return self.generic_visit(node)
+                return flag if isinstance(op, ast.IsNot) else ast.copy_location(ast.UnaryOp(ast.Not(), flag), node)
+            case _ if any(self.is_part(n) for n in (node.left, *node.comparators)) and any(map(is_none, ast.walk(node))):
+                return self.failed(node)
+            case _:
+                return self.generic_visit(node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> Any:
+        if not self.is_part(node) or not isinstance(node.ctx, ast.Load):
+            return self.generic_visit(node)
+        if not self.is_plain(node):
+            return self.failed(node)
+        flag = self.flag(node, ast.Load())
+        for n in (*ast.walk(node), *ast.walk(flag)):
+            mark_known(n)
+        return ast.copy_location(ast.Call(ast.Name(self.known, ast.Load()), [node, flag], []), node)
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        match node:
+            case ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=name) as own]) if name == self.name:
+                mark_known(own)
+                return node
+            case ast.Call(func=ast.Attribute(value=own)) if self.is_part(own):
+                return self.failed(node)
+            case _:
+                return self.generic_visit(node)
+
+    def visit_Name(self, node: ast.Name) -> Any:
+        if node.id in self.each and isinstance(node.ctx, ast.Load):
+            value, flag = ast.Name(node.id, ast.Load()), ast.Name(self.each[node.id], ast.Load())
+            return ast.copy_location(ast.Call(ast.Name(self.known, ast.Load()), [value, flag], []), node)
+        return node
+
+
+def is_truth(node: ast.expr) -> bool:
+    return isinstance(node, ast.Compare) or (isinstance(node, ast.Constant) and isinstance(node.value, bool))
+
+
+def mark_known(node: Any) -> None:
+    """What is asked of the list by `node` is known to be there, or seen to."""
+    node.is_known = True
+
+
+def known_in(node: ast.AST) -> bool:
+    return getattr(node, "is_known", False)
