@@ -87,3 +87,30 @@ def value_or(values, place, other):
     if place < 0:
         return other
     return values[place]
+
+
+def chained(heads, links, keys):
+    """All keys come to the chains that they belong to, after some have left."""
+    heads[:] = -1
+    for k in range(len(keys)):
+        bucket = bucket_of(keys[k])
+        links[k] = heads[bucket]
+        heads[bucket] = k
+
+
+def chained_pairs(heads, links, firsts, seconds):
+    """The same for pairs."""
+    heads[:] = -1
+    for k in range(len(firsts)):
+        bucket = bucket_of_pair(firsts[k], seconds[k])
+        links[k] = heads[bucket]
+        heads[bucket] = k
+
+
+def chained_triples(heads, links, firsts, seconds, thirds):
+    """The same for three items."""
+    heads[:] = -1
+    for k in range(len(firsts)):
+        bucket = bucket_of_triple(firsts[k], seconds[k], thirds[k])
+        links[k] = heads[bucket]
+        heads[bucket] = k

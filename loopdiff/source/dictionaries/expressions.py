@@ -9,6 +9,7 @@ from typing import Any
 from loopdiff.numpy_functions import keyed
 from loopdiff.source.dictionaries.iteration import dictionary_view, gone_through
 from loopdiff.source.dictionaries.parts import Filled, Rewriting, expression_of, is_bound_in, load_of
+from loopdiff.source.dictionaries.removing import removed
 from loopdiff.source.dictionaries.tables import Table
 
 GATHERING = (len, sum, max, min, any, all, sorted, list, tuple, enumerate, zip, reversed)
@@ -141,6 +142,8 @@ class Expressions(Rewriting):
                 is_there = self.is_there(name, key)
                 place = self.place_there(table, key, node) if is_there else self.made_there(name, key, value, node)
                 return self.value_in(table, place, node, not self.is_known(name, key))
+            case "pop", [_] | [_, _]:
+                return removed(self, name, args, node)
             case "keys", [] if len(table.keys) == 1:
                 return expression_of(table.keys[0], node)
             case "values", [] if table.owners is None:

@@ -96,7 +96,7 @@ class Rewriting(ast.NodeTransformer):
     `ahead` is what has to run before the statement that is being written, None where nothing may; `is_steady`: nothing
     that the statement calls changes what it reads; `asked` are dictionaries that it asks for what adding a key changes;
     `inside` are the dictionaries that loops around go over, `there`
-    names of keys that dictionaries have. `failing` is what could not be written so.
+    names of keys that dictionaries have; those that are `losing` keys may have lost them. `failing` is what could not be written so.
     """
 
     tables: dict[str, Table]
@@ -109,6 +109,7 @@ class Rewriting(ast.NodeTransformer):
     inside: tuple[str, ...] = ()
     there: tuple[tuple[str, tuple[str, ...]], ...] = ()
     failing: ast.AST | None = None
+    losing: frozenset[str] = frozenset()
 
     def table(self, node: ast.AST) -> Table | None:
         """The dictionary that a name stands for."""
@@ -170,6 +171,8 @@ class Rewriting(ast.NodeTransformer):
                 return own if table is not None and table.missing is not None and table.adds else None
             case ast.Call(func=ast.Attribute(own, "setdefault")):
                 return own
+            case ast.Call(func=ast.Attribute(own, "pop"), args=[_, *_]) if self.table(own) is not None:
+                return own
             case _:
                 return None
 
@@ -209,6 +212,8 @@ class Rewriting(ast.NodeTransformer):
         """Whether a loop or condition around says that the dictionary has that key."""
         names = key.elts if isinstance(key, ast.Tuple) else [key]
         named = tuple(n.id for n in names if isinstance(n, ast.Name))
+        if own in self.losing:
+            return False
         return len(named) == len(names) and (own, named) in self.there
 
     def is_harmless(self, node: ast.Call) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from loopdiff.errors import Diagnostic, UnsupportedLoopError
 from loopdiff.errors.codes import reject
 from loopdiff.source.dictionaries.keys import is_narrow
+from loopdiff.source.dictionaries.removing import given_away
 from loopdiff.source.dictionaries.statements import as_lists
 from loopdiff.source.dictionaries.tables import tables_in
 from loopdiff.source.functions import SourceFunction
@@ -17,7 +18,7 @@ COPIES = "copy it by `{k: v for k, v in d.items()}`"
 MERGES = "write `for k, v in e.items(): d[k] = v`"
 HINTS = {
     "copy": COPIES, "dict": COPIES, "update": MERGES,
-    "pop": "leave the key in it, and note in a set that it is gone", "get": "give it what it is to be: `d.get(k, 0.0)`"
+    "get": "give it what it is to be: `d.get(k, 0.0)`"
 }  # fmt: skip
 OTHERS = "read and store it by `d[k]`, `d.get(k, 0.0)`, `k in d` and loops, each where it is always evaluated"
 NARROW = "Python finds such numbers by other hashes than its own: use float64"
@@ -51,7 +52,7 @@ def reasons_in(source: SourceFunction) -> Iterable[tuple[tuple[str, ...], Diagno
     place = as_lists(source)
     if place is None or isinstance(place, SourceFunction) or not hasattr(place, "lineno") or place is source.node:
         return
-    names = tuple(tables_in(source.node, source.outer))
+    names = tuple(tables_in(source.node, source.outer, given_away(source.node)))
     node = around(source.node, place)
     name = next((n.id for n in ast.walk(node) if isinstance(n, ast.Name) and n.id in names), names[0])
     text = ast.unparse(node).split("\n")[0]

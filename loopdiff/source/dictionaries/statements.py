@@ -23,6 +23,7 @@ from loopdiff.source.dictionaries.parts import (
     owner_of,
     statements_of,
 )
+from loopdiff.source.dictionaries.removing import cleared, discarded, given_away, losing_keys, taking_over
 from loopdiff.source.dictionaries.screening import what_tells
 from loopdiff.source.dictionaries.tables import Making, Table, making, tables_in
 from loopdiff.source.first_iterations import copied_tree
@@ -40,12 +41,13 @@ def with_dictionaries(source: SourceFunction) -> SourceFunction:
 def as_lists(source: SourceFunction) -> SourceFunction | ast.AST | None:
     """`source` with such dictionaries apart; None where there are none; else what is done that no list can do, a node
     without a place if that does not show."""
-    tables = tables_in(source.node, source.outer)
+    tables = tables_in(source.node, source.outer, given_away(source.node))
     if not tables:
         return None
     if (telling := what_tells(source.node, tables, source.outer)) is not None:
         return telling
     rewriting = Statements(tables, source.outer, {*words_in(source.node), *source.outer})
+    rewriting.losing = losing_keys(source.node)
     if (key := other_key(source.node, rewriting)) is not None:
         return key
     made = rewriting.visit(copied_tree(source.node))
@@ -88,6 +90,14 @@ class Statements(Expressions):
                 return self.asked_for(name, key, node) if self.is_there(name, key) else self.simple(node)[:-1]
             case ast.Call(func=ast.Attribute(ast.Name(id=name), "add"), args=[key], keywords=[]) if name in self.tables:
                 return self.member(name, key, node)
+            case ast.Call(func=ast.Attribute(ast.Name(id=name), "remove" | "discard" as attr), args=[key]) if (
+                name in self.tables and self.tables[name].is_set
+            ):
+                return discarded(self, name, key, node, attr == "discard") or self.failed(node)
+            case ast.Call(func=ast.Attribute(ast.Name(id=name), "clear"), args=[], keywords=[]) if name in self.tables:
+                return cleared(self, name, node) or self.failed(node)
+            case ast.Call(func=ast.Attribute(ast.Name(id=name), "pop"), args=[_, *_], keywords=[]) if name in self.tables:
+                return self.simple(node)[:-1]
             case ast.Call(func=ast.Attribute(own, "append"), args=[item], keywords=[]) if (
                 name := dictionary_of_list(own, self.tables)
             ) is not None:
@@ -111,6 +121,13 @@ class Statements(Expressions):
             self.made_there(name, key, ast.copy_location(ast.Constant(1), node), node, in_turn=True)
         return ahead
 
+    def visit_Delete(self, node: ast.Delete) -> Any:
+        match node.targets:
+            case [ast.Subscript(value=ast.Name(id=name), slice=key)] if name in self.tables:
+                return discarded(self, name, key, node, may_miss=False) or self.failed(node)
+            case _:
+                return self.generic_visit(node)
+
     def visit_Assert(self, node: ast.Assert) -> Any:
         ahead: list[ast.stmt] = []
         with self.before(ahead, node.test):
@@ -121,6 +138,9 @@ class Statements(Expressions):
     def visit_Assign(self, node: ast.Assign) -> Any:
         stores = [t for t in node.targets if isinstance(t, ast.Subscript) and self.table(t.value) is not None]
         match node.targets:
+            case [ast.Name(id=name)] if name in self.tables and self.table(node.value) is not None:
+                assert isinstance(node.value, ast.Name)
+                return taking_over(self, name, node.value.id, node) or self.failed(node)
             case [ast.Name(id=name)] if name in self.tables:
                 return self.begun(name, node)
             case [ast.Subscript(value=ast.Name(id=name), slice=key)] if stores:
@@ -362,7 +382,7 @@ class Statements(Expressions):
         match node:
             case ast.Subscript(value=ast.Name(id=name), slice=ast.Name(id=key), ctx=ast.Store()) if name == own:
                 return (key,) != tuple(keys)
-            case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store()) | ast.Name(id=name, ctx=ast.Store()):
+            case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()) | ast.Name(id=name, ctx=ast.Store()):
                 return name == own or name in keys
             case ast.Call(func=ast.Attribute() as func):
                 return is_named(owner_of(func), own) and func.attr not in ("get", "keys", "values", "items")

@@ -17,7 +17,7 @@ MOST_PLACES = 3  # in a key that is a tuple
 FIRST_VALUES: dict[type, ast.expr] = {
     float: ast.Constant(0.0), int: ast.Constant(0), complex: ast.Constant(0j), list: ast.List([], ast.Load())
 }  # fmt: skip
-WITH_KEY = ("get", "setdefault", "add")
+WITH_KEY = ("get", "setdefault", "add", "pop", "remove", "discard")
 Outer = Mapping[str, Any]
 
 
@@ -98,17 +98,25 @@ def is_text(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
-def tables_in(function: ast.FunctionDef, outer: Outer) -> dict[str, Table]:
-    """Dictionaries of `function` that have keys put into them, or come of comprehensions, by their names."""
+def tables_in(
+    function: ast.FunctionDef, outer: Outer, taken: Mapping[str, Sequence[str]] | None = None
+) -> dict[str, Table]:  # fmt: skip
+    """Dictionaries of `function` that have keys put into them, or come of comprehensions, by their names; names that get
+    those of others, by what is `taken`, are among them."""
     nodes = [node for node in ast.walk(function) if node is not function]
     made = makings_in(nodes, outer)
     bound = Counter(n for node in nodes for n in bound_by(node))
     bound += Counter(node.arg for node in nodes if isinstance(node, ast.arg))
+    given = {n: [o for o in others if o in made] for n, others in (taken or {}).items() if n in made}
+    filled = {name for name, makings in made.items() if is_filled(nodes, name, makings)}
+    filled |= {name for name, others in given.items() if filled & set(others)}
     words, found = words_in(function) | outer.keys(), dict[str, Table]()
     for name, makings in made.items():
         keys = list(keys_of(nodes, name, makings))
         width = width_of(nodes, keys)
-        if bound[name] != len(makings) or any(map(is_text, keys)) or not width or not is_filled(nodes, name, makings):
+        if bound[name] != len(makings) + len(given.get(name, ())) or any(map(is_text, keys)):
+            continue
+        if not width or name not in filled:
             continue
         missing = {ast.dump(m.missing) for m in makings if m.missing is not None}
         if len(missing) > 1 or len({(m.missing is None, m.adds, m.is_set) for m in makings}) > 1:

@@ -7,7 +7,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from loopdiff.numpy_functions import arranging
 from loopdiff.source.dictionaries.parts import expression_of, statements_of
@@ -172,7 +172,7 @@ class Missing(ast.NodeTransformer):
         match target, over:
             case ast.Name(id=each), ast.Name(id=name) if name == self.name:
                 flag = self.each.setdefault(each, fresh(self.words, f"{each}_is_there"))
-                both = expression_of(f"zip({self.name}, {self.flags})", over)
+                both = expression_of(f"ZIP({self.name}, {self.flags})", over, ZIP=ast.Constant(cast(Any, zip)))
                 for n in ast.walk(both):
                     mark_known(n)
                 names = ast.Tuple([ast.Name(each, ast.Store()), ast.Name(flag, ast.Store())], ast.Store())
