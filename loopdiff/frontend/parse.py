@@ -55,6 +55,7 @@ from loopdiff.source.functions import SourceFunction
 from loopdiff.source.lists.changed import with_changing_lists
 from loopdiff.source.lists.missing import with_missing_apart
 from loopdiff.source.scopes import parameters as arguments_of
+from loopdiff.source.written_calls import with_calls_written_out
 
 MOST_ROUNDS = 20  # in which it is found how lists grow
 SETTLING_ROUNDS = 6  # after which those whose limits still grow have none
@@ -147,8 +148,9 @@ def spelt_so(
 
 def with_own_lists(source: SourceFunction) -> SourceFunction:
     """`source` with its dictionaries, and its lists of lists that grow, as lists; and lists that change otherwise than at
-    their ends."""
-    return with_dictionaries(with_buckets(with_changing_lists(with_missing_apart(source))))
+    their ends; what is called with these is written out."""
+    long = with_changing_lists(with_missing_apart(with_calls_written_out(source)))
+    return with_dictionaries(with_buckets(long))
 
 
 def parse_in_some_way(source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentType] | None) -> Surface:

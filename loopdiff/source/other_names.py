@@ -40,6 +40,7 @@ class Named(ast.NodeTransformer):
         self.value_of, self.is_changed = value_of, False
         self.conditions = self.names_of_places(function)
         self.queues = self.names_of_queues(function)
+        self.bounded = self.names_of_bounded(function)
 
     def names_of_queues(self, function: ast.FunctionDef) -> set[str]:
         """Names that only get what `deque(...)` makes."""
@@ -76,6 +77,17 @@ class Named(ast.NodeTransformer):
         told = Counter(name for n in nodes if isinstance(n, ast.Subscript) for name in told_by(n))
         given = {n.arg for n in nodes if isinstance(n, ast.arg)}
         return {name: f for name, f in found.items() if names[name] == told[name] + 1 and name not in given}
+
+    def names_of_bounded(self, function: ast.FunctionDef) -> set[str]:
+        """Those of queues that let go of items when there are too many."""
+        found: set[str] = set()
+        for node in ast.walk(function):
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(args=args, keywords=keywords)):
+                    found |= {name} if keywords or len(args) > 1 else set()
+                case _:
+                    pass
+        return found
 
     def condition_of(self, node: ast.expr) -> ast.expr | None:
         """The condition whose places `node` gives."""
@@ -156,6 +168,13 @@ class Named(ast.NodeTransformer):
             ) if name in self.queues:
                 method = ast.copy_location(ast.Attribute(queue, "pop", ast.Load()), function)
                 return ast.copy_location(ast.Call(method, [ast.copy_location(ast.Constant(0), node)], []), node)
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id=name) as queue, attr="appendleft") as function,
+                args=[item],
+                keywords=[],
+            ) if name in self.queues - self.bounded:
+                method = ast.copy_location(ast.Attribute(queue, "insert", ast.Load()), function)
+                return ast.copy_location(ast.Call(method, [ast.copy_location(ast.Constant(0), node), item], []), node)
             case ast.Call(args=[ast.Name() | ast.Subscript() | ast.Attribute() as array], keywords=[]):
                 attr = next((a for f, a in ATTRIBUTES.items() if called is f), None)
                 return node if attr is None else ast.copy_location(ast.Attribute(array, attr, ast.Load()), node)

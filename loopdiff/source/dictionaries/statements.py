@@ -96,7 +96,9 @@ class Statements(Expressions):
                 return discarded(self, name, key, node, attr == "discard") or self.failed(node)
             case ast.Call(func=ast.Attribute(ast.Name(id=name), "clear"), args=[], keywords=[]) if name in self.tables:
                 return cleared(self, name, node) or self.failed(node)
-            case ast.Call(func=ast.Attribute(ast.Name(id=name), "pop"), args=[_, *_], keywords=[]) if name in self.tables:
+            case ast.Call(func=ast.Attribute(ast.Name(id=name), "pop"), args=[_, *_], keywords=[]) if (
+                name in self.tables
+            ):
                 return self.simple(node)[:-1]
             case ast.Call(func=ast.Attribute(own, "append"), args=[item], keywords=[]) if (
                 name := dictionary_of_list(own, self.tables)
@@ -382,7 +384,9 @@ class Statements(Expressions):
         match node:
             case ast.Subscript(value=ast.Name(id=name), slice=ast.Name(id=key), ctx=ast.Store()) if name == own:
                 return (key,) != tuple(keys)
-            case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()) | ast.Name(id=name, ctx=ast.Store()):
+            case (
+                ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()) | ast.Name(id=name, ctx=ast.Store())
+            ):
                 return name == own or name in keys
             case ast.Call(func=ast.Attribute() as func):
                 return is_named(owner_of(func), own) and func.attr not in ("get", "keys", "values", "items")

@@ -22,7 +22,7 @@ def with_changing_lists(source: SourceFunction) -> SourceFunction:
     """`source` with its lists so; itself where there are none, or something is done with one that cannot be done so."""
     if bound_within(source.node) & PLAIN.keys():
         return source
-    node = copied_tree(source.node)
+    node = Branching().visit(copied_tree(source.node))
 
     def value_of(name: ast.expr) -> Any:
         return value_in(source.outer, name)
@@ -47,3 +47,17 @@ def with_changing_lists(source: SourceFunction) -> SourceFunction:
         names = names - {name} | set(apart.parts)
     outer = {**PLAIN, **source.outer, **writing.called}
     return replace(source, node=made, outer=outer, lists=source.lists | names)
+
+
+class Branching(ast.NodeTransformer):
+    """Writes `v = a if c else b`, of lists, as branches."""
+
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
+        match node:
+            case ast.Assign(targets=[ast.Name() as target], value=ast.IfExp(test=test, body=body, orelse=orelse)) if (
+                any(isinstance(n, ast.List | ast.ListComp) for n in ast.walk(node.value))
+            ):
+                ways = [ast.copy_location(ast.Assign([copied_tree(target)], v), node) for v in (body, orelse)]
+                return ast.copy_location(ast.If(test, [ways[0]], [ways[1]]), node)
+            case _:
+                return node

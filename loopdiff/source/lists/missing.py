@@ -46,7 +46,9 @@ def names_of_missing(function: ast.FunctionDef) -> Iterator[str]:
 def is_full_of_none(node: ast.expr) -> bool:
     """Whether `node` is a list of None, or of such lists, of one length."""
     match node:
-        case ast.BinOp(left=ast.List(elts=[item]), op=ast.Mult()) | ast.BinOp(op=ast.Mult(), right=ast.List(elts=[item])):
+        case (
+            ast.BinOp(left=ast.List(elts=[item]), op=ast.Mult()) | ast.BinOp(op=ast.Mult(), right=ast.List(elts=[item]))
+        ):
             return is_none(item)
         case ast.ListComp(elt=item, generators=[ast.comprehension(ifs=[])]):
             return is_none(item) or is_full_of_none(item)
@@ -157,11 +159,22 @@ class Missing(ast.NodeTransformer):
 
     def value_of(self, value: ast.expr, node: ast.stmt) -> tuple[list[ast.stmt], ast.expr]:
         found = self.visit(value)
+        self.has_failed |= any(self.may_be_kept(n) for n in (node, *ast.walk(found)))
         wholes = [n for n in ast.walk(found) if isinstance(n, ast.Name) and n.id == self.name and not known_in(n)]
         if not wholes:
             return [], found
         text = f"assert {self.all_known}({self.flags}), 'TypeError: None is asked for as a number'"
         return statements_of(text, node), found
+
+    def may_be_kept(self, node: ast.AST) -> bool:
+        """Whether somebody may have the list after `node`, who does not ask which of its numbers are there."""
+        if isinstance(node, ast.Return) or known_in(node):
+            return False
+        if isinstance(node, ast.Call) and changes_nothing(value_in(self.source.outer, node.func), node):
+            return False
+        return any(
+            isinstance(n, ast.Name) and n.id == self.name and not known_in(n) for n in ast.iter_child_nodes(node)
+        )
 
     def visit_For(self, node: ast.For) -> Any:
         node.target, node.iter = self.gone_through(node.target, node.iter)
@@ -205,7 +218,9 @@ class Missing(ast.NodeTransformer):
                 if flag is None:
                     return self.generic_visit(node)
                 return flag if isinstance(op, ast.IsNot) else ast.copy_location(ast.UnaryOp(ast.Not(), flag), node)
-            case _ if any(self.is_part(n) for n in (node.left, *node.comparators)) and any(map(is_none, ast.walk(node))):
+            case _ if any(self.is_part(n) for n in (node.left, *node.comparators)) and any(
+                map(is_none, ast.walk(node))
+            ):
                 return self.failed(node)
             case _:
                 return self.generic_visit(node)

@@ -234,7 +234,10 @@ class Moving(Places):
         is_last = self.lists.value_of(node.func) is heapq.nlargest
         reverse = [ast.keyword("reverse", ast.Constant(is_last))]
         self.sorted_in_place(name, [*node.keywords, *reverse], node)
-        return expression_of(f"{name}[:{self.function(max)}(COUNT, 0)]", node, COUNT=count)
+        self.put_ahead(
+            self.written(f"while len({name}) > 0 and len({name}) > COUNT:\n    {name}.pop()", node, COUNT=count)
+        )
+        return ast.copy_location(load_of(name), node)
 
     def chosen(self, node: ast.Call) -> ast.expr:
         """`min(over, key=...)`, `max(over, key=...)`: the first of the least or greatest."""

@@ -1,0 +1,216 @@
+"""Calls of functions that change the dictionaries and lists that they are given, or return a dictionary, written out
+where they stand: a dictionary is known where it is made, and so is a list that grows."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import FunctionType
+from typing import Any
+
+from loopdiff.errors import UnsupportedLoopError
+from loopdiff.rules.definitions import rule_for
+from loopdiff.source.dictionaries.tables import makings_in, value_in
+from loopdiff.source.first_iterations import copied_tree
+from loopdiff.source.functions import MISSING, SourceFunction, python_function, source_of
+from loopdiff.source.lists.found import lists_in
+from loopdiff.source.lists.uses import CHANGING, HEAPS
+from loopdiff.source.scopes import fresh, own_names, words_in
+
+MOST_CALLS = 40  # that are written out
+CHANGING_KEYS = ("setdefault", "add", "discard", "update")
+
+
+def with_calls_written_out(source: SourceFunction) -> SourceFunction:
+    """`source` with such calls written out; itself where there are none."""
+    found, count = source, 0
+    while count < MOST_CALLS:
+        writing = Writing(found)
+        node = writing.visit(copied_tree(found.node))
+        if not writing.count:
+            return found
+        count += writing.count
+        outer = {**found.outer, **writing.outer}
+        found = replace(found, node=ast.fix_missing_locations(node), outer=outer)
+    return source
+
+
+class Writing(ast.NodeTransformer):
+    """Writes calls of a `source` out. `count` says how many, `outer` what names in them stand for."""
+
+    def __init__(self, source: SourceFunction) -> None:
+        self.source, self.count = source, 0
+        self.words = {*words_in(source.node), *source.outer}
+        self.local = own_names(source.node)
+        self.outer: dict[str, Any] = {}
+        nodes = [n for n in ast.walk(source.node) if n is not source.node]
+        self.dictionaries = set(makings_in(nodes, source.outer)) | set(self.returned_dictionaries(nodes))
+        self.held = {*self.dictionaries, *lists_in(source.node, lambda n: value_in(source.outer, n)).found}
+
+    def returned_dictionaries(self, nodes: Sequence[ast.AST]) -> Iterator[str]:
+        """Names that get a dictionary which a function returns."""
+        for node in nodes:
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call):
+                    callee = self.callee(call)
+                    if callee is not None and returns_dictionary(callee):
+                        yield name
+                case _:
+                    pass
+
+    def callee(self, call: ast.Call) -> SourceFunction | None:
+        """The function that is called, if it is one that can be written out."""
+        value = value_in(self.source.outer, call.func) if isinstance(call.func, ast.Name | ast.Attribute) else MISSING
+        if not isinstance(value, FunctionType) or python_function(value) is None or rule_for(value) is not None:
+            return None
+        if value is self.source.function or isinstance(call.func, ast.Name) and call.func.id in self.local:
+            return None
+        try:
+            found = source_of(value)
+        except UnsupportedLoopError:
+            return None
+        return found if can_be_written_out(found.node) else None
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
+        return self.generic_visit(node) if node.name == self.source.node.name else node
+
+    def visit_Lambda(self, node: ast.Lambda) -> Any:
+        return node
+
+    def visit_Expr(self, node: ast.Expr) -> Any:
+        return self.written(node, node.value, None) or node
+
+    def visit_Return(self, node: ast.Return) -> Any:
+        return (node.value and self.written(node, node.value, None)) or node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        return self.written(node, node.value, None) or node
+
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        target = node.targets[0].id if len(node.targets) == 1 and isinstance(node.targets[0], ast.Name) else None
+        return self.written(node, node.value, target) or node
+
+    def written(self, stmt: Any, call: ast.expr, target: str | None) -> list[ast.stmt] | None:
+        """`stmt`, whose value is the `call`, after the statements of what that calls; None where that is not written
+        out."""
+        if not isinstance(call, ast.Call) or (callee := self.callee(call)) is None:
+            return None
+        given = arguments_of_call(callee, call)
+        if given is None or not self.is_wanted(callee, given, target) or not self.knows(callee):
+            return None
+        names, ahead = self.names_of(callee, given, target, stmt)
+        body = [self.renamed(s, names, stmt) for s in callee.node.body if not is_text(s)]
+        self.count += 1
+        if isinstance(body[-1], ast.Return):
+            value = body.pop().value or ast.Constant(None)  # type: ignore[attr-defined]
+            if isinstance(stmt, ast.Expr):
+                return [*ahead, *body]
+            stmt.value = value
+            is_same = isinstance(value, ast.Name) and value.id == target
+            return [*ahead, *body] if is_same else [*ahead, *body, stmt]
+        return [*ahead, *body] if isinstance(stmt, ast.Expr) else None
+
+    def is_wanted(self, callee: SourceFunction, given: Mapping[str, ast.expr], target: str | None) -> bool:
+        """Whether the call takes a dictionary, changes a list, or gives a dictionary."""
+        named = {p: a.id for p, a in given.items() if isinstance(a, ast.Name)}
+        if any(name in self.dictionaries for name in named.values()):
+            return True
+        if target is not None and returns_dictionary(callee):
+            return True
+        changed = {name for n in ast.walk(callee.node) for name in changes_of(n, callee)}
+        return any(p in changed and name in self.held for p, name in named.items())
+
+    def knows(self, callee: SourceFunction) -> bool:
+        """Whether names from outside of the function mean the same where it is called."""
+        for name, value in callee.outer.items():
+            if name.split(".")[0] in self.local or self.source.outer.get(name, value) is not value:
+                return False
+        self.outer |= callee.outer
+        return True
+
+    def names_of(
+        self, callee: SourceFunction, given: Mapping[str, ast.expr], target: str | None, stmt: ast.stmt
+    ) -> tuple[dict[str, str], list[ast.stmt]]:  # fmt: skip
+        """New names for those of the function, and the statements that give its parameters their values."""
+        names, ahead = dict[str, str](), list[ast.stmt]()
+        rebound = {n.id for n in ast.walk(callee.node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+        for name, value in given.items():
+            if isinstance(value, ast.Name) and name not in rebound and value.id != target:
+                names[name] = value.id
+                continue
+            if isinstance(value, ast.Name) and value.id in self.held and name not in rebound:
+                names[name] = value.id
+                continue
+            names[name] = fresh(self.words, name)
+            ahead.append(ast.copy_location(ast.Assign([ast.Name(names[name], ast.Store())], value), stmt))
+        asked = {n.id for value in given.values() for n in ast.walk(value) if isinstance(n, ast.Name)}
+        last = callee.node.body[-1]
+        for name in sorted(own_names(callee.node) - names.keys()):
+            is_result = isinstance(last, ast.Return) and isinstance(last.value, ast.Name) and last.value.id == name
+            is_taken = is_result and target is not None and target not in asked and target not in names.values()
+            names[name] = target if is_taken and target is not None else fresh(self.words, name)
+        return names, ahead
+
+    def renamed(self, node: ast.stmt, names: Mapping[str, str], place: ast.stmt) -> ast.stmt:
+        """`node` with other names, in the place of the call."""
+        made = copied_tree(node)
+        for inner in ast.walk(made):
+            if isinstance(inner, ast.Name):
+                inner.id = names.get(inner.id, inner.id)
+            if hasattr(inner, "lineno"):
+                ast.copy_location(inner, place)
+        return made
+
+
+def is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def can_be_written_out(function: ast.FunctionDef) -> bool:
+    """Whether nothing but the end of `function` returns, and names in it are its own."""
+    inner = [n for n in ast.walk(function) if n is not function]
+    returns = [n for n in inner if isinstance(n, ast.Return)]
+    are_plain = not any(
+        isinstance(n, ast.FunctionDef | ast.Lambda | ast.Global | ast.Nonlocal | ast.NamedExpr | ast.ClassDef)
+        for n in inner
+    )
+    is_last = not returns or (len(returns) == 1 and function.body[-1] is returns[0])
+    return are_plain and is_last and not all(map(is_text, function.body))
+
+
+def arguments_of_call(callee: SourceFunction, call: ast.Call) -> dict[str, ast.expr] | None:
+    """What each parameter gets, in the order in which it is evaluated; None where that does not show."""
+    spec, named = callee.node.args, {k.arg: k.value for k in call.keywords}
+    names = [a.arg for a in (*spec.posonlyargs, *spec.args)]
+    is_plain = not (spec.vararg or spec.kwarg or spec.kwonlyargs or None in named)
+    if not is_plain or len(call.args) > len(names) or any(isinstance(a, ast.Starred) for a in call.args):
+        return None
+    given: dict[str, ast.expr] = dict(zip(names, call.args, strict=False)) | {n: v for n, v in named.items() if n}
+    for name, default in zip(reversed(names), reversed(spec.defaults), strict=False):
+        if name not in given and isinstance(default, ast.Constant):
+            given[name] = default
+    return given if given.keys() == set(names) else None
+
+
+def returns_dictionary(callee: SourceFunction) -> bool:
+    """Whether the function returns a dictionary that it makes."""
+    match callee.node.body[-1]:
+        case ast.Return(value=ast.Name(id=name)):
+            nodes = [n for n in ast.walk(callee.node) if n is not callee.node]
+            return name in makings_in(nodes, callee.outer)
+        case _:
+            return False
+
+
+def changes_of(node: ast.AST, callee: SourceFunction) -> Iterator[str]:
+    """Names of what `node` changes in place, but for elements of lists."""
+    match node:
+        case ast.Call(func=ast.Attribute(ast.Name(id=name), attr)) if attr in (*CHANGING, *CHANGING_KEYS):
+            yield name
+        case ast.Subscript(value=ast.Name(id=name), ctx=ast.Del()):
+            yield name
+        case ast.Call(func=func, args=[ast.Name(id=name), *_]) if value_in(callee.outer, func) in HEAPS:
+            yield name
+        case _:
+            pass
