@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from loopdiff.frontend.array_language import ARRAYS, Construct
+from loopdiff.frontend.list_language import LISTS
 
 ACCEPTED: tuple[Construct, ...] = (
     Construct(
@@ -375,8 +376,7 @@ ACCEPTED: tuple[Construct, ...] = (
         "`defaultdict(float)`, `defaultdict(list)`, `Counter(labels)`, `max(d, key=d.get)`, "
         "and sets, of which nobody asks the order. A look-up goes through a "
         "256th of the keys, and through all that lie between the same two integers. They grow as lists do, "
-        "in the function that makes them. A key that is not there is an error (LD310, LD332), and so is NaN; a "
-        "dictionary is not returned, given another name or made smaller.",
+        "in the function that makes them. A key that is not there is an error (LD310, LD332), and so is NaN.",
     ),
     Construct(
         "for over lists, zip, enumerate and dictionaries",
@@ -391,58 +391,7 @@ ACCEPTED: tuple[Construct, ...] = (
         "0.1",
         "Over lists, dictionaries and `range` of numbers.",
     ),
-    Construct(
-        "lists of any length",
-        "v = [u * s for u in x if u > 0.5]\nsteps = [x[0]]\nfor u in x[1:]:\n    steps.append(steps[-1] * u)\n"
-        "best = [0.0] * len(x)\nbest[1] = max(v[0], best[0]) if v else s\n"
-        "y[0] = sum(a * b for a, b in zip(steps, steps[1:])) + max(v) + np.mean(best) + len(v)",
-        "0.1",
-        "Of numbers, or of arrays of one shape; kept in an array. They grow in the function that makes them, by "
-        "`append`, `extend([...])` and `+= [...]`; where neither ranges of loops nor conditions say how long they may "
-        "become, they have room for 4096 elements (LD334). They hold truth values, too, and nothing else then. "
-        "`v.reverse()` turns them round. What reads them: subscripts, slices, loops and comprehensions, `len`, `sum`, "
-        "`max`, `min`, `any`, `all`, functions "
-        "of NumPy, and `if v`. Also `list(x)`, `tuple(x)`, `sorted(f(u) for u in x)`, `x.tolist()`, `v + w`, "
-        "`[a, b] * n`.",
-    ),
-    Construct(
-        "lists of lists, and of tuples",
-        "dp = [[0.0] * n for _ in range(len(x))]\nfor i in range(1, len(x)):\n    for j in range(1, n):\n"
-        "        dp[i][j] = max(dp[i - 1][j], dp[i][j - 1]) + s * x[i]\ndp[0] = [u * u for u in x[:n]]\n"
-        "pairs = [(a, b) for a, b in zip(x, y) if a > 0.5]\n"
-        "y[0] = dp[-1][-1] + sum(a * b for a, b in pairs) + sum(max(row) for row in dp) + len(dp[0])",
-        "0.1",
-        "Of as many numbers, or arrays of one shape, each; any number of lists deep. `dp[i]` is a list. Two change "
-        "places by `dp[i], dp[j] = dp[j], dp[i]`. Numbers that are integers in one place and floats "
-        "in another are floats, which no subscript is. Tuples of a number and an array, `path.append((t, x.copy()))`, "
-        "are as many lists: loops, comprehensions and subscripts take them apart, and `zip(*path)`.",
-    ),
-    Construct(
-        "stacks and queues",
-        "stack, queue = [x[0]], [y[0]]\nwhile stack and len(stack) < 5:\n    v = stack.pop()\n    stack.append(v * s)\n"
-        "    stack.append(v + s)\n    queue.append(v)\nwhile queue:\n    y[1] += queue.pop(0) * len(queue)",
-        "0.1",
-        "`pop()` and `pop(0)` of lists of numbers, and of tuples of numbers; `collections.deque`, with "
-        "`popleft`. The function that makes the list gives elements away, in no loop over it.",
-    ),
-    Construct(
-        "lists of lists that grow",
-        "bins = [[] for _ in range(3)]\nfor i, v in enumerate(x):\n    bins[i % 3].append(v)\n"
-        "y[0] = sum(s * sum(b) / len(b) if b else s for b in bins)\n"
-        "for v in bins[0]:\n    y[4] += v * bins[1][-1]",
-        "0.1",
-        "Also of tuples, `links[i].append((j, w))`, `for j, w in links[i]`. All items are kept in one list, which each "
-        "loop over `bins[k]` goes through; `bins[k]` is read, and grows by `append`, and nothing else is done with it.",
-    ),
-    Construct(
-        "names for other lists",
-        "before = [0.0] * n\nfor u in x:\n    row = [u]\n    for j in range(1, n):\n"
-        "        row.append(max(before[j - 1], row[j - 1]) + s)\n    before = row\n"
-        "y[0] = before[-1]",
-        "0.1",
-        "In loops and in branches, of as many elements (LD320 else). The name gets memory of its own, and lists are "
-        "copied there, where nobody can tell that from the list itself.",
-    ),
+    *LISTS,
     Construct(
         "map, filter, item",
         "a, b = map(abs, (s, x[0]))\nfor v in map(math.sin, x):\n    a += v\n"

@@ -4,19 +4,22 @@ where they stand: a dictionary is known where it is made, and so is a list that 
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import FunctionType
 from typing import Any
 
 from loopdiff.errors import UnsupportedLoopError
+from loopdiff.immutable import immutable
 from loopdiff.rules.definitions import rule_for
 from loopdiff.source.dictionaries.tables import makings_in, value_in
 from loopdiff.source.first_iterations import copied_tree
 from loopdiff.source.functions import MISSING, SourceFunction, python_function, source_of
+from loopdiff.source.harmless import changes_nothing
 from loopdiff.source.lists.found import lists_in
 from loopdiff.source.lists.uses import CHANGING, HEAPS
-from loopdiff.source.scopes import fresh, own_names, words_in
+from loopdiff.source.scopes import bound_by, fresh, own_names, own_nodes, words_in
 
 MOST_CALLS = 40  # that are written out
 CHANGING_KEYS = ("setdefault", "add", "discard", "update")
@@ -32,8 +35,36 @@ def with_calls_written_out(source: SourceFunction) -> SourceFunction:
             return found
         count += writing.count
         outer = {**found.outer, **writing.outer}
-        found = replace(found, node=ast.fix_missing_locations(node), outer=outer)
+        found = replace(found, node=ast.fix_missing_locations(without_unused(node)), outer=outer)
     return source
+
+
+def inner_functions_of(function: ast.FunctionDef) -> dict[str, ast.FunctionDef]:
+    """Functions that `function` defines, by names that stand for nothing else."""
+    nodes = own_nodes(function)
+    bound = Counter(name for node in nodes for name in bound_by(node))
+    return {n.name: n for n in nodes if isinstance(n, ast.FunctionDef) and n is not function and bound[n.name] == 1}
+
+
+def without_unused(function: ast.FunctionDef) -> ast.FunctionDef:
+    """`function` without functions inside that nobody calls any more."""
+    asked = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)}
+    for node in ast.walk(function):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            kept = [s for s in body if not isinstance(s, ast.FunctionDef) or s.name in asked or s.decorator_list]
+            node.body = kept or [ast.Pass()]  # type: ignore[attr-defined]
+    return function
+
+
+@immutable
+class Callee:
+    """A function that is written out, and what its names from outside mean; `is_inner`: it stands in the one that calls
+    it."""
+
+    node: ast.FunctionDef
+    outer: Mapping[str, Any]
+    is_inner: bool = False
 
 
 class Writing(ast.NodeTransformer):
@@ -43,6 +74,7 @@ class Writing(ast.NodeTransformer):
         self.source, self.count = source, 0
         self.words = {*words_in(source.node), *source.outer}
         self.local = own_names(source.node)
+        self.inner = inner_functions_of(source.node)
         self.outer: dict[str, Any] = {}
         nodes = [n for n in ast.walk(source.node) if n is not source.node]
         self.dictionaries = set(makings_in(nodes, source.outer)) | set(self.returned_dictionaries(nodes))
@@ -59,21 +91,24 @@ class Writing(ast.NodeTransformer):
                 case _:
                     pass
 
-    def callee(self, call: ast.Call) -> SourceFunction | None:
+    def callee(self, call: ast.Call) -> Callee | None:
         """The function that is called, if it is one that can be written out."""
+        if isinstance(call.func, ast.Name) and call.func.id in self.local:
+            inner = self.inner.get(call.func.id)
+            return Callee(inner, self.source.outer, True) if inner is not None and can_be_written_out(inner) else None
         value = value_in(self.source.outer, call.func) if isinstance(call.func, ast.Name | ast.Attribute) else MISSING
         if not isinstance(value, FunctionType) or python_function(value) is None or rule_for(value) is not None:
             return None
-        if value is self.source.function or isinstance(call.func, ast.Name) and call.func.id in self.local:
+        if value is self.source.function:
             return None
         try:
             found = source_of(value)
         except UnsupportedLoopError:
             return None
-        return found if can_be_written_out(found.node) else None
+        return Callee(found.node, found.outer) if can_be_written_out(found.node) else None
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
-        return self.generic_visit(node) if node.name == self.source.node.name else node
+        return self.generic_visit(node) if node.name not in self.inner else node
 
     def visit_Lambda(self, node: ast.Lambda) -> Any:
         return node
@@ -95,7 +130,7 @@ class Writing(ast.NodeTransformer):
         """`stmt`, whose value is the `call`, after the statements of what that calls; None where that is not written
         out."""
         if not isinstance(call, ast.Call) or (callee := self.callee(call)) is None:
-            return None
+            return self.apart(stmt, call)
         given = arguments_of_call(callee, call)
         if given is None or not self.is_wanted(callee, given, target) or not self.knows(callee):
             return None
@@ -111,7 +146,25 @@ class Writing(ast.NodeTransformer):
             return [*ahead, *body] if is_same else [*ahead, *body, stmt]
         return [*ahead, *body] if isinstance(stmt, ast.Expr) else None
 
-    def is_wanted(self, callee: SourceFunction, given: Mapping[str, ast.expr], target: str | None) -> bool:
+    def apart(self, stmt: Any, value: ast.expr) -> list[ast.stmt] | None:
+        """`stmt`, after one for a call in its `value` that only reads a dictionary."""
+        calls = [n for n in in_any_case(value) if isinstance(n, ast.Call)]
+        for call in calls:
+            callee = self.callee(call)
+            given = None if callee is None or call is value else arguments_of_call(callee, call)
+            if callee is None or given is None or not self.is_wanted(callee, given, None) or changes_anything(callee):
+                continue
+            others = [n for n in ast.walk(value) if isinstance(n, ast.Call) and n is not call]
+            if not all(changes_nothing(value_in(self.source.outer, c.func), c) or self.callee(c) for c in others):
+                return None
+            name = fresh(self.words, "given")
+            first = ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], call), stmt)
+            stmt.value = Placing(call, name).visit(value)
+            self.count += 1
+            return [first, stmt]
+        return None
+
+    def is_wanted(self, callee: Callee, given: Mapping[str, ast.expr], target: str | None) -> bool:
         """Whether the call takes a dictionary, changes a list, or gives a dictionary."""
         named = {p: a.id for p, a in given.items() if isinstance(a, ast.Name)}
         if any(name in self.dictionaries for name in named.values()):
@@ -121,8 +174,10 @@ class Writing(ast.NodeTransformer):
         changed = {name for n in ast.walk(callee.node) for name in changes_of(n, callee)}
         return any(p in changed and name in self.held for p, name in named.items())
 
-    def knows(self, callee: SourceFunction) -> bool:
+    def knows(self, callee: Callee) -> bool:
         """Whether names from outside of the function mean the same where it is called."""
+        if callee.is_inner:
+            return True
         for name, value in callee.outer.items():
             if name.split(".")[0] in self.local or self.source.outer.get(name, value) is not value:
                 return False
@@ -130,7 +185,7 @@ class Writing(ast.NodeTransformer):
         return True
 
     def names_of(
-        self, callee: SourceFunction, given: Mapping[str, ast.expr], target: str | None, stmt: ast.stmt
+        self, callee: Callee, given: Mapping[str, ast.expr], target: str | None, stmt: ast.stmt
     ) -> tuple[dict[str, str], list[ast.stmt]]:  # fmt: skip
         """New names for those of the function, and the statements that give its parameters their values."""
         names, ahead = dict[str, str](), list[ast.stmt]()
@@ -163,6 +218,45 @@ class Writing(ast.NodeTransformer):
         return made
 
 
+class Placing(ast.NodeTransformer):
+    """Puts a name in the place of a call."""
+
+    def __init__(self, call: ast.Call, name: str) -> None:
+        self.call, self.name = call, name
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        if node is self.call:
+            return ast.copy_location(ast.Name(self.name, ast.Load()), node)
+        return self.generic_visit(node)
+
+
+def in_any_case(node: ast.AST) -> Iterator[ast.AST]:
+    """The parts of an expression that are evaluated once, whatever happens."""
+    yield node
+    match node:
+        case ast.BoolOp(values=[first, *_]) | ast.IfExp(test=first):
+            yield from in_any_case(first)
+        case ast.Lambda() | ast.ListComp() | ast.GeneratorExp() | ast.DictComp() | ast.SetComp() | ast.Compare():
+            pass
+        case _:
+            for child in ast.iter_child_nodes(node):
+                yield from in_any_case(child)
+
+
+def changes_anything(callee: Callee) -> bool:
+    """Whether the function changes what it is given."""
+    nodes = list(ast.walk(callee.node))
+    own = own_names(callee.node) - {a.arg for a in ast.walk(callee.node.args) if isinstance(a, ast.arg)}
+    stored = [n for n in nodes if isinstance(n, ast.Subscript | ast.Attribute) and not isinstance(n.ctx, ast.Load)]
+    calls = [n for n in nodes if isinstance(n, ast.Call)]
+    changed = {name for n in nodes for name in changes_of(n, callee)}
+    return (
+        any(not (isinstance(n.value, ast.Name) and n.value.id in own) for n in stored)
+        or not changed <= own
+        or any(isinstance(value_in(callee.outer, c.func), FunctionType) for c in calls)
+    )
+
+
 def is_text(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
@@ -179,7 +273,7 @@ def can_be_written_out(function: ast.FunctionDef) -> bool:
     return are_plain and is_last and not all(map(is_text, function.body))
 
 
-def arguments_of_call(callee: SourceFunction, call: ast.Call) -> dict[str, ast.expr] | None:
+def arguments_of_call(callee: Callee, call: ast.Call) -> dict[str, ast.expr] | None:
     """What each parameter gets, in the order in which it is evaluated; None where that does not show."""
     spec, named = callee.node.args, {k.arg: k.value for k in call.keywords}
     names = [a.arg for a in (*spec.posonlyargs, *spec.args)]
@@ -193,7 +287,7 @@ def arguments_of_call(callee: SourceFunction, call: ast.Call) -> dict[str, ast.e
     return given if given.keys() == set(names) else None
 
 
-def returns_dictionary(callee: SourceFunction) -> bool:
+def returns_dictionary(callee: Callee) -> bool:
     """Whether the function returns a dictionary that it makes."""
     match callee.node.body[-1]:
         case ast.Return(value=ast.Name(id=name)):
@@ -203,7 +297,7 @@ def returns_dictionary(callee: SourceFunction) -> bool:
             return False
 
 
-def changes_of(node: ast.AST, callee: SourceFunction) -> Iterator[str]:
+def changes_of(node: ast.AST, callee: Callee) -> Iterator[str]:
     """Names of what `node` changes in place, but for elements of lists."""
     match node:
         case ast.Call(func=ast.Attribute(ast.Name(id=name), attr)) if attr in (*CHANGING, *CHANGING_KEYS):

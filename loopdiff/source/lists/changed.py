@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +10,7 @@ from loopdiff.source.columns import Columns
 from loopdiff.source.dictionaries.tables import makings_in, value_in
 from loopdiff.source.first_iterations import copied_tree
 from loopdiff.source.functions import SourceFunction
-from loopdiff.source.lists.found import NUMBERS, Lists, lists_in
+from loopdiff.source.lists.found import NUMBERS, lists_in
 from loopdiff.source.lists.methods import ListStatements
 from loopdiff.source.scopes import bound_within, words_in
 
@@ -19,21 +18,41 @@ PLAIN = {"len": len, "zip": zip}
 
 
 def with_changing_lists(source: SourceFunction) -> SourceFunction:
-    """`source` with its lists so; itself where there are none, or something is done with one that cannot be done so."""
+    """`source` with its lists so, and those of functions inside it; itself where there are none, or something is done
+    with one that cannot be done so."""
     if bound_within(source.node) & PLAIN.keys():
         return source
-    node = Branching().visit(copied_tree(source.node))
+    node, words = Branching().visit(copied_tree(source.node)), {*words_in(source.node), *source.outer, *PLAIN}
+    made, names, called = node, set[str](), dict[str, Any]()
+    functions = [n for n in ast.walk(node) if isinstance(n, ast.FunctionDef)]
+    for function in reversed(functions):
+        found = changed_in(function, source, words)
+        if found is None:
+            continue
+        names, called = names | found[1], called | found[2]
+        function.body = found[0].body
+    if not called and not names:
+        return source
+    outer = {**PLAIN, **source.outer, **called}
+    return replace(source, node=ast.fix_missing_locations(made), outer=outer, lists=source.lists | names)
+
+
+def changed_in(
+    function: ast.FunctionDef, source: SourceFunction, words: set[str]
+) -> tuple[ast.FunctionDef, set[str], dict[str, Any]] | None:  # fmt: skip
+    """`function` with its lists so, the names of these, and what functions it calls under which names; None where
+    nothing is to be done, or cannot be done."""
+    node = copied_tree(function)
 
     def value_of(name: ast.expr) -> Any:
         return value_in(source.outer, name)
 
     lists = lists_in(node, value_of)
-    words = {*words_in(node), *source.outer, *PLAIN}
     dictionaries = set(makings_in(list(ast.walk(node)), source.outer))
     writing = ListStatements(lists, words, dictionaries)
     made = writing.visit(node)
     if writing.has_failed or not writing.changed:
-        return source
+        return None
     made = ast.fix_missing_locations(made)
     names = set(writing.changed)
     for name in sorted(writing.changed):
@@ -43,10 +62,9 @@ def with_changing_lists(source: SourceFunction) -> SourceFunction:
         apart = Columns(name, width, made, set(writing.called), words)
         made = ast.fix_missing_locations(apart.visit(copied_tree(made)))
         if apart.is_left(made):
-            return source
+            return None
         names = names - {name} | set(apart.parts)
-    outer = {**PLAIN, **source.outer, **writing.called}
-    return replace(source, node=made, outer=outer, lists=source.lists | names)
+    return made, names, writing.called
 
 
 class Branching(ast.NodeTransformer):

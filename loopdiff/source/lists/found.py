@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from loopdiff.immutable import immutable
-from loopdiff.source.scopes import stores_among
+from loopdiff.source.scopes import own_names, stores_among, words_in
 
 ValueOf = Callable[[ast.expr], Any]
 NUMBERS, UNKNOWN = 1, 0
@@ -163,13 +163,14 @@ def lists_in(function: ast.FunctionDef, value_of: ValueOf) -> Lists:
                 bindings.setdefault(name, []).append(Binding(node, value))
             case _:
                 pass
-    stores = stores_among(ast.walk(function))
+    inside = {id(n) for f in inner_functions(function) for n in ast.walk(f) if n is not f}
+    stores = stores_among(n for n in ast.walk(function) if id(n) not in inside)
     added = augmented_in(function)
     lists.found = {n: Found(n, b) for n, b in bindings.items() if stores[n] == len(b) + added.get(n, 0)}
     while wrong := [n for n, f in lists.found.items() if not all(lists.makes(b.value) for b in f.bindings)]:
         for name in wrong:
             del lists.found[name]
-    held = {n.id for f in inner_functions(function) for n in ast.walk(f) if isinstance(n, ast.Name)}
+    held = {name for f in inner_functions(function) for name in words_in(f) - own_to(f)}
     lists.found = {n: f for n, f in lists.found.items() if n not in held}
     find_widths(lists)
     return lists
@@ -190,6 +191,13 @@ def inner_functions(function: ast.FunctionDef) -> Iterator[ast.AST]:
     for node in ast.walk(function):
         if isinstance(node, ast.FunctionDef | ast.Lambda) and node is not function and node not in keys:
             yield node
+        if isinstance(node, ast.Nonlocal | ast.Global):
+            yield ast.Tuple([ast.Name(name, ast.Load()) for name in node.names], ast.Load())
+
+
+def own_to(node: ast.AST) -> frozenset[str]:
+    """Names that mean nothing else outside of the function `node`."""
+    return own_names(node) if isinstance(node, ast.FunctionDef | ast.Lambda) else frozenset()
 
 
 def find_widths(lists: Lists) -> None:

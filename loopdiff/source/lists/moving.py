@@ -103,14 +103,12 @@ class Moving(Places):
         inside = {id(n) for call in moving for n in ast.walk(call)}
         around = {id(c) for c in calls for n in ast.walk(c) if n in moving}
         others = [c for c in calls if id(c) not in inside | around]
-        with self.before(ahead):
-            found = self.visit(node)
         if moving:
-            own = {id(n) for call in moving for n in ast.walk(call)}
-            rest = [n for n in ast.walk(stmt) if id(n) not in own]
-            self.has_failed |= any(isinstance(n, ast.Name) and n.id in changed for n in rest)
+            self.has_failed |= asks_before(stmt, moving, changed)
             self.has_failed |= any(isinstance(n, ast.NamedExpr) for n in ast.walk(node))
             self.has_failed |= not all(self.is_harmless(c) for c in others)
+        with self.before(ahead):
+            found = self.visit(node)
         return found, ahead
 
     def is_harmless(self, call: ast.Call) -> bool:
@@ -253,3 +251,14 @@ def call_lists(node: ast.Call) -> list[ast.Name]:
     """Names of lists that a call may change."""
     owner = [node.func.value] if isinstance(node.func, ast.Attribute) else []
     return [n for n in (*owner, *node.args) if isinstance(n, ast.Name)]
+
+
+def asks_before(stmt: ast.stmt, moving: Sequence[ast.Call], names: set[str]) -> bool:
+    """Whether `stmt` may mention lists of `names` before the calls `moving` change them, which are not evaluated before
+    the rest, but ahead."""
+    own = {id(n) for call in moving for n in ast.walk(call)}
+    targets = stmt.targets if isinstance(stmt, ast.Assign) else []
+    later = {id(n) for target in targets for n in ast.walk(target)}
+    rest = [n for n in ast.walk(stmt) if isinstance(n, ast.Name) and n.id in names and id(n) not in own | later]
+    end = max((call.end_lineno or 0, call.end_col_offset or 0) for call in moving)
+    return any((n.lineno, n.col_offset) < end for n in rest)

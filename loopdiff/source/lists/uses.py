@@ -130,21 +130,39 @@ def is_dead_after(stmt: ast.stmt, name: str, parents: Parents) -> bool:
             return True
         if isinstance(node, ast.For | ast.While):
             head = node.test if isinstance(node, ast.While) else ast.Pass()
-            if mentions(head, name) or not gets_another(node.body, name, is_missing_fine=not mentions(node, name)):
+            parts = (head, *node.orelse)
+            if any(mentions(part, name) for part in parts) or gets_another(node.body, name) is False:
                 return False
         block = block_around(node, parents)
         settled = gets_another(block[block.index(node) + 1 :], name)
     return settled
 
 
-def gets_another(stmts: Sequence[ast.stmt], name: str, is_missing_fine: bool | None = None) -> bool | None:
-    """Whether the first of `stmts` that mentions `name` gives it another list; else `is_missing_fine`."""
-    first = next((s for s in stmts if mentions(s, name)), None)
-    if first is None:
-        return is_missing_fine
-    match first:
+def gets_another(stmts: Sequence[ast.stmt], name: str) -> bool | None:
+    """Whether `name` gets another list in `stmts` before they mention it otherwise; None if neither is certain, as
+    where they may leave the loop before."""
+    may_leave = False
+    for stmt in stmts:
+        settled = is_bound_first(stmt, name) if mentions(stmt, name) else None
+        if settled is not None:
+            return None if settled and may_leave else settled
+        may_leave |= any(isinstance(n, ast.Break | ast.Continue) for n in ast.walk(stmt))
+    return None
+
+
+def is_bound_first(stmt: ast.stmt, name: str) -> bool | None:
+    match stmt:
         case ast.Assign(targets=[ast.Name(id=own)], value=value):
             return own == name and not mentions(value, name)
+        case ast.If(test=test, body=body, orelse=orelse) if not mentions(test, name):
+            ways = [gets_another(body, name), gets_another(orelse, name)]
+            return False if False in ways else True if None not in ways else None
+        case ast.While(test=head, body=body, orelse=[]) if not mentions(head, name):
+            return False if gets_another(body, name) is False else None
+        case ast.For(target=target, iter=head, body=body, orelse=[]) if not (
+            mentions(head, name) or mentions(target, name)
+        ):
+            return False if gets_another(body, name) is False else None
         case _:
             return False
 
