@@ -87,7 +87,7 @@ def discarded(scope: Rewriting, name: str, key: ast.expr, node: ast.stmt, may_mi
     return [*found, question]
 
 
-def cleared(scope: Rewriting, name: str, node: ast.stmt) -> list[ast.stmt] | None:
+def without_keys(scope: Rewriting, name: str, node: ast.stmt) -> list[ast.stmt] | None:
     """`d.clear()`."""
     table = scope.tables[name]
     if name in scope.inside:

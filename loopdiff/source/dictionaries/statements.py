@@ -23,7 +23,7 @@ from loopdiff.source.dictionaries.parts import (
     owner_of,
     statements_of,
 )
-from loopdiff.source.dictionaries.removing import cleared, discarded, given_away, losing_keys, taking_over
+from loopdiff.source.dictionaries.removing import discarded, given_away, losing_keys, taking_over, without_keys
 from loopdiff.source.dictionaries.screening import what_tells
 from loopdiff.source.dictionaries.tables import Making, Table, making, tables_in
 from loopdiff.source.first_iterations import copied_tree
@@ -95,7 +95,7 @@ class Statements(Expressions):
             ):
                 return discarded(self, name, key, node, attr == "discard") or self.failed(node)
             case ast.Call(func=ast.Attribute(ast.Name(id=name), "clear"), args=[], keywords=[]) if name in self.tables:
-                return cleared(self, name, node) or self.failed(node)
+                return without_keys(self, name, node) or self.failed(node)
             case ast.Call(func=ast.Attribute(ast.Name(id=name), "pop"), args=[_, *_], keywords=[]) if (
                 name in self.tables
             ):

@@ -68,10 +68,17 @@ def changed_in(
 
 
 class Branching(ast.NodeTransformer):
-    """Writes `v = a if c else b`, of lists, as branches."""
+    """Writes `v = a if c else b`, of lists, as branches, and `v, w = [], []` as two statements."""
 
-    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt | list[ast.stmt]:
         match node:
+            case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)) if (
+                len(targets) == len(values)
+                and all(isinstance(t, ast.Name) for t in targets)
+                and all(isinstance(v, ast.Constant | ast.List) and is_constant(v) for v in values)
+            ):
+                pairs = zip(targets, values, strict=True)
+                return [ast.copy_location(ast.Assign([t], v), node) for t, v in pairs]
             case ast.Assign(targets=[ast.Name() as target], value=ast.IfExp(test=test, body=body, orelse=orelse)) if (
                 any(isinstance(n, ast.List | ast.ListComp) for n in ast.walk(node.value))
             ):
@@ -79,3 +86,7 @@ class Branching(ast.NodeTransformer):
                 return ast.copy_location(ast.If(test, [ways[0]], [ways[1]]), node)
             case _:
                 return node
+
+
+def is_constant(node: ast.expr) -> bool:
+    return not any(isinstance(n, ast.Name | ast.Call | ast.Starred) for n in ast.walk(node))

@@ -98,6 +98,8 @@ class ListStatements(Moving):
                 return self.simple(node)
             self.changed.add(found.name)
             return self.filled_again(found, node)
+        if found.width > NUMBERS and isinstance(node.value, ast.Name) and not self.may_copy(found, node.value):
+            return self.failed(node)
         if found.width > NUMBERS and not isinstance(node.value, ast.List):
             return self.filled(found, node)
         if isinstance(node.value, ast.Name) and (given := self.listed(node.value)) and given.name in self.refilled:
@@ -292,7 +294,8 @@ class ListStatements(Moving):
             return self.failed([node])
         match value:
             case ast.ListComp() | ast.List():
-                if mentions(value, found.name) and isinstance(value, ast.ListComp):
+                has_star = any(isinstance(e, ast.Starred) for e in getattr(value, "elts", ()))
+                if has_star or (mentions(value, found.name) and isinstance(value, ast.ListComp)):
                     return self.failed([node])
                 made = self.added(found, value, node)
             case ast.GeneratorExp(elt=elt, generators=parts) if not mentions(value, found.name):

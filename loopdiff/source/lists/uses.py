@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
+from types import FunctionType
+from typing import Any
 
+from loopdiff.errors import UnsupportedLoopError
+from loopdiff.source.functions import dotted_name, python_function, source_of
 from loopdiff.source.harmless import changes_nothing
 from loopdiff.source.lists.found import Found, Lists
 from loopdiff.source.scopes import MISSING
@@ -73,9 +77,43 @@ def is_seen_at_once(lists: Lists, node: ast.Name, parents: Parents) -> bool:
         case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
             return name in lists.found
         case ast.Call(func=func):
-            return changes_nothing(lists.value_of(func), parent) or lists.value_of(func) in HEAPS
+            value = lists.value_of(func)
+            return changes_nothing(value, parent) or value in HEAPS or only_looks(value)
         case ast.FormattedValue():
             return True
+        case _:
+            return False
+
+
+def only_looks(value: Any) -> bool:
+    """Whether a function asks what it is given for numbers in it, and does nothing else with any of that."""
+    if not isinstance(value, FunctionType) or python_function(value) is None:
+        return False
+    try:
+        source = source_of(value)
+    except UnsupportedLoopError:
+        return False
+    own = {a.arg for a in ast.walk(source.node.args) if isinstance(a, ast.arg)}
+    parents, outer = parents_in(source.node), source.outer
+    uses = [n for n in ast.walk(source.node) if isinstance(n, ast.Name) and n.id in own]
+    return all(is_look(n, parents, outer) for n in uses) and not any(
+        isinstance(n, ast.FunctionDef | ast.Lambda) and n is not source.node for n in ast.walk(source.node)
+    )
+
+
+def is_look(node: ast.Name, parents: Parents, outer: Mapping[str, Any]) -> bool:
+    """Whether a parameter is asked for one of its elements there, gone through, or counted."""
+    if not isinstance(node.ctx, ast.Load):
+        return False
+    match parents[node]:
+        case ast.Subscript(value=own, slice=place, ctx=ast.Load()):
+            return own is not node or not isinstance(place, ast.Slice)
+        case ast.For(iter=over) | ast.comprehension(iter=over):
+            return over is node
+        case ast.BinOp() | ast.Compare() | ast.UnaryOp():
+            return True
+        case ast.Call(func=func) as call:
+            return changes_nothing(outer.get(dotted_name(func) or "", MISSING), call)
         case _:
             return False
 

@@ -144,12 +144,10 @@ def completed(
     memory, numbered, others, lost = dict(plan.memory), list(plan.numbered), set(plan.others), set(plan.lost)
     for name in unsettled(plan, given, earlier, loop):
         views = [view_of(state, meaning(b[name]), span) for b in (given, *loop.ways) if name in b]
-        is_shared, is_list = (
-            state.site(name, span) in state.whole.decisions.shared,
-            isinstance(given.get(name), AnyList),
-        )
-        is_shorter = is_list and becomes_shorter(state.source.node, name)
-        decl = None if is_shared or is_shorter else memory_for(state, name, views, is_list, span)
+        is_shared = state.site(name, span) in state.whole.decisions.shared
+        is_list = isinstance(given.get(name), AnyList)
+        is_unfit = is_shared or (is_list and becomes_shorter(state.source.node, name))
+        decl = None if is_unfit else memory_for(state, name, views, is_list, span)
         if decl is not None:
             first = views[0]
             is_mine = first is not None and name in given and is_own(state, given, name, first, span)
