@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import repeat
@@ -57,6 +58,7 @@ from loopdiff.source.lists.missing import with_missing_apart
 from loopdiff.source.scopes import parameters as arguments_of
 from loopdiff.source.written_calls import with_calls_written_out
 
+QUOTED, WORD = re.compile(r"`([^`]+)`"), re.compile(r"[A-Za-z_]\w*")
 MOST_ROUNDS = 20  # in which it is found how lists grow
 SETTLING_ROUNDS = 6  # after which those whose limits still grow have none
 NAMED = (
@@ -104,7 +106,12 @@ def parse_rewritten(source: SourceFunction, sources: Sources, types: Mapping[str
         return parse_in_some_way(source, sources, types)
     except UnsupportedLoopError as error:
         if sources.spelt is None and (others := with_lists(source, sources, types)) is not None:
-            return parse_rewritten(*others, types)
+            try:
+                return parse_rewritten(*others, types)
+            except UnsupportedLoopError as second:
+                if names_what_is_not_there(second, (source, *sources.known.values())):
+                    raise error from None
+                raise
         if OF_TUPLES & set(error.codes) and (others := spelt_so(source, sources, columns_of)) is not None:
             try:
                 return parse_rewritten(*others, types)
@@ -125,6 +132,13 @@ def first_apart(source: SourceFunction, are_inside: bool) -> SourceFunction:
     """`source` with the first iterations of loops that ask for them apart."""
     node = with_first_apart(source.node, source.outer, are_inside)
     return source if node is source.node else replace(source, node=node)
+
+
+def names_what_is_not_there(error: UnsupportedLoopError, sources: Iterable[SourceFunction]) -> bool:
+    """Whether `error` is about something that stands in none of the texts of `sources`, but in what was made of them."""
+    known = {word for source in sources for word in WORD.findall(source.text)}
+    quoted = (text for found in error.diagnostics for text in QUOTED.findall(found.message))
+    return any(word not in known for text in quoted for word in WORD.findall(text))
 
 
 def with_lists(

@@ -71,7 +71,7 @@ class Writing(ast.NodeTransformer):
     """Writes calls of a `source` out. `count` says how many, `outer` what names in them stand for."""
 
     def __init__(self, source: SourceFunction) -> None:
-        self.source, self.count = source, 0
+        self.source, self.count, self.is_inside = source, 0, False
         self.words = {*words_in(source.node), *source.outer}
         self.local = own_names(source.node)
         self.inner = inner_functions_of(source.node)
@@ -108,7 +108,8 @@ class Writing(ast.NodeTransformer):
         return Callee(found.node, found.outer) if can_be_written_out(found.node) else None
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
-        return self.generic_visit(node) if node.name not in self.inner else node
+        is_outermost, self.is_inside = not self.is_inside, True
+        return self.generic_visit(node) if is_outermost else node
 
     def visit_Lambda(self, node: ast.Lambda) -> Any:
         return node

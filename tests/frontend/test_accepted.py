@@ -94,7 +94,13 @@ def test_program(program: Program) -> None:
 def example_function(body: str) -> Callable[..., Any]:
     text = "def f(A, x, y, idx, n, s):\n" + textwrap.indent(body, "    ") + "\n"
     file = f"<example {abs(hash(body))}>"
-    known = {"heapq": heapq, "special": scipy.special, "power": power, "chain": chain, "WEIGHTS": np.array([0.5, 2.0, -1.0])}
+    known = {
+        "heapq": heapq,
+        "special": scipy.special,
+        "power": power,
+        "chain": chain,
+        "WEIGHTS": np.array([0.5, 2.0, -1.0]),
+    }
     known["CONFIG"] = {"rate": 0.5, "functions": [np.sin, abs]}
     return registered(text, file, np=np, math=math, cmath=cmath, loopdiff=loopdiff, **known)
 

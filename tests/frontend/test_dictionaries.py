@@ -277,7 +277,7 @@ def test_a_list_in_a_dictionary_of_known_keys_does_not_grow_in_a_loop_over_it() 
 
 
 REASONS = {
-    "d = {}\nfor k in idx:\n    d[k] = x[k]\ns = d.pop(1)\nreturn s": ("`d.pop(1)`", "note in a set"),
+    "d = {}\nfor k in idx:\n    d[k] = x[k]\nfor k in d:\n    d.pop(k)\nreturn x[0]": ("`d.pop(k)`", "go over a copy"),
     "d = {}\nfor k in idx:\n    d[k] = x[k]\ne = d.copy()\nreturn e[1]": ("`d.copy()`", "copy it by"),
     "d = {}\nfor k in idx:\n    d[k] = x[k]\ne = d\nreturn e[1]": ("`e = d`", "copy it by"),
     "d = {}\ne = {}\nfor k in idx:\n    d[k], e[k] = x[k], x[0]\ne = d | e\nreturn e[1]": (

@@ -17,6 +17,7 @@ from loopdiff.source.functions import SourceFunction
 COPIES = "copy it by `{k: v for k, v in d.items()}`"
 MERGES = "write `for k, v in e.items(): d[k] = v`"
 HINTS = {
+    "pop": "take keys out on a line of its own, `v = d.pop(k)`, and go over a copy meanwhile: `for k in list(d)`",
     "copy": COPIES, "dict": COPIES, "update": MERGES,
     "get": "give it what it is to be: `d.get(k, 0.0)`"
 }  # fmt: skip
@@ -79,6 +80,10 @@ def around(function: ast.FunctionDef, place: ast.AST) -> ast.AST:
 
 def hint_for(node: ast.AST) -> str:
     match node:
+        case ast.Expr(value=value):
+            return hint_for(value)
+        case ast.Delete():
+            return HINTS["pop"]
         case ast.Call(func=ast.Attribute(attr=word) | ast.Name(id=word)) if word in HINTS:
             return HINTS[word]
         case ast.Assign(value=ast.Name()):

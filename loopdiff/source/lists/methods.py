@@ -19,7 +19,7 @@ class ListStatements(Moving):
     """Writes statements."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        if node.name == self.lists.function.name:
+        if node is self.lists.function:
             node.body = self.block(node.body)
         return node
 

@@ -21,6 +21,7 @@ from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 
+APART = "take elements out of a list of numbers on a line of its own: `taken = v.pop(k)`"
 NUMBERS = "keep the numbers in lists, one for each place, or count the elements yourself and read `v[k]`"
 
 
@@ -42,7 +43,7 @@ def popped(state: State, node: ast.Call) -> Quantity | None:
     place = ast.unparse(args[0]) if len(args) == 1 else "-1" if not args else ""
     if place not in ("0", "-1"):
         message = f"`{ast.unparse(node)}` takes neither the first nor the last element"
-        return state.reject("LD134", message, node, NUMBERS)
+        return state.reject("LD134", message, node, APART)
     if not is_of_numbers(state, found.array):
         return state.reject("LD134", f"`{name}`, which becomes shorter here, is no list of numbers", node, NUMBERS)
     if not may_change(state, found, name, node, "becomes shorter"):

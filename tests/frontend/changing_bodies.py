@@ -1,0 +1,746 @@
+"""Bodies of functions of `x` and `idx` that change lists and dictionaries: what Python makes of them, what it has
+errors for, and what is refused since nobody could tell a list from a copy."""
+
+from __future__ import annotations
+
+SAME = (
+    """v = [a for a in x]
+v.insert(-2, 5.0)
+v.insert(100, 6.0)
+v.insert(-100, 7.0)
+v.insert(int(idx[0]), x[0])
+return sum((i + 1) * a for i, a in enumerate(v))""",
+    """v = [a for a in x]
+t = v.pop(2) + 2 * v.pop(-2)
+t += v.pop(int(idx[2]) - 1) * 3
+return t + sum((i + 1) * a for i, a in enumerate(v))""",
+    """v = [a for a in x]
+v.pop(-7)
+return sum((i + 1) * a for i, a in enumerate(v))""",
+    """v = [a for a in x]
+del v[1]
+del v[-1]
+return sum((i + 1) * a for i, a in enumerate(v))""",
+    """v = [k for k in idx]
+v.remove(1)
+v.remove(3)
+return sum((i + 1) * a * x[i] for i, a in enumerate(v))""",
+    """v = [k for k in idx]
+return x[v.index(2)] + v.count(1) * x[1] + v.index(5)""",
+    """v = [a for a in x]
+w = v
+v.insert(0, 9.0)
+return sum(w) + w[0]""",
+    """v = [a for a in x]
+w = v[:]
+v.insert(0, 9.0)
+return sum(w) + w[0]""",
+    """v = [a for a in x]
+w = v
+v = v[2:]
+return sum(w) * 10 + sum(v)""",
+    """v = [a for a in x]
+w = v
+v = v[2:]
+v.append(3.0)
+w.append(5.0)
+return sum(w) * 10 + sum(v)""",
+    """v = [a for a in x]
+w = [1.0]
+for k in range(3):
+    w = v
+    w.append(5.0 + k)
+return sum(v)""",
+    """v = [a for a in x]
+w = [1.0]
+for k in range(3):
+    w = v
+    v = [x[k]]
+    v.append(x[0] * 2)
+return sum(v) + 3 * sum(w)""",
+    """rows = []
+row = [x[0]]
+for k in range(4):
+    rows.append(row)
+    row = row + [x[k]]
+return sum(sum(r) for r in rows)""",
+    """a = [x[0]]
+b = [x[1], x[2]]
+for k in range(4):
+    t = a
+    a = b
+    b = t
+    b.append(x[k])
+return sum(a) + 10 * sum(b) + 100 * len(a)""",
+    """v = [a for a in x]
+v.sort(reverse=True)
+return sum((i + 1) * a for i, a in enumerate(v))""",
+    """v = [a for a in x]
+v.sort(key=lambda a: (a - 0.7) ** 2)
+return sum((i + 1) * a for i, a in enumerate(v))""",
+    """v = [(k, a) for k, a in zip(idx, x)]
+v.sort()
+return sum((i + 1) * k * a for i, (k, a) in enumerate(v))""",
+    """v = [(k, a) for k, a in zip(idx, x)]
+v.sort(reverse=True)
+return sum((i + 1) * k * a for i, (k, a) in enumerate(v))""",
+    """v = [(k, a) for k, a in zip(idx, x)]
+v.sort(key=lambda p: p[0], reverse=True)
+return sum((i + 1) * k * a for i, (k, a) in enumerate(v))""",
+    """v = [(k, a) for k, a in zip(idx, x)]
+w = sorted(v, key=lambda p: (-p[0], p[1]))
+return sum((i + 1) * k * a for i, (k, a) in enumerate(w)) + v[0][1]""",
+    """t = 0.0
+for k, a in sorted(zip(idx, x), key=lambda p: p[0]):
+    t = t * 1.5 + k * a
+return t""",
+    """t = 0.0
+for i in sorted(range(len(x)), key=lambda i: -x[i]):
+    t = t * 1.5 + i * x[i]
+return t""",
+    """return sorted(x, key=lambda a: abs(a - 0.5))[0] * min(x, key=lambda a: abs(a - 1.0)) + max(idx, key=lambda k: (k - 2) ** 2)""",
+    """k = min(range(len(x)), key=lambda i: abs(x[i] - 0.8))
+return x[k] * k""",
+    """best = max(zip(x, idx))
+return best[0] * best[1]""",
+    """q = deque(maxlen=3)
+t = 0.0
+for a in x:
+    q.append(a)
+    t = t * 0.5 + q[0] * len(q)
+return t""",
+    """q = deque(maxlen=0)
+t = 0.0
+for a in x:
+    q.append(a)
+    t += len(q) + a
+return t""",
+    """q = deque([1.0, 2.0, 3.0, 4.0], maxlen=2)
+q.appendleft(x[0])
+return q[0] + 10 * q[1] + len(q)""",
+    """q = deque([1.0, 2.0, 3.0, 4.0], 2)
+q.append(x[0])
+return q[0] + 10 * q[1] + len(q) + q.popleft()""",
+    """v = [a for a in x]
+v.reverse()
+v.insert(1, v[0])
+return sum((i + 1) * a for i, a in enumerate(v))""",
+    """v = [a for a in x]
+v.clear()
+v.append(x[1])
+return sum((i + 1) * a for i, a in enumerate(v)) + len(v)""",
+    """v = [k for k in idx]
+return x[0] if 3 in v and 7 not in v else x[1]""",
+    """v = [a for a in x]
+t = v.pop(1) * len(v)
+return t""",
+    """v = [a for a in x]
+t = v.pop(1) - v.pop(1) * 3.0
+return t""",
+    """v = [a for a in x]
+v[0] = v.pop(1)
+return sum((i + 1) * a for i, a in enumerate(v))""",
+    """h = []
+for k, a in zip(idx, x):
+    heapq.heappush(h, (a, k))
+t = 0.0
+while h:
+    a, k = heapq.heappop(h)
+    t = t * 1.1 + a * k
+    if k == 3 and len(h) > 3:
+        heapq.heappush(h, (a * 0.5, 1))
+return t""",
+    """h = [(k, a) for k, a in zip(idx, x)]
+heapify(h)
+t = 0.0
+while len(h) > 2:
+    item = heappop(h)
+    t = t * 1.1 + item[0] * item[1]
+return t + h[0][1] + 3 * h[1][1]""",
+    """h = list(x)
+heapify(h)
+return sum((i + 1) * a for i, a in enumerate(h))""",
+    """h = [(0.0, 0, 0)]
+seen = set()
+t = 0.0
+while h:
+    d, i, j = heappop(h)
+    if (i, j) in seen:
+        continue
+    seen.add((i, j))
+    t += d * (i + 2 * j)
+    if i < 2:
+        heappush(h, (d + x[i], i + 1, j))
+    if j < 2:
+        heappush(h, (d + x[j + 3], i, j + 1))
+return t""",
+    """h = []
+for a in x:
+    heappush(h, -a)
+    if len(h) > 3:
+        heappop(h)
+return sum(h) + h[0]""",
+    """return sum(nsmallest(3, x)) + nlargest(2, x)[1]""",
+    """return sum(heapq.nlargest(2, [a for a in x], key=lambda a: -a))""",
+    """v = [None] * 3
+v[1] = x[0]
+return v[1] * (v[0] is None) + (v[-1] is not None)""",
+    """v = [None] * 3
+for i in range(3):
+    v[i] = x[i]
+return sum(v) + v[-1]""",
+    """v = [None] * 3
+v[0] = x[0]
+v.append(x[1])
+return v[0] + v[3]""",
+    """v = [None] * 3
+v[2] = x[0]
+t = 0.0
+for i, a in enumerate(v):
+    if a is not None:
+        t += a * i
+    else:
+        t += 1.0
+return t""",
+    """d = {}
+for k, a in zip(idx, x):
+    d[k] = a
+for k in list(d.keys()):
+    if k > 2:
+        del d[k]
+d[9] = 2.0
+return sum((i + 1) * k * v for i, (k, v) in enumerate(d.items()))""",
+    """d = {0: x[0]}
+for t in range(4):
+    e = {}
+    for k, v in d.items():
+        e[k + 1] = e.get(k + 1, 0.0) + v * x[t]
+        e[k] = e.get(k, 0.0) + v
+    d = e
+return sum(k * v for k, v in d.items())""",
+    """d = {}
+for k, a in zip(idx, x):
+    d[k] = a
+for k, v in sorted(d.items(), key=lambda kv: kv[1], reverse=True):
+    d[k] = v * 0.5 + k
+return sum((i + 1) * v for i, v in enumerate(d.values()))""",
+    """d = {}
+for k, a in zip(idx, x):
+    d[k] = a
+best = max(d.items(), key=lambda kv: kv[1])
+return best[0] * best[1]""",
+    """d = {}
+for k, a in zip(idx, x):
+    d[k, k + 1] = a
+t = d.pop((1, 2)) + d.pop((9, 9), 4.0)
+del d[3, 4]
+return t + sum(d.values()) * len(d)""",
+    """s = {1, 2, 3}
+s.add(int(idx[0]) + 4)
+s.remove(2)
+s.discard(2)
+return x[0] * len(s) + (2 in s) + (7 in s)""",
+    """front = [0]
+seen = [0]
+t = 0.0
+while front:
+    new = []
+    for u in front:
+        t += x[u]
+        for w in (2 * u + 1, 2 * u + 2):
+            if w < 7 and w not in seen:
+                seen.append(w)
+                new.append(w)
+    front = new
+    if t > 3.0:
+        break
+return t + len(front)""",
+    """coeffs = [1.0]
+for r in x[:4]:
+    coeffs = [a + r * b for a, b in zip(coeffs + [0.0], [0.0] + coeffs)]
+return sum((i + 1) * c for i, c in enumerate(coeffs))""",
+    """beam = [(0.0, 0)]
+for a in x[:4]:
+    cand = []
+    for s, n in beam:
+        cand.append((s + a, n + 1))
+        cand.append((s - a * 0.5, n))
+    cand.sort(reverse=True)
+    beam = cand[:3]
+return sum(s * n for s, n in beam)""",
+    """best = []
+path = []
+for i, a in enumerate(x):
+    path = path + [a] if a < 1.0 else [a]
+    if len(path) > len(best):
+        best = path
+return sum((i + 1) * a for i, a in enumerate(best))""",
+    """v = [(a, k) for a, k in zip(x, idx)]
+v.insert(1, (2.0, 5))
+w = v.pop(2)
+v[0], v[1] = v[1], v[0]
+v.reverse()
+return sum((i + 1) * a * k for i, (a, k) in enumerate(v)) + w[0]""",
+    """v = [(a, k) for a, k in zip(x, idx)]
+for p in sorted(v, key=operator.itemgetter(1)):
+    if p[1] > 1:
+        return p[0] * p[1]
+return x[0]""",
+    """def by(p):
+    return p[1] - p[0]
+v = [(a, k) for a, k in zip(x, idx)]
+v.sort(key=by)
+return sum((i + 1) * a * k for i, (a, k) in enumerate(v))""",
+    """stack = [(0, 1.0)]
+t = 0.0
+while stack:
+    i, w = stack.pop()
+    t += w * x[i]
+    if 2 * i + 2 < 7:
+        stack.append((2 * i + 1, w * 0.5))
+        stack.insert(0, (2 * i + 2, w * 0.25))
+return t""",
+    """q = deque([x[0]])
+q.append(x[1])
+q.appendleft(x[2])
+return q[0] + 2 * q[1] + q.pop() * 3""",
+    """v = [a for a in x]
+t = v.pop(1) * len(v) + v[0]
+v[0] = v.pop(2)
+return t + sum((i + 1) * a for i, a in enumerate(v))""",
+    """def push(h, a):
+    h.append(a)
+    h.insert(0, 2 * a)
+h = []
+for a in x:
+    push(h, a)
+return sum((i + 1) * a for i, a in enumerate(h))""",
+    """def bump(d, k):
+    d[k] = d.get(k, 0.0) + x[k]
+    return d[k] * 2
+d = {}
+t = 0.0
+for k in idx:
+    t += bump(d, k)
+u = bump(d, 9 - 5)
+return t + u + sum(d.values())""",
+    """def make():
+    d = {}
+    for k in idx:
+        d[k] = x[k]
+    return d
+d = make()
+e = make()
+e[1] = 5.0
+return sum(d.values()) * 10 + sum(e.values())""",
+    """def step(d, u):
+    new = {}
+    for k, v in d.items():
+        new[k + 1] = new.get(k + 1, 0.0) + v * u
+        new[k] = new.get(k, 0.0) + v * (1 - u)
+    return new
+d = {0: 1.0}
+for u in x:
+    d = step(d, u)
+return sum(k * k * v for k, v in d.items())""",
+    """def total(d):
+    return sum(d.values())
+d = {}
+for k in idx:
+    d[k] = x[k]
+t = total(d)
+return total(d) + t""",
+    """def f(v, k):
+    k += 1
+    v.insert(k, x[0])
+    return k
+v = [a for a in x]
+k = 2
+j = f(v, k)
+return sum((i + 1) * a for i, a in enumerate(v)) + k + 10 * j""",
+    """def f(v):
+    for a in v:
+        t = a
+    return t
+t = 5.0
+d = {}
+for k in idx:
+    d[k] = x[k]
+u = f(d)
+return t + u""",
+    """def f(v):
+    v.append(x[0])
+    v.sort()
+v = [a for a in x]
+f(v)
+f(v)
+return sum((i + 1) * a for i, a in enumerate(v))""",
+    """v = [None] * 4
+v[1] = x[0]
+w = v[:]
+w[2] = x[1]
+return w[1]""",
+    """v = [None] * 4
+k = 0
+while k < 4 and v[k] is None:
+    v[k] = x[k]
+    k += 2
+return v[0] + v[2] + k""",
+    """v = [None] * len(x)
+for i in range(len(x)):
+    v[i] = x[i] if i == 0 else v[i - 1] * x[i]
+return max(v) + v[-1]""",
+    """v = [None] * len(x)
+for i in range(len(x)):
+    v[i] = x[i] > 0.5
+return x[0] if v[3] and not v[0] else x[1]""",
+    """v = [None] * 3
+v[0], v[1] = x[0], x[1]
+return v[0] + v[1]""",
+    """q = deque([(0, 0)])
+seen = {(0, 0)}
+t = 0.0
+while q:
+    i, j = q.popleft()
+    t += x[i] * x[j]
+    for di, dj in ((0, 1), (1, 0)):
+        a, b = i + di, j + dj
+        if a < 4 and b < 4 and (a, b) not in seen:
+            seen.add((a, b))
+            q.append((a, b))
+return t""",
+    """v = [a for a in x]
+for i in range(len(v)):
+    k = min(range(i, len(v)), key=lambda j: v[j])
+    v[i], v[k] = v[k], v[i]
+return sum((i + 1) * a for i, a in enumerate(v))""",
+    """v = sorted(x)
+v.append(3.0)
+v.remove(3.0)
+return v[0] + v[len(v) // 2] * 2 + max(v, key=lambda a: -abs(a - 0.4))""",
+    """v = [(x[0], 1.0)]
+w = v
+v += [(x[1], 2.0)]
+return sum(a * b for a, b in w)""",
+    """v = [a for a in x]
+w = [v, v]
+v.sort()
+return w[0][0]""",
+    """v = [a for a in x]
+w = {0: v}
+v.sort()
+return w[0][0]""",
+    """v = [a for a in x]
+w = np.array(v)
+v.sort()
+v.insert(0, 9.0)
+return w[0] + w[1]""",
+    """v = [a for a in x]
+w = v[1:4]
+u = v[0]
+v.sort(reverse=True)
+v.insert(0, 9.0)
+return w[0] + w[1] * 2 + u""",
+    """best, path = [], []
+for a in x:
+    path = path + [a]
+    if sum(path) < 2.0:
+        best = path
+return sum(best) + len(best)""",
+    """best = []
+path = []
+for a in x:
+    path.append(a)
+    if sum(path) < 2.0:
+        best = path[:]
+return sum(best) + len(best)""",
+    """best = []
+path = []
+for a in x:
+    path.append(a)
+    if sum(path) < 2.0:
+        best = list(path)
+best.append(1.0)
+path.pop(1)
+return sum(best) + len(best) + 10 * sum(path)""",
+    """def f(v):
+    return v
+a = [u for u in x]
+b = f(a)
+a = a[1:]
+return sum(b) + 10 * sum(a)""",
+    """h = [3.0, 1.0, 2.0]
+t = heappop(h) + x[0]
+return t + h[0]""",
+    """d = {}
+for k in idx:
+    d[k] = x[k]
+ks = list(d)
+vs = d.values()
+d.pop(1)
+return sum(vs) + sum(ks) * x[0]""",
+    """d = {}
+for k in idx:
+    d[k] = x[k]
+for k, v in list(d.items()):
+    if v < 0.8:
+        d.pop(k)
+    d[k + 10] = v
+return sum(k * v for k, v in d.items())""",
+    """d = {}
+for k in idx:
+    d[k] = x[k]
+d[7] = d.pop(1) + d.pop(2)
+return sum((i + 1) * k * v for i, (k, v) in enumerate(d.items()))""",
+)
+
+ERRORS = (
+    """v = [a for a in x]
+return v.pop(int(idx[0]) + 20)""",
+    """v = [a for a in x]
+return v.pop(-8)""",
+    """v = [k for k in idx]
+v.remove(7)
+return x[0]""",
+    """v = [k for k in idx]
+return x[v.index(9)]""",
+    """import_ = [a for a in x if a > 9.0]
+return x[0] + min(import_, key=lambda a: -a)""",
+    """q = deque(maxlen=int(idx[0]) - 9)
+q.append(x[0])
+return q[0]""",
+    """h = [1.0]
+heappop(h)
+return x[0] + heappop(h)""",
+    """v = [None] * 3
+for i in range(3):
+    v[i] = x[i]
+v[1] = None
+return sum(v)""",
+    """v = [None] * 3
+v[0] = x[0]
+return v[0] if v[3] is None else x[1]""",
+    """v = [None] * 3
+v[2] = x[0]
+t = 0.0
+for a in v:
+    t += a
+return t""",
+    """d = {}
+for k, a in zip(idx, x):
+    d[k] = a
+return d.pop(8)""",
+    """s = {1, 2, 3}
+s.add(int(idx[0]) + 4)
+s.remove(9)
+return x[0] * len(s)""",
+    """v = [float("nan"), x[0], x[1]]
+v.sort(key=lambda a: -a)
+return v[0]""",
+)
+
+REFUSED = (
+    """v = [a for a in x]
+while len(v) > 2:
+    w = v
+    v = v[1:]
+    w.append(5.0)
+return sum(v)""",
+    """a = [x[0]]
+b = [x[1], x[2]]
+for k in range(4):
+    a, b = b, a
+    b.append(x[k])
+return sum(a) + 10 * sum(b) + 100 * len(a)""",
+    """v = [a for a in x]
+v.extend(v)
+return sum((i + 1) * a for i, a in enumerate(v))""",
+    """v = [a for a in x]
+for a in v:
+    v = v[1:]
+return sum(v) + len(v)""",
+    """v = [a for a in x]
+t = 0.0
+for a in v[:3]:
+    v = v[1:]
+    t += a * len(v)
+return t + len(v)""",
+    """v = [a for a in x]
+t = len(v) + v.pop(1) * len(v)
+return t""",
+    """v = [a for a in x]
+t = x[0] if len(v) < 2 else v.pop(1)
+return t + len(v)""",
+    """v = [None] * 3
+w = v
+w[0] = x[0]
+return v[0]""",
+    """d = {}
+for k, a in zip(idx, x):
+    d[k] = a
+t = d.pop(1) * len(d)
+return t""",
+    """d = {}
+for k, a in zip(idx, x):
+    d[k] = a
+e = {}
+for k in range(3):
+    e[k] = x[k]
+d = e
+e[1] = 7.0
+return sum(d.values())""",
+    """v = [a for a in x]
+v.sort(key=lambda a: len(v) - a)
+return sum((i + 1) * a for i, a in enumerate(v))""",
+    """v = []
+v.sort(key=lambda a: -a)
+return x[0] + len(v)""",
+    """a = [x[0]]
+b = []
+for k in range(5):
+    b.append(x[k])
+    a = b
+    if k == 3:
+        break
+    b = []
+b.append(9.0)
+return sum(a) + 10 * sum(b)""",
+    """a = [x[0]]
+b = []
+for k in range(5):
+    b.append(x[k])
+    a = b
+    if k == 3:
+        break
+    b = []
+return sum(a) + 10 * len(a)""",
+    """v = [a for a in x]
+t = len(v) * v.pop(1)
+return t""",
+    """v = [a for a in x]
+v[0] += v.pop(1)
+return v[0] + len(v)""",
+    """def put(d, k, v):
+    if k in d:
+        return
+    d[k] = v
+d = {}
+for k in idx:
+    put(d, k, x[k])
+return sum(d.values())""",
+    """def swap(d):
+    d = {}
+    d[0] = 3.0
+    return d
+d = {}
+for k in idx:
+    d[k] = x[k]
+e = swap(d)
+return sum(d.values()) + 10 * sum(e.values())""",
+    """v = [None] * 4
+w = [v]
+w[0][1] = x[0]
+return v[1]""",
+    """seen = [False] * 8
+order = []
+def visit(u):
+    seen[u] = True
+    order.append(u)
+visit(0)
+visit(3)
+return x[order[1]] + len(order) + seen[3]""",
+    """v = [(x[0], 1.0)]
+w = v
+v.insert(0, (x[1], 2.0))
+return sum(a * b for a, b in w)""",
+    """v = [(a, k) for a, k in zip(x, idx)]
+w = v
+v.sort()
+return sum((i + 1) * a * b for i, (a, b) in enumerate(w))""",
+    """v = [(a, k) for a, k in zip(x, idx)]
+w = sorted(v)
+v = w
+v.append((3.0, 1))
+return sum((i + 1) * a * b for i, (a, b) in enumerate(w))""",
+    """v = [(a, k) for a, k in zip(x, idx)]
+w = [v, v]
+v.sort()
+return w[0][0][0]""",
+    """v = [a for a in x]
+s = (a * 2 for a in v)
+v.insert(0, 9.0)
+return sum(s)""",
+    """v = [a for a in x]
+z = zip(v, x)
+v.insert(0, 9.0)
+t = 0.0
+for a, b in z:
+    t += a * b
+return t""",
+    """best, path = [], []
+for a in x:
+    path.append(a)
+    if sum(path) < 2.0:
+        best = path
+return sum(best) + len(best)""",
+    """def first(v):
+    return v[0]
+a = [u for u in x]
+t = 0.0
+while len(a) > 1:
+    t += first(a)
+    a = a[1:]
+return t""",
+    """h = []
+heappush(h, (x[0], 1))
+g = h
+heappush(g, (x[1], 2))
+return h[0][0] + len(h)""",
+    """d = {}
+for k in idx:
+    d[k] = x[k]
+e = d
+e.pop(1)
+return sum(d.values())""",
+    """d = {}
+for k in idx:
+    d[k] = x[k]
+for k in sorted(d):
+    if k in d and k + 1 in d:
+        d[k] = d[k] + d.pop(k + 1)
+return sum(k * v for k, v in d.items())""",
+    """d = defaultdict(float)
+for k in idx:
+    d[k] += x[k]
+t = d.pop(2)
+t += d[2] + len(d)
+return t""",
+    """d = {}
+for k in idx:
+    d.setdefault(k, []).append(x[k])
+t = sum(d[1])
+del d[1]
+return t + len(d)""",
+    """v = []
+return min(v, key=lambda a: a)""",
+    """v = [a for a in x]
+v.extend(v[:2])
+v.extend(a * 2 for a in x)
+v += [1.0, 2.0]
+v += x[:2]
+return sum((i + 1) * a for i, a in enumerate(v))""",
+    """d = {}
+for k, a in zip(idx, x):
+    d[k] = a
+for k in d:
+    if k == 2:
+        del d[k]
+return sum(d.values())""",
+    """d = {0: x[0]}
+e = {}
+for t in range(4):
+    for k, v in d.items():
+        e[k + 1] = e.get(k + 1, 0.0) + v * x[t]
+    d = e
+return sum(k * v for k, v in d.items())""",
+)
