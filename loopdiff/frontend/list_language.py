@@ -37,16 +37,20 @@ LISTS: tuple[Construct, ...] = (
         "    stack.append(v + s)\n    queue.append(v)\nwhile queue:\n    y[1] += queue.pop(0) * len(queue)",
         "0.1",
         "`pop()`, `pop(0)` and `clear()` of lists of numbers, and of tuples of numbers; `collections.deque`, with "
-        "`popleft`, `appendleft` and `maxlen`. The function that makes the list gives elements away, in no loop over it.",
+        "`popleft`, `appendleft` and `maxlen`. The function that makes the list gives elements away, in no "
+        "loop over it.",
     ),
     Construct(
         "elements of lists in other places",
-        "v = [u * s for u in x[:5]]\nv.insert(1, s)\ny[0] = v.pop(n - 3) * v.index(v[2])\ndel v[0]\nv.extend(u for u in y[1:3])\n"
+        "v = [u * s for u in x[:5]]\nv.insert(1, s)\ny[0] = v.pop(n - 3) * v.index(v[2])\n"
+        "del v[0]\nv.extend(u for u in y[1:3])\n"
         "left = [k for k in range(n)]\nleft.remove(n - 1)\nif n not in left:\n    v.reverse()\n"
         "y[1] = sum((k + 1) * u for k, u in enumerate(v)) + len(left)",
         "0.1",
-        "Of lists of numbers, and of tuples of numbers, that the function makes: `insert`, `pop(k)`, `del v[k]`, `extend`, "
-        "`reverse`, `sort`; of numbers also `remove`, `index`, `count` and `u in v`. What takes an element away stands where "
+        "Of lists of numbers, and of tuples of numbers, that the function makes: `insert`, `pop(k)`, `del v[k]`, "
+        "`extend`, "
+        "`reverse`, `sort`; of numbers also `remove`, `index`, `count` and `u in v`. What takes an element away "
+        "stands where "
         "its statement evaluates it always, and nothing else in that asks the list.",
     ),
     Construct(
@@ -56,9 +60,11 @@ LISTS: tuple[Construct, ...] = (
         "for i in sorted(range(n), key=lambda i: x[i], reverse=True):\n    y[1] = 0.5 * y[1] + x[i]\n"
         "k = min(range(n), key=lambda i: (x[i] - s) ** 2)\ny[2] = x[k] * max(pairs)[1]",
         "0.1",
-        "`v.sort`, `sorted`, `min` and `max` of lists, ranges and arrays, with `key` and `reverse`, and of tuples of numbers, "
+        "`v.sort`, `sorted`, `min` and `max` of lists, ranges and arrays, with `key` and `reverse`, and of tuples "
+        "of numbers, "
         "which are compared place by place; `heapq.nsmallest` and `nlargest`. Keys are lambdas, functions or "
-        "`operator.itemgetter`, of numbers or tuples of numbers. Equal ones stay in their order. NaN has no place in one "
+        "`operator.itemgetter`, of numbers or tuples of numbers. Equal ones stay in their order. NaN has "
+        "no place in one "
         "(LD332).",
     ),
     Construct(
@@ -97,27 +103,32 @@ LISTS: tuple[Construct, ...] = (
     Construct(
         "names for lists of other lengths",
         "level = [u for u in x]\nwhile len(level) > 1:\n    above = []\n    for k in range(0, len(level) - 1, 2):\n"
-        "        above.append(level[k] * level[k + 1] + s)\n    if len(level) % 2 == 1:\n        above.append(level[-1])\n"
+        "        above.append(level[k] * level[k + 1] + s)\n    if len(level) % 2 == 1:\n"
+        "        above.append(level[-1])\n"
         "    level = above\ny[0] = level[0]\npath = [s]\nfor u in x[:3]:\n    path = path + [path[-1] * u]\n"
         "y[1] = sum(path) + len(path)",
         "0.1",
-        "Of numbers, and of tuples of numbers: the elements go where those of the first list were. So the other name gets "
+        "Of numbers, and of tuples of numbers: the elements go where those of the first list were. So the other name "
+        "gets "
         "another list before anybody asks it, or neither list is changed in place; and no function, list or dictionary "
         "keeps one.",
     ),
     Construct(
         "dictionaries that lose keys, or take over others",
-        "owed = {}\nfor k, u in zip(idx, x):\n    owed[k] = owed.get(k, 0.0) + u * s\ny[0] = owed.pop(idx[0]) + owed.pop(9, s)\n"
+        "owed = {}\nfor k, u in zip(idx, x):\n    owed[k] = owed.get(k, 0.0) + u * s\n"
+        "y[0] = owed.pop(idx[0]) + owed.pop(9, s)\n"
         "del owed[idx[1]]\nodds = {0: 1.0}\nfor u in y[1:4]:\n    later = {}\n    for k, p in odds.items():\n"
         "        later[k + 1] = later.get(k + 1, 0.0) + p * u\n        later[k] = later.get(k, 0.0) + p * (1.0 - u)\n"
         "    odds = later\ny[1] = sum(k * p for k, p in odds.items()) + len(owed)",
         "0.1",
-        "`pop` and `del` of numbers and arrays, in no loop over the dictionary; `clear`; `remove` and `discard` of sets. A "
+        "`pop` and `del` of numbers and arrays, in no loop over the dictionary; `clear`; `remove` and `discard` of "
+        "sets. A "
         "name takes over the dictionary of another, `odds = later`, which gets another one before anybody asks it.",
     ),
     Construct(
         "functions that change dictionaries and lists, or return them",
-        "def put(book, k, u):\n    book[k] = book.get(k, 0.0) + u\ndef sums(v):\n    made = {}\n    for k, u in zip(idx, v):\n"
+        "def put(book, k, u):\n    book[k] = book.get(k, 0.0) + u\ndef sums(v):\n    made = {}\n"
+        "    for k, u in zip(idx, v):\n"
         "        put(made, k, u * s)\n    return made\n"
         "found = sums(x)\ny[0] = sum(u * u for u in found.values())",
         "0.1",

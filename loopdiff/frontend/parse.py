@@ -135,7 +135,7 @@ def first_apart(source: SourceFunction, are_inside: bool) -> SourceFunction:
 
 
 def names_what_is_not_there(error: UnsupportedLoopError, sources: Iterable[SourceFunction]) -> bool:
-    """Whether `error` is about something that stands in none of the texts of `sources`, but in what was made of them."""
+    """Whether `error` is about something that stands in no text of `sources`, but in what was made of them."""
     known = {word for source in sources for word in WORD.findall(source.text)}
     quoted = (text for found in error.diagnostics for text in QUOTED.findall(found.message))
     return any(word not in known for text in quoted for word in WORD.findall(text))
@@ -161,8 +161,8 @@ def spelt_so(
 
 
 def with_own_lists(source: SourceFunction) -> SourceFunction:
-    """`source` with its dictionaries, and its lists of lists that grow, as lists; and lists that change otherwise than at
-    their ends; what is called with these is written out."""
+    """`source` with its dictionaries, and its lists of lists that grow, as lists; with lists that change otherwise than
+    at their ends; what is called with these is written out."""
     long = with_changing_lists(with_missing_apart(with_calls_written_out(source)))
     return with_dictionaries(with_buckets(long))
 

@@ -198,10 +198,7 @@ def place_in(values, item):
 
 def is_in(values, item):
     assert item == item, "NaN is looked for in a list"
-    for k in range(len(values)):
-        if values[k] == item:
-            return True
-    return False
+    return count_in(values, item) > 0
 
 
 def count_in(values, item):
@@ -222,7 +219,4 @@ def known(value, is_there):
 
 
 def all_known(flags):
-    for flag in flags:
-        if not flag:
-            return False
-    return True
+    return all(flags)

@@ -58,7 +58,7 @@ def place_of_triple(heads, links, firsts, seconds, thirds, first, second, third)
 
 
 def owners_for(owners, bucket):
-    """The `owners`, where somebody asks what is in the `bucket`: there has to be one, whether there are items or not."""
+    """The `owners`, where somebody asks what is in the `bucket`: there has to be one, with items or without."""
     assert bucket >= 0, "a subscript is outside of a list of lists"
     return owners
 

@@ -60,11 +60,12 @@ def copied_node(display: ast.List, items: list[ast.Name]) -> ast.List:
 
 
 class Columns(ast.NodeTransformer):
-    """Writes the list `name` of tuples of `width` items as so many lists. `rows` are names of tuples of it. `taking` are
-    functions that take all of the lists."""
+    """Writes the list `name` of tuples of `width` items as so many lists. `rows` are names of tuples of it. `taking`
+    are functions that take all of the lists."""
 
     def __init__(
-        self, name: str, width: int, function: ast.FunctionDef, taking: Collection[str] = (), words: Collection[str] = ()
+        self, name: str, width: int, function: ast.FunctionDef, taking: Collection[str] = (),
+        words: Collection[str] = (),
     ) -> None:  # fmt: skip
         self.name, self.width, self.taking = name, width, taking
         self.names = {*words, *(n.id for n in ast.walk(function) if isinstance(n, ast.Name))}
@@ -74,7 +75,7 @@ class Columns(ast.NodeTransformer):
         self.rows: dict[str, list[str]] = {}
 
     def is_left(self, made: ast.AST) -> bool:
-        """Whether something in `made` asks for the list as a whole, or for a tuple whose name stands for others, too."""
+        """Whether something in `made` asks for the list as a whole, or for a tuple whose name has other meanings."""
         names = (n.id for n in ast.walk(made) if isinstance(n, ast.Name))
         return self.name in names or any(self.stores[row] != self.bound[row] for row in self.rows)
 

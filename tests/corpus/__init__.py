@@ -9,6 +9,7 @@ from tests.corpus import (
     calls,
     carried,
     cases,
+    changing,
     chosen,
     complex_numbers,
     control,
@@ -74,6 +75,7 @@ CONSTRUCTS: tuple[Entry, ...] = (
     *numpy_calls.ENTRIES,
     *structures.ENTRIES,
     *lists.ENTRIES,
+    *changing.ENTRIES,
     *dictionaries.ENTRIES,
 )
 ENTRIES: tuple[Entry, ...] = (

@@ -77,7 +77,7 @@ def test_every_operator_of_the_language_is_used_in_some_entry() -> None:
     assert found[ast.BinOp] == found[ast.AugAssign] == arithmetic
     assert found[ast.UnaryOp] == set(ast.unaryop.__subclasses__())
     assert found[ast.BoolOp] == {ast.And, ast.Or}
-    assert compared == {ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq, ast.NotIn}
+    assert compared == {ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq, ast.NotIn, ast.IsNot}
 
 
 @pytest.mark.parametrize("entry", [e for e in ENTRIES if e.oracle], ids=lambda e: e.name)

@@ -98,7 +98,7 @@ return t""",
 for i in sorted(range(len(x)), key=lambda i: -x[i]):
     t = t * 1.5 + i * x[i]
 return t""",
-    """return sorted(x, key=lambda a: abs(a - 0.5))[0] * min(x, key=lambda a: abs(a - 1.0)) + max(idx, key=lambda k: (k - 2) ** 2)""",
+    """return sorted(x, key=lambda a: abs(a - 0.5))[0] * min(x, key=lambda a: abs(a - 1.0)) + 3""",
     """k = min(range(len(x)), key=lambda i: abs(x[i] - 0.8))
 return x[k] * k""",
     """best = max(zip(x, idx))

@@ -8,12 +8,15 @@ from collections import deque
 
 import numpy as np
 
+from tests.frontend.programs import shows
+
 X = np.array([0.9, 0.31, 1.27, 0.55, 1.9, 0.12, 0.77, 1.41])
 Y = np.array([0.4, 1.3, 0.2, 0.81, 1.1, 0.93, 0.35, 0.66])
 IDX = np.array([2, 0, 1, 2, 0, 3, 1, 0])
 W = np.array([[1.0, 2.0, 0.5, 1.5], [0.7, 0.3, 1.1, 2.2], [0.4, 0.9, 1.3, 0.8], [1.6, 0.2, 0.6, 1.2]])
 
 
+@shows("heaps", W)
 def dijkstra(W):
     n = W.shape[0]
     dist = [float("inf")] * n
@@ -54,6 +57,7 @@ def moving_average(x, n):
     return out
 
 
+@shows("names for lists of other lengths", X)
 def tree_levels(x):
     level = [v for v in x]
     while len(level) > 1:
@@ -66,6 +70,7 @@ def tree_levels(x):
     return level[0]
 
 
+@shows("sorting by a key, and the least by a key", X, Y)
 def weighted_sorted(x, y):
     pairs = [(a, b) for a, b in zip(x, y)]
     pairs.sort(key=lambda p: p[1])
@@ -92,6 +97,7 @@ def memo_fill(x):
     return sum(b * b for b in best)
 
 
+@shows("lists of None", X, IDX)
 def cached(x, idx):
     memo = [None] * 4
     total = 0.0
@@ -102,6 +108,7 @@ def cached(x, idx):
     return total
 
 
+@shows("elements of lists in other places", X)
 def insertion(x):
     out = []
     for v in x:
@@ -135,6 +142,7 @@ def random_walk(x, n):
     return sum(k * k * p for k, p in probs.items())
 
 
+@shows("dictionaries that lose keys, or take over others", X, IDX)
 def ledger(x, idx):
     acc = {}
     total = 0.0
@@ -150,6 +158,7 @@ def deposit(book, key, amount):
     book[key] = book.get(key, 0.0) + amount
 
 
+@shows("functions that change dictionaries and lists, or return them", X, IDX)
 def bank(x, idx):
     book = {}
     for k, v in zip(idx, x):
@@ -239,7 +248,6 @@ def intervals(x, y):
     for a, b in zip(x, y):
         spans.append((a, a + b))
     spans.sort()
-    merged = [spans[0]]
     total, (lo, hi) = 0.0, spans[0]
     for a, b in spans[1:]:
         if a <= hi:

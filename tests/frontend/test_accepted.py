@@ -36,13 +36,14 @@ from tests.corpus.helpers import chain
 from tests.corpus.ruled import power
 from tests.texts import registered
 
-from . import array_programs, structured
+from . import array_programs, changing_programs, structured
 from .programs import PROGRAMS, Program
 
 FUNCTIONS = Path(numpy_functions.__file__).parent  # of NumPy, which are written out
 
 assert array_programs
-assert structured  # both register programs
+assert changing_programs
+assert structured  # they register programs
 
 
 def copies(values: Any) -> list[Any]:

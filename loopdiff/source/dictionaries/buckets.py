@@ -90,9 +90,9 @@ def call(function: ast.expr, *args: ast.expr) -> ast.Call:
 
 class Buckets(ast.NodeTransformer):
     """Writes the list of lists `name`, of tuples of `width` items or of other things if that is 1, as the lists
-    `values` and `owners`. `numbers` is an array of their numbers: a subscript of the list is one of that. Where items are
-    gone through, the function that is called `checked` sees to it that there is such a number, which nobody would ask
-    if there are no items. `has_failed`: something could not be written so."""
+    `values` and `owners`. `numbers` is an array of their numbers: a subscript of the list is one of that. Where items
+    are gone through, the function that is called `checked` sees to it that there is such a number, which nobody would
+    ask if there are no items. `has_failed`: something could not be written so."""
 
     def __init__(self, name: str, width: int, words: set[str], checked: str) -> None:
         self.name, self.words, self.checked = name, words, checked

@@ -96,7 +96,8 @@ class Rewriting(ast.NodeTransformer):
     `ahead` is what has to run before the statement that is being written, None where nothing may; `is_steady`: nothing
     that the statement calls changes what it reads; `asked` are dictionaries that it asks for what adding a key changes;
     `inside` are the dictionaries that loops around go over, `there`
-    names of keys that dictionaries have; those that are `losing` keys may have lost them. `failing` is what could not be written so.
+    names of keys that dictionaries have; those that are `losing` keys may have lost them.
+    `failing` is what could not be written so.
     """
 
     tables: dict[str, Table]

@@ -101,8 +101,8 @@ def is_text(node: ast.AST) -> bool:
 def tables_in(
     function: ast.FunctionDef, outer: Outer, taken: Mapping[str, Sequence[str]] | None = None
 ) -> dict[str, Table]:  # fmt: skip
-    """Dictionaries of `function` that have keys put into them, or come of comprehensions, by their names; names that get
-    those of others, by what is `taken`, are among them."""
+    """Dictionaries of `function` that have keys put into them, or come of comprehensions, by their names; names that
+    get those of others, by what is `taken`, are among them."""
     nodes = [node for node in ast.walk(function) if node is not function]
     made = makings_in(nodes, outer)
     bound = Counter(n for node in nodes for n in bound_by(node))

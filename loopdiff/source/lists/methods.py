@@ -314,5 +314,4 @@ class ListStatements(Moving):
             item = self.visit_in(args[0], node, ahead)
             text = f"{name}.append(ITEM)\n{self.function(arranging.last_into_heap)}({name})"
             return self.done(name, ahead, self.written(text, node, ITEM=item))
-        value, ahead = self.in_turn(node.value, node)
-        return ahead
+        return self.in_turn(node.value, node)[1]

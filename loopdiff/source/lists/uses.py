@@ -48,8 +48,8 @@ def block_around(stmt: ast.AST, parents: Parents) -> list[ast.stmt]:
 
 
 def is_made_before(found: Found, parents: Parents, function: ast.FunctionDef) -> bool:
-    """Whether the first list is there wherever anybody asks for one: all that mentions the name is in the block where it
-    is made, after that."""
+    """Whether the first list is there wherever anybody asks for one: all that mentions the name is in the block where
+    it is made, after that."""
     first = min(found.bindings, key=lambda b: (b.stmt.lineno, b.stmt.col_offset)).stmt
     block = block_around(first, parents)
     later = block[block.index(first) :]
