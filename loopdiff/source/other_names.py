@@ -54,9 +54,13 @@ class Named(ast.NodeTransformer):
                     made[name] += 1
                 case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
                     for target, value in zip(targets, values, strict=False):
-                        is_made = isinstance(value, ast.Call) and isinstance(value.func, ast.Name | ast.Attribute)
-                        if isinstance(target, ast.Name) and is_made and self.value_of(value.func) is deque:
-                            made[target.id] += 1
+                        match target, value:
+                            case ast.Name(id=name), ast.Call(func=ast.Name() | ast.Attribute() as func) if (
+                                self.value_of(func) is deque
+                            ):
+                                made[name] += 1
+                            case _:
+                                pass
                 case _:
                     pass
         bound = stores_among(ast.walk(function))

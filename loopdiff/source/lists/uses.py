@@ -160,12 +160,13 @@ def changes_one(lists: Lists, node: ast.AST, names: set[str]) -> bool:
 
 def is_dead_after(stmt: ast.stmt, name: str, parents: Parents) -> bool:
     """Whether `name` gets another list, or nobody mentions it, wherever the program goes on after `stmt`."""
-    block, node = block_around(stmt, parents), stmt
-    settled = gets_another(block[block.index(node) + 1 :], name)
+    block: list[ast.stmt] = block_around(stmt, parents)
+    node: ast.AST = stmt
+    settled = gets_another(block[block.index(stmt) + 1 :], name)
     while settled is None:
         node = parents[node]
-        if isinstance(node, ast.FunctionDef):
-            return True
+        if isinstance(node, ast.FunctionDef) or not isinstance(node, ast.stmt):
+            return isinstance(node, ast.FunctionDef)
         if isinstance(node, ast.For | ast.While):
             head = node.test if isinstance(node, ast.While) else ast.Pass()
             parts = (head, *node.orelse)
