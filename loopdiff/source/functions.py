@@ -54,7 +54,7 @@ class SourceFunction:
     and dotted names from outside, as they were when the function was read: nothing else is known of the world. Those
     that are in `owners` only lead to others. `called_from`: the call that the function is written out for. `apart`:
     the structures that were given for parameters, where it was taken apart; those in `hidden` no caller gives. `lists`
-    are names of lists that are none of these.
+    are names of lists that are none of these; `spoken` says for some which name reports have for them.
     """
 
     name: str
@@ -70,6 +70,7 @@ class SourceFunction:
     hidden: frozenset[str] = frozenset()
     function: FunctionType | None = None
     lists: frozenset[str] = frozenset()
+    spoken: tuple[tuple[str, str], ...] = ()
 
     @property
     def used(self) -> dict[str, Any]:

@@ -492,6 +492,160 @@ for k in idx:
     d[k] = x[k]
 d[7] = d.pop(1) + d.pop(2)
 return sum((i + 1) * k * v for i, (k, v) in enumerate(d.items()))""",
+    """v = [None] * 4
+v[1] = x[0]
+t = 0.0
+for u in v:
+    if u is not None:
+        t += u
+for u in x:
+    t += u
+return t""",
+    """v = [None] * 4
+v[1] = x[0]
+t = sum(u for u in v if u is not None)
+for u in x:
+    t += u
+return t""",
+    """v = [None] * 4
+v[1] = x[0]
+a = v[1]
+b = v[2]
+t = 0.0
+if a is not None:
+    t += a
+if b is None:
+    t += 2 * x[1]
+b = x[3]
+return t + b + a""",
+    """memo = [None] * 8
+t = 0.0
+for k in idx:
+    c = memo[k]
+    if c is None:
+        c = x[k] ** 2
+        memo[k] = c
+    t += c
+return t""",
+    """prev = [None] * 7
+for i in range(1, 7):
+    if i > 1:
+        prev[i] = i - 2
+k = 6
+t = 0.0
+while k is not None:
+    t += x[k]
+    k = prev[k]
+return t""",
+    """v = [None] * 3
+for i in range(3):
+    c = x[i] if i > 5 else None
+    v[i] = c
+return x[0] if v[0] is None else x[1]""",
+    """v = [None] * 3
+w = [None] * 3
+v[0] = x[0]
+w[1] = v[1]
+return v[0] + (w[1] is None)""",
+    """n = len(x)
+v = [None] * n
+i = 0
+while i < n:
+    v[i] = i * x[i]
+    i += 2
+k = 0
+while v[k] is not None:
+    k += 2
+    if k >= n:
+        break
+return k * x[0]""",
+    """n = len(x)
+v = [None] * n
+v[idx[0]] = x[1]
+t = x[0]
+if v[idx[1]] is None and v[idx[0]] is not None:
+    t += v[idx[0]]
+v[idx[0]] += 1.0
+t += v[idx[0]]
+return t""",
+    """n = len(x)
+v = [0.0] * n
+w = v
+heapify(v)
+heappush(w, x[0])
+return sum(v) + len(w)""",
+    """v = [a for a in x]
+s = 0.0
+for i in range(3):
+    best = max(v, key=lambda a: a)
+    v.remove(best)
+    s += best * (i + 1)
+return s + len(v)""",
+    """d = {}
+for k in idx:
+    d[k] = x[k]
+while d:
+    k = min(d)
+    t = d.pop(k)
+return t""",
+    """d = {}
+t = 0.0
+for k in idx:
+    if k in d:
+        t += d.pop(k)
+    else:
+        d[k] = x[k]
+return t * 2 + sum(d.values())""",
+    """d = {}
+for k in idx:
+    d[k] = x[k]
+e = {k: v * 2 for k, v in d.items() if v > 0.3}
+d = e
+return sum(k * v for k, v in d.items())""",
+    """s = set()
+for k in idx:
+    s.add(k)
+t = 0.0
+while len(s) > 1:
+    m = min(s)
+    s.remove(m)
+    t += x[m]
+return t""",
+    """t = 0.0
+v = []
+for a in x:
+    v.insert(len(v) // 2, a)
+    if len(v) > 3:
+        v.pop(1)
+        continue
+    t += v[0]
+return t + sum((i + 1) * a for i, a in enumerate(v))""",
+    """t = 0.0
+for a in x:
+    q = deque(maxlen=2)
+    for b in x:
+        q.append(a * b)
+    t += q[0] - 2 * q[-1]
+return t""",
+    """rows = []
+for a in x:
+    row = [a]
+    row.insert(0, 2 * a)
+    rows.append(row)
+return sum(r[0] * r[1] for r in rows)""",
+    """n = len(x)
+v = [None] * n
+v[0] = x[0]
+for i in range(1, n):
+    if i % 2 == 1:
+        v[i] = v[i - 1]
+t = 0.0
+for i in range(n):
+    c = v[i]
+    v[i] = c
+    if c is not None:
+        t += c * i
+return t + sum(1 for u in v if u is None)""",
 )
 
 ERRORS = (
@@ -537,6 +691,12 @@ return x[0] * len(s)""",
     """v = [float("nan"), x[0], x[1]]
 v.sort(key=lambda a: -a)
 return v[0]""",
+    """v = [None] * 4
+b = v[2]
+t = 0.0
+if b is None:
+    t += b
+return t""",
 )
 
 REFUSED = (
@@ -721,6 +881,59 @@ for k in idx:
 t = sum(d[1])
 del d[1]
 return t + len(d)""",
+    """prev = [None] * 7
+for i in range(1, 7):
+    prev[i] = i - 2 if i > 1 else None
+k = 6
+t = 0.0
+while k is not None:
+    t += x[k]
+    k = prev[k]
+return t""",
+    """n = len(x)
+v = [None] * n
+for i in range(n):
+    c = None
+    if x[i] > 0.5:
+        c = x[i]
+    v[i] = c
+t = 0.0
+for u in v:
+    if u is not None:
+        t += u
+    else:
+        t += 10.0
+return t""",
+    """n = len(x)
+v = [None] * n
+w = [None] * n
+v[0] = x[0]
+for i in range(1, n):
+    w[i] = v[i - 1]
+return v[0] + (w[2] is None) + w[1]""",
+    """n = len(x)
+v = [None] * n
+for i in range(n):
+    v[i] = x[i] if x[i] > 0.5 else None
+t = 0.0
+for u in v:
+    t += 1.0 if u is None else u
+return t""",
+    """best = [x[0]]
+for a in x:
+    trial = best + [a]
+    if sum(trial) < 3.0:
+        best = trial
+trial.append(1.0)
+return sum(best) + 10 * sum(trial)""",
+    """best = [x[0]]
+trial = [x[1]]
+for a in x:
+    trial = best + [a]
+    if sum(trial) < 3.0:
+        best = trial
+    trial.append(0.5)
+return sum(best) + 10 * sum(trial)""",
     """v = []
 return min(v, key=lambda a: a)""",
     """v = [a for a in x]

@@ -76,3 +76,41 @@ def test_what_python_has_an_error_for_is_one(body: str) -> None:
 def test_what_a_copy_could_be_told_from_is_refused(body: str) -> None:
     with interpreting(), pytest.raises(UnsupportedLoopError, match="LD"):
         vectorize_grad(wrt=("x",))(program(body))(X.copy(), IDX.copy())
+
+
+LONG = {
+    "v": "v = []\nk = 0\nwhile x[0] * k < 600.0:\n    v.insert(k, x[0])\n    k += 1\nreturn sum(v)",
+    "h": "h = []\nk = 0\nwhile x[0] * k < 600.0:\n    heappush(h, (x[0], k))\n    k += 1\nreturn h[0][0]",
+    "d": "d = {}\nk = 0\nwhile x[0] * k < 600.0:\n    d[k + idx[0]] = x[0]\n    k += 1\nreturn len(d) * x[0]",
+    "bins": "bins = [[] for _ in range(3)]\nk = 0\nwhile x[0] * k < 900.0:\n    bins[k % 3].append(x[0])\n    k += 1\n"
+    "return sum(bins[0])",
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_lists_that_become_too_long_have_the_names_of_the_program(name: str) -> None:
+    with interpreting(), pytest.raises(ArgumentError, match=f"LD334: `{name}` would have more than 4096 elements"):
+        vectorize_grad(wrt=("x",))(program(LONG[name]))(X.copy(), IDX.copy())
+
+
+def test_a_list_has_no_popleft() -> None:
+    body = "q = [x[0]]\nq.append(x[1])\nreturn q.popleft() + q.popleft()"
+    with pytest.raises(AttributeError):
+        program(body)(X, IDX)
+    with interpreting(), pytest.raises(UnsupportedLoopError, match="`popleft` of a list of 2 is not followed"):
+        vectorize_grad(wrt=("x",))(program(body))(X.copy(), IDX.copy())
+
+
+INTERNAL = {
+    "rows = [x * u for u in x]\nrows.sort()\nreturn rows[0][0]": "`rows.sort()` is called for its effect",
+    "rows = [x * u for u in x]\nrows.insert(0, x)\nreturn rows[0][0]": "`rows.insert",
+    "h = [(u, x) for u in x]\nheapify(h)\nreturn h[0][0]": "`(u, x)` has lists that differ",
+}
+
+
+@pytest.mark.parametrize("body", INTERNAL)
+def test_reports_are_about_what_stands_in_the_program(body: str) -> None:
+    with interpreting(), pytest.raises(UnsupportedLoopError) as found:
+        vectorize_grad(wrt=("x",))(program(body))(X.copy(), IDX.copy())
+    assert INTERNAL[body] in str(found.value)
+    assert "column" not in str(found.value)

@@ -32,6 +32,7 @@ def with_buckets(source: SourceFunction) -> SourceFunction:
     words, node = {*words_in(source.node), *source.outer}, source.node
     lists, called = set[str](), [fresh(words, f.__name__) for f in FUNCTIONS]
     outer = {**source.outer, **dict(zip(called, FUNCTIONS, strict=True))}
+    spoken = dict[str, str]()
     for name, width in widths_of(source.node).items():
         buckets = Buckets(name, width, words, called[2])
         asked = Asked((buckets.owners, *buckets.values), *called[:2])
@@ -41,7 +42,11 @@ def with_buckets(source: SourceFunction) -> SourceFunction:
             for mention in (n for n in ast.walk(made) if isinstance(n, ast.Name) and n.id == buckets.numbers):
                 mention.id = name  # as reports are to call it
             node, lists = made, {*lists, buckets.owners, *buckets.values}
-    return source if node is source.node else replace(source, node=node, outer=outer, lists=source.lists | lists)
+            spoken |= dict.fromkeys((buckets.owners, *buckets.values), name)
+    if node is source.node:
+        return source
+    named = (*source.spoken, *spoken.items())
+    return replace(source, node=node, outer=outer, lists=source.lists | lists, spoken=named)
 
 
 def widths_of(function: ast.FunctionDef) -> Mapping[str, int]:

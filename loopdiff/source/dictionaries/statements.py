@@ -58,7 +58,9 @@ def as_lists(source: SourceFunction) -> SourceFunction | ast.AST | None:
         return kept
     lists = frozenset(name for table in tables.values() for name in lists_of(table))
     outer = {**source.outer, **rewriting.called}
-    return replace(source, node=ast.fix_missing_locations(made), outer=outer, lists=source.lists | lists)
+    spoken = (*source.spoken, *((own, name) for name, table in tables.items() for own in lists_of(table)))
+    node = ast.fix_missing_locations(made)
+    return replace(source, node=node, outer=outer, lists=source.lists | lists, spoken=spoken)
 
 
 def as_list(made: Any) -> list[ast.stmt]:

@@ -23,7 +23,7 @@ def with_changing_lists(source: SourceFunction) -> SourceFunction:
     if bound_within(source.node) & PLAIN.keys():
         return source
     node, words = Branching().visit(copied_tree(source.node)), {*words_in(source.node), *source.outer, *PLAIN}
-    made, names, called = node, set[str](), dict[str, Any]()
+    names, called = dict[str, str](), dict[str, Any]()
     functions = [n for n in ast.walk(node) if isinstance(n, ast.FunctionDef)]
     for function in reversed(functions):
         found = changed_in(function, source, words)
@@ -34,14 +34,16 @@ def with_changing_lists(source: SourceFunction) -> SourceFunction:
     if not called and not names:
         return source
     outer = {**PLAIN, **source.outer, **called}
-    return replace(source, node=ast.fix_missing_locations(made), outer=outer, lists=source.lists | names)
+    spoken = (*source.spoken, *names.items())
+    node = ast.fix_missing_locations(node)
+    return replace(source, node=node, outer=outer, lists=source.lists | names.keys(), spoken=spoken)
 
 
 def changed_in(
     function: ast.FunctionDef, source: SourceFunction, words: set[str]
-) -> tuple[ast.FunctionDef, set[str], dict[str, Any]] | None:  # fmt: skip
-    """`function` with its lists so, the names of these, and what functions it calls under which names; None where
-    nothing is to be done, or cannot be done."""
+) -> tuple[ast.FunctionDef, dict[str, str], dict[str, Any]] | None:  # fmt: skip
+    """`function` with its lists so, the names of these with those that reports have for them, and what functions it
+    calls under which names; None where nothing is to be done, or cannot be done."""
     node = copied_tree(function)
 
     def value_of(name: ast.expr) -> Any:
@@ -54,7 +56,7 @@ def changed_in(
     if writing.has_failed or not writing.changed:
         return None
     made = ast.fix_missing_locations(made)
-    names = set(writing.changed)
+    names = {name: name for name in writing.changed}
     for name in sorted(writing.changed):
         width = lists.found[name].width
         if width == NUMBERS:
@@ -63,7 +65,8 @@ def changed_in(
         made = ast.fix_missing_locations(apart.visit(copied_tree(made)))
         if apart.is_left(made):
             return None
-        names = names - {name} | set(apart.parts)
+        del names[name]
+        names |= dict.fromkeys(apart.parts, name)
     return made, names, writing.called
 
 

@@ -7,7 +7,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 from loopdiff.numpy_functions import arranging
 from loopdiff.source.dictionaries.parts import expression_of, statements_of
@@ -81,9 +81,51 @@ class Missing(ast.NodeTransformer):
         self.called = {self.known: arranging.known, self.all_known: arranging.all_known}
         self.each: dict[str, str] = {}
         self.has_failed = False
+        nodes = list(ast.walk(source.node))
+        asked = {
+            n.left.id for n in nodes if isinstance(n, ast.Compare) and is_question(n) and isinstance(n.left, ast.Name)
+        }
+        given = {name for n in nodes if isinstance(n, ast.Assign) for name in self.names_of_items(n)}
+        gone = Counter(n.target.id for n in nodes if isinstance(n, ast.For) and self.is_gone_through(n))
+        gone += Counter(n.target.elts[1].id for n in nodes if isinstance(n, ast.For) and self.is_counted_through(n))
+        bound = Counter(name for n in nodes for name in bound_by(n))
+        assigned = Counter(
+            n.targets[0].id for n in nodes if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name)
+        )
+        self.maybe, self.others = asked & given, set(names_of_missing(source.node))
+        self.nothing = {
+            n.targets[0].id
+            for n in nodes
+            if isinstance(n, ast.Assign) and is_none(n.value) and isinstance(n.targets[0], ast.Name)
+        }
+        for own in self.maybe:
+            self.each[own] = fresh(words, f"{own}_is_there")
+            self.has_failed |= bound[own] != assigned[own]
+        self.has_failed |= any(bound[own] != count for own, count in gone.items())
         stored = [n.value for n in ast.walk(source.node) if isinstance(n, ast.Assign) and self.is_stored_by(n)]
         values = [v for v in stored if not is_none(v)]
         self.holds_truths = bool(values) and all(is_truth(v) for v in values)
+
+    def names_of_items(self, node: ast.Assign) -> Iterator[str]:
+        """The name that gets something in the list."""
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Subscript() as value) if self.is_part(value):
+                yield name
+            case _:
+                pass
+
+    def is_gone_through(self, node: ast.For) -> TypeGuard[Any]:
+        return isinstance(node.target, ast.Name) and isinstance(node.iter, ast.Name) and node.iter.id == self.name
+
+    def is_counted_through(self, node: ast.For) -> TypeGuard[Any]:
+        match node:
+            case ast.For(
+                target=ast.Tuple(elts=[_, ast.Name()]),
+                iter=ast.Call(func=ast.Name(id="enumerate"), args=[ast.Name(id=name)], keywords=[]),
+            ):
+                return name == self.name
+            case _:
+                return False
 
     def is_stored_by(self, node: ast.Assign) -> bool:
         return any(isinstance(t, ast.Subscript) and self.is_part(t) for t in node.targets)
@@ -131,12 +173,53 @@ class Missing(ast.NodeTransformer):
                 known = ast.Assign([flag], ast.Constant(not is_none(value)))
                 if is_none(value):
                     return ast.copy_location(known, node)
-                ahead, node.value = self.value_of(value, node)
+                if isinstance(value, ast.Name) and value.id in self.nothing - self.maybe:
+                    return self.failed(node)
+                ahead: list[ast.stmt] = []
+                found = self.raw(value)
+                if found is None:
+                    ahead, node.value = self.value_of(value, node)
+                else:
+                    node.value, known.value = found
                 return [*ahead, node, ast.copy_location(known, node)]
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in self.maybe:
+                return self.perhaps_nothing(name, value, node)
+            case ast.Assign(targets=[ast.Subscript(value=other)], value=value) if (
+                self.raw(copied_tree(value)) is not None and root_name(other) in self.others
+            ):
+                return self.failed(node)
             case ast.Assign(targets=targets) if any(self.is_part(n) for t in targets for n in ast.walk(t)):
                 return self.failed(node)
             case _:
                 return self.simple(node)
+
+    def raw(self, value: ast.expr) -> tuple[ast.expr, ast.expr] | None:
+        """What stands for a value that may be None, and whether it is there; None for others."""
+        if isinstance(value, ast.Name) and value.id in self.maybe:
+            flag = ast.Name(self.each[value.id], ast.Load())
+            is_there = ast.Compare(flag, [ast.NotEq()], [ast.Constant(False)])
+            return value, ast.copy_location(is_there, value)
+        if not isinstance(value, ast.Subscript) or not self.is_part(value) or not self.is_plain(value):
+            return None
+        item, flag = self.visit(value).args
+        for part in (item, flag):
+            part.slice = self.visit(part.slice)
+        return item, flag
+
+    def perhaps_nothing(self, name: str, value: ast.expr, node: ast.Assign) -> Any:
+        """`k = previous[k]`, of a name of which somebody asks whether it is None."""
+        names: list[ast.expr] = [ast.Name(self.each[name], ast.Store()), ast.Name(name, ast.Store())]
+        ahead: list[ast.stmt] = []
+        given: list[ast.expr]
+        if is_none(value):
+            given = [ast.Constant(False), ast.Constant(0)]
+        elif (raw := self.raw(value)) is not None:
+            given = [raw[1], raw[0]]
+        else:
+            ahead, found = self.value_of(value, node)
+            given = [ast.Constant(True), found]
+        both = ast.Assign([ast.Tuple(names, ast.Store())], ast.Tuple(given, ast.Load()))
+        return [*ahead, ast.copy_location(both, node)]
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
         if not self.is_part(node.target):
@@ -200,7 +283,15 @@ class Missing(ast.NodeTransformer):
                 return target, over
 
     def comprehension(self, node: Any) -> Any:
-        for part in node.generators:
+        for k, part in enumerate(node.generators):
+            if isinstance(part.target, ast.Name) and isinstance(part.iter, ast.Name) and part.iter.id == self.name:
+                own = fresh(self.words, part.target.id)
+                inside = [node.elt, *part.ifs, *node.generators[k + 1 :]]
+                self.has_failed |= any(part.target.id in bound_by(n) for i in inside for n in ast.walk(i))
+                for n in (n for i in inside for n in ast.walk(i)):
+                    if isinstance(n, ast.Name) and n.id == part.target.id:
+                        n.id = own
+                part.target.id = own
             part.target, part.iter = self.gone_through(part.target, part.iter)
         return self.generic_visit(node)
 
@@ -250,6 +341,18 @@ class Missing(ast.NodeTransformer):
             value, flag = ast.Name(node.id, ast.Load()), ast.Name(self.each[node.id], ast.Load())
             return ast.copy_location(ast.Call(ast.Name(self.known, ast.Load()), [value, flag], []), node)
         return node
+
+
+def root_name(node: ast.expr) -> str:
+    """The name of what `node` is a part of."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def is_question(node: ast.Compare) -> bool:
+    """Whether `node` asks whether something is None."""
+    return len(node.ops) == 1 and isinstance(node.ops[0], ast.Is | ast.IsNot) and is_none(node.comparators[0])
 
 
 def is_truth(node: ast.expr) -> bool:

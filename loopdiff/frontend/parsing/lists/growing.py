@@ -28,6 +28,7 @@ from loopdiff.frontend.parsing.lists.lengths import (
     is_known_at_entry,
     least_length,
     list_called,
+    spoken,
 )
 from loopdiff.frontend.parsing.sites import Append, Growth, ParseAgain, next_place
 from loopdiff.frontend.parsing.state import State
@@ -155,7 +156,7 @@ def append(state: State, node: ast.Expr | ast.AugAssign) -> bool:
         return False
     found, rejected = state.settle(name, node), state.whole.rejected
     if isinstance(found, ListName):
-        grow(state, found, name, items, node)
+        grow(state, found, spoken(state, name), items, node)
     if state.whole.rejected > rejected and state.diagnostics:
         state.bindings[name] = Rejected(state.diagnostics[-1])
     return True

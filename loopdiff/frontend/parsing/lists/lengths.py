@@ -37,6 +37,11 @@ def list_called(state: State, name: str) -> ListName | None:
     return found if isinstance(found, ListName) else None
 
 
+def spoken(state: State, name: str) -> str:
+    """What reports call the list `name`, which may be one of those that another is kept in."""
+    return dict(state.source.spoken).get(name, name)
+
+
 def has_returned(state: State, made: MadeList) -> bool:
     """Whether the call that made the list, a comprehension perhaps, has returned."""
     return not any(made.owner is active for active in state.whole.active)
