@@ -118,11 +118,13 @@ def becomes_shorter(function: ast.FunctionDef, name: str) -> bool:
     """Whether `name` is assigned a slice of it with a bound, as `v = v[1:]`."""
     for node in ast.walk(function):
         match node:
-            case ast.Assign(
-                targets=[ast.Name(id=target)],
-                value=ast.Subscript(ast.Name(id=own), ast.Slice(lower=lower, upper=upper)),
-            ) if target == own == name and (lower is not None or upper is not None):
-                return True
+            case ast.Assign(targets=[ast.Name(id=target)], value=ast.Subscript() as part) if target == name:
+                bounds: list[ast.expr | None] = []
+                while isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Slice):
+                    bounds += [part.slice.lower, part.slice.upper]
+                    part = part.value
+                if isinstance(part, ast.Name) and part.id == name and any(b is not None for b in bounds):
+                    return True
             case _:
                 pass
     return False

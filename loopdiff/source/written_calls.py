@@ -204,7 +204,8 @@ class Writing(ast.NodeTransformer):
         last = callee.node.body[-1]
         for name in sorted(own_names(callee.node) - names.keys()):
             is_result = isinstance(last, ast.Return) and isinstance(last.value, ast.Name) and last.value.id == name
-            is_taken = is_result and target is not None and target not in asked and target not in names.values()
+            is_free = target not in asked and target not in names.values() and target not in words_in(callee.node)
+            is_taken = is_result and target is not None and is_free
             names[name] = target if is_taken and target is not None else fresh(self.words, name)
         return names, ahead
 

@@ -93,6 +93,8 @@ class ListStatements(Moving):
         """A statement that gives a list to a name."""
         if is_bounded_queue(node.value, self.lists.value_of):
             return self.queue(found, node)
+        if isinstance(node.value, ast.Name) and (given := self.listed(node.value)) and given.is_bounded:
+            return self.failed(node)
         if len(found.bindings) > 1 and id(node.value) not in self.first:
             if found.name not in self.refilled:
                 return self.simple(node)
@@ -187,9 +189,9 @@ class ListStatements(Moving):
                 return self.added(found, right, node)
             case ast.BinOp(left=ast.Name(id=own), op=ast.Add(), right=ast.List() as right) if own == name:
                 return self.added(found, right, node)
-            case ast.Subscript(slice=ast.Slice(lower=ast.Constant(value=1), upper=None, step=None)) if mentions(
-                value.value, name
-            ):
+            case ast.Subscript(
+                value=ast.Name(id=own), slice=ast.Slice(lower=ast.Constant(value=1), upper=None, step=None)
+            ) if own == name:
                 return self.written(f"if {name}:\n    {name}.pop(0)", node)
             case _:
                 pass
