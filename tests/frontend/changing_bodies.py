@@ -324,15 +324,6 @@ for k in idx:
     t += bump(d, k)
 u = bump(d, 9 - 5)
 return t + u + sum(d.values())""",
-    """def make():
-    d = {}
-    for k in idx:
-        d[k] = x[k]
-    return d
-d = make()
-e = make()
-e[1] = 5.0
-return sum(d.values()) * 10 + sum(e.values())""",
     """def step(d, u):
     new = {}
     for k, v in d.items():
@@ -646,6 +637,64 @@ for i in range(n):
     if c is not None:
         t += c * i
 return t + sum(1 for u in v if u is None)""",
+    """def f(d):
+    s = 0.0
+    for k in d:
+        s += t * d[k]
+    return s
+t = 2.0
+d = {}
+for k in idx:
+    d[k] = x[k]
+t = f(d)
+return t""",
+    """def f(d, k):
+    k = k + 1
+    d[k] = x[k]
+    return k
+d = {}
+k = 1
+k = f(d, k)
+k = f(d, k)
+return k * sum(d.values())""",
+    """def f(d, u):
+    for u in x[:3]:
+        d[1] = d.get(1, 0.0) + u
+d = {}
+u = 5.0
+f(d, u)
+return u + d[1]""",
+    """def make(n):
+    v = []
+    for i in range(n):
+        v.insert(0, x[i])
+    return v
+v = make(3)
+w = make(2)
+v.append(w[0])
+return sum((i + 1) * a for i, a in enumerate(v))""",
+    """a = [(u, k) for u, k in zip(x, idx)]
+a.sort()
+p = a[2]
+a[2] = (9.0, 1)
+return p[0] * p[1] + a[2][0]""",
+    """a = [(u, k) for u, k in zip(x, idx)]
+a.insert(0, a[3])
+a.insert(0, a.pop(2))
+return sum((i + 1) * u * k for i, (u, k) in enumerate(a))""",
+    """a = [u for u in x]
+b = [u * 2 for u in x]
+a.insert(0, b.pop(2))
+b.insert(1, a.pop(1) + a.pop(2))
+return sum((i + 1) * u for i, u in enumerate(a)) + sum((i + 1) * u for i, u in enumerate(b))""",
+    """h = []
+for u in x:
+    heappush(h, (u > 0.6, u))
+t = 0.0
+while h:
+    b, u = heappop(h)
+    t = 2 * t + u
+return t""",
 )
 
 ERRORS = (
@@ -780,6 +829,15 @@ return t""",
     """v = [a for a in x]
 v[0] += v.pop(1)
 return v[0] + len(v)""",
+    """def make():
+    d = {}
+    for k in idx:
+        d[k] = x[k]
+    return d
+d = make()
+e = make()
+e[1] = 5.0
+return sum(d.values()) * 10 + sum(e.values())""",
     """def put(d, k, v):
     if k in d:
         return
@@ -934,6 +992,34 @@ for a in x:
         best = trial
     trial.append(0.5)
 return sum(best) + 10 * sum(trial)""",
+    """v = [a for a in x]
+t = 0.0
+while len(v) > 2:
+    t += v[0]
+    v = v[2:][1:]
+return t + sum(v)""",
+    """q = deque(maxlen=2)
+r = q
+for a in x:
+    r.append(a)
+return sum(q) + len(q)""",
+    """q = deque(maxlen=2)
+for a in x:
+    q.append(a)
+r = q
+return sum(r) + len(r)""",
+    """def add(d, n):
+    if n > 0:
+        d[n] = x[n]
+        add(d, n - 1)
+d = {}
+add(d, 3)
+return sum(d.values())""",
+    """a = [(u, k) for u, k in zip(x, idx)]
+p = a[0]
+for p in sorted(a):
+    t = p[0] * p[1]
+return t + p[0]""",
     """v = []
 return min(v, key=lambda a: a)""",
     """v = [a for a in x]
