@@ -201,10 +201,10 @@ class Writing(ast.NodeTransformer):
             names[name] = fresh(self.words, name)
             ahead.append(ast.copy_location(ast.Assign([ast.Name(names[name], ast.Store())], value), stmt))
         asked = {n.id for value in given.values() for n in ast.walk(value) if isinstance(n, ast.Name)}
-        last = callee.node.body[-1]
+        last, outer = callee.node.body[-1], words_in(callee.node) - own_names(callee.node)
         for name in sorted(own_names(callee.node) - names.keys()):
             is_result = isinstance(last, ast.Return) and isinstance(last.value, ast.Name) and last.value.id == name
-            is_free = target not in asked and target not in names.values() and target not in words_in(callee.node)
+            is_free = target not in asked and target not in names.values() and target not in outer
             is_taken = is_result and target is not None and is_free
             names[name] = target if is_taken and target is not None else fresh(self.words, name)
         return names, ahead

@@ -291,9 +291,9 @@ def skip(x, idx):
     for k, v in zip(idx, x):
         last[k] = v
     t = 0.0
-    for v in last:
-        if v is not None:
-            t += v * v
+    for u in last:
+        if u is not None:
+            t += u * u
     return t + sum(v for v in last if v is not None)
 
 
