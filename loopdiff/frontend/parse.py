@@ -284,7 +284,7 @@ def asked_extents(whole: Whole, span: Span) -> Iterator[ir.Require]:
         if other != 1 and is_so(question, whole.types or {}):
             size = ir.Dim(array, axis, loc=span)
             wanted = ir.Const(other, loc=span) if isinstance(other, int) else ir.Dim(*other, loc=span)
-            message = f"`{array}.shape[{axis}]` is not {print_expr(wanted)}, which it was when this was compiled"
+            message = f"`{array}.shape[{axis}]` is not `{print_expr(wanted)}`, which it was when this was compiled"
             yield ir.Require(ir.Apply(Op.EQ, (size, wanted), loc=span), "LD320", message, loc=span, is_early=True)
 
 

@@ -56,13 +56,7 @@ from loopdiff.frontend.parsing.ways.resized import (
     with_held,
 )
 from loopdiff.frontend.parsing.ways.snapshots import Snapshot, keep_buffers
-from loopdiff.frontend.parsing.ways.varying import (
-    are_too_many,
-    at_end,
-    differing,
-    differing_lists,
-    with_heads,
-)
+from loopdiff.frontend.parsing.ways.varying import are_too_many, at_end, differing, differing_lists, with_heads
 from loopdiff.frontend.survey import becomes_part_of_itself, becomes_shorter
 from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
