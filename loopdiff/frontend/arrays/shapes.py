@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from loopdiff.errors import Span
-from loopdiff.frontend.arrays.integers import ONE, times
+from loopdiff.frontend.arrays.integers import ONE, distance, times
 from loopdiff.frontend.arrays.nests import copied_view
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, has_holes, is_hole
 from loopdiff.frontend.arrays.views import Call, is_contiguous, product, reshaped, transposed
@@ -202,7 +202,8 @@ def reshape(state: State, call: Call) -> Quantity:
     extents = shape_of(state, nodes, call.node)
     if extents is None:
         return ir.Const(0, loc=state.source.span(call.node))
-    if not is_contiguous(state, array) and not is_turned_piece(state, array, call.node):
+    is_piece = changes_units(array.extents, extents) or is_contiguous(state, array)
+    if not is_piece and not is_turned_piece(state, array, call.node):
         site = state.site("reshape", state.source.span(call.node))
         if not isinstance(array, View) or site in state.whole.decisions.shared:
             return refuse_strided(state, call.node)
@@ -212,6 +213,15 @@ def reshape(state: State, call: Call) -> Quantity:
     if isinstance(found, View) and isinstance(array, View):
         state.whole.pieces[found] = array
     return found
+
+
+def changes_units(old: Sequence[ir.Expr], new: Sequence[ir.Expr | None]) -> bool:
+    """Whether a reshape adds axes of one element, or takes them away, which NumPy does without a copy. One of the other
+    extents follows from the rest."""
+    before, after = ([e for e in extents if not (isinstance(e, ir.Const) and e.value == 1)] for extents in (old, new))
+    pairs = zip(before, after, strict=False)
+    is_open = [n is None or e is None or distance(e, n) != 0 for e, n in pairs]
+    return len(before) == len(after) and sum(is_open) <= 1
 
 
 def whole_piece(state: State, array: Array) -> Array:
