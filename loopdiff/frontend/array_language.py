@@ -104,8 +104,8 @@ ARRAYS: tuple[Construct, ...] = (
         "y[:] = special.expit(x) * special.logsumexp(A, axis=1)[0] + special.xlogy(x * x, abs(y))",
         "0.1",
         "expit, logit, log_expit, softplus, softmax, log_softmax, logsumexp, xlogy, xlog1py, entr, rel_entr, kl_div; "
-        "and erf, erfc, gamma, gammaln, digamma, cbrt, exp2, expm1, log1p. `xlogy` and its like are zero, with their "
-        "derivative, where the first number is zero and the logarithm has no value.",
+        "comb and binom of an integer `k`; and erf, erfc, gamma, gammaln, digamma, cbrt, exp2, expm1, log1p. `xlogy` "
+        "and its like are zero, with their derivative, where the first number is zero and the logarithm has no value.",
     ),
     Construct(
         "np.linalg.solve, inv, det, slogdet, cholesky, matrix_power",

@@ -72,3 +72,18 @@ def logsumexp(a, axis=None, b=None, keepdims=False):
     parts = np.exp(a - shift) if b is None else b * np.exp(a - shift)
     found = np.log(parts.sum(axis=axis, keepdims=True)) + shift
     return found if keepdims else found.sum(axis=axis)
+
+
+def binom(n, k):
+    """How many choices there are of `k` among `n`, for an integer `k`: a polynomial in `n`, but for integers below
+    zero."""
+    found = 1.0
+    for i in range(1, k + 1):
+        found = found * (n - k + i) / i
+    found = found if k >= 0 else 0.0
+    return np.nan if n < 0 and n == np.floor(n) else found
+
+
+def comb(N, k):
+    """Likewise; none where `N` is less than `k`, or below zero."""
+    return binom(N, k) if 0 <= k <= N else 0.0

@@ -267,6 +267,7 @@ def special_functions(x, A):
         special.log_expit(40.0 * x),
         special.xlog1py(x, p),
         special.logsumexp(x, b=p),
+        special.comb(5, 2) * x[0] + special.binom(x[1], 3),
     )
 
 

@@ -369,6 +369,21 @@ def test_functions_of_two_numbers_where_logarithms_have_no_value(name: str) -> N
             np.testing.assert_array_equal(f(one, other), getattr(special, name)(one, other))
 
 
+def test_numbers_of_choices_and_their_slopes() -> None:
+    """Those of the polynomial in `n`, by differences."""
+    text = "def f(n, k):\n    return sp.{}(n, k)\n"
+    with interpreting():
+        for name in ("comb", "binom"):
+            f = vectorize_grad(registered(text.format(name), f"<special {name}>", sp=special))
+            for n in (-2, 0, 1, 5, 30, 2.5):
+                for k in (-1, 0, 1, 4, 5):
+                    assert f(n, k) == pytest.approx(float(getattr(special, name)(n, k)), rel=1e-13, nan_ok=True)
+        slope = (special.binom(6.5 + 1e-6, 3) - special.binom(6.5 - 1e-6, 3)) / 2e-6
+        assert vectorize_grad(registered(text.format("binom"), "<slope>", sp=special)).grad(6.5, 3)[0] == pytest.approx(
+            slope, rel=1e-8
+        )
+
+
 PLACED = [
     "np.fill_diagonal(z, s)", "np.fill_diagonal(z, z[0] * s)", "np.fill_diagonal(z.T, [s, 1.0])",
     "np.multiply.at(z[0], [0, 2, 0], s)", "np.maximum.at(z[1], np.array([1, 1, 2]), z[2] * s)",
