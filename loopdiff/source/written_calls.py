@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import FunctionType
 from typing import Any
@@ -23,6 +23,10 @@ from loopdiff.source.scopes import bound_by, fresh, own_names, own_nodes, words_
 
 MOST_CALLS = 40  # that are written out
 CHANGING_KEYS = ("setdefault", "add", "discard", "update")
+READING_METHODS = (
+    "get", "items", "keys", "values", "copy", "index", "count", "sum", "mean", "max", "min", "prod", "any", "all",
+    "dot", "item", "tolist", "astype", "conj", "argmax", "argmin", "reshape", "ravel", "transpose",
+)  # fmt: skip
 
 
 def with_calls_written_out(source: SourceFunction) -> SourceFunction:
@@ -121,7 +125,45 @@ class Writing(ast.NodeTransformer):
         return (node.value and self.written(node, node.value, None)) or node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
-        return self.written(node, node.value, None) or node
+        if self.is_same_after(node.target, node.value):
+            return self.written(node, node.value, None) or node
+        ahead: list[ast.stmt] = []
+        if (target := self.place(node.target, ahead)) is None:
+            return node
+        name = fresh(self.words, "before")
+        read = ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], read_of(target)), node)
+        change = ast.copy_location(ast.AugAssign(ast.Name(name, ast.Store()), node.op, node.value), node)
+        store = ast.copy_location(ast.Assign([target], ast.Name(name, ast.Load())), node)
+        made = self.written(change, node.value, None)
+        return node if made is None else [*ahead, read, *made, store]
+
+    def is_same_after(self, target: ast.expr, call: ast.expr) -> bool:
+        """Whether the `target` of an augmented assignment, which is read before the call, is the same after it."""
+        callee = self.callee(call) if isinstance(call, ast.Call) and not isinstance(target, ast.Name) else None
+        return callee is None or not changes_anything(callee)
+
+    def place(self, target: ast.expr, ahead: list[ast.stmt]) -> ast.expr | None:
+        """What `x[i] += f(x)` reads and stores, whose subscripts are evaluated once, before the call; or None."""
+        match target:
+            case ast.Name():
+                return target
+            case ast.Attribute(value=own):
+                found = self.place(own, ahead)
+                return found and ast.copy_location(ast.Attribute(found, target.attr, target.ctx), target)
+            case ast.Subscript(value=own, slice=index) if not any(isinstance(n, ast.Slice) for n in ast.walk(index)):
+                found = self.place(own, ahead)
+                keys = [self.key(k, ahead) for k in (index.elts if isinstance(index, ast.Tuple) else [index])]
+                at = ast.Tuple(keys, ast.Load()) if isinstance(index, ast.Tuple) else keys[0]
+                return found and ast.copy_location(ast.Subscript(found, at, target.ctx), target)
+            case _:
+                return None
+
+    def key(self, index: ast.expr, ahead: list[ast.stmt]) -> ast.expr:
+        if not any(isinstance(n, ast.Name) for n in ast.walk(index)):
+            return index
+        name = fresh(self.words, "place")
+        ahead.append(ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], index), index))
+        return ast.Name(name, ast.Load())
 
     def visit_Assign(self, node: ast.Assign) -> Any:
         target = node.targets[0].id if len(node.targets) == 1 and isinstance(node.targets[0], ast.Name) else None
@@ -156,7 +198,7 @@ class Writing(ast.NodeTransformer):
             if callee is None or given is None or not self.is_wanted(callee, given, None) or changes_anything(callee):
                 continue
             others = [n for n in ast.walk(value) if isinstance(n, ast.Call) and n is not call]
-            if not all(changes_nothing(value_in(self.source.outer, c.func), c) or self.callee(c) for c in others):
+            if not all(map(self.only_reads, others)) or any(isinstance(n, ast.NamedExpr) for n in ast.walk(value)):
                 return None
             name = fresh(self.words, "given")
             first = ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], call), stmt)
@@ -164,6 +206,11 @@ class Writing(ast.NodeTransformer):
             self.count += 1
             return [first, stmt]
         return None
+
+    def only_reads(self, call: ast.Call) -> bool:
+        """Whether it does not matter if the `call` comes before others that read, or after them."""
+        callee = self.callee(call)
+        return reads_only(call, self.source.outer) if callee is None else not changes_anything(callee)
 
     def is_wanted(self, callee: Callee, given: Mapping[str, ast.expr], target: str | None) -> bool:
         """Whether the call takes a dictionary, changes a list, or gives a dictionary."""
@@ -246,21 +293,38 @@ def in_any_case(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def changes_anything(callee: Callee) -> bool:
-    """Whether the function changes what it is given."""
+    """Whether the function may change anything but the lists and dictionaries that it makes."""
     nodes = list(ast.walk(callee.node))
-    own = own_names(callee.node) - {a.arg for a in ast.walk(callee.node.args) if isinstance(a, ast.arg)}
+    own = lists_in(callee.node, lambda n: value_in(callee.outer, n)).found.keys()
+    own |= makings_in([n for n in nodes if n is not callee.node], callee.outer).keys()
     stored = [n for n in nodes if isinstance(n, ast.Subscript | ast.Attribute) and not isinstance(n.ctx, ast.Load)]
-    calls = [n for n in nodes if isinstance(n, ast.Call)]
-    changed = {name for n in nodes for name in changes_of(n, callee)}
     return (
         any(not (isinstance(n.value, ast.Name) and n.value.id in own) for n in stored)
-        or not changed <= own
-        or any(isinstance(value_in(callee.outer, c.func), FunctionType) for c in calls)
+        or any(isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name) for n in nodes)
+        or not all(reads_only(n, callee.outer, own) for n in nodes if isinstance(n, ast.Call))
     )
+
+
+def reads_only(call: ast.Call, outer: Mapping[str, Any], own: Collection[str] = ()) -> bool:
+    """Whether a call of no function of the program changes nothing, or what is called by names among `own`."""
+    match call.func:
+        case ast.Attribute(value=ast.Name(id=name)) if name in own:
+            return True
+        case ast.Attribute(attr=attr) if value_in(outer, call.func) is MISSING:
+            return attr in READING_METHODS and not any(k.arg in (None, "out") for k in call.keywords)
+        case func:
+            return changes_nothing(value_in(outer, func), call)
 
 
 def is_text(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def read_of(target: ast.expr) -> ast.expr:
+    made = copied_tree(target)
+    assert isinstance(made, ast.Attribute | ast.Subscript)
+    made.ctx = ast.Load()
+    return made
 
 
 def can_be_written_out(function: ast.FunctionDef) -> bool:

@@ -4,6 +4,45 @@ errors for, and what is refused since nobody could tell a list from a copy."""
 from __future__ import annotations
 
 SAME = (
+    """def bump(v, k):
+    v.append(k)
+    v[0] += 1.0
+    return k * v[0]
+w = [x[0]]
+for i in range(3):
+    w[0] += bump(w, x[i])
+return sum(w)""",
+    """def put(d, y, k, u):
+    d[k] = u
+    y[0] = 5.0
+    return u * 2.0
+d = {}
+x[0] += put(d, x, idx[0], x[1])
+return x[0] + d[idx[0]]""",
+    """best = [None] * len(x)
+for k in range(len(x)):
+    best[k] = x[k]
+t = 0.0
+if sum(best) > 0.5 and min(best) > 0.0:
+    t = max(best)
+while max(best) < 3.0 and t < 0.1:
+    t += 1.0
+for a, b in zip(best, x):
+    t += a * b
+assert len(best) > 3, "too few"
+return t""",
+    """table = [[None] * len(x) for _ in range(2)]
+table[0][1] = x[1]
+return table[0][1] * len(table[0]) + (1.0 if table[1][1] is None else 2.0)""",
+    """def make():
+    d = {}
+    for k in idx:
+        d[k] = x[k]
+    return d
+d = make()
+e = make()
+e[1] = 5.0
+return sum(d.values()) * 10 + sum(e.values())""",
     """v = [a for a in x]
 v.insert(-2, 5.0)
 v.insert(100, 6.0)
@@ -698,6 +737,40 @@ return t""",
 )
 
 ERRORS = (
+    """best = [None] * len(x)
+best[0] = x[0]
+if sum(best) > 0.0:
+    return x[1]
+return x[2]""",
+    """best = [None] * len(x)
+best[0] = x[0]
+t = 0.0
+while min(best) < 1.0 and t < 3.0:
+    t += 1.0
+return x[0] * t""",
+    """best = [None] * len(x)
+best[0] = x[0]
+t = 0.0
+for u in sorted(best):
+    t += u
+return t""",
+    """best = [None] * len(x)
+best[0] = x[0]
+t: float = sum(best)
+return t""",
+    """best = [None] * len(x)
+best[0] = x[0]
+if x[0] > 0.9:
+    t = 1.0
+elif max(best) > 0.0:
+    t = 2.0
+else:
+    t = 3.0
+return t * x[0]""",
+    """best = [None] * len(x)
+best[0] = x[0]
+assert sum(best) > 0.0
+return x[1]""",
     """v = [a for a in x]
 return v.pop(int(idx[0]) + 20)""",
     """v = [a for a in x]
@@ -749,6 +822,84 @@ return t""",
 )
 
 REFUSED = (
+    """g = [[x[0]], [x[1]]]
+g.append(g[0])
+g[0].append(x[2])
+return sum(g[2]) * 10 + sum(g[0])""",
+    """g = [[x[0]], [x[1]]]
+g.extend(g)
+g[0].append(x[2])
+return sum(g[2]) * 10 + sum(g[0])""",
+    """d = {"a": [x[0]], "b": [x[1]]}
+d.update(c=d["a"])
+d["a"].append(x[2])
+return sum(d["c"]) * 10 + sum(d["a"])""",
+    """g = [[x[0]], [x[1]]]
+g.insert(0, g[1])
+g[2].append(x[3])
+return sum(g[0]) * 10 + sum(g[2])""",
+    """q = deque(maxlen=3)
+for u in x:
+    q.append(u)
+r = q.copy()
+r.append(1.0)
+return sum(r) + sum(q) * 2""",
+    """q = deque(maxlen=3)
+for u in x:
+    q.append(u)
+r = q + q
+return sum(r)""",
+    """d = {}
+for k in idx:
+    d[k] = x[k]
+def total(scale):
+    return d[idx[0]] * scale
+def grown():
+    d[idx[1]] += 1.0
+    return d[idx[1]]
+t = grown()
+t += total(2.0)
+return t""",
+    """v = [u * 2.0 for u in x]
+t = 0.0
+if 0.5 < x[0] < v.pop(1):
+    t = 1.0
+return sum(v) + t""",
+    """best = [None] * len(x)
+best[0] = x[0]
+if 0.0 in best:
+    return x[1]
+return x[2]""",
+    """table = [[None] * len(x) for _ in range(len(x))]
+for i in range(len(x)):
+    table[i][i] = x[i]
+return x[0] * sum(1.0 for row in table for u in row if u is None)""",
+    """table = [[None] * len(x) for _ in range(len(x))]
+for i in range(len(x)):
+    table[i][i] = x[i]
+t = 0.0
+for i in range(len(x)):
+    for u in table[i]:
+        t += u
+return t""",
+    """def bumped(v):
+    v[0] += 1.0
+    return v[0]
+def total(d, v):
+    return d[idx[0]] * v[0]
+d = {}
+for k in idx:
+    d[k] = x[k]
+t = bumped(x) + total(d, x)
+return t""",
+    """def cleared(d, v):
+    v.fill(0.5)
+    return d[idx[0]]
+d = {}
+for k in idx:
+    d[k] = x[k]
+t = x[0] + cleared(d, x)
+return t""",
     """v = [a for a in x]
 while len(v) > 2:
     w = v
@@ -829,15 +980,6 @@ return t""",
     """v = [a for a in x]
 v[0] += v.pop(1)
 return v[0] + len(v)""",
-    """def make():
-    d = {}
-    for k in idx:
-        d[k] = x[k]
-    return d
-d = make()
-e = make()
-e[1] = 5.0
-return sum(d.values()) * 10 + sum(e.values())""",
     """def put(d, k, v):
     if k in d:
         return

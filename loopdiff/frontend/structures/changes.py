@@ -11,7 +11,17 @@ from loopdiff.frontend.structures.known import static
 from loopdiff.frontend.structures.records import CHANGING_METHODS
 from loopdiff.frontend.structures.rewriting import base_of, element
 from loopdiff.frontend.structures.scope import Place, Scope
-from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, dictionary_of, freshened, in_row
+from loopdiff.frontend.structures.trees import (
+    Branch,
+    Leaf,
+    Static,
+    Tree,
+    described,
+    dictionary_of,
+    freshened,
+    in_row,
+    shared,
+)
 from loopdiff.immutable import immutable
 from loopdiff.source.functions import MISSING
 
@@ -112,10 +122,20 @@ def changed(scope: Scope, node: ast.expr) -> PlaceChange | None:
     if found is None:
         scope.reject(f"what `{ast.unparse(node)}` makes of {described(tree)} is not known before the loops run", node)
         return PlaceChange(None, tree, nothing)
-    return PlaceChange(place, *found)
+    after, gives = found
+    return PlaceChange(place, after if place in scope.owned else handed_out(after, place, node), gives)
 
 
-def of_list(scope: Scope, tree: Branch, attr: str, node: ast.Call) -> tuple[Tree, Tree] | None:
+def handed_out(after: Branch, place: Place, call: ast.Call) -> Tree:
+    """What is at `place` `after` a method that was given parts of what the same name holds, or all of that."""
+    given = [n for a in (*call.args, *(k.value for k in call.keywords)) for n in ast.walk(a)]
+    parts = {id(n.value) for n in given if isinstance(n, ast.Subscript)}
+    names = [n for n in given if isinstance(n, ast.Name) and n.id == place[0]]
+    is_own = not place[1] and all(id(n) in parts for n in names)
+    return replace(after, items=tuple(map(shared, after.items))) if is_own else shared(after)
+
+
+def of_list(scope: Scope, tree: Branch, attr: str, node: ast.Call) -> tuple[Branch, Tree] | None:
     items, none = tree.items, Static(None)
     match attr, node:
         case "append", ast.Call(args=[added], keywords=[]):
@@ -141,7 +161,7 @@ def of_list(scope: Scope, tree: Branch, attr: str, node: ast.Call) -> tuple[Tree
     return None
 
 
-def of_dictionary(scope: Scope, tree: Branch, attr: str, node: ast.Call) -> tuple[Tree, Tree] | None:
+def of_dictionary(scope: Scope, tree: Branch, attr: str, node: ast.Call) -> tuple[Branch, Tree] | None:
     items, none = dict(zip(tree.keys, tree.items, strict=True)), Static(None)
     match attr, node:
         case "update", ast.Call(args=args, keywords=keywords) if len(args) <= 1 and all(k.arg for k in keywords):

@@ -12,6 +12,7 @@ from loopdiff.source.first_iterations import copied_tree
 from loopdiff.source.functions import SourceFunction
 from loopdiff.source.lists.found import NUMBERS, lists_in
 from loopdiff.source.lists.methods import ListStatements
+from loopdiff.source.lists.uses import loses_bounds
 from loopdiff.source.scopes import bound_within, words_in
 
 PLAIN = {"len": len, "zip": zip}
@@ -51,6 +52,8 @@ def changed_in(
 
     lists = lists_in(node, value_of)
     dictionaries = set(makings_in(list(ast.walk(node)), source.outer))
+    if loses_bounds(lists):
+        return None
     writing = ListStatements(lists, words, dictionaries)
     made = writing.visit(node)
     if writing.has_failed or not writing.changed:

@@ -17,6 +17,11 @@ from loopdiff.source.functions import SourceFunction
 from loopdiff.source.harmless import changes_nothing
 from loopdiff.source.scopes import bound_by, fresh, words_in
 
+LOOKED_AT = (
+    ast.FunctionDef, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return, ast.If, ast.While, ast.For,
+    ast.Assert,
+)  # fmt: skip
+
 
 def with_missing_apart(source: SourceFunction) -> SourceFunction:
     """`source` with such lists so, where all that is done with one can be done so."""
@@ -56,8 +61,23 @@ def is_full_of_none(node: ast.expr) -> bool:
             return False
 
 
+def depth_of(node: ast.AST) -> int:
+    """How many lists deep None is in a list that is full of it."""
+    match node:
+        case ast.BinOp(left=ast.List()) | ast.BinOp(right=ast.List()):
+            return 1
+        case ast.ListComp(elt=item):
+            return 1 + depth_of(item)
+        case _:
+            return 0
+
+
 def is_none(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
+
+
+def makes(node: ast.Assign, name: str) -> bool:
+    return any(isinstance(t, ast.Name) and t.id == name for t in node.targets)
 
 
 class Filling(ast.NodeTransformer):
@@ -76,6 +96,9 @@ class Missing(ast.NodeTransformer):
 
     def __init__(self, name: str, words: set[str], source: SourceFunction) -> None:
         self.name, self.source, self.words = name, source, words
+        self.depth = max(
+            depth_of(n.value) for n in ast.walk(source.node) if isinstance(n, ast.Assign) and makes(n, name)
+        )
         self.flags = fresh(words, f"{name}_is_there")
         self.known, self.all_known = fresh(words, "known"), fresh(words, "all_known")
         self.called = {self.known: arranging.known, self.all_known: arranging.all_known}
@@ -149,6 +172,11 @@ class Missing(ast.NodeTransformer):
         is_one = not any(isinstance(part, ast.Slice | ast.Tuple) for part in parts)
         return is_one and is_pure and not any(isinstance(n, ast.NamedExpr) or self.is_part(n) for n in inner)
 
+    def is_number(self, node: ast.AST) -> bool:
+        """Whether `node`, a part of the list, is a number in it, or None; whose lists in it have other names, nobody
+        would look what is there."""
+        return depth_of_part(node) == self.depth
+
     def flag(self, node: ast.expr, ctx: ast.expr_context) -> ast.expr:
         """Whether the number that `node` is there."""
         if isinstance(node, ast.Subscript):
@@ -167,7 +195,7 @@ class Missing(ast.NodeTransformer):
                 self.has_failed |= not all(changes_nothing(value_in(self.source.outer, c.func), c) for c in calls)
                 return [ast.copy_location(values, node), ast.copy_location(flags, node)]
             case ast.Assign(targets=[ast.Subscript() as target], value=value) if self.is_part(target):
-                if not self.is_plain(target):
+                if not self.is_plain(target) or not self.is_number(target):
                     return self.failed(node)
                 flag = self.flag(target, ast.Store())
                 known = ast.Assign([flag], ast.Constant(not is_none(value)))
@@ -201,6 +229,8 @@ class Missing(ast.NodeTransformer):
             return value, ast.copy_location(is_there, value)
         if not isinstance(value, ast.Subscript) or not self.is_part(value) or not self.is_plain(value):
             return None
+        if not self.is_number(value):
+            return self.failed(None)
         item, flag = self.visit(value).args
         for part in (item, flag):
             part.slice = self.visit(part.slice)
@@ -224,7 +254,11 @@ class Missing(ast.NodeTransformer):
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
         if not self.is_part(node.target):
             return self.simple(node)
-        if not isinstance(node.target, ast.Subscript) or not self.is_plain(node.target):
+        if (
+            not isinstance(node.target, ast.Subscript)
+            or not self.is_plain(node.target)
+            or not self.is_number(node.target)
+        ):
             return self.failed(node)
         text = "assert FLAG, 'TypeError: None is asked for as a number'"
         ahead, node.value = self.value_of(node.value, node)
@@ -239,6 +273,38 @@ class Missing(ast.NodeTransformer):
 
     visit_Expr = simple
     visit_Return = simple
+    visit_AnnAssign = simple
+
+    def visit(self, node: ast.AST) -> Any:
+        """`node`, written so; a statement of another kind may not ask for the list: nobody would look what is there."""
+        is_other = isinstance(node, ast.stmt) and not isinstance(node, LOOKED_AT)
+        if is_other and any(isinstance(n, ast.Name) and n.id == self.name for n in ast.walk(node)):
+            return self.failed(node)
+        return super().visit(node)
+
+    def block(self, nodes: list[ast.stmt]) -> list[ast.stmt]:
+        made: list[ast.stmt] = []
+        for node in nodes:
+            found = self.visit(node)
+            made += found if isinstance(found, list) else [found]
+        return made
+
+    def branching(self, node: Any) -> Any:
+        """A statement with a condition, which a loop asks again and again."""
+        if isinstance(node.test, ast.Name) and node.test.id == self.name:
+            mark_known(node.test)  # how long it is
+        ahead, node.test = self.value_of(node.test, node)
+        if isinstance(node, ast.While) and ahead:
+            text = f"{self.known}(TEST, {self.all_known}({self.flags}))"
+            ahead, node.test = [], expression_of(text, node.test, TEST=node.test)
+        if isinstance(node, ast.Assert):
+            return [*ahead, node]
+        node.body, node.orelse = self.block(node.body), self.block(node.orelse)
+        return [*ahead, node]
+
+    visit_If = branching
+    visit_While = branching
+    visit_Assert = branching
 
     def value_of(self, value: ast.expr, node: ast.stmt) -> tuple[list[ast.stmt], ast.expr]:
         found = self.visit(value)
@@ -261,12 +327,16 @@ class Missing(ast.NodeTransformer):
 
     def visit_For(self, node: ast.For) -> Any:
         node.target, node.iter = self.gone_through(node.target, node.iter)
-        return self.generic_visit(node)
+        node.target = self.visit(node.target)
+        ahead, node.iter = self.value_of(node.iter, node)
+        node.body, node.orelse = self.block(node.body), self.block(node.orelse)
+        return [*ahead, node]
 
     # -- expressions -----------------------------------------------------------------------------------------
     def gone_through(self, target: ast.expr, over: ast.expr) -> tuple[ast.expr, ast.expr]:
         match target, over:
             case ast.Name(id=each), ast.Name(id=name) if name == self.name:
+                self.has_failed |= self.depth > 1
                 flag = self.each.setdefault(each, fresh(self.words, f"{each}_is_there"))
                 both = expression_of(f"ZIP({self.name}, {self.flags})", over, ZIP=ast.Constant(cast(Any, zip)))
                 for n in ast.walk(both):
@@ -303,6 +373,7 @@ class Missing(ast.NodeTransformer):
             case ast.Compare(left, [ast.Is() | ast.IsNot() as op], [right]) if is_none(right):
                 flag = None
                 if isinstance(left, ast.Subscript) and self.is_part(left) and self.is_plain(left):
+                    self.has_failed |= not self.is_number(left)
                     flag = self.flag(left, ast.Load())
                 elif isinstance(left, ast.Name) and left.id in self.each:
                     flag = ast.copy_location(ast.Name(self.each[left.id], ast.Load()), left)
@@ -319,7 +390,7 @@ class Missing(ast.NodeTransformer):
     def visit_Subscript(self, node: ast.Subscript) -> Any:
         if not self.is_part(node) or not isinstance(node.ctx, ast.Load):
             return self.generic_visit(node)
-        if not self.is_plain(node):
+        if not self.is_plain(node) or not self.is_number(node):
             return self.failed(node)
         flag = self.flag(node, ast.Load())
         for n in (*ast.walk(node), *ast.walk(flag)):
@@ -331,6 +402,12 @@ class Missing(ast.NodeTransformer):
             case ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=name) as own]) if name == self.name:
                 mark_known(own)
                 return node
+            case ast.Call(func=ast.Name(id="len"), args=[ast.Subscript() as own]) if (
+                self.is_part(own) and self.is_plain(own) and not self.is_number(own)
+            ):
+                for n in ast.walk(own):
+                    mark_known(n)
+                return node
             case ast.Call(func=ast.Attribute(value=own)) if self.is_part(own):
                 return self.failed(node)
             case _:
@@ -341,6 +418,10 @@ class Missing(ast.NodeTransformer):
             value, flag = ast.Name(node.id, ast.Load()), ast.Name(self.each[node.id], ast.Load())
             return ast.copy_location(ast.Call(ast.Name(self.known, ast.Load()), [value, flag], []), node)
         return node
+
+
+def depth_of_part(node: ast.AST) -> int:
+    return 1 + depth_of_part(node.value) if isinstance(node, ast.Subscript) else 0
 
 
 def root_name(node: ast.expr) -> str:

@@ -24,7 +24,9 @@ class Moving(Places):
 
     # -- reading ---------------------------------------------------------------------------------------------
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
-        self.generic_visit(node)
+        first, *later = node.comparators
+        node.left = self.visit(node.left)
+        node.comparators = [self.visit(first), *map(self.perhaps, later)]  # those only where what is before holds
         match node:
             case ast.Compare(left, [ast.In() | ast.NotIn() as op], [ast.Name(id=name) as own]) if (
                 found := self.listed(own)

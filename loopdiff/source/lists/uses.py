@@ -85,6 +85,26 @@ def is_seen_at_once(lists: Lists, node: ast.Name, parents: Parents) -> bool:
             return False
 
 
+def loses_bounds(lists: Lists) -> bool:
+    """Whether something has a queue with `maxlen`, or is made of one that Python makes with as much room, or not at
+    all, where that would be a list."""
+    parents = parents_in(lists.function)
+    queues = [name for name, found in lists.found.items() if found.is_bounded]
+    return any(may_be_list(lists, node, parents) for name in queues for node in loads_of(lists.function, name))
+
+
+def may_be_list(lists: Lists, node: ast.Name, parents: Parents) -> bool:
+    match parents[node]:
+        case ast.Subscript(value=own, slice=ast.Slice()):
+            return own is node
+        case ast.Attribute(attr="copy") | ast.Return() | ast.Tuple() | ast.List() | ast.Dict():
+            return True
+        case ast.BinOp() as made:
+            return lists.makes(made)
+        case _:
+            return False
+
+
 def only_looks(value: Any) -> bool:
     """Whether a function asks what it is given for numbers in it, and does nothing else with any of that."""
     if not isinstance(value, FunctionType) or python_function(value) is None:
