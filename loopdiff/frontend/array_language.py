@@ -226,7 +226,8 @@ ARRAYS: tuple[Construct, ...] = (
         "some = slice(1, n)\ninner = np.s_[1:-1]\ncolumn = (slice(None), n)\n"
         "y[inner] += s\ny[some] += x[some] * A[some, 0]\nA[column] *= s",
         "0.1",
-        "Of names that are assigned once, alone, and are nothing but subscripts. Also in place: `x[slice(n, None)]`.",
+        "Of names that are assigned once, alone, and are nothing but subscripts. Also in place: `x[slice(n, None)]`, "
+        "`np.add.at(A, (slice(None), idx), 1.0)`.",
     ),
     Construct(
         "slices with an argument as the step",

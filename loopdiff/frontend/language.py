@@ -50,10 +50,20 @@ ACCEPTED: tuple[Construct, ...] = (
         "for i, j in np.ndindex(3, 4):\n    A[i, j] *= x[j]\nfor (i, j), v in np.ndenumerate(A):\n"
         "    if i > n:\n        continue\n    y[j] += v * s",
         "0.1",
-        "Also `np.ndindex(A.shape)`, and `itertools.product` and `combinations` of ranges. They are one loop inside "
-        "another: without `break`, and nothing else, no loop around them either, changes their variables, or reads "
-        "them later.",
+        "Also `np.ndindex(A.shape)`, and `itertools.product` and `combinations` of ranges; one name stands for all, "
+        "`for ij in np.ndindex(3, 4)`, where the program says how many there are. They are one loop inside another: "
+        "without `break`, and nothing else, no loop around them either, changes their variables, or reads them later.",
     ),
+    Construct(
+        "of which class an argument is",
+        "def total(v):\n    if isinstance(v, np.ndarray):\n        return v.sum()\n"
+        "    return v if np.isscalar(v) else v[0] + v[1]\n"
+        "k = (n, n) if isinstance(n, int | np.integer) else n\ny[0] = total(x) + total((s, x[1])) * total(s) + k[1]",
+        "0.1",
+        "`isinstance`, `callable` and `np.isscalar` of arguments, arrays, structures and functions: the branch for "
+        "others is left out. Of numbers that were computed it is not known.",
+    ),
+    Construct("values that nobody uses", "x.shape, n\nx[n]\ny[0] = s", "0.1", "They have Python's errors."),
     Construct("reversed", "for i in reversed(range(n)):\n    x[i] += x[i + 1]", "0.1"),
     Construct(
         "loop variable after the loop",

@@ -14,23 +14,26 @@ from dataclasses import replace
 from functools import partial
 from itertools import repeat
 
+import numpy as np
+
 from loopdiff.errors import Span, UnsupportedLoopError, raise_if
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.binding.bind import bind
 from loopdiff.frontend.callees import ArrayParameters, Known, Sources
 from loopdiff.frontend.capture import ArgumentType, number_for_array
+from loopdiff.frontend.classes import class_of
 from loopdiff.frontend.extents import Question, is_so
 from loopdiff.frontend.parsing.bindings import ArrayName
 from loopdiff.frontend.parsing.boxes import shared_boxes
+from loopdiff.frontend.parsing.calling.inline import inline_call
 from loopdiff.frontend.parsing.expressions import parse_quantity
-from loopdiff.frontend.parsing.inline import inline_call
 from loopdiff.frontend.parsing.lists.growing import refuse_unbounded
 from loopdiff.frontend.parsing.lists.integers import refuse_large_integers
 from loopdiff.frontend.parsing.lists.kinds import refuse_wide_lists
 from loopdiff.frontend.parsing.lists.making import make_list
 from loopdiff.frontend.parsing.placing import placed_block, placed_declaration, with_place
 from loopdiff.frontend.parsing.sites import Decisions, ParseAgain, still_growing, with_more
-from loopdiff.frontend.parsing.state import CallFrame, Returned, State, Whole
+from loopdiff.frontend.parsing.state import CallFrame, Returned, State, TypesNeeded, Whole
 from loopdiff.frontend.parsing.statements import parse_block
 from loopdiff.frontend.parsing.ways.joins import broken
 from loopdiff.frontend.parsing.ways.jumps import remove_jumps
@@ -56,6 +59,7 @@ from loopdiff.source.functions import SourceFunction
 from loopdiff.source.lists.changed import with_changing_lists
 from loopdiff.source.lists.missing import with_missing_apart
 from loopdiff.source.scopes import parameters as arguments_of
+from loopdiff.source.scopes import words_in
 from loopdiff.source.written_calls import with_calls_written_out
 
 QUOTED, WORD = re.compile(r"`([^`]+)`"), re.compile(r"[A-Za-z_]\w*")
@@ -92,10 +96,13 @@ def parse_function(source: SourceFunction, types: Mapping[str, ArgumentType] | N
 
 
 def parse_surface(source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentType] | None = None) -> Surface:
-    """`source` for arguments of `types`. Raises UnsupportedLoopError, of dictionaries with what is done with them."""
+    """`source` for arguments of `types`. Raises UnsupportedLoopError, of dictionaries with what is done with them, and
+    TypesNeeded."""
     try:
         return parse_rewritten(source, sources, types)
     except UnsupportedLoopError as error:
+        if types is None and any("isinstance" in words_in(s.node) for s in (source, *sources.known.values())):
+            raise TypesNeeded from None  # what is refused may be in a branch for others
         raise with_reasons(error, (source, *sources.known.values())) from None
 
 
@@ -230,11 +237,14 @@ def parse_apart(apart: Apart, sources: Sources, types: Mapping[str, ArgumentType
 
 def ranks(types: Mapping[str, ArgumentType]) -> dict[str, Tree]:
     """What is known of arguments of `types`."""
-    found = {name: kind.rank if isinstance(kind, ArrayType) else 0 for name, kind in types.items()}
+    found = {
+        name: Rank(kind.rank, np.ndarray) if isinstance(kind, ArrayType) else Rank(0, class_of(kind))
+        for name, kind in types.items()
+    }
     return {
-        name: Leaf(ast.Constant(0), Rank(rank))
+        name: Leaf(ast.Constant(0), rank)
         for name, rank in found.items()
-        if rank or not isinstance(types[name], ArrayType)
+        if rank.axes or not isinstance(types[name], ArrayType)
     }
 
 

@@ -10,7 +10,7 @@ from loopdiff.frontend.arrays.element_types import kind_so_far
 from loopdiff.frontend.arrays.elementwise import complex_part
 from loopdiff.frontend.arrays.nests import copied_view
 from loopdiff.frontend.arrays.values import ArrayValue, Quantity, View, as_array
-from loopdiff.frontend.parsing.ruled import passed_part
+from loopdiff.frontend.parsing.calling.ruled import passed_part
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import ArrayType

@@ -37,7 +37,6 @@ REFUSED_METHODS: dict[str, str] = {
         ("map", "filter"), "give it to `sum`, `max`, `list` or a `for` loop at once, with a function's name"
     ),
     "ascontiguousarray": "leave it out, or write `x.copy()`",
-    "isinstance": "leave it out, or write a function for each type",
     "vectorize": "call the function with arrays, or in a loop",
     "apply_along_axis": "write the loop, or give `axis` to the function",
 }

@@ -22,7 +22,7 @@ def with_slices(function: ast.FunctionDef, value_of: ValueOf) -> ast.FunctionDef
     if not any(slice_of(n, value_of) is not None for n in nodes):
         return function
     stores, alone = stores_among(nodes), stores_alone(function)
-    as_subscripts = {id(part) for n in nodes if isinstance(n, ast.Subscript) for part in parts_of(n.slice)}
+    as_subscripts = {id(part) for n in nodes if (index := index_in(n)) is not None for part in parts_of(index)}
     names = {n.id for n in nodes if isinstance(n, ast.Name)} | {n.arg for n in nodes if isinstance(n, ast.arg)}
     others = {
         n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and id(n) not in as_subscripts
@@ -40,6 +40,17 @@ def with_slices(function: ast.FunctionDef, value_of: ValueOf) -> ast.FunctionDef
     made = Sliced(found, value_of).visit(deepcopy(function))
     assert isinstance(made, ast.FunctionDef)
     return ast.fix_missing_locations(made)
+
+
+def index_in(node: ast.AST) -> ast.expr | None:
+    """The subscripts in `x[index]` and `np.add.at(x, index, v)`."""
+    match node:
+        case ast.Subscript(slice=index):
+            return index
+        case ast.Call(func=ast.Attribute(value=ast.Attribute(), attr="at"), args=[_, index, *_]):
+            return index
+        case _:
+            return None
 
 
 def slice_of(node: ast.AST, value_of: ValueOf) -> ast.expr | None:
@@ -122,15 +133,24 @@ class Sliced(ast.NodeTransformer):
                 return node
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        match node.slice:
-            case ast.Name(id=name) if name in self.named:
-                parts = deepcopy(self.named[name].parts)
-            case index:
-                parts = tuple(map(self.part, parts_of(index)))
-        is_whole = len(parts) == 1 and not isinstance(node.slice, ast.Tuple)
-        node.slice = parts[0] if is_whole else ast.copy_location(ast.Tuple(list(parts), ast.Load()), node.slice)
+        node.slice = self.index(node.slice)
         self.generic_visit(node)
         return node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        if index_in(node) is not None:
+            node.args[1] = self.index(node.args[1])
+        self.generic_visit(node)
+        return node
+
+    def index(self, node: ast.expr) -> ast.expr:
+        match node:
+            case ast.Name(id=name) if name in self.named:
+                parts = deepcopy(self.named[name].parts)
+            case _:
+                parts = tuple(map(self.part, parts_of(node)))
+        is_whole = len(parts) == 1 and not isinstance(node, ast.Tuple)
+        return parts[0] if is_whole else ast.copy_location(ast.Tuple(list(parts), ast.Load()), node)
 
     def part(self, node: ast.expr) -> ast.expr:
         if isinstance(node, ast.Name) and node.id in self.named and len(self.named[node.id].parts) == 1:

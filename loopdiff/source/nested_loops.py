@@ -100,6 +100,11 @@ class Nested(ast.NodeTransformer):
     ) -> tuple[Sequence[ast.expr], Sequence[ast.expr], Sequence[ast.stmt]] | None:
         """The variables of the loops, what each goes over, the outermost first, and what the body begins with."""
         match target, args:
+            case ast.Name(), _ if (count := axes_in(known, args)) is not None:
+                places = ast.Tuple([ast.Name(self.fresh(f"{target.id}_part"), ast.Store()) for _ in range(count)])
+                found = self.nest_of(known, places, args)
+                whole = ast.Assign([target], ast.Tuple([as_read(p) for p in places.elts], ast.Load()))
+                return found and (found[0], found[1], [whole, *found[2]])
             case ast.Tuple(elts=[ast.Tuple(elts=places), value]), [ast.Name() as array] if known is np.ndenumerate:
                 index = ast.Tuple([as_read(p) for p in places], ast.Load())
                 element = ast.Assign([value], ast.Subscript(array, index, ast.Load()))
@@ -173,6 +178,21 @@ class Nested(ast.NodeTransformer):
         name = next(n for n in (f"{stem}_{k}" for k in itertools.count(1)) if n not in self.names)
         self.names.add(name)
         return name
+
+
+def axes_in(known: Any, args: Sequence[ast.expr]) -> int | None:
+    """How many numbers each iteration has, where the program says so."""
+    match args:
+        case _ if known is np.ndenumerate:
+            return None
+        case [_, ast.Constant(value=int(count))] if known is itertools.combinations:
+            return count
+        case [ast.Tuple(elts=parts)] if known is np.ndindex:
+            return len(parts)
+        case [ast.Starred() | ast.Attribute(attr="shape")] | []:
+            return None
+        case _:
+            return None if known is itertools.combinations else len(args)
 
 
 def range_of(bounds: list[ast.expr]) -> ast.Call:

@@ -231,6 +231,30 @@ def pairs_and_places_oracle(xp, A, x):
     return {"result": t, "A": B}
 
 
+def by_classes(A, x):
+    def total(v):
+        if isinstance(v, np.ndarray):
+            return (v * v).sum()
+        return v if np.isscalar(v) else v[0] * v[1]
+
+    w = np.zeros(A.shape, A.dtype)
+    np.add.at(w, (slice(1, None), np.array([0, 2, 2])), x[:3])
+    for ij in np.ndindex(2, 3):
+        A[ij] *= x[ij[1]]
+    A.shape, x[0]
+    return total(x) + total((x[0], x[1])) * total(x[2]) + (w * A**2).sum()
+
+
+def by_classes_oracle(xp, A, x):
+    n = A.shape[0]
+    inside = (xp.arange(n)[:, None] < 2) & (xp.arange(A.shape[1])[None, :] < 3)
+    B = xp.where(inside, A * x[None, :], A)
+    late = xp.where(xp.arange(n) > 0, 1.0, 0.0)
+    t = xp.sum(x**2) + x[0] * x[1] * x[2]
+    t = t + xp.sum(late * B[:, 0] ** 2) * x[0] + xp.sum(late * B[:, 2] ** 2) * (x[1] + x[2])
+    return {"result": t, "A": B}
+
+
 ENTRIES = (
     Entry(
         name="range_forms",
@@ -418,5 +442,21 @@ ENTRIES = (
         is_twin=True,
         is_analytic=True,
         constructs=("loops over several ranges", "names for slices"),
+    ),
+    Entry(
+        name="by_classes",
+        function=by_classes,
+        make=lambda r: dict(A=r.normal(size=(5, 5)), x=r.normal(size=5)),
+        wrt=("A", "x"),
+        outputs=("A",),
+        oracle=by_classes_oracle,
+        is_twin=True,
+        is_analytic=True,
+        constructs=(
+            "of which class an argument is",
+            "values that nobody uses",
+            "loops over several ranges",
+            "names for slices",
+        ),
     ),
 )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
+import textwrap
 from typing import Any
 
 import numpy as np
@@ -93,12 +95,56 @@ CASES: list[tuple[str, tuple[Any, ...]]] = [
     ("return math.prod(a[0], start=3)", (WHOLE, X)),
     ("f = functools.partial(damped, power=3.0)\nreturn f(b) + f(b[0], rate=0.1)", (P, X)),
     ("f = functools.partial(damped, b[0])\nreturn f(0.25) * f(power=2.5, rate=b[1])", (P, abs(X))),
+    ("def made(k, kind=None):\n    return np.zeros(k, dtype=kind)\nw, kind = made(3, b.dtype), a.dtype\nw[1] = b[0]\n"
+     "return w + np.ones(3, kind) * 2", (P.astype(np.float32), X)),
+    ("w = np.zeros((2, 6))\nat = np.s_[1:]\nnp.add.at(w, (slice(None), np.array([0, 2, 2])), b[:3])\n"
+     "np.subtract.at(w, (1, slice(1, None, 2)), b[3:])\nnp.add.at(w, at, b)\nreturn w * b[0]", (P, X)),
+    ("w = np.zeros((2, 3))\nfor ij in np.ndindex(2, 3):\n    i, j = ij\n    w[ij] = b[ij[0]] * a[j, i]\n"
+     "for p in itertools.product(range(2), range(1, 3)):\n    w[p] += p[0] * b[p[1]]\nreturn w", (P, X)),
+    ("a.shape\nb\nb[1], [a, 2]\na.T\nb[0] > 1\na * 2.0\nreturn b", (P, X)),
+    ("def h(v):\n    if isinstance(v, np.ndarray):\n        return v.sum(), v[0]\n"
+     "    if isinstance(v, (list, tuple)):\n        return v[0], v[1]\n    return v, v * 2\n"
+     "c, d = h(b)\ne, f = h(b[1])\ng, k = h((b[2], b[3]))\nreturn c + 2 * d + 3 * e + 4 * f + 5 * g + 6 * k", (P, X)),
+    ("def twice(v):\n    return v * 2\nf = twice if callable(twice) else a\ng = a if callable(b) else twice\n"
+     "assert isinstance(b, np.ndarray) and not np.isscalar(b)\nreturn f(b) + g(b) * np.isscalar(b[0])", (P, X)),
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize("p", [2, True, 1.5, np.float32(1.5), np.int64(2), np.uint8(2), X[:2], (1, 2), [3.0, 1.0]])
+def test_branches_for_classes_are_those_of_the_call(p: Any) -> None:
+    body = (
+        "if isinstance(p, bool):\n    p = (3.0, 1.0)\nelif isinstance(p, int):\n    p = (p, p)\n"
+        "elif isinstance(p, float | np.integer):\n    p = [p, 2 * p]\n"
+        "elif isinstance(p, np.generic):\n    p = (p, 4.0)\n"
+        "return x * p[0] + p[1]"
+    )
+    plain = registered("def f(x, p):\n" + textwrap.indent(body, "    "), "<classes>", np=np)
+    with interpreting():
+        f = vectorize_grad(wrt=("x",))(plain)
+        for given in (p, 2.5, p):
+            np.testing.assert_allclose(f(X.copy(), given), plain(X, given), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "p = p * 1.5\nif isinstance(p, int):\n    return x.sum()\nreturn x[0]",
+        "for i in range(2):\n    if isinstance(p, int):\n        p = p + 0.5\nreturn x * p",
+        "return x if isinstance(x.sum(), np.float64) else x[:2]", "return x if isinstance(p, np.int32) else x[:2]",
+        "def g(u):\n    u = u / 2\n    return u if isinstance(u, int) else u * 3\nreturn x * g(p)",
+    ],
+)  # fmt: skip
+def test_classes_that_nobody_knows_are_refused(body: str) -> None:
+    plain = registered("def f(x, p):\n" + textwrap.indent(body, "    "), f"<class of {body}>", np=np)
+    with interpreting(), pytest.raises(UnsupportedLoopError, match="does not follow from the types of arguments"):
+        vectorize_grad(wrt=("x",))(plain)(X.copy(), np.int64(2))
 
 
 def plain_of(body: str) -> Any:
     text = "def f(a, b):\n" + "".join(f"    {line}\n" for line in body.splitlines())
-    return registered(text, f"<ordinary {body}>", np=np, math=math, damped=damped, functools=functools)
+    return registered(
+        text, f"<ordinary {body}>", np=np, math=math, damped=damped, functools=functools, itertools=itertools
+    )
 
 
 @pytest.mark.parametrize(("body", "args"), CASES)

@@ -256,6 +256,8 @@ def element_type(state: State, node: ast.expr) -> ElementType | None:
             value: Any = text
         case _:
             value = state.outside(node)
+    if isinstance(value, ElementType):
+        return value
     try:
         name = "" if value is MISSING or value is None else np.dtype(value).name
     except TypeError:

@@ -29,7 +29,7 @@ from loopdiff.frontend.parsing.bindings import (
     Varying,
 )
 from loopdiff.frontend.parsing.boxes import note_element_view
-from loopdiff.frontend.parsing.calls import field_at, grid_call, one_of
+from loopdiff.frontend.parsing.calling.calls import field_at, grid_call, one_of
 from loopdiff.frontend.parsing.expressions import binary_operation
 from loopdiff.frontend.parsing.lists.growing import append, begins_list, new_list
 from loopdiff.frontend.parsing.lists.items import kind_after, note_stored

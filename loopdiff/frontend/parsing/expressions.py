@@ -17,7 +17,7 @@ from loopdiff.frontend.arrays.shapes import may_be_array, shape_attribute
 from loopdiff.frontend.arrays.subscripts import is_element_of_call, subscript
 from loopdiff.frontend.arrays.values import Quantity, View, is_array
 from loopdiff.frontend.parsing.bindings import ArrayName, Cell, Given, ListName, ListRow, LocalFunction, Outside
-from loopdiff.frontend.parsing.calls import element_of_call, field_of_call, grid_call, parse_call
+from loopdiff.frontend.parsing.calling.calls import element_of_call, field_of_call, grid_call, parse_call
 from loopdiff.frontend.parsing.folding import binary, decided
 from loopdiff.frontend.parsing.lists.reading import elements_of, is_list, list_in
 from loopdiff.frontend.parsing.order import boolean, chain, either, in_order, lazily, truth_value

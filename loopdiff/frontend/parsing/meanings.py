@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from loopdiff.frontend.arrays.allocation import ElementType
 from loopdiff.frontend.arrays.nests import copied_view
 from loopdiff.frontend.arrays.values import ArrayValue, View
 from loopdiff.frontend.arrays.views import steady
@@ -21,6 +22,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.source.functions import MISSING, as_definition, python_function
 from loopdiff.source.scopes import of_scope
 
+ASKING = (callable, np.isscalar)
 NUMBERS = (bool, int, float, complex, np.generic)
 
 
@@ -39,6 +41,12 @@ def value_of(state: State, node: ast.expr) -> Value | None:
             return made
         case ast.Lambda():
             return local_function(state, as_definition(node))
+        case ast.IfExp(test=ast.Call() as test, body=body, orelse=orelse) if is_class_asked(state, test):
+            known = state.number(test)
+            return value_of(state, body if isinstance(known, ir.Const) and known.value else orelse)
+        case ast.Attribute(value=base, attr="dtype") if root_is_local(state, base):
+            array = state.quantity(base)
+            return Outside(ElementType(of_array=array.array)) if isinstance(array, View) else state.quantity(node)
         case ast.Name(id=name) if state.owner(name) is not None:
             meant = meaning_of(state.binding(name))
             if isinstance(meant, ArrayName | AnyList | Outside | LocalFunction):
@@ -51,6 +59,12 @@ def value_of(state: State, node: ast.expr) -> Value | None:
         case _:
             pass
     return state.quantity(node)
+
+
+def is_class_asked(state: State, node: ast.Call) -> bool:
+    """Whether `node` asks of which class something is, which is known while the program is read."""
+    callee, count = state.outside(node.func), len(node.args)
+    return not node.keywords and (count == 2 if callee is isinstance else count == 1 and callee in ASKING)
 
 
 def argument_of(state: State, node: ast.expr) -> Value | None:

@@ -8,11 +8,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from loopdiff.errors import Span
-from loopdiff.frontend.arrays.effects import array_statement, stored_call
 from loopdiff.frontend.arrays.integers import ONE, at_least_zero, maximum, minimum, minus, plus
 from loopdiff.frontend.arrays.ranges import limit
 from loopdiff.frontend.arrays.values import View
-from loopdiff.frontend.functions import scalar_function
 from loopdiff.frontend.parsing.assignments import (
     assign,
     assign_value,
@@ -21,12 +19,12 @@ from loopdiff.frontend.parsing.assignments import (
     parse_assign,
     parse_augmented,
 )
+from loopdiff.frontend.parsing.bare import parse_bare_expression
 from loopdiff.frontend.parsing.bindings import ArrayName, Bindings, ListRow, Value, Varying, without_dead
 from loopdiff.frontend.parsing.expressions import chosen, condition
 from loopdiff.frontend.parsing.iterables import Iteration, parse_iterable, trips_of
 from loopdiff.frontend.parsing.iterations import LoopState, Trips
-from loopdiff.frontend.parsing.lists.growing import append, is_append
-from loopdiff.frontend.parsing.lists.shrinking import shortened
+from loopdiff.frontend.parsing.lists.growing import is_append
 from loopdiff.frontend.parsing.meanings import local_function
 from loopdiff.frontend.parsing.order import frozen
 from loopdiff.frontend.parsing.state import State
@@ -56,13 +54,11 @@ from loopdiff.frontend.parsing.ways.varying import (
     join_options,
     with_heads,
 )
-from loopdiff.frontend.printing import is_print, parse_print
-from loopdiff.frontend.refused import REFUSED_METHODS, REFUSED_STATEMENTS
+from loopdiff.frontend.refused import REFUSED_STATEMENTS
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads, subexprs, written_arrays
 from loopdiff.numpy_functions import is_of_numpy
-from loopdiff.source.functions import MISSING
 
 
 def parse_block(state: State, body: list[ast.stmt]) -> None:
@@ -170,39 +166,6 @@ def message_of(node: ast.expr) -> str | None:
             return "".join(p.value if isinstance(p, ast.Constant) else f"{{{ast.unparse(p)}}}" for p in parts)  # type: ignore[misc]
         case _:
             return None
-
-
-def parse_bare_expression(state: State, node: ast.Expr, value: ast.expr) -> None:
-    if isinstance(value, ast.Constant) or append(state, node):
-        return
-    text = ast.unparse(value)
-    if isinstance(value, ast.Call) and is_print(state, value):
-        parse_print(state, value)
-        return
-    if isinstance(value, ast.Call) and (shortened(state, value) or stored_call(state, value) is not None):
-        return
-    if isinstance(value, ast.Call) and (found := state.whole.call(state, value)) is not MISSING:
-        drop(state, found)
-        return
-    if isinstance(value, ast.Call) and array_statement(state, value):
-        return
-    if isinstance(value, ast.Call) and scalar_function(state.outside(value.func)) is None:
-        name = ast.unparse(value.func).split(".")[-1]
-        state.reject("LD109", f"`{text}` is called for its effect", node, REFUSED_METHODS.get(name))
-    else:
-        state.reject("LD103", f"the value of `{text}` is not used", node, "assign it, or leave it out")
-
-
-def drop(state: State, value: Value | None) -> None:
-    """A result that nothing uses: Python evaluates it, and raises where it touches what is not there."""
-    match value:
-        case tuple():
-            for one in value:
-                drop(state, one)
-        case _ if isinstance(value, ir.Expr):
-            frozen(state, value, "unused")
-        case _:
-            pass
 
 
 def parse_refused(state: State, node: ast.stmt) -> None:

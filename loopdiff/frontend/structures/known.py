@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from loopdiff.frontend.classes import alternatives, is_derived
 from loopdiff.frontend.structures.absent import may_be_none
 from loopdiff.frontend.structures.effects import require_settled
 from loopdiff.frontend.structures.rewriting import base_of
@@ -92,6 +93,9 @@ def of_call(scope: Scope, node: ast.Call) -> Any:
     match node:
         case ast.Call(args=[of, kinds]) if function is isinstance:
             return is_instance(scope, of, kinds)
+        case ast.Call(args=[of]) if function is np.isscalar or function is callable:
+            tree = base_of(scope, of)
+            return False if isinstance(tree, Branch) else function(tree.value) if isinstance(tree, Static) else MISSING
         case ast.Call(args=[of]) if function is type:
             tree = base_of(scope, of)
             return tree.type if isinstance(tree, Branch) else MISSING
@@ -137,14 +141,20 @@ def is_instance(scope: Scope, node: ast.expr, kinds: ast.expr) -> Any:
     """`isinstance` of a structure, or of a number or an array with classes of structures."""
     if not isinstance(node, ast.Name) or node.id not in scope.held:
         return MISSING
-    tree, nodes = scope.tree(node.id, node), kinds.elts if isinstance(kinds, ast.Tuple) else [kinds]
-    classes = tuple(scope.value_outside(n) for n in nodes)
+    tree, classes = scope.tree(node.id, node), tuple(scope.value_outside(n) for n in alternatives(kinds))
     if not all(isinstance(c, type) for c in classes):
         return MISSING
-    if isinstance(tree, Branch):
-        return issubclass(tree.type, classes)
-    is_structured = all(issubclass(c, (tuple, list, dict, str)) or dataclasses.is_dataclass(c) for c in classes)
-    return MISSING if not is_structured else isinstance(tree, Static) and isinstance(tree.value, classes)
+    match tree or scope.known(node.id):
+        case Branch(type=own):
+            return issubclass(own, classes)
+        case Static(value=value):
+            return isinstance(value, classes)
+        case Rank(axes=axes, kind=kind) if axes or kind is not None:
+            scope.uses_ranks = True
+            return is_derived(np.ndarray if kind is None else kind, classes)
+        case _:
+            is_structured = all(issubclass(c, (tuple, list, dict, str)) or dataclasses.is_dataclass(c) for c in classes)
+            return False if is_structured else MISSING
 
 
 def known_truth(scope: Scope, deciding: bool, values: Sequence[ast.expr]) -> Any:

@@ -16,9 +16,10 @@ Path = tuple[Any, ...]
 
 @immutable
 class Rank:
-    """An array has so many axes; none: it is a number."""
+    """An array has so many axes; none: it is a number, of the class `kind` where that is known."""
 
     axes: int
+    kind: type[Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

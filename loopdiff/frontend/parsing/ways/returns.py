@@ -22,7 +22,7 @@ from loopdiff.frontend.parsing.bindings import (
     Values,
     Varying,
 )
-from loopdiff.frontend.parsing.calls import one_of
+from loopdiff.frontend.parsing.calling.calls import one_of
 from loopdiff.frontend.parsing.meanings import value_of
 from loopdiff.frontend.parsing.order import in_order
 from loopdiff.frontend.parsing.sites import JoinSite, ParseAgain

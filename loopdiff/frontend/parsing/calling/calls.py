@@ -31,10 +31,12 @@ from loopdiff.frontend.parsing.bindings import (
     Value,
     Varying,
 )
-from loopdiff.frontend.parsing.derivatives import derivative_in
+from loopdiff.frontend.parsing.calling.classes import class_answer
+from loopdiff.frontend.parsing.calling.derivatives import derivative_in
 from loopdiff.frontend.parsing.lists.making import makes_list
 from loopdiff.frontend.parsing.lists.reading import elements_in, elements_of, is_list
 from loopdiff.frontend.parsing.lists.shrinking import popped
+from loopdiff.frontend.parsing.meanings import is_class_asked
 from loopdiff.frontend.parsing.order import in_order
 from loopdiff.frontend.parsing.outside import reject_outside, root_is_local
 from loopdiff.frontend.parsing.placing import with_place
@@ -67,8 +69,8 @@ def parse_call(state: State, node: ast.Call) -> Quantity:
         note_made(state, callee)
     if is_numpys(callee) and any(gives_list(state, node, k) for k in range(len(node.args))):
         return of_lists(state, node, callee)
-    if callee is len or isinstance(callee, Question):
-        return length(state, node) if callee is len else answer(state, node, callee)
+    if (found := known_answer(state, node, callee)) is not None:
+        return found
     if (found := stored_call(state, node)) is not None:
         return found
     if callee is np.clip:
@@ -87,6 +89,15 @@ def to_decimals(state: State, node: ast.Call, args: list[ast.expr], function: An
     """`np.round` or `round` of `args`, the number and perhaps how many decimals."""
     made = ast.Call(ast.Constant(function), args, node.keywords)
     return state.quantity(ast.fix_missing_locations(ast.copy_location(made, node)))
+
+
+def known_answer(state: State, node: ast.Call, callee: object) -> ir.Expr | None:
+    """A length, true or false, where the call asks for what is known while the program is read; None for others."""
+    if callee is len:
+        return length(state, node)
+    if isinstance(callee, Question):
+        return answer(state, node, callee)
+    return class_answer(state, node, callee) if is_class_asked(state, node) else None
 
 
 def answer(state: State, node: ast.Call, question: Question) -> ir.Expr:

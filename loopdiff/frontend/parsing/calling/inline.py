@@ -22,13 +22,13 @@ from loopdiff.frontend.arrays.shapes import may_be_array
 from loopdiff.frontend.arrays.values import ArrayValue, View
 from loopdiff.frontend.arrays.views import is_contiguous, steady
 from loopdiff.frontend.functions import scalar_function
-from loopdiff.frontend.parsing.arguments import Callee, arguments_of
 from loopdiff.frontend.parsing.bindings import Given, LocalFunction, Outside, Value
-from loopdiff.frontend.parsing.derivatives import derivative_call, derivative_in
+from loopdiff.frontend.parsing.calling.arguments import Callee, arguments_of
+from loopdiff.frontend.parsing.calling.derivatives import derivative_call, derivative_in
+from loopdiff.frontend.parsing.calling.ruled import ruled_call
 from loopdiff.frontend.parsing.lists.reading import is_list
 from loopdiff.frontend.parsing.meanings import NUMBERS, local_function
 from loopdiff.frontend.parsing.outside import outside_constant, root_is_local
-from loopdiff.frontend.parsing.ruled import ruled_call
 from loopdiff.frontend.parsing.state import CallFrame, Returned, State
 from loopdiff.frontend.parsing.statements import parse_block
 from loopdiff.frontend.parsing.ways.bounded import note_number

@@ -28,10 +28,10 @@ from loopdiff.frontend.derivatives import (
     asked_here,
     derivative_rule,
 )
-from loopdiff.frontend.parsing.arguments import arguments_of
 from loopdiff.frontend.parsing.bindings import Record, Value
+from loopdiff.frontend.parsing.calling.arguments import arguments_of
+from loopdiff.frontend.parsing.calling.ruled import given_value, is_shared, passed_part
 from loopdiff.frontend.parsing.outside import outside_constant
-from loopdiff.frontend.parsing.ruled import given_value, is_shared, passed_part
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.buffers import declare
 from loopdiff.immutable import immutable

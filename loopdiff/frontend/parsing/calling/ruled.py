@@ -11,8 +11,8 @@ from loopdiff.errors import Span
 from loopdiff.frontend.arrays.integers import distance
 from loopdiff.frontend.arrays.nests import copied_view
 from loopdiff.frontend.arrays.values import ArrayValue, View, has_holes, hole
-from loopdiff.frontend.parsing.arguments import Callee, arguments_of
 from loopdiff.frontend.parsing.bindings import ArrayName, Value
+from loopdiff.frontend.parsing.calling.arguments import Callee, arguments_of
 from loopdiff.frontend.parsing.outside import outside_constant
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir

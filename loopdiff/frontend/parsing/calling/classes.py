@@ -1,0 +1,68 @@
+"""`isinstance`, `callable` and `np.isscalar` of what is no structure, where the types of arguments say what it is."""
+
+from __future__ import annotations
+
+import ast
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from loopdiff.frontend.arrays.element_types import dtype_of
+from loopdiff.frontend.arrays.values import ArrayValue, View
+from loopdiff.frontend.capture import ScalarArgument
+from loopdiff.frontend.classes import alternatives, class_of, is_derived
+from loopdiff.frontend.parsing.bindings import ArrayName, LocalFunction, Outside, Value
+from loopdiff.frontend.parsing.meanings import argument_of
+from loopdiff.frontend.parsing.state import State
+from loopdiff.ir import nodes as ir
+from loopdiff.source.functions import MISSING
+
+NUMBERS = (bool, int, float, complex, np.number, np.bool_)
+
+
+def class_answer(state: State, node: ast.Call, callee: object) -> ir.Expr:
+    """True or False."""
+    state.need_types()
+    value = argument_of(state, node.args[0])
+    classes = tuple(state.outside(n) for n in alternatives(node.args[1])) if callee is isinstance else (np.generic,)
+    known = answer_of(state, value, callee, classes) if all(isinstance(c, type) for c in classes) else MISSING
+    if known is MISSING:
+        text = ast.unparse(node)
+        hint = "ask it of an argument or an array as it is given"
+        return state.reject("LD109", f"`{text}` does not follow from the types of arguments", node, hint)
+    return ir.Const(known, loc=state.source.span(node))
+
+
+def answer_of(state: State, value: Value | None, callee: object, classes: tuple[type[Any], ...]) -> Any:
+    is_asked = callee is isinstance
+    match value:
+        case Outside(value=own):
+            return isinstance(own, classes) if is_asked else callable(own) if callee is callable else MISSING
+        case LocalFunction():
+            return is_derived(FunctionType, classes) if is_asked else callee is callable
+        case ArrayName() | View() | ArrayValue():
+            return is_asked and is_derived(np.ndarray, classes)
+        case _ if not isinstance(value, ir.Expr) or callee is callable:
+            return False if isinstance(value, ir.Expr) else MISSING
+        case _:
+            own = class_of_number(state, value)
+            if own is not None or not is_asked:
+                is_number = own is not None or not state.whole.boxed  # none of the arrays without axes
+                return is_derived(own, classes) if is_asked and own is not None else is_number or MISSING
+            is_other = all(not issubclass(c, NUMBERS) and not issubclass(float, c) for c in classes)
+            return False if is_other and not state.whole.boxed else MISSING
+
+
+def class_of_number(state: State, value: ir.Expr) -> type[Any] | None:
+    """Of which class a number is: one that is written out, an argument, or an element of an argument."""
+    match value:
+        case ir.Const(value=own, dtype=None):
+            return type(own)
+        case ir.Param(name=name) if isinstance(kind := state.need_types().get(name), ScalarArgument):
+            return class_of(kind)
+        case ir.Load(access=ir.Access(array=name, subscripts=[_, *_])) if state.arrays[name].role == "argument":
+            dtype = dtype_of(state, name)
+            return None if dtype is None else np.dtype(dtype).type
+        case _:
+            return None
