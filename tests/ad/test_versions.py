@@ -175,6 +175,11 @@ def test_no_version_is_behind_the_last_statement_of_a_branch() -> None:
     assert versions_of.next_after(facts, branch) == (*branch[:-1], branch[-1] + 1)
 
 
+def test_a_version_behind_a_branch_is_not_copied_at_its_beginning() -> None:
+    """There the array is not yet what the reads in the branch see."""
+    kept(versions.steps_behind_a_gate, (RNG.random(N), RNG.random((4, N)), np.array([0.9, 0.2, 0.7, 0.8])))
+
+
 def test_who_was_the_smaller_one_takes_a_byte() -> None:
     assert kept(versions.shortest_paths, (0.1 + RNG.random((N, N)),)) == {"d_after_min_outcome_tape": ("int8", N**3)}
 

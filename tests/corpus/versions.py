@@ -123,6 +123,21 @@ def shortest_paths(d):
                 d[i, j] = min(d[i, j], d[i, k] + d[k, j])
 
 
+def steps_behind_a_gate(x, A, y):
+    """A state that only some of the steps change, and what is made of it as it is after each of them."""
+    w = np.zeros(x.shape[0])
+    z = np.zeros(x.shape[0])
+    total = 0.0
+    for t in range(y.shape[0]):
+        if y[t] > 0.6:
+            for j in range(x.shape[0]):
+                x[j] = x[j] * 0.5 + A[t, j]
+                z[j] = z[j] * np.sin(x[j])
+                w[j] += x[j] * x[j] * np.exp(0.1 * x[j])
+        total += y[t] * y[t]
+    return total + np.sum(w) + np.sum(z * w) + np.sum(x * x)
+
+
 def running_extrema(a, b, steps):
     n = a.shape[0]
     for _ in range(steps):
@@ -257,5 +272,12 @@ ENTRIES: tuple[Entry, ...] = (
         ("a", "b"),
         ("a", "b"),
         "extrema of what is overwritten, of two and of three values",
+    ),
+    versioned(
+        steps_behind_a_gate,
+        lambda r, n=5, m=4: dict(x=r.random(n), A=r.random((m, n)), y=np.array([0.9, 0.2, 0.7, 0.8])),
+        ("x", "A"),
+        ("x",),
+        "what a branch overwrites and then reads, before a statement behind the branch",
     ),
 )

@@ -161,8 +161,11 @@ def is_barrier(facts: Facts, array: str, path: Path) -> bool:
 
 
 def sunk(facts: Facts, array: str, place: Path, paths: list[Path]) -> Path:
-    """`place`, or one in the branch of a condition behind it in which all the statements at `paths` are."""
+    """`place`, or one in the branch of a condition behind it in which all the statements at `paths` are. In a condition
+    ahead of it, the array is not yet what it is there."""
     shared = reduce(common_prefix, paths)
+    if shared[: len(place)] < place:
+        return place
     for length in range(len(place), len(shared) + 1):
         around = facts.sites[shared[:length]].stmt
         if not isinstance(around, ir.If) or any(len(path) == length for path in paths):
