@@ -4,6 +4,26 @@ errors for, and what is refused since nobody could tell a list from a copy."""
 from __future__ import annotations
 
 SAME = (
+    """seen = [False] * 5
+t = 0.0
+for k, b in enumerate(seen):
+    if b:
+        t += x[k]
+    seen[4] = True
+return t""",
+    """best = [None] * 5
+t = 0.0
+for u in best:
+    t += x[1] if u is None else u
+    best[3] = x[3]
+return t""",
+    """w = [True, False, True]
+t = 0.0
+for k, u in enumerate(w):
+    w[k] = not u
+    if w[k]:
+        t += x[k]
+return t""",
     """v = [u for u in x]
 v.insert(len(v) - 3, v.pop(1))
 return sum((k + 1) * u for k, u in enumerate(v))""",
@@ -859,6 +879,20 @@ return t""",
 )
 
 REFUSED = (
+    """d = {"a": True, "b": False}
+t = 0.0
+for k, b in d.items():
+    if b:
+        t += x[0]
+    d.update(b=True)
+return t""",
+    """w = [None, True, False]
+t = 0.0
+for u in reversed(w):
+    if u:
+        t += x[0]
+    w[0] = True
+return t""",
     """def size(d):
     return len(d)
 d = defaultdict(float)
