@@ -178,15 +178,6 @@ def turned_round(*columns):
         change_places(k, count - 1 - k, *columns)
 
 
-def turned(by, *columns):
-    """Elements go on `by` places, and those at the end to the beginning."""
-    count = len(columns[0])
-    for column in columns:
-        old = np.array(column)
-        for k in range(count):
-            column[(k + by) % count] = old[k]
-
-
 def place_in(values, item):
     """The first place of `item`, which has to be there."""
     assert item == item, "NaN is looked for in a list"

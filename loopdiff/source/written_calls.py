@@ -81,7 +81,9 @@ class Writing(ast.NodeTransformer):
         self.inner = inner_functions_of(source.node)
         self.outer: dict[str, Any] = {}
         nodes = [n for n in ast.walk(source.node) if n is not source.node]
-        self.dictionaries = set(makings_in(nodes, source.outer)) | set(self.returned_dictionaries(nodes))
+        made = makings_in(nodes, source.outer)
+        self.adding = {name for name, makings in made.items() if any(m.adds for m in makings)}
+        self.dictionaries = set(made) | set(self.returned_dictionaries(nodes))
         self.held = {*self.dictionaries, *lists_in(source.node, lambda n: value_in(source.outer, n)).found}
 
     def returned_dictionaries(self, nodes: Sequence[ast.AST]) -> Iterator[str]:
@@ -138,9 +140,18 @@ class Writing(ast.NodeTransformer):
         return node if made is None else [*ahead, read, *made, store]
 
     def is_same_after(self, target: ast.expr, call: ast.expr) -> bool:
-        """Whether the `target` of an augmented assignment, which is read before the call, is the same after it."""
+        """Whether the `target` of an augmented assignment, which is read before the call, is the same after it, and the
+        call is the same before."""
         callee = self.callee(call) if isinstance(call, ast.Call) and not isinstance(target, ast.Name) else None
-        return callee is None or not changes_anything(callee)
+        return callee is None or not (changes_anything(callee) or any(map(self.may_add, ast.walk(target))))
+
+    def may_add(self, node: ast.AST) -> bool:
+        """Whether `node` may add a key to a dictionary that it only reads."""
+        match node:
+            case ast.Subscript(value=ast.Name(id=name)):
+                return name in self.adding
+            case _:
+                return False
 
     def place(self, target: ast.expr, ahead: list[ast.stmt]) -> ast.expr | None:
         """What `x[i] += f(x)` reads and stores, whose subscripts are evaluated once, before the call; or None."""
@@ -175,6 +186,8 @@ class Writing(ast.NodeTransformer):
         if not isinstance(call, ast.Call) or (callee := self.callee(call)) is None:
             return self.apart(stmt, call)
         given = arguments_of_call(callee, call)
+        if not isinstance(stmt, ast.Expr) and not isinstance(callee.node.body[-1], ast.Return):
+            return None
         if given is None or not self.is_wanted(callee, given, target) or not self.knows(callee):
             return None
         names, ahead = self.names_of(callee, given, target, stmt)
@@ -187,7 +200,7 @@ class Writing(ast.NodeTransformer):
             stmt.value = value
             is_same = isinstance(value, ast.Name) and value.id == target
             return [*ahead, *body] if is_same else [*ahead, *body, stmt]
-        return [*ahead, *body] if isinstance(stmt, ast.Expr) else None
+        return [*ahead, *body]
 
     def apart(self, stmt: Any, value: ast.expr) -> list[ast.stmt] | None:
         """`stmt`, after one for a call in its `value` that only reads a dictionary."""
@@ -199,6 +212,8 @@ class Writing(ast.NodeTransformer):
                 continue
             others = [n for n in ast.walk(value) if isinstance(n, ast.Call) and n is not call]
             if not all(map(self.only_reads, others)) or any(isinstance(n, ast.NamedExpr) for n in ast.walk(value)):
+                return None
+            if any(map(self.may_add, ast.walk(stmt if isinstance(stmt, ast.AugAssign) else value))):
                 return None
             name = fresh(self.words, "given")
             first = ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], call), stmt)
@@ -230,12 +245,14 @@ class Writing(ast.NodeTransformer):
             if name.split(".")[0] in self.local or self.source.outer.get(name, value) is not value:
                 return False
         self.outer |= callee.outer
+        self.words |= {*words_in(callee.node), *callee.outer}
         return True
 
     def names_of(
         self, callee: Callee, given: Mapping[str, ast.expr], target: str | None, stmt: ast.stmt
     ) -> tuple[dict[str, str], list[ast.stmt]]:  # fmt: skip
-        """New names for those of the function, and the statements that give its parameters their values."""
+        """New names for those of the function and of comprehensions in it, and the statements that give its parameters
+        their values."""
         names, ahead = dict[str, str](), list[ast.stmt]()
         rebound = {n.id for n in ast.walk(callee.node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
         for name, value in given.items():
@@ -249,7 +266,7 @@ class Writing(ast.NodeTransformer):
             ahead.append(ast.copy_location(ast.Assign([ast.Name(names[name], ast.Store())], value), stmt))
         asked = {n.id for value in given.values() for n in ast.walk(value) if isinstance(n, ast.Name)}
         last, outer = callee.node.body[-1], words_in(callee.node) - own_names(callee.node)
-        for name in sorted(own_names(callee.node) - names.keys()):
+        for name in sorted((own_names(callee.node) | rebound) - names.keys()):
             is_result = isinstance(last, ast.Return) and isinstance(last.value, ast.Name) and last.value.id == name
             is_free = target not in asked and target not in names.values() and target not in outer
             is_taken = is_result and target is not None and is_free

@@ -4,6 +4,63 @@ errors for, and what is refused since nobody could tell a list from a copy."""
 from __future__ import annotations
 
 SAME = (
+    """seen = [False] * 5
+t = 0.0
+for k, b in enumerate(seen):
+    if b:
+        t += x[k]
+    seen[4] = True
+return t""",
+    """best = [None] * 5
+t = 0.0
+for u in best:
+    t += x[1] if u is None else u
+    best[3] = x[3]
+return t""",
+    """w = [True, False, True]
+t = 0.0
+for k, u in enumerate(w):
+    w[k] = not u
+    if w[k]:
+        t += x[k]
+return t""",
+    """v = [u for u in x]
+v.insert(len(v) - 3, v.pop(1))
+return sum((k + 1) * u for k, u in enumerate(v))""",
+    """w = [u for u in x]
+v = [1.0]
+v.extend([w.pop(2), w[0], w.pop(-2)])
+return sum((k + 1) * u for k, u in enumerate(v)) + w[2]""",
+    """v = [u for u in x]
+v.sort(key=lambda p: (lambda p: p * p - 1.4 * p)(0.5 * p) - 0.1 * p)
+return sum((k + 1) * u for k, u in enumerate(v))""",
+    """def put(d, k, v):
+    d[k] = sum(k * i * u for i, u in enumerate(v))
+d = {}
+for i in range(3):
+    put(d, i, x)
+return sum(d.values())""",
+    """def put(d, k, j, v):
+    d[k] = sum(j * k * u for u in v) + sum([k * w for k, w in enumerate(v)])
+d = {}
+for i in idx:
+    put(d, i, i, x)
+return sum((k + 1) * u for k, u in d.items())""",
+    """def size(d):
+    return 1.0 * len(d)
+d = defaultdict(float)
+d[idx[0]] = x[0]
+d[9] += size(d)
+return d[idx[0]] + d[9] * x[1]""",
+    """def g(u):
+    v = [u]
+    v.insert(0, 2.0 * u)
+    return v[0] * v[1]
+t = 0.0
+for v in np.ones((2, 3)) * x[0]:
+    v += x[:3]
+    t += g(v[0] * v[2])
+return t""",
     """def bump(v, k):
     v.append(k)
     v[0] += 1.0
@@ -822,6 +879,32 @@ return t""",
 )
 
 REFUSED = (
+    """d = {"a": True, "b": False}
+t = 0.0
+for k, b in d.items():
+    if b:
+        t += x[0]
+    d.update(b=True)
+return t""",
+    """w = [None, True, False]
+t = 0.0
+for u in reversed(w):
+    if u:
+        t += x[0]
+    w[0] = True
+return t""",
+    """def size(d):
+    return len(d)
+d = defaultdict(float)
+d[idx[0]] = x[0]
+y = d[9] + size(d) * x[1]
+return y + d[idx[0]]""",
+    """def size(d):
+    return len(d)
+d = defaultdict(float)
+d[idx[0]] = x[0]
+d[9] += size(d) * x[1]
+return d[9] + d[idx[0]]""",
     """g = [[x[0]], [x[1]]]
 g.append(g[0])
 g[0].append(x[2])

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from loopdiff.frontend.structures.absent import note_none
-from loopdiff.frontend.structures.changes import part_at, part_to_store, with_part
+from loopdiff.frontend.structures.changes import part_at, part_to_store, place_of, with_part
+from loopdiff.frontend.structures.iterated import is_call_of
 from loopdiff.frontend.structures.rewriting import (
     assignment,
     base_of,
@@ -21,6 +23,7 @@ from loopdiff.frontend.structures.scope import PLAIN, Place, Scope, in_variables
 from loopdiff.frontend.structures.trees import (
     Branch,
     Leaf,
+    Path,
     Static,
     Tree,
     described,
@@ -57,9 +60,61 @@ def assign_tree(scope: Scope, targets: Sequence[ast.expr], tree: Tree, node: ast
 
 def store_at(scope: Scope, place: Place, tree: Tree, node: ast.stmt) -> None:
     """`tree` as what stands at `place`."""
+    refuse_coming(scope, place, tree, node)
     found = Assigned()
     give(scope, place, tree, found, node)
     settle(scope, found, node)
+
+
+def places_behind(scope: Scope, node: ast.expr) -> Iterator[tuple[Place, tuple[Any, ...]]]:
+    """The lists, and dictionaries of whose values, that a loop over `node` goes over, with their keys in that order."""
+    if is_call_of(scope, node, zip, enumerate, reversed):
+        is_reversed = is_call_of(scope, node, reversed)
+        for place, keys in (found for part in node.args for found in places_behind(scope, part)):  # type: ignore[attr-defined]
+            yield place, keys[::-1] if is_reversed else keys
+        return
+    is_starred, is_view = isinstance(node, ast.Starred), False
+    match node:
+        case ast.Starred(value=base):
+            node = base
+        case ast.Call(func=ast.Attribute(value=base, attr="items" | "values"), args=[]):
+            node, is_view = base, True
+        case _:
+            pass
+    with scope.in_place():
+        tree = base_of(scope, node) if isinstance(node, ast.Name | ast.Subscript | ast.Attribute) else None
+        place = place_of(scope, node) if isinstance(tree, Branch) else None
+    if place is None or not isinstance(tree, Branch) or (tree.kind == "dict" and not is_view):
+        return
+    inside = zip(tree.keys, tree.items, strict=True) if is_starred else ()
+    yield from (((place[0], (*place[1], k)), item.keys) for k, item in inside if isinstance(item, Branch))
+    yield from () if is_starred else ((place, tree.keys),)
+
+
+def refuse_coming(scope: Scope, place: Place, tree: Tree, node: ast.AST) -> None:
+    """Reject that something gets to `place` that a loop around, which is written out, has seen already, and meets
+    later."""
+    name, path = place
+    for (own, inner), keys in scope.coming:
+        if own != name:
+            continue
+        before, after = at_path(scope.held.get(name), inner), at_path(tree, inner[len(path) :])
+        if path[: len(inner)] == inner and len(path) > len(inner):
+            is_met = path[len(inner)] in keys
+        elif inner[: len(path)] == path and isinstance(before, Branch) and isinstance(after, Branch):
+            is_met = before.keys == after.keys and any(before.item(k) != after.item(k) for k in keys)
+        else:
+            is_met = False
+        if is_met:
+            hint = f"go over a copy, as `{own}[:]`, or over the places: `for k in range(len({own}))`"
+            scope.reject(f"an item of `{own}` is replaced in a loop that gets to it later", node, hint)
+
+
+def at_path(tree: Any, path: Path) -> Any:
+    """What stands at `path` in a tree."""
+    for key in path:
+        tree = tree.item(key) if isinstance(tree, Branch) else None
+    return tree
 
 
 def settle(scope: Scope, found: Assigned, node: ast.stmt) -> None:
@@ -132,6 +187,7 @@ def store_part(scope: Scope, target: ast.Subscript | ast.Attribute, tree: Tree, 
     if isinstance(base, Branch):
         place = part_to_store(scope, target, base)
         if place is not None:
+            refuse_coming(scope, place, tree, target)
             give(scope, place, tree, found, target)
     elif isinstance(tree, Leaf) or (isinstance(target, ast.Subscript) and is_sequence(tree)):
         place = with_base(scope, target, expression(scope, target.value))

@@ -194,7 +194,8 @@ class Scope:
     `last` those that a `return` reads once, when nobody else can any more;
     `flags` say of names whether they hold None, `fills` are statements that matter if a flag is read;
     `generic` what is wrong with functions inside where they are given single values, by the name or the lambda.
-    `growing` are lists of the program whose length is not known.
+    `growing` are lists of the program whose length is not known; `coming` are keys of items that loops around, which
+    are written out, get to later, with the place of the list or dictionary.
     """
 
     source: SourceFunction
@@ -226,6 +227,7 @@ class Scope:
     fills: dict[int, tuple[ast.stmt, str]] = field(default_factory=dict)
     generic: list[tuple[str | ast.Lambda, list[Diagnostic]]] = field(default_factory=list)
     growing: Growing = field(default_factory=lambda: Growing(MOST_ITEMS))
+    coming: tuple[tuple[Place, tuple[Any, ...]], ...] = ()
 
     def reject(self, message: str, node: ast.AST, hint: str | None = None) -> Leaf:
         """Record a rejection (LD134); the leaf stands in for what was rejected."""

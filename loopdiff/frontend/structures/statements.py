@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from loopdiff.frontend.structures.absent import facts, learn, require_number
-from loopdiff.frontend.structures.bindings import assign_tree, store_at
+from loopdiff.frontend.structures.bindings import assign_tree, places_behind, store_at
 from loopdiff.frontend.structures.calls import callee_of, leading, operator_call, pending_call
 from loopdiff.frontend.structures.changes import PlaceChange, changed, part_to_store
 from loopdiff.frontend.structures.iterated import is_call_of, items_of, known_range, lengths_behind
@@ -416,9 +416,13 @@ def write_out(scope: Scope, node: ast.For, items: Sequence[Tree]) -> None:
     changing |= {v for (name, _), v in scope.variables.items() if name in changing}
     row = steadied(scope, in_row("tuple", tuple(items)), changing, node.iter)
     assert isinstance(row, Branch)
-    for item in row.items:
+    gone, around = list(places_behind(scope, node.iter)), scope.coming
+    for k, item in enumerate(row.items, start=1):
         assign_tree(scope, [node.target], item, node)
-        if not block(scope, body):
+        scope.coming = (*around, *((place, keys[k:]) for place, keys in gone))
+        is_passed = block(scope, body)
+        scope.coming = around
+        if not is_passed:
             return
     block(scope, node.orelse)
 

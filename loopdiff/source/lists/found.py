@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import collections
 import heapq
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -154,7 +154,9 @@ def lists_in(function: ast.FunctionDef, value_of: ValueOf) -> Lists:
     """The lists that `function` makes."""
     lists = Lists(function, value_of)
     bindings: dict[str, list[Binding]] = {}
-    for node in ast.walk(function):
+    inside = {id(n) for f in inner_functions(function) for n in ast.walk(f) if n is not f}
+    nodes = [n for n in ast.walk(function) if id(n) not in inside]
+    for node in nodes:
         match node:
             case (
                 ast.Assign(targets=[ast.Name(id=name)], value=value)
@@ -163,9 +165,7 @@ def lists_in(function: ast.FunctionDef, value_of: ValueOf) -> Lists:
                 bindings.setdefault(name, []).append(Binding(node, value))
             case _:
                 pass
-    inside = {id(n) for f in inner_functions(function) for n in ast.walk(f) if n is not f}
-    stores = stores_among(n for n in ast.walk(function) if id(n) not in inside)
-    added = augmented_in(function)
+    stores, added = stores_among(nodes), augmented_in(nodes)
     lists.found = {n: Found(n, b) for n, b in bindings.items() if stores[n] == len(b) + added.get(n, 0)}
     while wrong := [n for n, f in lists.found.items() if not all(lists.makes(b.value) for b in f.bindings)]:
         for name in wrong:
@@ -176,10 +176,10 @@ def lists_in(function: ast.FunctionDef, value_of: ValueOf) -> Lists:
     return lists
 
 
-def augmented_in(function: ast.FunctionDef) -> Mapping[str, int]:
+def augmented_in(nodes: Iterable[ast.AST]) -> Mapping[str, int]:
     """How often names are changed by `+=`."""
     found: dict[str, int] = {}
-    for node in ast.walk(function):
+    for node in nodes:
         if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             found[node.target.id] = found.get(node.target.id, 0) + 1
     return found

@@ -37,5 +37,11 @@ class Renamed(ast.NodeTransformer):
     def __init__(self, old: str, new: str) -> None:
         self.old, self.new = old, new
 
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        if self.old in {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}:
+            node.args = self.visit(node.args)  # defaults; in the body the name means something else
+            return node
+        return self.generic_visit(node)
+
     def visit_Name(self, node: ast.Name) -> ast.AST:
         return ast.copy_location(ast.Name(self.new, node.ctx), node) if node.id == self.old else node

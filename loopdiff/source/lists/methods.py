@@ -249,7 +249,9 @@ class ListStatements(Moving):
         self, found: Found, attr: str, args: list[ast.expr], keywords: list[ast.keyword], node: ast.Expr
     ) -> Any:  # fmt: skip
         name, ahead = found.name, list[ast.stmt]()
-        parts = [self.visit_in(a, node, ahead) for a in args]
+        if attr == "extend" and len(args) == 1 and not keywords:
+            return self.extended(found, args[0], node)
+        parts = self.held_in_turn(args, node, ahead)
         match attr, parts, keywords:
             case "append", [item], []:
                 if name in self.limits:
@@ -259,12 +261,12 @@ class ListStatements(Moving):
             case "appendleft", [item], [] if name in self.limits:
                 own = self.held(item, "item", ahead)
                 return [*ahead, *self.joining(name, own, node, is_first=True)]
-            case _ if name in self.limits and attr in ("insert", "sort", "extend", "reverse", "remove", "rotate"):
+            case _ if name in self.limits and attr in ("insert", "sort", "reverse", "remove", "rotate"):
                 return self.failed(node)
             case "insert", [place, item], []:
-                at, own = self.held(place, "at", ahead), self.held(item, "item", ahead)
+                own = self.held(item, "item", ahead)
                 text = f"{name}.append(ITEM)\n{self.function(arranging.last_to_place)}(PLACE, {name})"
-                return self.done(name, ahead, self.written(text, node, ITEM=own, PLACE=at))
+                return self.done(name, ahead, self.written(text, node, ITEM=own, PLACE=place))
             case "remove", [item], [] if found.width == NUMBERS:
                 place = f"{self.function(arranging.place_in)}({name}, ITEM)"
                 text = f"{self.function(arranging.place_to_end)}({place}, {name})\n{name}.pop()"
@@ -272,8 +274,6 @@ class ListStatements(Moving):
             case "pop", [place], [] if ast.unparse(place) not in ENDS:
                 text = f"{self.function(arranging.place_to_end)}(PLACE, {name})\n{name}.pop()"
                 return self.done(name, ahead, self.written(text, node, PLACE=place))
-            case "extend", [_], []:
-                return self.extended(found, args[0], node)
             case "reverse", [], []:
                 return self.done(name, ahead, self.written(f"{self.function(arranging.turned_round)}({name})", node))
             case "sort", [], _ if {k.arg for k in keywords} <= {"key", "reverse"}:
@@ -285,6 +285,14 @@ class ListStatements(Moving):
             case _:
                 node.value = self.perhaps_generic(node.value)
                 return [*ahead, node]
+
+    def held_in_turn(self, args: Sequence[ast.expr], node: ast.stmt, ahead: list[ast.stmt]) -> list[ast.expr]:
+        """The arguments of a call, each evaluated before what goes ahead of those behind it."""
+        parts: list[ast.expr] = []
+        for arg in args:
+            part = self.visit_in(arg, node, ahead)
+            parts.append(part if arg is args[-1] else self.held(part, "given", ahead))
+        return parts
 
     def done(self, name: str, ahead: list[ast.stmt], made: list[ast.stmt]) -> list[ast.stmt]:
         self.changed.add(name)
