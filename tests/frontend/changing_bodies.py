@@ -808,6 +808,78 @@ return t + sum(q) * q[-1]""",
 q.append(x[2])
 v.append(x[3])
 return v.pop(0) + q.popleft()""",
+    """best = [None] * 7
+for k in idx:
+    best[k] = x[k]
+return sum(1.0 for b in best if b) + x[0]""",
+    """best = [None] * 7
+for k in idx:
+    best[k] = x[k]
+return (best[1] or 5.0) + (best[0] or 6.0)""",
+    """best = [None] * 7
+for k in idx:
+    best[k] = x[k]
+t = 0.0
+for k in range(7):
+    if not best[k]:
+        continue
+    t += best[k]
+return t""",
+    """best = [None] * 7
+for k in idx:
+    best[k] = x[k]
+t = 0.0
+for k in range(7):
+    b = best[k]
+    if b and b > 0.5:
+        t += b
+    elif b is None:
+        t += 10.0
+return t""",
+    """best = [None] * 7
+for k in idx:
+    best[k] = x[k]
+return 1.0 if best[0] == best[6] else x[0]""",
+    """best = [None] * 7
+for k in idx:
+    best[k] = x[k]
+return 1.0 if best[0] != x[0] else x[1]""",
+    """best = [None] * 7
+for k in idx:
+    best[k] = x[k]
+t = 0.0
+k = 0
+while k < 7 and not best[k]:
+    k += 1
+return x[k % 7] + k""",
+    """best = [None] * 7
+for k in idx:
+    best[k] = x[k]
+return x[0] if best[1] and best[3] else x[2] * 3.0""",
+    """best = [None] * 7
+for k in idx:
+    best[k] = x[k]
+w = [b for b in best if b]
+v = [b or 1.0 for b in best]
+return sum(w) + sum(v)""",
+    """best = [None] * 7
+for k in idx:
+    best[k] = x[k]
+t = bool(best[2])
+return x[0] if t else x[1]""",
+    """best = [[None] * 3 for _ in range(3)]
+for k in idx:
+    best[k % 3][0] = x[k]
+t = 0.0
+for i in range(3):
+    for j in range(3):
+        t += best[i][j] if best[i][j] else 2.0
+return t""",
+    """d = {}
+for k, u in zip(idx, x):
+    d[k] = u
+d.pop(77, None)
+return sum(d.values())""",
 )
 
 ERRORS = (
@@ -1375,4 +1447,42 @@ return 1.0 if q == [x[0]] else 2.0""",
     return deque([x[0], x[1]])
 q = make()
 return sum(q[0:1])""",
+    """def val(b, c):
+    return c if b is None else b * 2.0
+best = [None] * 7
+for k in idx:
+    best[k] = x[k]
+return sum(val(b, x[0]) for b in best)""",
+    """def val(b, c):
+    return c if b is None else b * 2.0
+best = [None] * 7
+for k in idx:
+    best[k] = x[k]
+return val(best[0], x[0])""",
+    """def val(b, c):
+    if b is None:
+        return c
+    return b * 2.0
+best = [None] * 7
+for k in idx:
+    best[k] = x[k]
+t = 0.0
+for k in range(7):
+    t += val(best[k], 3.0)
+return t""",
+    """best = [None] * 7
+for k in idx:
+    best[k] = x[k]
+t = any(best)
+return x[0] if t else x[1]""",
+    """d = {}
+for k, u in zip(idx, x):
+    d[k] = u
+t = d.pop(77, None)
+return sum(d.values()) + (1.0 if t is None else 2.0)""",
+    """best = [None] * 7
+for k in idx:
+    best[k] = x[k]
+print("v", best[0])
+return x[0]""",
 )
