@@ -162,11 +162,24 @@ def names_given(lists: Lists) -> Iterator[tuple[ast.stmt, str, str]]:
 
 def is_left(lists: Lists, names: set[str], parents: Parents) -> bool:
     """Whether nobody can tell copies from the lists that `names` give each other: the name that had one gets another
-    one before anybody reads it, or none is changed but by giving them others."""
-    given = [(stmt, name) for stmt, other, name in names_given(lists) if other in names]
-    return all(is_dead_after(stmt, name, parents) for stmt, name in given) or not any(
-        changes_one(lists, n, names) for n in ast.walk(lists.function)
+    one before anybody reads it, or no name that may have it then changes it but by getting another one."""
+    given = [(stmt, other, name) for stmt, other, name in names_given(lists) if other in names]
+    return all(
+        is_dead_after(stmt, name, parents) or not is_changed(lists, names_after(lists, {other, name}))
+        for stmt, other, name in given
     )
+
+
+def is_changed(lists: Lists, names: set[str]) -> bool:
+    return any(changes_one(lists, node, names) for node in ast.walk(lists.function))
+
+
+def names_after(lists: Lists, names: set[str]) -> set[str]:
+    """`names`, and those that get their lists, also by way of others."""
+    pairs = [(other, given) for _, other, given in names_given(lists)]
+    while more := {other for other, given in pairs if given in names} - names:
+        names = names | more
+    return names
 
 
 def is_left_as_kept(lists: Lists, names: set[str]) -> bool:
