@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import collections
+import inspect
+import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from types import FunctionType
 from typing import Any
 
-from loopdiff.errors import UnsupportedLoopError
-from loopdiff.source.functions import MISSING, dotted_name, python_function, source_of
+from loopdiff.source.scopes import MISSING
 
 ValueOf = Callable[[ast.expr], Any]
 IN_PLACE = ("heappush", "heappop", "heapify", "heappushpop", "heapreplace")
@@ -107,13 +108,15 @@ class Uses:
             return getattr(value, "__name__", "") in IN_PLACE
         if isinstance(call.func, ast.Name) and call.func.id in self.inner:
             return self.has_lists(self.inner[call.func.id], place, self.value_of)
-        if self.depth > 3 or not isinstance(value, FunctionType) or python_function(value) is None:
+        if self.depth > 3 or not isinstance(value, FunctionType):
             return False
         try:
-            source = source_of(value)
-        except UnsupportedLoopError:
+            (called,) = ast.parse(textwrap.dedent(inspect.getsource(value))).body
+        except (OSError, SyntaxError, ValueError):
             return False
-        return self.has_lists(source.node, place, lambda n: source.outer.get(dotted_name(n) or "", MISSING))
+        names = value.__globals__
+        of = lambda n: names.get(n.id, MISSING) if isinstance(n, ast.Name) else MISSING  # noqa: E731
+        return isinstance(called, ast.FunctionDef) and self.has_lists(called, place, of)
 
     def has_lists(self, function: ast.FunctionDef, place: int, value_of: ValueOf) -> bool:
         parameters = [*function.args.posonlyargs, *function.args.args]
