@@ -30,6 +30,7 @@ REFUSED_METHODS: dict[str, str] = {
     "item": "leave it out: an element `A[i]` is a number, and so is a sum",
     "tolist": "give what it makes a name first, or leave it out: the elements of an array are numbers",
     **dict.fromkeys(("list", "tuple"), "give what it makes a name first, or use the array"),
+    "deque": "do nothing with it that lists alone can do, as slices and `sort`; a `maxlen` takes no `insert`, `extend`",
     "sort": "make another: `w = sorted(v)`, or `np.sort(v)`",
     "fsum": "write `np.sum(x)`, which rounds after each addition",
     "sorted": "write `np.sort(x)`, or `x[np.argsort(key)]`",

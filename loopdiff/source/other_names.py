@@ -16,6 +16,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from loopdiff.source.lists.queues import misuses_queues
 from loopdiff.source.scopes import stores_among
 
 N = TypeVar("N", bound=ast.AST)
@@ -41,6 +42,7 @@ class Named(ast.NodeTransformer):
         self.conditions = self.names_of_places(function)
         self.queues = self.names_of_queues(function)
         self.bounded = self.names_of_bounded(function)
+        self.is_misusing = misuses_queues(function, value_of)
 
     def names_of_queues(self, function: ast.FunctionDef) -> set[str]:
         """Names that only get what `deque(...)` makes."""
@@ -165,6 +167,10 @@ class Named(ast.NodeTransformer):
             case ast.Call(func=ast.Attribute() as function, args=[_], keywords=[]) if called is np.where:
                 named = ast.copy_location(ast.Attribute(function.value, "nonzero", ast.Load()), function)
                 return ast.copy_location(ast.Call(named, node.args, []), node)
+            case ast.Call() if called is deque and self.is_misusing:
+                return ast.copy_location(
+                    ast.Call(placed(ast.Constant(cast(Any, deque)), node), node.args, node.keywords), node
+                )
             case ast.Call(args=args, keywords=[]) if called is deque and len(args) < 2:
                 return as_list(node, args)
             case ast.Call(

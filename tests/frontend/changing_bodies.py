@@ -791,6 +791,160 @@ while h:
     b, u = heappop(h)
     t = 2 * t + u
 return t""",
+    """table = []
+prev = [0.0] * 7
+for i in range(3):
+    row = []
+    for j in range(7):
+        row.append(prev[j] * 0.5 + x[j] * (row[-1] if row else 1.0))
+    table.append(row)
+    prev = row
+return sum(sum(r) for r in table) + prev[-1]""",
+    """old = [0.0]
+hist = []
+for k in range(3):
+    new = []
+    for u in x:
+        new.append(u + old[0])
+    hist.append(new)
+    old = new
+for r in hist:
+    r[0] = 2.0
+return sum(old) + sum(hist[1])""",
+    """old = [0.0]
+hist = []
+for k in range(3):
+    new = []
+    for u in x:
+        new.append(u + old[0])
+    hist.append(new)
+    old = new
+hist[2][0] = 7.0
+return sum(old) + sum(hist[1])""",
+    """def poke(g):
+    g[2][0] = 7.0
+old = [0.0]
+hist = []
+for k in range(3):
+    new = []
+    for u in x:
+        new.append(u + old[0])
+    hist.append(new)
+    old = new
+poke(hist)
+return sum(old) + sum(hist[1])""",
+    """prev2 = [0.0] * 7
+prev = [1.0] * 7
+for k in range(4):
+    cur = [0.0] * 7
+    for j in range(7):
+        cur[j] = prev[j] * x[j] + prev2[j] * 0.5
+    prev2 = prev
+    prev = cur
+return sum(prev) + sum(prev2)""",
+    """a = [u for u in x]
+b = [2.0 * u for u in x]
+for k in range(3):
+    c = a
+    a = b
+    b = c
+    b[k] = 3.0 * x[k]
+return sum((k + 1) * u for k, u in enumerate(a)) + sum(b)""",
+    """def total(v):
+    return sum(v) + v[0]
+q = deque()
+for u in x:
+    q.append(u)
+return total(q)""",
+    """q = deque()
+for u in x:
+    q.append(u)
+t = q.popleft() + q.pop() * len(q)
+return t + sum(q) * q[-1]""",
+    """q, v = deque([x[0]]), [x[1]]
+q.append(x[2])
+v.append(x[3])
+return v.pop(0) + q.popleft()""",
+    """best = [None] * 7
+for k in idx:
+    best[k] = x[k]
+return sum(1.0 for b in best if b) + x[0]""",
+    """best = [None] * 7
+for k in idx:
+    best[k] = x[k]
+return (best[1] or 5.0) + (best[0] or 6.0)""",
+    """best = [None] * 7
+for k in idx:
+    best[k] = x[k]
+t = 0.0
+for k in range(7):
+    if not best[k]:
+        continue
+    t += best[k]
+return t""",
+    """best = [None] * 7
+for k in idx:
+    best[k] = x[k]
+t = 0.0
+for k in range(7):
+    b = best[k]
+    if b and b > 0.5:
+        t += b
+    elif b is None:
+        t += 10.0
+return t""",
+    """best = [None] * 7
+for k in idx:
+    best[k] = x[k]
+return 1.0 if best[0] == best[6] else x[0]""",
+    """best = [None] * 7
+for k in idx:
+    best[k] = x[k]
+return 1.0 if best[0] != x[0] else x[1]""",
+    """best = [None] * 7
+for k in idx:
+    best[k] = x[k]
+t = 0.0
+k = 0
+while k < 7 and not best[k]:
+    k += 1
+return x[k % 7] + k""",
+    """best = [None] * 7
+for k in idx:
+    best[k] = x[k]
+return x[0] if best[1] and best[3] else x[2] * 3.0""",
+    """best = [None] * 7
+for k in idx:
+    best[k] = x[k]
+w = [b for b in best if b]
+v = [b or 1.0 for b in best]
+return sum(w) + sum(v)""",
+    """best = [None] * 7
+for k in idx:
+    best[k] = x[k]
+t = bool(best[2])
+return x[0] if t else x[1]""",
+    """best = [[None] * 3 for _ in range(3)]
+for k in idx:
+    best[k % 3][0] = x[k]
+t = 0.0
+for i in range(3):
+    for j in range(3):
+        t += best[i][j] if best[i][j] else 2.0
+return t""",
+    """d = {}
+for k, u in zip(idx, x):
+    d[k] = u
+d.pop(77, None)
+return sum(d.values())""",
+    """level = [u for u in x]
+keep = level
+while len(level) > 1:
+    nxt = []
+    for k in range(0, len(level) - 1, 2):
+        nxt.append(level[k] * level[k + 1])
+    level = nxt
+return sum(level) + sum(keep)""",
 )
 
 ERRORS = (
@@ -1267,4 +1421,159 @@ for t in range(4):
         e[k + 1] = e.get(k + 1, 0.0) + v * x[t]
     d = e
 return sum(k * v for k, v in d.items())""",
+    """old = [0.0] * 4
+hist = []
+for k in range(3):
+    new = old[:]
+    new[k] = x[k]
+    hist.append(new)
+    old = new
+    old[3] += 1.0
+return sum(sum(r) for r in hist)""",
+    """old = [0.0] * 4
+hist = []
+new = old[:]
+new[0] = x[0]
+hist.append(new)
+old = new
+old[3] += 1.0
+return sum(sum(r) for r in hist)""",
+    """old = [0.0] * 4
+hist = []
+new = old[:]
+new[0] = x[0]
+hist.append(new)
+mid = new
+old = mid
+old[1] = 5.0
+return sum(sum(r) for r in hist) + sum(old)""",
+    """old = [0.0] * 4
+new = old[:]
+new[0] = x[0]
+pair = (new, 2.0)
+old = new
+old[1] = 7.0
+return sum(pair[0]) + sum(old)""",
+    """old = [0.0] * 4
+new = old[:]
+new[0] = x[0]
+class_ = [new, new]
+old = new
+old[1] = 7.0
+return sum(class_[0]) + sum(old)""",
+    """hist = [[0.0] * 4 for _ in range(3)]
+old = [x[1]] * 4
+new = [x[2]] * 4
+hist[1] = new
+old = new
+old[1] = 7.0 * x[0]
+return sum(hist[1]) + sum(old)""",
+    """old = [0.0] * 4
+new = old[:]
+a = b = new
+old = new
+old[1] = 7.0 * x[0]
+return sum(a) + sum(old)""",
+    """old = [0.0] * 4
+new = old[:]
+a = new if x[0] > 0.5 else [1.0] * 4
+old = new
+old[1] = 7.0 * x[0]
+return sum(a) + sum(old)""",
+    """old = [0.0]
+hist = []
+for k in range(3):
+    new = []
+    for u in old:
+        new.append(u + x[k])
+    hist.append(new)
+    old = new
+    old[0] = 5.0
+return sum(sum(r) for r in hist)""",
+    """q = deque([x[0], x[1], x[2]])
+z = q[0:2]
+return sum(z)""",
+    """q = deque()
+for u in x:
+    q.append(u)
+return q.pop(0)""",
+    """q = deque(maxlen=3)
+for u in x:
+    q.append(u)
+return q.pop(0)""",
+    """q = deque()
+for u in x:
+    q.append(u)
+q.sort()
+return q[0]""",
+    """q = deque()
+for u in x:
+    q.append(u)
+w = q + [x[0]]
+return sum(w)""",
+    """h = deque()
+for u in x:
+    heappush(h, u)
+return h[0]""",
+    """h = deque(maxlen=3)
+for u in x:
+    heappush(h, u)
+return h[0]""",
+    """def total(v):
+    return sum(v[1:])
+q = deque()
+for u in x:
+    q.append(u)
+return total(q)""",
+    """q = deque()
+for u in x:
+    q.append(u)
+w = q
+return w.pop(1)""",
+    """q = deque()
+for u in x:
+    q.append(u)
+return 1.0 if q == [x[0]] else 2.0""",
+    """def make():
+    return deque([x[0], x[1]])
+q = make()
+return sum(q[0:1])""",
+    """def val(b, c):
+    return c if b is None else b * 2.0
+best = [None] * 7
+for k in idx:
+    best[k] = x[k]
+return sum(val(b, x[0]) for b in best)""",
+    """def val(b, c):
+    return c if b is None else b * 2.0
+best = [None] * 7
+for k in idx:
+    best[k] = x[k]
+return val(best[0], x[0])""",
+    """def val(b, c):
+    if b is None:
+        return c
+    return b * 2.0
+best = [None] * 7
+for k in idx:
+    best[k] = x[k]
+t = 0.0
+for k in range(7):
+    t += val(best[k], 3.0)
+return t""",
+    """best = [None] * 7
+for k in idx:
+    best[k] = x[k]
+t = any(best)
+return x[0] if t else x[1]""",
+    """d = {}
+for k, u in zip(idx, x):
+    d[k] = u
+t = d.pop(77, None)
+return sum(d.values()) + (1.0 if t is None else 2.0)""",
+    """best = [None] * 7
+for k in idx:
+    best[k] = x[k]
+print("v", best[0])
+return x[0]""",
 )

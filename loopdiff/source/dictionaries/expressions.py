@@ -142,6 +142,8 @@ class Expressions(Rewriting):
                 is_there = self.is_there(name, key)
                 place = self.place_there(table, key, node) if is_there else self.made_there(name, key, value, node)
                 return self.value_in(table, place, node, not self.is_known(name, key))
+            case "pop", [_, ast.Constant(value=None)]:
+                return self.failed(node)  # what it gives may be None
             case "pop", [_] | [_, _]:
                 return removed(self, name, args, node)
             case "keys", [] if len(table.keys) == 1:

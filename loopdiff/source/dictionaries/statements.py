@@ -98,9 +98,11 @@ class Statements(Expressions):
                 return discarded(self, name, key, node, attr == "discard") or self.failed(node)
             case ast.Call(func=ast.Attribute(ast.Name(id=name), "clear"), args=[], keywords=[]) if name in self.tables:
                 return without_keys(self, name, node) or self.failed(node)
-            case ast.Call(func=ast.Attribute(ast.Name(id=name), "pop"), args=[_, *_], keywords=[]) if (
+            case ast.Call(ast.Attribute(ast.Name(id=name), "pop"), [key, ast.Constant(value=None)], []) if (
                 name in self.tables
             ):
+                return discarded(self, name, key, node, True) or self.failed(node)
+            case ast.Call(ast.Attribute(ast.Name(id=name), "pop"), [_, *_], []) if name in self.tables:
                 return self.simple(node)[:-1]
             case ast.Call(func=ast.Attribute(own, "append"), args=[item], keywords=[]) if (
                 name := dictionary_of_list(own, self.tables)

@@ -100,7 +100,7 @@ class ListStatements(Moving):
                 return self.simple(node)
             self.changed.add(found.name)
             return self.filled_again(found, node)
-        if found.width > NUMBERS and isinstance(node.value, ast.Name) and not self.may_copy(found, node.value):
+        if found.width > NUMBERS and isinstance(node.value, ast.Name) and not self.may_copy(found):
             return self.failed(node)
         if found.width > NUMBERS and not isinstance(node.value, ast.List):
             return self.filled(found, node)

@@ -7,14 +7,17 @@ import ast
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from types import FunctionType
 from typing import Any, TypeGuard, cast
 
+from loopdiff.errors import UnsupportedLoopError
 from loopdiff.numpy_functions import arranging
 from loopdiff.source.dictionaries.parts import expression_of, statements_of
 from loopdiff.source.dictionaries.tables import value_in
 from loopdiff.source.first_iterations import copied_tree
-from loopdiff.source.functions import SourceFunction
+from loopdiff.source.functions import SourceFunction, python_function, source_of
 from loopdiff.source.harmless import changes_nothing
+from loopdiff.source.lists.truths import with_questions
 from loopdiff.source.scopes import bound_by, fresh, words_in
 
 LOOKED_AT = (
@@ -28,8 +31,9 @@ def with_missing_apart(source: SourceFunction) -> SourceFunction:
     node, words = source.node, {*words_in(source.node), *source.outer}
     outer, lists = dict(source.outer), set[str]()
     for name in names_of_missing(source.node):
-        apart = Missing(name, words, source)
-        made = ast.fix_missing_locations(apart.visit(copied_tree(node)))
+        asked = with_questions(node, name)
+        apart = Missing(name, words, replace(source, node=asked))
+        made = ast.fix_missing_locations(apart.visit(asked))
         if not apart.has_failed:
             node, lists = made, {*lists, name, apart.flags}
             outer |= apart.called
@@ -410,8 +414,29 @@ class Missing(ast.NodeTransformer):
                 return node
             case ast.Call(func=ast.Attribute(value=own)) if self.is_part(own):
                 return self.failed(node)
+            case ast.Call(args=args) if self.looks_itself(node) and any(
+                self.is_part(a) or (isinstance(a, ast.Name) and a.id in self.each) for a in args
+            ):
+                return self.failed(node)
             case _:
                 return self.generic_visit(node)
+
+    def looks_itself(self, call: ast.Call) -> bool:
+        """Whether what is called takes None, which is no error then."""
+        value = value_in(self.source.outer, call.func)
+        if any(value is f for f in (any, all, print)):
+            return True
+        functions: list[ast.AST] = [
+            n
+            for n in ast.walk(self.source.node)
+            if isinstance(n, ast.FunctionDef) and isinstance(call.func, ast.Name) and n.name == call.func.id
+        ]
+        if not functions and isinstance(value, FunctionType) and python_function(value) is not None:
+            try:
+                functions = [source_of(value).node]
+            except UnsupportedLoopError:
+                return False
+        return any(is_none(n) for f in functions for n in ast.walk(f))
 
     def visit_Name(self, node: ast.Name) -> Any:
         if node.id in self.each and isinstance(node.ctx, ast.Load):

@@ -7,7 +7,7 @@ from typing import Any
 
 from loopdiff.source.dictionaries.parts import load_of, statements_of
 from loopdiff.source.lists.found import NUMBERS, Found, Lists
-from loopdiff.source.lists.uses import can_be_filled_again, is_left, parents_in
+from loopdiff.source.lists.uses import can_be_filled_again, is_left, names_with, parents_in
 from loopdiff.source.scopes import fresh
 
 
@@ -46,10 +46,9 @@ class Places(ast.NodeTransformer):
     def listed(self, node: ast.AST) -> Found | None:
         return self.lists.found.get(node.id) if isinstance(node, ast.Name) else None
 
-    def may_copy(self, found: Found, value: ast.Name) -> bool:
-        """Whether nobody can tell whether `found` gets the list that `value` names, or a copy."""
-        stmt = next((b.stmt for b in found.bindings if b.value is value), None)
-        return stmt is not None and is_left(self.lists, found, (stmt, value.id), self.parents)
+    def may_copy(self, found: Found) -> bool:
+        """Whether nobody can tell whether `found` gets the list of another name, or a copy."""
+        return is_left(self.lists, names_with(self.lists, found.name), self.parents)
 
     def written(self, text: str, place: ast.AST, **given: ast.expr) -> list[ast.stmt]:
         """The statements of a text, in which words in capitals stand for functions, lists and what is `given`."""

@@ -24,10 +24,15 @@ def parents_in(function: ast.FunctionDef) -> Parents:
 
 def can_be_filled_again(lists: Lists, found: Found, parents: Parents) -> bool:
     """Whether the list of a name that gets several may be one that is filled again."""
+    names = names_with(lists, found.name)
     return (
         is_made_before(found, parents, lists.function)
         and all(is_seen_at_once(lists, node, parents) for node in loads_of(lists.function, found.name))
-        and all(is_left(lists, found, node, parents) for node in names_given(lists, found.name))
+        and is_left(lists, names, parents)
+        and (
+            all(is_seen_at_once(lists, node, parents) for name in names for node in loads_of(lists.function, name))
+            or is_left_as_kept(lists, names)
+        )
     )
 
 
@@ -138,29 +143,91 @@ def is_look(node: ast.Name, parents: Parents, outer: Mapping[str, Any]) -> bool:
             return False
 
 
-def names_given(lists: Lists, name: str) -> Iterator[tuple[ast.stmt, str]]:
-    """Statements that give the list of `name` to other names, or the other way round, with the other name."""
+def names_with(lists: Lists, name: str) -> set[str]:
+    """`name`, and the names that get lists of each other by statements, also by way of others."""
+    names = {name}
+    pairs = [{other, given} for _, other, given in names_given(lists)]
+    while more := {n for pair in pairs if pair & names for n in pair} - names:
+        names |= more
+    return names
+
+
+def names_given(lists: Lists) -> Iterator[tuple[ast.stmt, str, str]]:
+    """Statements that give the list of a name to another one, with this and the name that had it."""
     for other, found in lists.found.items():
         for binding in found.bindings:
-            match binding.value:
-                case ast.Name(id=given) if given == name:
-                    yield binding.stmt, other
-                case ast.Name(id=given) if other == name:
-                    yield binding.stmt, given
-                case _:
-                    pass
+            if isinstance(binding.value, ast.Name):
+                yield binding.stmt, other, binding.value.id
 
 
-def is_left(lists: Lists, found: Found, given: tuple[ast.stmt, str], parents: Parents) -> bool:
-    """Whether nobody can tell a copy from the list after the statement that gives it to another name: the name that had
-    it gets another one before anybody reads it, or neither is changed but by giving them others."""
-    stmt, other = given
-    value = getattr(stmt, "value", None)
-    assert isinstance(value, ast.Name)
-    names = {found.name, other}
-    return is_dead_after(stmt, value.id, parents) or not any(
-        changes_one(lists, n, names) for n in ast.walk(lists.function)
+def is_left(lists: Lists, names: set[str], parents: Parents) -> bool:
+    """Whether nobody can tell copies from the lists that `names` give each other: the name that had one gets another
+    one before anybody reads it, or no name that may have it then changes it but by getting another one."""
+    given = [(stmt, other, name) for stmt, other, name in names_given(lists) if other in names]
+    return all(
+        is_dead_after(stmt, name, parents) or not is_changed(lists, names_after(lists, {other, name}))
+        for stmt, other, name in given
     )
+
+
+def is_changed(lists: Lists, names: set[str]) -> bool:
+    return any(changes_one(lists, node, names) for node in ast.walk(lists.function))
+
+
+def names_after(lists: Lists, names: set[str]) -> set[str]:
+    """`names`, and those that get their lists, also by way of others."""
+    pairs = [(other, given) for _, other, given in names_given(lists)]
+    while more := {other for other, given in pairs if given in names} - names:
+        names = names | more
+    return names
+
+
+def is_left_as_kept(lists: Lists, names: set[str]) -> bool:
+    """Whether nobody can tell copies from the lists of `names` although something keeps one of these: they change as
+    they are made alone, under the names that they are made for, and nothing changes through others."""
+    made = {n for n in names if is_made_once(lists.found.get(n))}
+    rows = (names | names_of_parts(lists.function)) - made
+    return not any(changes_one(lists, n, rows) or changes_part(lists, n) for n in ast.walk(lists.function))
+
+
+def is_made_once(found: Found | None) -> bool:
+    return found is not None and len(found.bindings) == 1 and not isinstance(found.bindings[0].value, ast.Name)
+
+
+def names_of_parts(function: ast.FunctionDef) -> set[str]:
+    """Names that may stand for a list that something else has, too."""
+    found: set[str] = set()
+    for node in ast.walk(function):
+        match node:
+            case ast.For(target=target) | ast.comprehension(target=target) | ast.NamedExpr(target=target):
+                found |= names_in(target)
+            case ast.Assign(targets=targets, value=ast.Name() | ast.Subscript() | ast.Attribute() | ast.IfExp()):
+                found |= {name for t in targets for name in names_in(t)}
+            case ast.Assign(targets=[_, _, *_] | [ast.Tuple() | ast.List()] as targets):
+                found |= {name for t in targets for name in names_in(t)}
+            case _:
+                pass
+    return found
+
+
+def names_in(node: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+def changes_part(lists: Lists, node: ast.AST) -> bool:
+    """Whether `node` may change a list that stands in another one, or is given to a function."""
+    match node:
+        case ast.Subscript(value=own, ctx=ast.Store() | ast.Del()):
+            return not isinstance(own, ast.Name)
+        case ast.AugAssign(target=ast.Subscript(value=own)):
+            return not isinstance(own, ast.Name)
+        case ast.Call(func=ast.Attribute(value=own, attr=attr)) if attr in (*CHANGING, *READING):
+            return attr in CHANGING and not isinstance(own, ast.Name)
+        case ast.Call(func=func):
+            value = lists.value_of(func)
+            return not (changes_nothing(value, node) or value in HEAPS or only_looks(value))
+        case _:
+            return False
 
 
 def changes_one(lists: Lists, node: ast.AST, names: set[str]) -> bool:

@@ -394,6 +394,8 @@ def unknown_call(state: State, node: ast.Call, text: str) -> ir.Expr:
             pass
     if not isinstance(node.func, ast.Name | ast.Attribute):
         made = state.outside(node.func.func) if isinstance(node.func, ast.Call) else MISSING
+        if isinstance(node.func, ast.Constant):
+            made, text = cast(Any, node.func.value), getattr(node.func.value, "__name__", text)
         return state.reject("LD109", f"`{text}` cannot be called", node, hint_for(made))
     value = state.outside(node.func)
     owner = state.outside(node.func.value) if isinstance(node.func, ast.Attribute) else MISSING
@@ -404,7 +406,7 @@ def unknown_call(state: State, node: ast.Call, text: str) -> ir.Expr:
             hint = hint_for(owner) or "write it as a function, and pass what it reads of the object as arguments"
         return state.reject("LD109", f"`{text}` is a method", node, hint)
     if isinstance(value, type) and is_users_class(value):
-        hint = "use one variable for each of its fields"
+        hint = hint_for(value) or "use one variable for each of its fields"
         return state.reject("LD109", f"`{text}` is a class, and makes an object", node, hint)
     if value is MISSING:
         return reject_outside(state, node, node.func)
