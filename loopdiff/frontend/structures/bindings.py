@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from loopdiff.frontend.structures.absent import note_none
-from loopdiff.frontend.structures.changes import part_at, part_to_store, place_of, with_part
+from loopdiff.frontend.structures.changes import held_place, part_at, part_to_store, with_part
 from loopdiff.frontend.structures.iterated import is_call_of
 from loopdiff.frontend.structures.rewriting import (
     assignment,
@@ -83,7 +83,7 @@ def places_behind(scope: Scope, node: ast.expr) -> Iterator[tuple[Place, tuple[A
             pass
     with scope.in_place():
         tree = base_of(scope, node) if isinstance(node, ast.Name | ast.Subscript | ast.Attribute) else None
-        place = place_of(scope, node) if isinstance(tree, Branch) else None
+        place = held_place(scope, node) if isinstance(tree, Branch) else None
     if place is None or not isinstance(tree, Branch) or (tree.kind == "dict" and not is_view):
         return
     inside = zip(tree.keys, tree.items, strict=True) if is_starred else ()

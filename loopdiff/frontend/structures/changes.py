@@ -26,7 +26,7 @@ from loopdiff.immutable import immutable
 from loopdiff.source.functions import MISSING
 
 
-def place_of(scope: Scope, node: ast.expr) -> Place | None:
+def held_place(scope: Scope, node: ast.expr) -> Place | None:
     """The name that holds what `node` stands for, and where in that it is."""
     match node:
         case ast.Name(id=name):
@@ -37,7 +37,7 @@ def place_of(scope: Scope, node: ast.expr) -> Place | None:
             key = static(scope, index)
         case _:
             return None
-    place, tree = place_of(scope, base), base_of(scope, base)
+    place, tree = held_place(scope, base), base_of(scope, base)
     if place is None or not isinstance(tree, Branch) or key is MISSING:
         return None
     return place[0], (*place[1], counted(tree, key))
@@ -54,7 +54,7 @@ def counted(tree: Branch, key: object) -> object:
 def part_to_store(scope: Scope, target: ast.Subscript | ast.Attribute, base: Branch) -> Place | None:
     """Where `target`, a part of `base`, is stored. None after a rejection."""
     what = f"`{ast.unparse(target.value)}`, {described(base)},"
-    around, place = place_of(scope, target.value), place_of(scope, target)
+    around, place = held_place(scope, target.value), held_place(scope, target)
     is_field = isinstance(target, ast.Attribute)
     is_open = not is_frozen(base.type) if is_field else base.kind in ("list", "dict")
     if around not in scope.owned or place is None or not is_open:
@@ -110,7 +110,7 @@ def changed(scope: Scope, node: ast.expr) -> PlaceChange | None:
             return None
     if attr not in CHANGING_METHODS.get(tree.kind, ()):
         return None
-    place, nothing = place_of(scope, base), Leaf(ast.copy_location(ast.Constant(0), node))
+    place, nothing = held_place(scope, base), Leaf(ast.copy_location(ast.Constant(0), node))
     if place is None or place not in scope.owned:
         scope.reject_shared(f"`{ast.unparse(base)}`", node)
         return PlaceChange(None, tree, nothing)
