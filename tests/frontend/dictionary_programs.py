@@ -1083,7 +1083,8 @@ def tuples_in_lists(x, idx):
 
 
 def tuples_in_lists_of_setdefault(x, idx):
-    links, t = {}, 0.0
+    links = {}
+    t = 0.0
     for i, k in enumerate(idx):
         links.setdefault(k, []).append((i, x[i], k))
     for k in links:
