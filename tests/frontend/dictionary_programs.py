@@ -1067,3 +1067,49 @@ def best_by_values_of_defaults(x, idx):
     best = max(counts, key=lambda k: counts[k])
     most = max(groups, key=lambda k: sum(groups[k]))
     return best * x[0] + most * x[1] + len(counts) * x[2] + sum(groups[best])
+
+
+def tuples_in_lists(x, idx):
+    """Their first numbers are subscripts."""
+    links = defaultdict(list)
+    for i, k in enumerate(idx):
+        links[i].append((k, x[i]))
+        links[k].append((i, 2.0 * x[i]))
+    far = [0.5] * len(x)
+    for k in range(len(x)):
+        for j, w in links[k]:
+            far[j] = far[j] + w * far[k]
+    return sum(far) + len(links)
+
+
+def tuples_in_lists_of_setdefault(x, idx):
+    links = {}
+    t = 0.0
+    for i, k in enumerate(idx):
+        links.setdefault(k, []).append((i, x[i], k))
+    for k in links:
+        for i, w, j in links[k]:
+            t = 0.5 * t + w * x[i] * j
+            if t > 1.2:
+                break
+    links[3] = []
+    for i, w, j in links[3]:
+        t += w * x[j]
+    return t + len(links)
+
+
+def empty_lists_of_a_comprehension(x, idx):
+    """A key that comes twice has one list."""
+    groups, t = {k: [] for k in idx if k > 1}, 0.0
+    for i, k in enumerate(idx):
+        if k in groups:
+            groups[k].append(x[i])
+    for k in groups:
+        t += k * sum(groups[k])
+    links = {(i, j): [] for i in range(2) for j in range(i, 3)}
+    for i, k in enumerate(idx):
+        if (k % 2, 2) in links:
+            links[k % 2, 2].append((k, x[i]))
+    for j, w in links[1, 2]:
+        t += x[j] * w
+    return t + len(links) + len(groups)

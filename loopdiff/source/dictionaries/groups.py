@@ -14,7 +14,7 @@ Loop = ast.For | ast.While
 
 def lists_of(table: Table) -> tuple[str, ...]:
     """The lists that a dictionary is."""
-    return (*table.keys, table.links, *(() if table.owners is None else (table.owners,)), table.values)
+    return (*table.keys, table.links, *(() if table.owners is None else (table.owners,)), table.values, *table.more)
 
 
 def dictionary_of_list(node: ast.expr, tables: Mapping[str, Table]) -> str | None:
@@ -51,7 +51,7 @@ def is_change(node: ast.AST, names: Collection[str]) -> bool:
 def kept_list(function: ast.FunctionDef, scope: Rewriting) -> ast.AST | None:
     """A list that is copied where more is done than to look into it, at once or, under names, while they stay as they
     are; None if there is none."""
-    lists = {name for table in scope.tables.values() if table.owners for name in (table.values, table.owners)}
+    lists = {name for t in scope.tables.values() if t.owners for name in (t.values, t.owners, *t.more)}
     parents = {child: node for node in ast.walk(function) for child in ast.iter_child_nodes(node)}
     waiting: list[ast.AST] = [n for n in ast.walk(function) if is_copy_of(n, lists)]
     names: set[str] = set()

@@ -300,14 +300,22 @@ class Rewriting(ast.NodeTransformer):
         """The value of the key in that place, which may not be there: then there is an error."""
         if table.owners is None:
             return expression_of(f"{table.values}[PLACE]", node, PLACE=place)
+        if table.more:
+            return self.failed(node) if self.ahead is None else self.items_apart(table, place, node)
         if self.ahead is None:  # the place is asked for with each item, and not if there is none
             return self.failed(node) if may_fail or not self.is_steady else self.items_at(table, place, node)
         return self.held("items", self.items_at(table, self.held("place", place), node))
 
-    def items_at(self, table: Table, place: ast.expr, node: ast.AST) -> ast.expr:
-        """The items that belong to the key in that place."""
+    def items_apart(self, table: Table, place: ast.expr, node: ast.AST) -> ast.expr:
+        """The tuples that belong to the key in that place, of a list for each place in them."""
+        at = self.held("place", place)
+        parts = [self.held("items", self.items_at(table, at, node, own)) for own in (table.values, *table.more)]
+        return ast.copy_location(ast.Call(load_of(self.function(zip)), parts, []), node)
+
+    def items_at(self, table: Table, place: ast.expr, node: ast.AST, values: str = "") -> ast.expr:
+        """The items that belong to the key in that place, of the list `values` if there are several."""
         owner, item = self.name("owner"), self.name("item")
-        both = f"{self.function(zip)}({table.owners}, {table.values})"
+        both = f"{self.function(zip)}({table.owners}, {values or table.values})"
         return expression_of(f"[{item} for {owner}, {item} in {both} if {owner} == PLACE]", node, PLACE=place)
 
     def made_there(
@@ -334,5 +342,8 @@ class Rewriting(ast.NodeTransformer):
         """The list in that place gets `items`."""
         found: list[ast.stmt] = []
         for item in items:
-            found += statements_of(f"{table.owners}.append({place})\n{table.values}.append(ITEM)", node, ITEM=item)
+            parts = item.elts if table.more and isinstance(item, ast.Tuple) else [item]
+            names = {f"ITEM{k}": part for k, part in enumerate(parts)}
+            texts = [f"{own}.append({n})" for own, n in zip((table.values, *table.more), names, strict=True)]
+            found += statements_of("\n".join([f"{table.owners}.append({place})", *texts]), node, **names)
         return found

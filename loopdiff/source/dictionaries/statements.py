@@ -258,6 +258,8 @@ class Statements(Expressions):
 
     def stored_in_turn(self, name: str, key: ast.expr, value: ast.expr, node: ast.stmt) -> list[ast.stmt]:
         """What `key: value` of a comprehension does: unlike `d[key] = value` it evaluates the key first."""
+        if isinstance(value, ast.List) and not value.elts:  # nothing is in any of the lists yet
+            return statements_of(f"{name}.setdefault(KEY, [])", node, KEY=key)
         if not any(self.is_change(n) or self.added_to(n) is not None for e in (key, value) for n in ast.walk(e)):
             return statements_of(f"{name}[KEY] = VALUE", node, KEY=key, VALUE=value)
         parts = key.elts if isinstance(key, ast.Tuple) else [key]

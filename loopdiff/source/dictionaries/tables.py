@@ -27,7 +27,8 @@ class Table:
     that are not there, None if there is none; reading it `adds` them, if anybody can tell. `heads` is an array, `links`
     a list, which say where keys are (see `numpy_functions.keyed`). Where values are lists,
     their items are all in one, and `owners` says of each in which place the key is that it belongs to. It `is_set`:
-    there are no values, and the order is not that of insertion. `is_read`: somebody asks for values."""
+    there are no values, and the order is not that of insertion. `is_read`: somebody asks for values. Where items are
+    tuples that loops take apart, `more` are lists for their other places."""
 
     keys: tuple[str, ...]
     heads: str
@@ -38,6 +39,7 @@ class Table:
     owners: str | None = None
     is_set: bool = False
     is_read: bool = True
+    more: tuple[str, ...] = ()
 
 
 @immutable
@@ -131,7 +133,11 @@ def tables_in(
         heads, links, values = (fresh(words, f"{name}_{part}") for part in ("heads", "links", "values"))
         found[name] = Table(columns, heads, links, values, makings[0].missing, adds, owners)
         is_read = any(reads_value(node, name) for node in nodes)
-        found[name] = replace(found[name], is_set=makings[0].is_set, is_read=is_read)
+        begins = [m.missing for m in makings] + [m.each.value for m in makings if isinstance(m.each, ast.DictComp)]
+        are_empty = are_lists and all(b is None or is_empty_list(b) for b in begins)
+        others = range(1, places_in_items(function, name) if are_empty else 1)
+        more = tuple(fresh(words, f"{name}_values{k}") for k in others)
+        found[name] = replace(found[name], is_set=makings[0].is_set, is_read=is_read, more=more)
     return found
 
 
@@ -211,6 +217,7 @@ def reads_value(node: ast.AST, name: str) -> bool:
 def holds_lists(nodes: Collection[ast.AST], name: str, makings: Collection[Making]) -> bool | None:
     """Whether values are lists that grow; None if some of them are something else."""
     values = [m.missing for m in makings if m.missing is not None] + [v for m in makings for _, v in m.first]
+    values += [m.each.value for m in makings if isinstance(m.each, ast.DictComp)]
     grows = any(isinstance(m.missing, ast.List) for m in makings)
     for node in nodes:
         match node:
@@ -226,7 +233,52 @@ def holds_lists(nodes: Collection[ast.AST], name: str, makings: Collection[Makin
     grows |= any(isinstance(v, ast.List) and not v.elts for v in values)
     if not grows:
         return False
-    return True if all(are_lists) and all(m.each is None for m in makings) else None
+    are_pairs = all(m.each is None or isinstance(m.each, ast.DictComp) for m in makings)
+    return True if all(are_lists) and are_pairs else None
+
+
+def places_in_items(function: ast.FunctionDef, name: str) -> int:
+    """How long the tuples are that go into the lists of a dictionary, if loops take them apart and nothing else is done
+    with them; else 1."""
+    parents = {child: node for node in ast.walk(function) for child in ast.iter_child_nodes(node)}
+    widths = {1}
+    for node in (n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == name):
+        match parents[node]:
+            case ast.Assign(targets=[ast.Name() as target]) | ast.AnnAssign(target=target) if target is node:
+                pass
+            case ast.Subscript(ctx=ast.Store()) as own:
+                is_empty = isinstance(stmt := parents[own], ast.Assign) and is_empty_list(stmt.value)
+                widths.add(1 if is_empty else 0)
+            case ast.Subscript(value=value, ctx=ast.Load()) as own if value is node:
+                widths.add(width_of_use(own, parents))
+            case ast.Attribute(attr="setdefault") as func if isinstance(call := parents[func], ast.Call):
+                widths.add(width_of_use(call, parents) if call.args and is_empty_list(call.args[-1]) else 0)
+            case ast.Compare(comparators=[asked]) | ast.For(iter=asked) if asked is node:
+                pass
+            case ast.Call(func=ast.Name(id="len"), args=[_]):
+                pass
+            case _:
+                return 1
+    widths.discard(1)
+    return widths.pop() if len(widths) == 1 and 0 not in widths else 1
+
+
+def is_empty_list(node: ast.expr) -> bool:
+    return isinstance(node, ast.List) and not node.elts
+
+
+def width_of_use(node: ast.expr, parents: Mapping[ast.AST, ast.AST]) -> int:
+    """How many places items have in a list, by what is done with it; 0 if that does not say."""
+    match parents[node]:
+        case ast.Expr():
+            return 1
+        case ast.For(target=ast.Tuple(elts=elts), iter=over) if over is node:
+            pass
+        case ast.Attribute(attr="append") as func if isinstance(call := parents[func], ast.Call):
+            elts = call.args[0].elts if len(call.args) == 1 and isinstance(call.args[0], ast.Tuple) else []
+        case _:
+            return 0
+    return len(elts) if len(elts) > 1 and not any(isinstance(e, ast.Starred) for e in elts) else 0
 
 
 def is_looked_through(function: ast.FunctionDef, name: str) -> bool:
