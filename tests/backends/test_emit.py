@@ -182,4 +182,4 @@ def test_what_is_read_anyway_has_the_mask_of_the_loop(read: str, count: int) -> 
     exec(text, namespace)
     f = loopdiff.vectorize_grad(source=text)(namespace["f"])
     source = f.compile(np.ones(9), np.ones(8)).source("primal")
-    assert len(set(re.findall(r"load_masked\(x, \(.*?,\), (\w+)\)", source))) == count
+    assert len(set(re.findall(r"load_masked\(x, \(.*?,\), (live\w*)\)", source))) == count

@@ -210,7 +210,7 @@ def swap_written(A, x, y):
     which = 0
     for _ in range(5):
         if which <= 0:
-            for i in range(1, y.shape[0] - 1):
+            for i in range(1, x.shape[0] - 1):
                 y[i] = x[i + 1] - x[i - 1]
         else:
             for i in range(1, x.shape[0] - 1):

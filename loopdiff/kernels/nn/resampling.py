@@ -98,7 +98,7 @@ def cell(x, n, c, i, j, border):
 def sampled(x, n, c, u, v, border):
     """The image at the row `u` and the column `v`, between its cells."""
     if not (abs(u) < 1e9 and abs(v) < 1e9):
-        return 0.0 * u * v
+        return 0.0 if u == u and v == v else np.nan * u * v
     i, j = int(np.floor(stop_gradient(u))), int(np.floor(stop_gradient(v)))
     a, b = u - i, v - j
     upper = (1.0 - b) * cell(x, n, c, i, j, border) + b * cell(x, n, c, i, j + 1, border)
