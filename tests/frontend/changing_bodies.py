@@ -937,14 +937,6 @@ for k, u in zip(idx, x):
     d[k] = u
 d.pop(77, None)
 return sum(d.values())""",
-    """level = [u for u in x]
-keep = level
-while len(level) > 1:
-    nxt = []
-    for k in range(0, len(level) - 1, 2):
-        nxt.append(level[k] * level[k + 1])
-    level = nxt
-return sum(level) + sum(keep)""",
 )
 
 ERRORS = (

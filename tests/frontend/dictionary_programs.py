@@ -1100,7 +1100,8 @@ def tuples_in_lists_of_setdefault(x, idx):
 
 def empty_lists_of_a_comprehension(x, idx):
     """A key that comes twice has one list."""
-    groups, t = {k: [] for k in idx if k > 1}, 0.0
+    groups = {k: [] for k in idx if k > 1}
+    t = 0.0
     for i, k in enumerate(idx):
         if k in groups:
             groups[k].append(x[i])
