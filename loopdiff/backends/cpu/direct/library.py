@@ -17,7 +17,7 @@ from .convention import INTEGER, WORDS, InMemory, store_words
 
 # Characters of LLVM, some 70 for an instruction, from which on a function is long. Values and gradients of NPBench's
 # long programs take as long either way, compiling them a third less: lanes are chosen before LLVM sees anything.
-LONG = 360_000
+LONG = 400_000
 # Instructions of a block from which on LLVM does not put them in order a second time, nor looks for the longest way
 # through a loop: that takes a time that grows with the square of their number, three quarters of all where five
 # thousand read and write arrays, and the code is as fast.

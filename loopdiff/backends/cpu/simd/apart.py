@@ -16,16 +16,23 @@ from .places import Place
 
 @immutable
 class Apart:
-    """Lanes that lie apart: byte `offsets` from the pointer `first`, a vector, or the same scalar distance each."""
+    """Lanes that lie apart: byte `offsets` from the pointer `first`, a vector, or the same scalar distance each.
+
+    A vector may count elements of `scale` bytes. Addressing multiplies then, and lanes that come from memory are loaded
+    one by one from there, not taken out of a register.
+    """
 
     first: Any
     offsets: Any
     width: int
+    scale: Any = None
 
     def pointer(self, builder: Any, lane: int) -> Any:
         """Where one lane is."""
         if isinstance(self.offsets.type, llvm_ir.VectorType):
             offset = builder.extract_element(self.offsets, INT32(lane))
+            if self.scale is not None:
+                offset = builder.mul(offset, self.scale, flags=("nsw",))
         else:
             offset = builder.mul(INT64(lane), self.offsets, flags=("nsw",))
         return builder.gep(self.first, [offset], source_etype=INT8)
@@ -35,6 +42,8 @@ class Apart:
         offsets = self.offsets
         if not isinstance(offsets.type, llvm_ir.VectorType):
             offsets = builder.mul(lane_numbers(self.width), broadcast(builder, offsets, self.width), flags=("nsw",))
+        if self.scale is not None:
+            offsets = builder.mul(offsets, broadcast(builder, self.scale, self.width), flags=("nsw",))
         return lane_addresses(builder, self.first, offsets)
 
     def load(self, builder: Any, at: Place, mask: Any) -> Any:

@@ -163,6 +163,9 @@ def locate_lanes(width: int) -> Locate:
     """One address per lane from an index that has vectors in it."""
 
     def locate(context: Any, builder: Any, at: Place, sig: Any, args: Any) -> tuple[Any, bool]:
+        vectors = [(v, s) for (ty, v), s in zip(at.indices, at.strides, strict=True) if width_of(ty)]
+        if len(vectors) == 1:
+            return Apart(address(context, builder, at), vectors[0][0], width, vectors[0][1]), False
         return Apart(address(context, builder, at), offsets_of_lanes(builder, at, width), width), False
 
     return locate
