@@ -36,6 +36,8 @@ def class_answer(state: State, node: ast.Call, callee: object) -> ir.Expr:
 
 def answer_of(state: State, value: Value | None, callee: object, classes: tuple[type[Any], ...]) -> Any:
     is_asked = callee is isinstance
+    if isinstance(value, ir.Expr):
+        return False if callee is callable else answer_of_number(state, value, is_asked, classes)
     match value:
         case Outside(value=own):
             return isinstance(own, classes) if is_asked else callable(own) if callee is callable else MISSING
@@ -43,15 +45,19 @@ def answer_of(state: State, value: Value | None, callee: object, classes: tuple[
             return is_derived(FunctionType, classes) if is_asked else callee is callable
         case ArrayName() | View() | ArrayValue():
             return is_asked and is_derived(np.ndarray, classes)
-        case _ if not isinstance(value, ir.Expr) or callee is callable:
-            return False if isinstance(value, ir.Expr) else MISSING
         case _:
-            own = class_of_number(state, value)
-            if own is not None or not is_asked:
-                is_number = own is not None or not state.whole.boxed  # none of the arrays without axes
-                return is_derived(own, classes) if is_asked and own is not None else is_number or MISSING
-            is_other = all(not issubclass(c, NUMBERS) and not issubclass(float, c) for c in classes)
-            return False if is_other and not state.whole.boxed else MISSING
+            return MISSING
+
+
+def answer_of_number(state: State, value: ir.Expr, is_asked: bool, classes: tuple[type[Any], ...]) -> Any:
+    """What `isinstance` says of a number if it `is_asked`, else `np.isscalar`."""
+    own = class_of_number(state, value)
+    if own is not None:
+        return is_derived(own, classes) if is_asked else True
+    if state.whole.boxed:  # it may be an array without axes
+        return MISSING
+    is_other = all(not issubclass(c, NUMBERS) and not issubclass(float, c) for c in classes)
+    return (False if is_other else MISSING) if is_asked else True
 
 
 def class_of_number(state: State, value: ir.Expr) -> type[Any] | None:
