@@ -59,7 +59,6 @@ from loopdiff.source.functions import SourceFunction
 from loopdiff.source.lists.changed import with_changing_lists
 from loopdiff.source.lists.missing import with_missing_apart
 from loopdiff.source.scopes import parameters as arguments_of
-from loopdiff.source.scopes import words_in
 from loopdiff.source.written_calls import with_calls_written_out
 
 QUOTED, WORD = re.compile(r"`([^`]+)`"), re.compile(r"[A-Za-z_]\w*")
@@ -83,6 +82,7 @@ class Surface:
 OF_TUPLES = {"LD107", "LD134"}  # refused of lists of tuples
 FEW_CALLS = 4
 UNBOUND = frozenset(("LD114", "LD116"))
+OF_CLASSES = re.compile(r"\b(isinstance|callable|isscalar)\s*\(")
 NARROW = ("float16", "float32", "complex64")
 
 
@@ -101,9 +101,13 @@ def parse_surface(source: SourceFunction, sources: Sources, types: Mapping[str, 
     try:
         return parse_rewritten(source, sources, types)
     except UnsupportedLoopError as error:
-        if types is None and any("isinstance" in words_in(s.node) for s in (source, *sources.known.values())):
+        if types is None and asks_for_classes((source, *sources.known.values())):
             raise TypesNeeded from None  # what is refused may be in a branch for others
         raise with_reasons(error, (source, *sources.known.values())) from None
+
+
+def asks_for_classes(sources: Iterable[SourceFunction]) -> bool:
+    return any(OF_CLASSES.search(s.text) for s in sources)
 
 
 def parse_rewritten(source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentType] | None) -> Surface:
@@ -257,6 +261,8 @@ def parse_as_written(
     if types is not None:
         arrays = {n for n in parameters if isinstance(t := types[n], ArrayType) and t.rank}
         found = replace(found, array_names=found.array_names | arrays)
+        if asks_for_classes((source, *sources.known.values())):  # what makes an array of a number may be left out
+            found = replace(found, array_names=found.array_names - {n for n in parameters if n not in arrays})
         check_numbers(source, found.array_names, types)
     state = parsed(source, found, sources, types, Decisions(takes_known=takes_known))
     ls = finished(state)

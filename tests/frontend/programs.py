@@ -248,6 +248,27 @@ def with_zip(x, w, y):
     return s
 
 
+@shows("of which class an argument is", vector(), 3, 0.5)
+def by_class(x, n, s):
+    def total(v):
+        if isinstance(v, np.ndarray):
+            return (v * v).sum()
+        return v if np.isscalar(v) else v[0] * v[1]
+
+    k = (n, n) if isinstance(n, int | np.integer) else n
+    f = total if callable(total) else x
+    return f(x) + f((s, x[1])) * f(s) + k[1] + (1.0 if isinstance(x[0], float) else 0.0)
+
+
+@shows("values that nobody uses", matrix(), vector(), 3)
+def unused_values(A, x, n):
+    A.shape, n
+    x[n]
+    x[0] > 1.0
+    A @ x[: A.shape[1]]
+    return x[0]
+
+
 @shows("loops over several ranges", matrix(), vector(), 3)
 def over_several(A, x, n):
     t = 0.0
