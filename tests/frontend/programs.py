@@ -257,15 +257,15 @@ def by_class(x, n, s):
 
     k = (n, n) if isinstance(n, int | np.integer) else n
     f = total if callable(total) else x
-    return f(x) + f((s, x[1])) * f(s) + k[1] + (1.0 if isinstance(x[0], float) else 0.0)
+    return f(x) + total((s, x[1])) * total(s) + k[1] + (1.0 if isinstance(x[0], float) else 0.0)
 
 
 @shows("values that nobody uses", matrix(), vector(), 3)
 def unused_values(A, x, n):
-    A.shape, n
-    x[n]
-    x[0] > 1.0
-    A @ x[: A.shape[1]]
+    A.shape, n  # noqa: B018
+    x[n]  # noqa: B018
+    x[0] > 1.0  # noqa: B015
+    A @ x[: A.shape[1]]  # noqa: B018
     return x[0]
 
 
