@@ -262,10 +262,10 @@ def by_class(x, n, s):
 
 @shows("values that nobody uses", matrix(), vector(), 3)
 def unused_values(A, x, n):
-    A.shape, n  # noqa: B018
-    x[n]  # noqa: B018
-    x[0] > 1.0  # noqa: B015
-    A @ x[: A.shape[1]]  # noqa: B018
+    A.shape, n
+    x[n]
+    x[0] > 1.0
+    A @ x[: A.shape[1]]
     return x[0]
 
 
