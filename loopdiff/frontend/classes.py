@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import collections
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,8 @@ import numpy as np
 from loopdiff.frontend.capture import ScalarArgument
 from loopdiff.ir.types import INT
 from loopdiff.source.functions import MISSING
+
+ROWS = (list, tuple, collections.deque)
 
 
 def class_of(number: ScalarArgument) -> type[Any]:
@@ -27,6 +31,16 @@ def alternatives(kinds: ast.expr) -> list[ast.expr]:
             return [*alternatives(left), *alternatives(right)]
         case _:
             return [kinds]
+
+
+def are_structures(classes: tuple[type[Any], ...]) -> bool:
+    """Whether numbers, arrays and functions are of none of the `classes`."""
+    return all(issubclass(c, (tuple, list, dict, str)) or dataclasses.is_dataclass(c) for c in classes)
+
+
+def may_be_row(asked: type[Any]) -> bool:
+    """Whether a list, a tuple or a queue may be an instance of the class `asked`."""
+    return any(issubclass(kind, asked) or issubclass(asked, kind) for kind in ROWS)
 
 
 def is_derived(own: type[Any], classes: tuple[type[Any], ...]) -> Any:

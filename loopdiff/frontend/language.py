@@ -61,7 +61,7 @@ ACCEPTED: tuple[Construct, ...] = (
         "k = (n, n) if isinstance(n, int | np.integer) else n\ny[0] = total(x) + total((s, x[1])) * total(s) + k[1]",
         "0.1",
         "`isinstance`, `callable` and `np.isscalar` of arguments, arrays, structures and functions: the branch for "
-        "others is left out. Of numbers that were computed it is not known.",
+        "others is left out. Of numbers that were computed, and of lists of any length, it is not known.",
     ),
     Construct("values that nobody uses", "x.shape, n\nx[n]\ny[0] = s", "0.1", "They have Python's errors."),
     Construct("reversed", "for i in reversed(range(n)):\n    x[i] += x[i + 1]", "0.1"),

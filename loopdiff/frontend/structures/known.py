@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import dataclasses
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -12,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from loopdiff.frontend.classes import alternatives, is_derived
+from loopdiff.frontend.classes import alternatives, are_structures, is_derived, may_be_row
 from loopdiff.frontend.structures.absent import may_be_none
 from loopdiff.frontend.structures.effects import require_settled
 from loopdiff.frontend.structures.rewriting import base_of
 from loopdiff.frontend.structures.scope import Scope
 from loopdiff.frontend.structures.trees import Branch, Leaf, Rank, Static, Tree, has_length, is_sequence, same
+from loopdiff.source.first_iterations import copied_tree
 from loopdiff.source.functions import MISSING
 
 COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
@@ -91,8 +91,8 @@ def of_call(scope: Scope, node: ast.Call) -> Any:
     """What a call gives that is computed before the loops run."""
     function = scope.value_outside(node.func)
     match node:
-        case ast.Call(args=[of, kinds]) if function is isinstance:
-            return is_instance(scope, of, kinds)
+        case ast.Call(args=[ast.Name(id=name), kinds]) if function is isinstance and name in scope.held:
+            return is_instance(scope, name, kinds, node)
         case ast.Call(args=[of]) if function is np.isscalar or function is callable:
             tree = base_of(scope, of)
             return False if isinstance(tree, Branch) else function(tree.value) if isinstance(tree, Static) else MISSING
@@ -137,14 +137,13 @@ def formatted(scope: Scope, values: Sequence[ast.expr]) -> Any:
     return computed(lambda *texts: "".join(map(str, texts)), *parts) if plain else MISSING
 
 
-def is_instance(scope: Scope, node: ast.expr, kinds: ast.expr) -> Any:
-    """`isinstance` of a structure, or of a number or an array with classes of structures."""
-    if not isinstance(node, ast.Name) or node.id not in scope.held:
-        return MISSING
-    tree, classes = scope.tree(node.id, node), tuple(scope.value_outside(n) for n in alternatives(kinds))
+def is_instance(scope: Scope, name: str, kinds: ast.expr, node: ast.Call) -> Any:
+    """`isinstance` of a structure, or of a number or an array with classes of structures: it is asked again once lists
+    are told from arrays."""
+    tree, classes = scope.tree(name, node), tuple(scope.value_outside(n) for n in alternatives(kinds))
     if not all(isinstance(c, type) for c in classes):
         return MISSING
-    match tree or scope.known(node.id):
+    match tree or scope.known(name):
         case Branch(type=own):
             return issubclass(own, classes)
         case Static(value=value):
@@ -152,9 +151,13 @@ def is_instance(scope: Scope, node: ast.expr, kinds: ast.expr) -> Any:
         case Rank(axes=axes, kind=kind) if axes or kind is not None:
             scope.uses_ranks = True
             return is_derived(np.ndarray if kind is None else kind, classes)
+        case _ if not are_structures(classes) or name in scope.bound:
+            return MISSING
         case _:
-            is_structured = all(issubclass(c, (tuple, list, dict, str)) or dataclasses.is_dataclass(c) for c in classes)
-            return False if is_structured else MISSING
+            if any(map(may_be_row, classes)):
+                asked = ast.If(copied_tree(node), [ast.copy_location(ast.Pass(), node)], [])
+                scope.out.append(ast.copy_location(asked, node))
+            return False
 
 
 def known_truth(scope: Scope, deciding: bool, values: Sequence[ast.expr]) -> Any:

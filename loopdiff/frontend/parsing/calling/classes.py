@@ -11,8 +11,19 @@ import numpy as np
 from loopdiff.frontend.arrays.element_types import dtype_of
 from loopdiff.frontend.arrays.values import ArrayValue, View
 from loopdiff.frontend.capture import ScalarArgument
-from loopdiff.frontend.classes import alternatives, class_of, is_derived
-from loopdiff.frontend.parsing.bindings import ArrayName, LocalFunction, Outside, Value
+from loopdiff.frontend.classes import alternatives, are_structures, class_of, is_derived, may_be_row
+from loopdiff.frontend.parsing.bindings import (
+    ArrayName,
+    Cell,
+    Given,
+    ListName,
+    ListRow,
+    LocalFunction,
+    Outside,
+    Value,
+    Varying,
+    meaning_of,
+)
 from loopdiff.frontend.parsing.meanings import argument_of
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
@@ -23,15 +34,25 @@ NUMBERS = (bool, int, float, complex, np.number, np.bool_)
 
 def class_answer(state: State, node: ast.Call, callee: object) -> ir.Expr:
     """True or False."""
-    state.need_types()
-    value = argument_of(state, node.args[0])
     classes = tuple(state.outside(n) for n in alternatives(node.args[1])) if callee is isinstance else (np.generic,)
-    known = answer_of(state, value, callee, classes) if all(isinstance(c, type) for c in classes) else MISSING
+    if not all(isinstance(c, type) for c in classes):
+        known = MISSING
+    elif is_single(state, node.args[0]) and are_structures(classes):
+        known = False
+    else:
+        state.need_types()
+        known = answer_of(state, argument_of(state, node.args[0]), callee, classes)
     if known is MISSING:
         text = ast.unparse(node)
         hint = "ask it of an argument or an array as it is given"
         return state.reject("LD109", f"`{text}` does not follow from the types of arguments", node, hint)
     return ir.Const(known, loc=state.source.span(node))
+
+
+def is_single(state: State, node: ast.expr) -> bool:
+    """Whether `node` is the name of a number or an array."""
+    meant = meaning_of(state.binding(node.id)) if isinstance(node, ast.Name) else None
+    return isinstance(meant, Cell | Given | ArrayName | View | Varying)
 
 
 def answer_of(state: State, value: Value | None, callee: object, classes: tuple[type[Any], ...]) -> Any:
@@ -45,6 +66,8 @@ def answer_of(state: State, value: Value | None, callee: object, classes: tuple[
             return is_derived(FunctionType, classes) if is_asked else callee is callable
         case ArrayName() | View() | ArrayValue():
             return is_asked and is_derived(np.ndarray, classes)
+        case ListName() | ListRow() if is_asked and not any(map(may_be_row, classes)):
+            return False
         case _:
             return MISSING
 
