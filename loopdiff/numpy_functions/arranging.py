@@ -24,6 +24,11 @@ def change_places(i, j, *columns):
         column[i], column[j] = column[j], column[i]
 
 
+def no_array(over):
+    """What joins a list by `+=` is none."""
+    assert not isinstance(over, np.ndarray), "a list and an array, put together by `+=`, make an array"
+
+
 # -- heaps ---------------------------------------------------------------------------------------------------
 def rise(start, last, *columns):
     """The element in place `last` of a heap goes up, not above `start`."""

@@ -1025,6 +1025,39 @@ return t""",
 )
 
 REFUSED = (
+    """v = [u for u in x]
+v += x
+return sum(v) + len(v)""",
+    """def kind(a):
+    return 1.0 if isinstance(a, list) else 2.0
+rows = [[u, 1.0] for u in x]
+t = 0.0
+for r in rows:
+    t += kind(r) * r[0]
+return t + kind(rows[0])""",
+    """def total(p):
+    if isinstance(p, list):
+        return 2.0 * sum(p)
+    return sum(p)
+v = [u for u in x]
+return total(v) + total(x)""",
+    """v = [u for u in x]
+w = v
+t = w[1] * v.pop(1)
+return t + sum(w)""",
+    """v = [u for u in x]
+w = v
+t = len(w) * v.pop(2) + len(w)
+return t""",
+    """v = [u for u in x]
+w = [v, v]
+t = w[0][1] * v.pop(1)
+return t + len(w[1])""",
+    """v = [u for u in x]
+heapify(v)
+w = v
+t = w[0] - 2.0 * heappop(v)
+return t + len(w)""",
     """d = {"a": True, "b": False}
 t = 0.0
 for k, b in d.items():

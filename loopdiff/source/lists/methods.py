@@ -53,7 +53,7 @@ class ListStatements(Moving):
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
         if (found := self.listed(node.target)) is not None and isinstance(node.op, ast.Add):
-            return self.extended(found, node.value, node)
+            return self.joined_on(found, node.value, node)
         node.target = self.perhaps(node.target)
         node.value, ahead = self.in_turn(node.value, node)
         return [*ahead, node]
@@ -298,7 +298,7 @@ class ListStatements(Moving):
         self.changed.add(name)
         return [*ahead, *made]
 
-    def extended(self, found: Found, value: ast.expr, node: ast.stmt) -> Any:
+    def extended(self, found: Found, value: ast.expr, node: ast.stmt) -> list[ast.stmt]:
         """`v.extend(over)`, `v += over`."""
         if found.name in self.limits:
             return self.failed([node])
@@ -315,6 +315,24 @@ class ListStatements(Moving):
             case _:
                 made = self.each_added(found, value, node)
         return self.done(found.name, [], made)
+
+    def joined_on(self, found: Found, value: ast.expr, node: ast.stmt) -> list[ast.stmt]:
+        """`v += over`, which makes an array of `v` if `over` is one."""
+        match value:
+            case ast.ListComp() | ast.List() | ast.Tuple() | ast.GeneratorExp():
+                return self.extended(found, value, node)
+            case ast.Call(func=func) if self.lists.is_called(
+                func, list, sorted, tuple, range, reversed, zip, map, filter
+            ):
+                return self.extended(found, value, node)
+            case _ if self.lists.makes(value):
+                return self.extended(found, value, node)
+            case _:
+                ahead: list[ast.stmt] = []
+                is_part = not any(isinstance(n, ast.Call | ast.BinOp | ast.NamedExpr) for n in ast.walk(value))
+                over = value if is_part else self.held(value, "over", ahead)
+                text = f"{self.function(arranging.no_array)}(OVER)"
+                return [*ahead, *self.written(text, node, OVER=over), *self.extended(found, over, node)]
 
     def heap_changed(self, found: Found, function: Any, args: list[ast.expr], node: ast.Expr) -> Any:
         name, ahead = found.name, list[ast.stmt]()

@@ -14,7 +14,7 @@ from loopdiff.source.harmless import changes_nothing
 from loopdiff.source.lists.found import NUMBERS
 from loopdiff.source.lists.keys import key_expressions
 from loopdiff.source.lists.places import Places
-from loopdiff.source.lists.uses import mentions
+from loopdiff.source.lists.uses import READING, holders, mentions
 
 ENDS = ("", "0", "-1")
 
@@ -102,21 +102,24 @@ class Moving(Places):
         calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
         moving = [n for n in calls if self.writer_of(n) is not None]
         changed = {n.id for call in moving if not self.only_reads(call) for n in call_lists(call) if self.listed(n)}
+        asked = {n.id for call in moving for n in ast.walk(call) if self.listed(n)}
         inside = {id(n) for call in moving for n in ast.walk(call)}
         around = {id(c) for c in calls for n in ast.walk(c) if n in moving}
         others = [c for c in calls if id(c) not in inside | around]
         if moving:
-            self.has_failed |= asks_before(stmt, moving, changed)
+            self.has_failed |= asks_before(stmt, moving, holders(self.lists, changed))
             self.has_failed |= any(isinstance(n, ast.NamedExpr) for n in ast.walk(node))
-            self.has_failed |= not all(self.is_harmless(c) for c in others)
+            held = holders(self.lists, asked)
+            self.has_failed |= not all(self.is_harmless(c, held) for c in others)
         with self.before(ahead):
             found = self.visit(node)
         return found, ahead
 
-    def is_harmless(self, call: ast.Call) -> bool:
+    def is_harmless(self, call: ast.Call, asked: set[str]) -> bool:
+        """Whether `call` changes nothing, or a list that is none of those that are `asked` ahead of it."""
         match call.func:
-            case ast.Attribute(value=own) if self.listed(own) is not None:
-                return True
+            case ast.Attribute(value=ast.Name(id=name) as own, attr=attr) if self.listed(own) is not None:
+                return attr in READING or name not in asked
             case func:
                 return changes_nothing(self.lists.value_of(func), call)
 

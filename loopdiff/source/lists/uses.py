@@ -152,6 +152,51 @@ def names_with(lists: Lists, name: str) -> set[str]:
     return names
 
 
+def holders(lists: Lists, names: set[str]) -> set[str]:
+    """`names` of lists of numbers, and those that may stand for one of these, or for something that has one in it."""
+    plain = {n for name in names for n in names_with(lists, name)}
+    found = plain
+    while more := {n for node in ast.walk(lists.function) for n in given_to(lists, node, found, plain)} - found:
+        found = found | more
+    return found
+
+
+def given_to(lists: Lists, node: ast.AST, names: set[str], plain: set[str]) -> Iterator[str]:
+    """To which names `node` may give one of `names`, as it is or in something else; items of `plain` ones are none."""
+    match node:
+        case ast.Assign(targets=targets, value=value) if may_have(lists, value, names, plain):
+            yield from (n for target in targets for n in names_in(target))
+        case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.NamedExpr(target=target, value=value):
+            yield from names_in(target) if may_have(lists, value, names, plain) else ()
+        case ast.For(target=target, iter=over) | ast.comprehension(target=target, iter=over):
+            is_plain = isinstance(over, ast.Name) and over.id in plain
+            yield from names_in(target) if not is_plain and may_have(lists, over, names, plain) else ()
+        case ast.Call(func=ast.Attribute(value=own), args=args) if any(may_have(lists, a, names, plain) for a in args):
+            yield from names_in(own)
+        case _:
+            pass
+
+
+def may_have(lists: Lists, node: ast.AST, names: set[str], plain: set[str]) -> bool:
+    """Whether `node` may be the list of one of `names`, or have one in it."""
+    match node:
+        case ast.Name(id=name):
+            return name in names
+        case ast.Subscript(value=ast.Name(id=name)) | ast.Attribute(value=ast.Name(id=name)) if name in plain:
+            return False
+        case ast.Call(func=func) if changes_nothing(value := lists.value_of(func), node) or value in HEAPS:
+            return False
+        case ast.Subscript(value=own) | ast.ListComp(elt=own) | ast.GeneratorExp(elt=own):
+            parts = [own]
+        case ast.IfExp(body=body, orelse=orelse):
+            parts = [body, orelse]
+        case ast.BinOp(left=left, right=right):
+            parts = [part for part in (left, right) if not isinstance(part, ast.Name)]
+        case _:
+            parts = list(ast.iter_child_nodes(node))
+    return any(may_have(lists, part, names, plain) for part in parts)
+
+
 def names_given(lists: Lists) -> Iterator[tuple[ast.stmt, str, str]]:
     """Statements that give the list of a name to another one, with this and the name that had it."""
     for other, found in lists.found.items():
