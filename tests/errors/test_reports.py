@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import random
 import re
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -54,7 +55,7 @@ class Checked:
 
 OUTSIDE = {"np": np, "math": math, "random": random, "linalg": scipy.linalg, "transforms": scipy.fft}
 OUTSIDE |= {"loopdiff": loopdiff, "RNG": np.random.default_rng(0), "TABLE": np.zeros(3), "NAME": "name"}
-OUTSIDE |= {"PAIR": (1.0, 2.0), "LIST": [1.0], "Point": Point, "Checked": Checked, "replace": replace}
+OUTSIDE |= {"PAIR": (1.0, 2.0), "LIST": [1.0], "Point": Point, "Checked": Checked, "replace": replace, "deque": deque}
 
 
 @dataclass(frozen=True, slots=True)
