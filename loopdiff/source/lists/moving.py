@@ -102,7 +102,7 @@ class Moving(Places):
         calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
         moving = [n for n in calls if self.writer_of(n) is not None]
         changed = {n.id for call in moving if not self.only_reads(call) for n in call_lists(call) if self.listed(n)}
-        asked = {n.id for call in moving for n in ast.walk(call) if self.listed(n)}
+        asked = {n.id for call in moving for n in ast.walk(call) if isinstance(n, ast.Name) and self.listed(n)}
         inside = {id(n) for call in moving for n in ast.walk(call)}
         around = {id(c) for c in calls for n in ast.walk(c) if n in moving}
         others = [c for c in calls if id(c) not in inside | around]
