@@ -196,9 +196,16 @@ def in_digits(model: Model, event: Event, axis: int, term: ir.Expr) -> tuple[ir.
     return next(((first, d.radixes) for d, first in found.items() if d.is_first and d.axis == axis), (term, ()))
 
 
+def is_affine(event: Event, term: ir.Expr) -> bool:
+    """Whether data decide neither if the access is made, nor the subscript `term`: those of other axes they may."""
+    base = event.frame.parent
+    assert base is not None
+    return not has_opaque(term) and not any(d.kind == "opaque" for d in base.dims)
+
+
 def low_limit(model: Model, event: Event, axis: int, term: ir.Expr) -> Limit:
     frame = unassuming(model, event)
-    is_exact = not event.opaques
+    is_exact = is_affine(event, term)
     first, _ = in_digits(model, event, axis, term)
     below = ir.Apply(Op.LT, (first, ir.Const(0, INT)))
 
@@ -212,7 +219,7 @@ def low_limit(model: Model, event: Event, axis: int, term: ir.Expr) -> Limit:
 
 def high_limit(model: Model, event: Event, axis: int, term: ir.Expr) -> Limit:
     frame = unassuming(model, event)
-    is_exact = not event.opaques
+    is_exact = is_affine(event, term)
     unknown = Limit(event, axis, "high", NEVER, False, None, None)
     extent, function = extent_of(model, event.access.array, axis)
     first, radixes = in_digits(model, event, axis, term)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import MappingProxyType
 
 from loopdiff.analysis.polyhedral.facts import Equalities, Fact
 from loopdiff.analysis.polyhedral.terms import Dimension, Terms, constant_terms, guarded_loads, has_opaque
+from loopdiff.analysis.value_ranges import ValueRange
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT
@@ -77,9 +79,12 @@ class Event:
         return self.frame.places
 
 
-def find_events(ls: ir.LoopSet, number: Callable[[ir.Expr], int]) -> Builder:
-    """Events and frames of the normal LoopSet `ls`, whose parameters have a `number`."""
-    terms = Terms(ls, number)
+def find_events(
+    ls: ir.LoopSet, number: Callable[[ir.Expr], int], known: Mapping[str, ValueRange] = MappingProxyType({})
+) -> Builder:
+    """Events and frames of the normal LoopSet `ls`, whose parameters have a `number`, and of whose arrays the ranges of
+    some are `known`."""
+    terms = Terms(ls, number, known)
     extents = [e for a in ls.arrays for e in a.extents or ()]
     used = (e for stmt in all_statements(ls.body) if not tests_data(stmt) for e in stmt_exprs(stmt))
     results = (r.value for r in ls.results if isinstance(r, ir.ScalarResult))

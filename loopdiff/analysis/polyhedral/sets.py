@@ -15,6 +15,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from loopdiff.analysis.polyhedral.events import EVERYWHERE, Event, Frame, element_event, find_events
@@ -22,6 +23,7 @@ from loopdiff.analysis.polyhedral.facts import Fact, Facts, Owners, find_owners
 from loopdiff.analysis.polyhedral.shared import Shared
 from loopdiff.analysis.polyhedral.terms import Terms
 from loopdiff.analysis.polyhedral.translation import PARAM, SET, Translation, isl
+from loopdiff.analysis.value_ranges import ValueRange
 from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import Path, Site, statements
@@ -136,15 +138,15 @@ def derived_once(ls: ir.LoopSet, name: str, derive: Callable[[ir.LoopSet], T]) -
     return kept.derived[key][1]
 
 
-def build_model(ls: ir.LoopSet) -> Model:
-    """The affine view of the normal LoopSet `ls`."""
+def build_model(ls: ir.LoopSet, ranges: Mapping[str, ValueRange] = MappingProxyType({})) -> Model:
+    """The affine view of the normal LoopSet `ls`, with the `ranges` of some of its arrays."""
     kept = KEPT.get()
     latest = [] if kept is None else kept.models
     for known in latest:
-        if known.ls is ls:
+        if known.ls is ls and (not ranges or known.terms.known is ranges):
             return known
     shared = Shared() if kept is None else kept.shared
-    found = find_events(ls, shared.number)
+    found = find_events(ls, shared.number, ranges)
     owners = find_owners(tuple(found.facts.values()), found.terms.parameters)
     model = Model(ls, found.terms, found.frames, found.bodies, tuple(found.events.values()), owners, shared)
     latest[:] = [model, *latest][:MOST_KEPT]

@@ -9,13 +9,15 @@ runs exactly as often as it did before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any, Literal
 
+from loopdiff.analysis.value_ranges import ValueRange
 from loopdiff.immutable import HashedOnce, immutable
 from loopdiff.ir import nodes as ir
+from loopdiff.ir.build import any_of
 from loopdiff.ir.ops import COMPARISONS, Op
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.types import BOOL, INT
@@ -63,12 +65,13 @@ class Terms:
     `number` that it has.
 
     `signed` are indices that may be negative; `trips` maps the index of a loop whose step is not constant to
-    the dimension that holds its value. `ranges` are formulas that hold for opaque dimensions. `extents` and
-    `places` keep what `events` found.
+    the dimension that holds its value. `ranges` are formulas that hold for opaque dimensions, made of what is `known`
+    of arrays that their values are elements of. `extents` and `places` keep what `events` found.
     """
 
     ls: ir.LoopSet
     number: Callable[[ir.Expr], int]
+    known: Mapping[str, ValueRange] = field(default_factory=dict)
     types: TypeEnv = field(init=False)
     levels: dict[str, int] = field(init=False)
     lets: dict[str, tuple[ir.Let, Path, int]] = field(init=False)
@@ -160,7 +163,7 @@ class Terms:
         if name not in self.values:
             stmt, path, level = self.lets[name]
             is_formula = type_of(stmt.value, self.types) == INT and self.is_pure(stmt.value)
-            leaf = None if is_formula else self.dimension(("let", name), level).leaf
+            leaf = None if is_formula else self.within(self.dimension(("let", name), level), stmt.value).leaf
             self.values[name] = leaf or self.integer(stmt.value, path, level)
         return self.values[name]
 
@@ -238,8 +241,19 @@ class Terms:
         """
         found = self.formula(expr)
         if not found.is_pure:
-            return self.dimension((path, expr), level)
+            return self.within(self.dimension((path, expr), level), expr)
         return self.dimension(("value", found.leaf), found.level)
+
+    def within(self, dimension: Dimension, value: ir.Expr) -> Dimension:
+        """The dimension of a `value`, with what is known of the elements that it is one of."""
+        if isinstance(value, ir.Load) and (known := self.known.get(value.access.array)) is not None:
+            sides = ((Op.GE, known.lows), (Op.LE, known.highs))
+            tests = [
+                any_of(ir.Apply(op, (dimension.leaf, self.integer(bound, (), 0))) for bound in bounds)
+                for op, bounds in sides
+            ]
+            self.ranges[dimension] = ir.Apply(Op.AND, tuple(tests))
+        return dimension
 
     def formula(self, expr: ir.Expr) -> Formula:
         """The Formula of `expr`, in steps as many as the program has operations: written out, values that Lets share

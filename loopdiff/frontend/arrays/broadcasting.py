@@ -51,8 +51,10 @@ def are_equal_here(state: State, size: ir.Expr, other: ir.Expr) -> bool:
     """Whether two extents, one of them that of an argument, are equal in the call at hand: other calls have code of
     their own."""
     match size, other:
-        case (ir.Const(), ir.Dim()):
+        case (ir.Const(), ir.Dim()) | (ir.Const() | ir.Dim(), ir.Apply()):
             return are_equal_here(state, other, size)
+        case (ir.Apply(op=Op.MIN | Op.MAX, args=ends), _):
+            found = all(e == other or are_equal_here(state, e, other) for e in ends)
         case (ir.Dim(array=array, axis=axis), ir.Const(value=int(number))) if state.arrays[array].role == "argument":
             found = number <= SMALL and answered(state, (array, axis, number))
         case (ir.Dim(array=array, axis=axis), ir.Dim(array=second, axis=place)) if all(

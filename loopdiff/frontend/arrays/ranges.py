@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial, reduce
 from typing import TypeGuard
 
-from loopdiff.errors import Span
+from loopdiff.errors import NOWHERE, Span
 from loopdiff.frontend.arrays.integers import (
     ONE,
     ZERO,
@@ -34,7 +34,17 @@ from loopdiff.ir.walk import loads
 def is_nonnegative_here(state: State, expr: ir.Expr) -> bool:
     """Whether `expr` is certainly not negative here."""
     sums = alternatives(*linear(state.known(expr)))
-    return is_nonnegative(expr) or all(is_nonnegative(from_linear(*least_sum(state, *s), expr.loc)) for s in sums)
+    return is_nonnegative(expr) or all(is_sum_nonnegative_here(state, *s) for s in sums)
+
+
+def is_sum_nonnegative_here(state: State, terms: Sum, constant: int) -> bool:
+    """Maxima give way before the variables of loops: `max(i - 2, 0) - i` is at least -2; or after these, which may
+    leave what a maximum is beside: `max(N - k, 0) - i` where `i` ends at `N - k`."""
+    found = least_sum(state, terms, constant)
+    if is_nonnegative(from_linear(*found, NOWHERE)):
+        return True
+    other = least_sum(state, *without_variables(state, terms, constant))
+    return other != found and is_nonnegative(from_linear(*other, NOWHERE))
 
 
 def is_nonnegative_in_loops(state: State, expr: ir.Expr) -> bool:
@@ -91,6 +101,17 @@ def least_sum(state: State, terms: Sum, constant: int) -> tuple[Sum, int]:
             rest = {t: n for t, n in terms.items() if t != term}
             return least_sum(state, added(rest, limit, 1), constant + offset)
     return terms, constant
+
+
+def without_variables(state: State, terms: Sum, constant: int) -> tuple[Sum, int]:
+    """A sum that this one is never less than, in which no variable of a loop is a term of its own."""
+    inside = [t for t in terms if isinstance(t, ir.Load) and t.access.array in state.whole.ranges]
+    if not inside:
+        return terms, constant
+    term = max(inside, key=lambda t: depth(state, t))
+    limit, offset = limit_of(state, term, terms[term]) or ({}, 0)
+    rest = {t: n for t, n in terms.items() if t != term}
+    return without_variables(state, added(rest, limit, 1), constant + offset)
 
 
 def depth(state: State, term: ir.Expr) -> int:

@@ -18,8 +18,9 @@ from loopdiff.analysis.bounds import (
     overflow_conditions,
     unchecked_accesses,
 )
-from loopdiff.analysis.polyhedral.model import Model, build_model
+from loopdiff.analysis.polyhedral.model import Model, build_model, derived_once
 from loopdiff.analysis.polyhedral.terms import guarded_loads
+from loopdiff.analysis.value_ranges import value_ranges
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, compare, integer
 from loopdiff.ir.ops import Op
@@ -58,13 +59,13 @@ def add_checks(ls: ir.LoopSet, words: Collection[str] = (), from_end: bool = Fal
     """
     if from_end:
         ls = with_subscripts_from_end(ls)
-    ls, early = with_early_conditions(count_from_the_end(build_model(ls)))
-    model = build_model(ls)
+    ls, early = with_early_conditions(count_from_the_end(with_ranges(ls)))
+    model = with_ranges(ls)
     unchecked = list(unchecked_accesses(model))
     places: list[Kept] = []
     while (kept := keep_place(model.ls, unchecked)) is not None:
         places.append(kept)
-        model = build_model(kept.ls)
+        model = with_ranges(kept.ls)
         unchecked = list(unchecked_accesses(model))
     ls = model.ls
     conditions = bounds_conditions(model)
@@ -84,6 +85,11 @@ def add_checks(ls: ir.LoopSet, words: Collection[str] = (), from_end: bool = Fal
 
     stated, rest = stated_first(ls, checked.body)
     return replace(checked, body=without_repeats(asked_once(map_body((*stated, *conditions, *rest), in_words))))
+
+
+def with_ranges(ls: ir.LoopSet) -> Model:
+    """The affine view of `ls`, with what is known of the numbers in its arrays."""
+    return build_model(ls, derived_once(ls, "value-ranges", value_ranges))
 
 
 def without_repeats(body: tuple[ir.Stmt, ...], known: frozenset[ir.Expr] = frozenset()) -> tuple[ir.Stmt, ...]:
@@ -157,7 +163,7 @@ def count_from_the_end(model: Model) -> Model:
     results = tuple(
         ir.ScalarResult(substitute(r.value, at_end)) if isinstance(r, ir.ScalarResult) else r for r in ls.results
     )
-    return build_model(replace(ls, body=map_sites(ls.body, rewrite), results=results)) if found else model
+    return with_ranges(replace(ls, body=map_sites(ls.body, rewrite), results=results)) if found else model
 
 
 def check_extents(ls: ir.LoopSet) -> ir.LoopSet:

@@ -1,5 +1,5 @@
-"""Checks of the parser that may be asked ahead: of subscripts of whole arrays, which Python evaluates once, and of
-extents that meet in loops.
+"""Checks of the parser that may be asked ahead: of subscripts of whole arrays, which Python evaluates once, and in
+loops of extents that meet, and of subscripts of views.
 
 One that follows from shapes and integer arguments becomes a condition of the call, as exact as those of accesses. The
 others are taken out, to be placed together with the checks of elements.
@@ -24,7 +24,7 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.walk import Path, Site, all_statements, exchanged, indices_in, subexprs, without
 
-SHAPES = "LD320"
+IN_LOOPS = ("LD310", "LD320")
 
 
 @immutable
@@ -94,9 +94,9 @@ def is_early(stmt: ir.Stmt) -> bool:
 
 
 def is_of_shapes(site: Site) -> bool:
-    """Whether a check in loops compares extents that depend on nothing but shapes, integer arguments and indices."""
+    """Whether a check in loops compares numbers that depend on nothing but shapes, integer arguments and indices."""
     stmt = site.stmt
-    if not (isinstance(stmt, ir.Require) and stmt.code == SHAPES and indices_in(stmt.cond)):
+    if not (isinstance(stmt, ir.Require) and stmt.code in IN_LOOPS and indices_in(stmt.cond)):
         return False
     return bool(site.loops) and not any(isinstance(e, ir.Load | ir.Var) for e in subexprs(stmt.cond))
 
