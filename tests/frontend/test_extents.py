@@ -80,6 +80,27 @@ def test_calls_that_answer_otherwise_have_a_program_of_their_own(n: int) -> None
         assert len({id(s) for s in f.specializations.values()}) == programs
 
 
+def halves(A, n):
+    B = A
+    for _ in range(n):
+        k = min(B.shape[0], B.shape[1])
+        B = 0.5 * B[:k, :k] @ np.sin(A[:k, :k]) + 0.1
+    return B.sum()
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (20, 20)])
+def test_the_least_of_equal_extents_is_either(shape: tuple[int, int]) -> None:
+    """Without that, `B` stands for one of several arrays, whose extents are numbers that the loop changes."""
+    f = loopdiff.vectorize_grad(cache=False)(halves)
+    A = np.random.default_rng(0).random(shape) / shape[0]
+    assert f(A, 3) == pytest.approx(halves(A, 3), rel=1e-13)
+    along = np.random.default_rng(1).random(shape)
+    up, down = (halves(A + h * along, 3) for h in (1e-6, -1e-6))
+    assert np.vdot(f.grad(A, 3), along) == pytest.approx((up - down) / 2e-6, rel=1e-7)
+    assert "length" not in f.compile(A, 3).source("primal")
+    assert f(A[1:], 3) == pytest.approx(halves(A[1:], 3), rel=1e-13)
+
+
 def test_compiled_code_for_a_shape_refuses_another() -> None:
     f = loopdiff.vectorize_grad(cache=False)(steps)
     compiled = f.compile(np.eye(3), np.ones(3), 2)
