@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from loopdiff.analysis.polyhedral.facts import Equalities, Fact
 from loopdiff.analysis.polyhedral.terms import Dimension, Terms, constant_terms, guarded_loads, has_opaque
-from loopdiff.analysis.value_ranges import ValueRange
+from loopdiff.analysis.polyhedral.value_ranges import ValueRange
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any, Literal
 
-from loopdiff.analysis.value_ranges import ValueRange
+from loopdiff.analysis.polyhedral.value_ranges import ValueRange
 from loopdiff.immutable import HashedOnce, immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import any_of

@@ -20,7 +20,7 @@ from loopdiff.analysis.bounds import (
 )
 from loopdiff.analysis.polyhedral.model import Model, build_model, derived_once
 from loopdiff.analysis.polyhedral.terms import guarded_loads
-from loopdiff.analysis.value_ranges import value_ranges
+from loopdiff.analysis.polyhedral.value_ranges import value_ranges
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, compare, integer
 from loopdiff.ir.ops import Op
