@@ -22,7 +22,6 @@ from loopdiff.checking.identity import prove
 from loopdiff.errors import (
     NOWHERE,
     ArgumentError,
-    DifferentiationError,
     LoopdiffWarning,
     UnsupportedLoopError,
     callers_level,
@@ -39,6 +38,7 @@ from loopdiff.specialize.declared import declared_type, is_declaration, types_of
 from loopdiff.specialize.derivatives import InPrograms
 from loopdiff.specialize.gradients import record_type
 from loopdiff.specialize.programs import GradientProgram, Program
+from loopdiff.specialize.results import check_wrt
 from loopdiff.specialize.specialization import AnyProgram, Specialization, require_scalar_result
 
 if TYPE_CHECKING:
@@ -325,6 +325,16 @@ class Differentiable(InPrograms, Generic[P, R]):
         that `vjp` runs."""
         return self.compiled(self.arranged(args, named), "pullback").explain()
 
+    def plot_memory(self, /, *args: Any, **named: Any) -> Any:
+        """Which arrays hold how much memory in the course of both sweeps of `vjp`, as predicted for these arguments: a
+        `matplotlib.figure.Figure`, in no window. Nothing is run.
+
+        Raises ArgumentError (LD346) for types in place of arguments, and BackendError (LD611) without matplotlib.
+        """
+        from loopdiff.report.memory_figure import draw_memory
+
+        return draw_memory(self.compiled(self.arranged(args, named), "pullback").memory)
+
     def on(self, target: Target) -> Differentiable[P, R]:
         """The same function for another target: `cpu`, `cuda` or `cuda-emulated`.
 
@@ -397,27 +407,6 @@ def refuse_method(function: Callable[..., Any], source: SourceFunction) -> None:
     if first in ("self", "cls") and not isinstance(function, staticmethod):
         hint = "decorate a function, or a static method, that takes the arrays"
         raise UnsupportedLoopError(reject("LD117", f"`{source.name}` is a method", source.span(source.node), hint))
-
-
-def check_wrt(source: SourceFunction, wrt: tuple[str, ...] | None) -> None:
-    """Raise DifferentiationError (LD401, LD403) for a `wrt` that is wrong whatever the types are."""
-    if wrt is None:
-        return
-    known = list(source.signature.parameters)
-    found = [
-        reject("LD401", f"`wrt` names {name!r}, which is no argument of `{source.name}`", NOWHERE)
-        for name in wrt
-        if name not in known
-    ]
-    found += [
-        reject("LD401", f"`wrt` names `{name}` twice", NOWHERE)
-        for name in dict.fromkeys(wrt)
-        if name in known and wrt.count(name) > 1
-    ]
-    if not wrt:
-        found.append(reject("LD403", "`wrt` is empty", NOWHERE))
-    if found:
-        raise DifferentiationError(*found)
 
 
 class Decorator(Protocol):

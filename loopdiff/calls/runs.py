@@ -100,7 +100,8 @@ class ReverseRun:
         self.disturbed = tuple(i for i, p in enumerate(self.ls.params) if p in touched)
         decls = [reverse.array(n) for n in forward.params[self.count_args :]]
         anew = {s.array for s in reverse.body if isinstance(s, ir.Allocate)}
-        worn = (d.name in touched - anew and d.role != "adjoint" for d in decls)
+        left = written_arrays(forward.body)  # there is nothing in others before the reverse sweep
+        worn = (d.name in (touched & left) - anew and d.role != "adjoint" for d in decls)
         self.worn = tuple(i for i, is_worn in enumerate(worn) if is_worn)
         scratch = [reverse.array(self.buffers[p]) for p in self.scratch]
         self.workspace_size = len(decls)

@@ -89,6 +89,11 @@ MACHINE_CODES: dict[str, Code] = {
         "`tape='recompute'` keeps less between the sweeps, `memory_limit=` says how much that may be at most; "
         "`f.explain(...)` lists it",
     ),
+    "LD611": Code(
+        "nothing to draw with",
+        "`f.plot_memory(...)` draws with matplotlib, which loopdiff does not need for anything else.",
+        "`pip install matplotlib`",
+    ),
     # -- LD9xx: broken invariants inside loopdiff ----------------------------------------------------------
     "LD900": Code(
         "LoopSet that is not well formed",

@@ -37,6 +37,7 @@ ELSEWHERE = (
     TESTS / "frontend" / "test_source.py", TESTS / "errors" / "test_call_reports.py",
     TESTS / "backends" / "test_load.py", TESTS / "cuda" / "test_refusals.py",
     TESTS / "cuda" / "test_device_arrays.py", TESTS / "api" / "test_sparse_jacobian.py",
+    TESTS / "api" / "test_memory_course.py",
 )  # fmt: skip
 
 
