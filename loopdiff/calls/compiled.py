@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -293,18 +293,21 @@ def claims_of(run: ReverseRun, args: tuple[Any, ...], temporaries: tuple[Tempora
         if name in run.spec.wrt:
             size = args[recipe.position].nbytes
             yield Claim(run.buffers[name], f"gradient by {name}", "what the caller gets", size, "reverse")
-    copies: list[tuple[str, int, Phase, str]] = [
-        (run.ls.params[i], args[i].nbytes, "reverse", "the reverse sweep works in it") for i in run.disturbed
-    ]
-    copies += [(run.arena.decls[i].name, sizes[i], "reverse", "for the next call of the pullback") for i in run.worn]
+
+    def copies(positions: Iterable[int], phase: Phase, reason: str) -> Iterator[Claim]:
+        for name, value in ((run.ls.params[i], args[i]) for i in positions):
+            yield Claim(name, f"copy of {name}", reason, value.nbytes, phase)
+
+    yield from copies(run.disturbed, "reverse", "the reverse sweep works in it")
+    for i in run.worn:
+        name = run.arena.decls[i].name
+        yield Claim(name, f"copy of {name}", "for the next call of the pullback", sizes[i], "reverse")
     if run.memory is HOST:
         marked = [i for i in run.kept if is_compared_whole(run.spec.options.check, args[i])]
-        copies += [(run.ls.params[i], args[i].nbytes, "reverse", "to see whether it was changed") for i in marked]
+        yield from copies(marked, "reverse", "to see whether it was changed")
     if may_grow(run):
         changed = [i for i, is_touched in enumerate(run.touched) if is_touched]
-        copies += [(run.ls.params[i], args[i].nbytes, "forward", "where the tape turns out too short") for i in changed]
-    for name, size, phase, reason in copies:
-        yield Claim(name, f"copy of {name}", reason, size, phase)
+        yield from copies(changed, "forward", "where the tape turns out too short")
 
 
 def looker(unit: Unit) -> Callable[..., None]:
