@@ -132,6 +132,51 @@ def constants_overwritten_later(u, r, T):
         r[i] = u[i] * r[i]
 
 
+def until_small(u, T):
+    error = 1.0
+    drop = 0.0
+    while error > 0.5**T:
+        for i in range(1, u.shape[0]):
+            u[i] = np.sin(u[i] + 0.1 * u[i - 1] * drop)
+        drop = 0.9 * drop + u[1] * u[2]
+        error *= 0.5
+    return drop
+
+
+def left_in_the_middle(u, v, T):
+    k = 0
+    s = 1.0
+    while True:
+        u[k % 3] = np.sin(u[k % 3] * s)
+        if k >= v.shape[0]:
+            break
+        s = s * v[k] + u[(k + 1) % 3]
+        if v[k] < 0.0:
+            break
+        u[4] = u[4] * s * 0.5
+        k += 1
+    return s * s
+
+
+def as_long_as_data_say(u, n, T):
+    for t in range(n[0], n[1]):
+        for i in range(1, u.shape[0]):
+            u[i] = np.sin(u[i] + 0.1 * u[i - 1])
+        if t % 3 == 0:
+            u[0] = u[0] * u[1]
+
+
+def fields_in_turn(u, v, T):
+    w = np.zeros(u.shape[0])
+    rest = 1.0 * T
+    while rest > 0.0:
+        for i in range(1, u.shape[0] - 1):
+            w[i] = 2.0 * u[i] - v[i] + 0.2 * (u[i - 1] - 2.0 * u[i] + u[i + 1]) - 0.1 * u[i] * u[i] * u[i]
+        v, u, w = u, w, v
+        rest -= 1.0
+    return u[1] * u[2]
+
+
 def cases(T: int) -> dict[str, tuple[Any, dict[str, Any]]]:
     rng = np.random.default_rng(T)
     u = rng.uniform(0.2, 0.9, 5)
@@ -147,6 +192,11 @@ def cases(T: int) -> dict[str, tuple[Any, dict[str, Any]]]:
         "later": (constants_overwritten_later, dict(u=u, r=rng.random(5), T=T)),
         "turns": (three_buffers_in_turn, dict(u=u, v=rng.random(5), p=rng.random(5), T=T)),
         "steps": (steps_of_steps, dict(u=u, w=rng.random(2), T=T)),
+        "small": (until_small, dict(u=u, T=T)),
+        "middle": (left_in_the_middle, dict(u=u, v=rng.uniform(0.1, 0.9, T), T=T)),
+        "negative": (left_in_the_middle, dict(u=u, v=np.append(rng.uniform(0.1, 0.9, T), [-1.0, 1.0]), T=T)),
+        "data": (as_long_as_data_say, dict(u=u, n=np.array([2, T + 2]), T=T)),
+        "fields": (fields_in_turn, dict(u=u, v=rng.random(5), T=T)),
     }
 
 
@@ -161,7 +211,7 @@ def seeds_of(name: str) -> dict[str, Any]:
             return {"seeds": (), "cotangents": {"u": np.linspace(1.0, 2.0, 5), "w": np.ones(2)}}
         case "later":
             return {"seeds": (), "cotangents": {"u": np.linspace(1.0, 2.0, 5), "r": np.ones(5)}}
-        case "map" | "step" | "triangle":
+        case "map" | "step" | "triangle" | "data":
             return {"seeds": (), "cotangents": {"u": np.linspace(1.0, 2.0, 5)}}
         case _:
             return {"cotangents": {"u": np.linspace(1.0, 2.0, 5)}}

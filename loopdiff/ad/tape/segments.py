@@ -38,7 +38,8 @@ def candidates(facts: Facts, tape: Tape, replayed: frozenset[Path]) -> Iterator[
     around = {p for s in tape.stores if s.scope is None for p, _ in facts.loops_around((*s.path, 0))}
     for path in sorted(around, key=lambda p: (len(p), p)):
         inside = [p for p, s in facts.sites.items() if isinstance(s.stmt, ir.Loop) and p[: len(path)] == path]
-        is_counted = any(facts.trip_hull(p) is None for p in inside)
+        counted = [p for p in inside if facts.trip_hull(p) is None]
+        is_counted = bool(counted) and (counted != [path] or bool(facts.loops_around(path)))
         is_within = any(path[: len(p)] == p for p in replayed)
         if is_counted or is_within or is_short(facts.trip_hull(path)) or any(spans(r, path) for r in facts.regions):
             continue
