@@ -16,7 +16,7 @@ import numpy as np
 from loopdiff.calls.arguments import Arguments, Checked, Key, arguments_in_order, call_key, positional_count
 from loopdiff.calls.compiled import CompiledGradient
 from loopdiff.calls.pullback import Pullback
-from loopdiff.calls.runs import ReverseRun, fitting_run, limit_of, sweeps_of
+from loopdiff.calls.runs import Counted, ReverseRun, fitting_run, limit_of, sweeps_of
 from loopdiff.calls.sweep_entry_points import vjp
 from loopdiff.checking.identity import prove
 from loopdiff.errors import (
@@ -191,8 +191,11 @@ class Differentiable(InPrograms, Generic[P, R]):
             from loopdiff.calls.autotune import tuned
 
             spec = tuned(spec, args)
-        limit = limit_of(self.options)
-        run = sweeps_of(spec, form) if limit is None else fitting_run(spec, form, lambda run: run.sizes(args), limit)
+        limit, known = limit_of(self.options), Counted()
+        if limit is None:
+            run = sweeps_of(spec, form)
+        else:
+            run = fitting_run(spec, form, lambda run: run.sizes(args, known), limit)
         if self.options.check == "first":
             spec.once(f"identity {form}", lambda: prove(spec, run, args))
         return run

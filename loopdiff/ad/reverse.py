@@ -134,6 +134,7 @@ def assemble(reversal: Reversal, body: tuple[ir.Stmt, ...], seed_names: SeedName
         counts=None if is_guarded else counts,
         count_names=tuple(c.total for c in counters),
         count_tapes=tuple(c.count for c in counters) if is_guarded else (),
+        counted=tuple(f"{c.path} in {c.scope}" for c in counters),
         has_segments=any(s.when == "start" for s in needed.tape.stores),
     )
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from loopdiff.ad.tape.sweeps import SweepForm
 
 Arguments = tuple[Any, ...]
+Counted = dict[tuple[str, ...], tuple[int, ...]]  # counts of iterations by the loops that were counted
 
 
 def memory_of(options: Options) -> Memory:
@@ -171,9 +172,15 @@ class ReverseRun:
         found = dict(zip(self.measured, self.memory.readable(tuple(args[i] for i in self.measured)), strict=True))
         return tuple(found.get(i, a) for i, a in enumerate(args))
 
-    def sizes(self, args: Arguments) -> Sizes:
-        readable = self.readable(args)
-        return self.arena.sizes((*readable, *self.counts(args)) if self.units.plan.count_names else readable)
+    def sizes(self, args: Arguments, known: Counted | None = None) -> Sizes:
+        """Shapes of all that the sweeps keep. Counts that are `known` of these arguments are not found again."""
+        readable, plan = self.readable(args), self.units.plan
+        if not plan.count_names:
+            return self.arena.sizes(readable)
+        found = {} if known is None else known
+        if plan.counted not in found:
+            found[plan.counted] = self.counts(args)
+        return self.arena.sizes((*readable, *found[plan.counted]))
 
     def take(self, args: Arguments) -> Workspace:
         return self.arena.take(self.sizes(args))

@@ -22,6 +22,7 @@ class Sweeps:
     stand for; it may write the arrays it is given. None when every extent follows from the shapes, and where only the
     forward sweep itself can count: run on empty tapes, it leaves the integers in `count_tapes`. `seeds` are the
     parameters of `reverse` for the floating results, `buffers` those for the adjoints of argument arrays.
+    `counted` tells the `count_names` apart from those of other plans for the same program, which count other loops.
     `has_segments`: it runs a loop again in segments.
     """
 
@@ -33,6 +34,7 @@ class Sweeps:
     counts: ir.LoopSet | None = None
     count_names: tuple[str, ...] = ()
     count_tapes: tuple[str, ...] = ()
+    counted: tuple[str, ...] = ()
     has_segments: bool = False
 
 
