@@ -72,6 +72,7 @@ LATE = {
     "calls.structured": "arrays of GPUs",
     "calls.threads": "the pool of threads",
     "cache.keys": "arguments that are structures",
+    "memory.arena": "how much memory is free",
     "cuda": "the driver of GPUs",
     "disk.entries": "what makes room on disk",
     "kernels.operator": "JAX and PyTorch",

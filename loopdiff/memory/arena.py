@@ -24,6 +24,7 @@ ALIGNMENT = 64
 SHAPES_KEPT = 8
 SIZES_KEPT = 64
 MOST_BYTES = 1 << 62  # NumPy's own error for more is another one
+LARGE = 1 << 28  # bytes for which it is worth to ask how many are free
 FREE_KEPT = 4
 Order = Literal["C", "F"]
 Sizes = tuple[tuple[int, ...], ...]
@@ -118,11 +119,20 @@ def allocate(sizes: Sizes, dtypes: Sequence[np.dtype[Any]], orders: Sequence[Ord
 
 def aligned_block(size: int) -> tuple[np.ndarray, int]:
     """Uninitialised memory with room for `size` bytes from a cache line on, and where that starts. MemoryError where
-    there is not as much."""
+    there is not as much: a system that promises more than it has would end the process when it is used."""
     if size > MOST_BYTES:
         raise MemoryError(f"{size} bytes are more than can be addressed")
+    if size > LARGE and (there := free_bytes()) is not None and size > there:
+        raise MemoryError(f"{size} bytes are more than the {there} that are free")
     block = np.empty(size + ALIGNMENT, np.uint8)
     return block, -block.ctypes.data % ALIGNMENT
+
+
+def free_bytes() -> int | None:
+    """How much memory can be had now, where the system says."""
+    from loopdiff.memory.free import available
+
+    return available()
 
 
 def size_in_bytes(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
