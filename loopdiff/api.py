@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
+from os import PathLike, fspath
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     EntryPoints = Checked | DeviceCalls | SentCalls | StructuredCalls
 
 PLAIN_ARGUMENTS = (np.ndarray, np.generic, int, float, complex)
+Folder = str | PathLike[str] | None
 Names = str | tuple[str, ...] | list[str] | None
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -425,14 +427,14 @@ def vectorize_grad(
     *, wrt: Names = None, tape: TapePolicy = "auto", fastmath: bool = True, parallel: bool = False,
     cache: bool = True, accuracy: Accuracy = "default", memory_limit: MemoryLimit = None, check: Check = "cheap",
     schedule: Mapping[str, Mapping[str, str]] | None = None, autotune: bool = False, target: Target = "cpu",
-    progress: Shown = "auto", negative: Negative = "error", source: str | None = None,
+    progress: Shown = "auto", negative: Negative = "error", source: str | None = None, spill: Folder = None,
 ) -> Decorator: ...  # fmt: skip
 def vectorize_grad(
     function: Callable[..., Any] | None = None, /, *, wrt: Names = None, tape: TapePolicy = "auto",
     fastmath: bool = True, parallel: bool = False, cache: bool = True, accuracy: Accuracy = "default",
     memory_limit: MemoryLimit = None, check: Check = "cheap", schedule: Mapping[str, Mapping[str, str]] | None = None,
     autotune: bool = False, target: Target = "cpu", progress: Shown = "auto", negative: Negative = "error",
-    source: str | None = None,
+    source: str | None = None, spill: Folder = None,
 ) -> Any:  # fmt: skip
     """Compile a loop nest over NumPy arrays and its derivatives. Used with or without arguments.
 
@@ -466,6 +468,8 @@ def vectorize_grad(
             there in any case.
         source: The text that the function was made of by `exec`, where no file holds it; all of it, and what the
             function calls may stand there as well.
+        spill: The folder for files that hold what goes from the forward to the reverse sweep, arrays of a megabyte and
+            more, in place of memory. Nothing is left of them when they are not needed any more, or the process ends.
 
     Raises:
         UnsupportedLoopError: The function leaves the accepted language (LD1xx).
@@ -475,7 +479,7 @@ def vectorize_grad(
     """
     options = Options(
         tape, fastmath, parallel, cache, accuracy, memory_limit, check, requests_of(schedule), autotune, target,
-        progress=progress, negative=negative,
+        progress=progress, negative=negative, spill=None if spill is None else fspath(spill),
     )  # fmt: skip
     if source is not None:
         from loopdiff.source.texts import hand_over

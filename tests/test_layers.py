@@ -68,7 +68,7 @@ LATE = {
     "backends.load": "functions may come from disk, without what registers the operations of generated code",
     "backends.ruled": "what `print` compiles to, where anything is printed",
     "calls.compiled": "the generated functions as Python calls them, what measures them, and explanations",
-    "calls.runs": "arrays of GPUs, checksums on several threads, and how much memory is free",
+    "calls.runs": "arrays of GPUs, checksums on several threads, how much memory is free, and arrays in files",
     "calls.structured": "arrays of GPUs",
     "calls.threads": "the pool of threads",
     "cache.keys": "arguments that are structures",

@@ -283,7 +283,10 @@ def claims_of(run: ReverseRun, args: tuple[Any, ...], temporaries: tuple[Tempora
 
     kept = {t.name: t for t in temporaries}
     sizes = [size_in_bytes(shape, dtype) for shape, dtype in zip(run.sizes(args), run.arena.dtypes, strict=True)]
-    for decl, size in zip(run.arena.decls, sizes, strict=True):
+    is_in_file = run.arena.is_in_file
+    for position, (decl, size) in enumerate(zip(run.arena.decls, sizes, strict=True)):
+        if is_in_file is not None and is_in_file(position, size):
+            continue
         known = kept.get(decl.name)
         is_stored = known is not None and known.decision == "store"
         reason = known.reason if known is not None else HELD.get(decl.role, "how many iterations a loop made")

@@ -115,8 +115,18 @@ class ReverseRun:
         parameters = (*self.ls.params, *units.plan.count_names)
         self.arena = make_arena(self.ls, parameters, decls, scratch, self.scratch)
         self.arena.make, self.arena.place = self.memory.allocate, self.memory.place
+        if spec.options.spill is not None:
+            self.spill_into(spec.options.spill)
         if spec.options.target == "cuda" and spec.options.arrays == "host" and not self.worn:
             self.arena.make = partial(on_device, self.workspace_size)
+
+    def spill_into(self, folder: str) -> None:
+        """Keep what goes from the forward to the reverse sweep in files of a folder."""
+        from loopdiff.memory.spilled import Spill
+
+        stored = {t.name for t in self.units.plan.temporaries if t.decision == "store"}
+        spill = Spill(folder, frozenset(k for k, d in enumerate(self.arena.decls) if d.name in stored))
+        self.arena.make, self.arena.is_in_file = spill.allocate, spill.is_in_file
 
     def plan_buffers(self, reverse: ir.LoopSet) -> None:
         """How the buffer of each argument is made, and where each gradient comes from."""

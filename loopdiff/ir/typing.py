@@ -30,7 +30,7 @@ def join_types(types: Iterable[ScalarType]) -> ScalarType:
 
 
 def type_env(ls: ir.LoopSet) -> TypeEnv:
-    """The environment of a bound or normal LoopSet. Names in extents that it does not declare are counts of iterations."""
+    """The environment of a bound or normal LoopSet. What it does not declare of names in extents counts iterations."""
     arrays = {a.name: a.type for a in ls.arrays if a.type is not None}
     scalars = {s.name: s.type for s in ls.scalars if s.type is not None}
     declared = {s.name for s in ls.scalars}

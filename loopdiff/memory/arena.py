@@ -154,6 +154,7 @@ class Arena:
     step: Span | None
     make: Callable[[Sizes, Sequence[np.dtype[Any]], Sequence[Order]], tuple[np.ndarray, ...]] = allocate
     place: Callable[[], Any] | None = None
+    is_in_file: Callable[[int, int], bool] | None = None
     dtypes: tuple[np.dtype[Any], ...] = field(init=False)
     orders: tuple[Order, ...] = field(init=False)
     free: dict[Sizes, list[Workspace]] = field(default_factory=dict)
@@ -188,6 +189,8 @@ class Arena:
 
     def give(self, workspace: Workspace) -> None:
         """Return a workspace for reuse."""
+        if self.has_files(workspace.sizes):
+            return
         waiting = self.free.get(workspace.sizes)
         if waiting is None:
             if len(self.free) >= SHAPES_KEPT:
@@ -204,3 +207,10 @@ class Arena:
 
     def bytes(self, sizes: Sizes) -> int:
         return sum(map(size_in_bytes, sizes, self.dtypes))
+
+    def has_files(self, sizes: Sizes) -> bool:
+        """Whether an array of these shapes is in a file."""
+        is_in_file = self.is_in_file
+        if is_in_file is None:
+            return False
+        return any(is_in_file(k, size) for k, size in enumerate(map(size_in_bytes, sizes, self.dtypes)))
