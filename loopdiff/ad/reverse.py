@@ -243,12 +243,14 @@ def base_cells(tape: Tape, scope: Path | Literal["all"] | None) -> tuple[ir.Arra
 def read_count(tape: Tape, counter: TapeCounter) -> Iterator[ir.Stmt]:
     """The position at the end of the forward sweep, which must not be past the end of a tape."""
     count = ir.Load(ir.Access(counter.count, (integer(0),)))
-    room = {ir.Param(counter.total): integer(1)}
+    room: dict[ir.Expr, ir.Expr] = {ir.Param(counter.total): integer(1)}
     if counter.path in tape.segments:
         room[tape.segment_number(counter.path)] = segment_length(tape, counter.path)
     for array in tape.arrays:
-        if (array.extents or ())[:1] and array.extents[0] in room:
-            fits = compare(Op.LE, count, mul(ir.Dim(array.name, 0), room[array.extents[0]]))
+        for extent in (array.extents or ())[:1]:
+            if extent not in room:
+                continue
+            fits = compare(Op.LE, count, mul(ir.Dim(array.name, 0), room[extent]))
             yield ir.Require(fits, "LD347", f"the workspace has too little room in `{array.name}`")
     yield ir.Assign(ir.Access(counter.base), count)
 
