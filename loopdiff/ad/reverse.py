@@ -135,6 +135,7 @@ def assemble(reversal: Reversal, body: tuple[ir.Stmt, ...], seed_names: SeedName
         count_names=tuple(c.total for c in counters),
         count_tapes=tuple(c.count for c in counters) if is_guarded else (),
         counted=tuple(f"{c.path} in {c.scope}" for c in counters),
+        hindered=segments.hindered(facts, needed.tape) if needed.policy in SEGMENT_LEVELS else (),
         has_segments=any(s.when == "start" for s in needed.tape.stores),
     )
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from loopdiff.calls.buffers import recipes_of, scratch_of
-from loopdiff.errors import ArgumentError
+from loopdiff.errors import ArgumentError, Span
 from loopdiff.errors.codes import reject
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import tail_names
@@ -245,11 +245,14 @@ def fitting_run(
     `sizes_for` gives the shapes of what sweeps keep. To ask for these compiles nothing but what counts iterations.
     """
     kept: list[int] = []
+    hindered: tuple[tuple[Span, str], ...] = ()
     for run in runs_of(spec, form):
         kept.append(run.arena.bytes(sizes_for(run)))
+        hindered = run.units.plan.hindered
         if kept[-1] <= limit:
             return run
     message = f"`{spec.normal.name}` needs {min(kept)} bytes between the sweeps, the limit is {limit}"
+    message += "".join(f"; all of the loop at {loc.in_words} is kept: {reason}" for loc, reason in hindered)
     raise ArgumentError(reject("LD345", message, spec.normal.loc))
 
 

@@ -101,6 +101,7 @@ class Plan:
     count_names: tuple[str, ...]
     count_tapes: tuple[str, ...]
     counted: tuple[str, ...]
+    hindered: tuple[tuple[Span, str], ...]
     temporaries: tuple[Temporary, ...]
     has_segments: bool
 
@@ -132,6 +133,6 @@ def kept_plan(sweeps: Sweeps) -> Plan:
     )
     reverse = plain_buffers(sweeps.reverse)
     return Plan(
-        sweeps.forward, reverse, sweeps.counts, sweeps.count_names, sweeps.count_tapes, sweeps.counted, temporaries,
-        sweeps.has_segments,
+        sweeps.forward, reverse, sweeps.counts, sweeps.count_names, sweeps.count_tapes, sweeps.counted,
+        sweeps.hindered, temporaries, sweeps.has_segments,
     )  # fmt: skip

@@ -3,6 +3,7 @@ number of iterations, in as little memory, and with as many repetitions, as prom
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from loopdiff.ad.reverse import build_sweeps
 from loopdiff.analysis.activity import differentiable_arguments
 from loopdiff.settings.options import SEGMENT_LEVELS, PlanPolicy
 from tests.ad.interpreted import lower, pull, verified_sweeps, vjp
+from tests.corpus.ruled import looked_up
 from tests.gradients.interpreted import allocated
 
 TRIPS = (0, 1, 2, 3, 15, 16, 17, 40, 100)
@@ -308,7 +310,51 @@ def largest_of_all(u, T):
     return m
 
 
-@pytest.mark.parametrize("function", [branch_on_a_sum, largest_of_all])
+def solver_in_each_step(u, T):
+    for _ in range(T):
+        v = u[0]
+        while abs(v * v - u[1]) > 1e-9:
+            v = 0.5 * (v + u[1] / v)
+        u[0] = v * u[0]
+        u[1] = np.sin(u[1] * v)
+
+
+def call_in_each_step(u, T):
+    for _ in range(T):
+        u[0] = looked_up(u, u[0]) * u[1]
+
+
+def quietly_in_each_step(u, T):
+    for t in range(T):
+        u[0] = np.sin(u[0] * u[1])
+        if t < 0:
+            print(t)
+
+
+HINDRANCES = {
+    branch_on_a_sum: "rounding may decide a branch or a subscript in it",
+    largest_of_all: "a maximum or minimum goes on over its iterations",
+    solver_in_each_step: "data decide how often a loop inside of it runs",
+    call_in_each_step: "it calls a function with a rule",
+}
+
+
+@pytest.mark.parametrize("function", HINDRANCES)
 def test_what_rounding_may_decide_is_never_run_again(function) -> None:
     out = vjp(function, {"u": np.array([0.4, 0.7]), "T": 20}, policy="recompute", cotangents={"u": np.ones(2)})
     assert not out.sweeps.has_segments
+    (where, reason), *_ = out.sweeps.hindered
+    assert (where.line, reason) == (loop_of(function), HINDRANCES[function])
+
+
+def loop_of(function: Any) -> int:
+    """The line of the first loop."""
+    lines, first = inspect.getsourcelines(function)
+    return first + next(k for k, line in enumerate(lines) if "for " in line)
+
+
+def test_what_runs_again_is_not_hindered() -> None:
+    for function in (quietly_in_each_step, until_small):
+        out = vjp(function, {"u": np.linspace(0.4, 0.7, 5), "T": 20}, policy="recompute", cotangents={"u": np.ones(5)})
+        assert out.sweeps.has_segments
+        assert out.sweeps.hindered == ()
