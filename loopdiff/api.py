@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
+from os import PathLike, fspath
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 
@@ -16,13 +17,12 @@ import numpy as np
 from loopdiff.calls.arguments import Arguments, Checked, Key, arguments_in_order, call_key, positional_count
 from loopdiff.calls.compiled import CompiledGradient
 from loopdiff.calls.pullback import Pullback
-from loopdiff.calls.runs import ReverseRun, fitting_run, limit_of, sweeps_of
+from loopdiff.calls.runs import Counted, ReverseRun, fitting_run, limit_of, sweeps_of
 from loopdiff.calls.sweep_entry_points import vjp
 from loopdiff.checking.identity import prove
 from loopdiff.errors import (
     NOWHERE,
     ArgumentError,
-    DifferentiationError,
     LoopdiffWarning,
     UnsupportedLoopError,
     callers_level,
@@ -39,6 +39,7 @@ from loopdiff.specialize.declared import declared_type, is_declaration, types_of
 from loopdiff.specialize.derivatives import InPrograms
 from loopdiff.specialize.gradients import record_type
 from loopdiff.specialize.programs import GradientProgram, Program
+from loopdiff.specialize.results import check_wrt
 from loopdiff.specialize.specialization import AnyProgram, Specialization, require_scalar_result
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     EntryPoints = Checked | DeviceCalls | SentCalls | StructuredCalls
 
 PLAIN_ARGUMENTS = (np.ndarray, np.generic, int, float, complex)
+Folder = str | PathLike[str] | None
 Names = str | tuple[str, ...] | list[str] | None
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -191,8 +193,11 @@ class Differentiable(InPrograms, Generic[P, R]):
             from loopdiff.calls.autotune import tuned
 
             spec = tuned(spec, args)
-        limit = limit_of(self.options)
-        run = sweeps_of(spec, form) if limit is None else fitting_run(spec, form, lambda run: run.sizes(args), limit)
+        limit, known = limit_of(self.options), Counted()
+        if limit is None:
+            run = sweeps_of(spec, form)
+        else:
+            run = fitting_run(spec, form, lambda run: run.sizes(args, known), limit)
         if self.options.check == "first":
             spec.once(f"identity {form}", lambda: prove(spec, run, args))
         return run
@@ -325,6 +330,16 @@ class Differentiable(InPrograms, Generic[P, R]):
         that `vjp` runs."""
         return self.compiled(self.arranged(args, named), "pullback").explain()
 
+    def plot_memory(self, /, *args: Any, **named: Any) -> Any:
+        """Which arrays hold how much memory in the course of both sweeps of `vjp`, as predicted for these arguments: a
+        `matplotlib.figure.Figure`, in no window. Nothing is run.
+
+        Raises ArgumentError (LD346) for types in place of arguments, and BackendError (LD611) without matplotlib.
+        """
+        from loopdiff.report.memory_figure import draw_memory
+
+        return draw_memory(self.compiled(self.arranged(args, named), "pullback").memory)
+
     def on(self, target: Target) -> Differentiable[P, R]:
         """The same function for another target: `cpu`, `cuda` or `cuda-emulated`.
 
@@ -399,27 +414,6 @@ def refuse_method(function: Callable[..., Any], source: SourceFunction) -> None:
         raise UnsupportedLoopError(reject("LD117", f"`{source.name}` is a method", source.span(source.node), hint))
 
 
-def check_wrt(source: SourceFunction, wrt: tuple[str, ...] | None) -> None:
-    """Raise DifferentiationError (LD401, LD403) for a `wrt` that is wrong whatever the types are."""
-    if wrt is None:
-        return
-    known = list(source.signature.parameters)
-    found = [
-        reject("LD401", f"`wrt` names {name!r}, which is no argument of `{source.name}`", NOWHERE)
-        for name in wrt
-        if name not in known
-    ]
-    found += [
-        reject("LD401", f"`wrt` names `{name}` twice", NOWHERE)
-        for name in dict.fromkeys(wrt)
-        if name in known and wrt.count(name) > 1
-    ]
-    if not wrt:
-        found.append(reject("LD403", "`wrt` is empty", NOWHERE))
-    if found:
-        raise DifferentiationError(*found)
-
-
 class Decorator(Protocol):
     """What `vectorize_grad` with settings is applied to a function as."""
 
@@ -433,14 +427,14 @@ def vectorize_grad(
     *, wrt: Names = None, tape: TapePolicy = "auto", fastmath: bool = True, parallel: bool = False,
     cache: bool = True, accuracy: Accuracy = "default", memory_limit: MemoryLimit = None, check: Check = "cheap",
     schedule: Mapping[str, Mapping[str, str]] | None = None, autotune: bool = False, target: Target = "cpu",
-    progress: Shown = "auto", negative: Negative = "error", source: str | None = None,
+    progress: Shown = "auto", negative: Negative = "error", source: str | None = None, spill: Folder = None,
 ) -> Decorator: ...  # fmt: skip
 def vectorize_grad(
     function: Callable[..., Any] | None = None, /, *, wrt: Names = None, tape: TapePolicy = "auto",
     fastmath: bool = True, parallel: bool = False, cache: bool = True, accuracy: Accuracy = "default",
     memory_limit: MemoryLimit = None, check: Check = "cheap", schedule: Mapping[str, Mapping[str, str]] | None = None,
     autotune: bool = False, target: Target = "cpu", progress: Shown = "auto", negative: Negative = "error",
-    source: str | None = None,
+    source: str | None = None, spill: Folder = None,
 ) -> Any:  # fmt: skip
     """Compile a loop nest over NumPy arrays and its derivatives. Used with or without arguments.
 
@@ -474,6 +468,8 @@ def vectorize_grad(
             there in any case.
         source: The text that the function was made of by `exec`, where no file holds it; all of it, and what the
             function calls may stand there as well.
+        spill: The folder for files that hold what goes from the forward to the reverse sweep, arrays of a megabyte and
+            more, in place of memory. Nothing is left of them when they are not needed any more, or the process ends.
 
     Raises:
         UnsupportedLoopError: The function leaves the accepted language (LD1xx).
@@ -483,7 +479,7 @@ def vectorize_grad(
     """
     options = Options(
         tape, fastmath, parallel, cache, accuracy, memory_limit, check, requests_of(schedule), autotune, target,
-        progress=progress, negative=negative,
+        progress=progress, negative=negative, spill=None if spill is None else fspath(spill),
     )  # fmt: skip
     if source is not None:
         from loopdiff.source.texts import hand_over

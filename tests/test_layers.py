@@ -63,15 +63,16 @@ CROWDED = {}
 # Modules that import inside of functions, and why: what a process may never need would cost each of them its time.
 LATE = {
     "__main__": "commands are independent of each other",
-    "api": "arrays of GPUs, autotuning, compiling ahead of calls, Jacobians, and arguments that are structures",
+    "api": "arrays of GPUs, autotuning, compiling ahead, Jacobians, figures, and arguments that are structures",
     "backends.cuda.kernel_store": "kernels may come from disk, without their compiler",
     "backends.load": "functions may come from disk, without what registers the operations of generated code",
     "backends.ruled": "what `print` compiles to, where anything is printed",
     "calls.compiled": "the generated functions as Python calls them, what measures them, and explanations",
-    "calls.runs": "arrays of GPUs, checksums on several threads, and how much memory is free",
+    "calls.runs": "arrays of GPUs, checksums on several threads, how much memory is free, and arrays in files",
     "calls.structured": "arrays of GPUs",
     "calls.threads": "the pool of threads",
     "cache.keys": "arguments that are structures",
+    "memory.arena": "how much memory is free",
     "cuda": "the driver of GPUs",
     "disk.entries": "what makes room on disk",
     "kernels.operator": "JAX and PyTorch",

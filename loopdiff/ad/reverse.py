@@ -16,7 +16,7 @@ from loopdiff.ad.tape.expansion import expanded_buffers, with_expanded
 from loopdiff.ad.tape.kept_sums import arrays_to_sum, handed_on
 from loopdiff.ad.tape.needed import At, Needed
 from loopdiff.ad.tape.plan import Tape, TapeCounter
-from loopdiff.ad.tape.record import Recorder
+from loopdiff.ad.tape.record import Recorder, segment_length
 from loopdiff.ad.tape.replay import choose_replays
 from loopdiff.ad.tape.sharing import shareable
 from loopdiff.ad.tape.sweeps import Built, Sweeps
@@ -24,7 +24,7 @@ from loopdiff.ad.tape.versions import NO_COPIES, Copies
 from loopdiff.canonical.simplify import simplify
 from loopdiff.canonical.single_assignment import normalize
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import compare, integer, nested, over_elements, zero
+from loopdiff.ir.build import compare, integer, mul, nested, over_elements, zero
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType, ScalarType
@@ -134,6 +134,8 @@ def assemble(reversal: Reversal, body: tuple[ir.Stmt, ...], seed_names: SeedName
         counts=None if is_guarded else counts,
         count_names=tuple(c.total for c in counters),
         count_tapes=tuple(c.count for c in counters) if is_guarded else (),
+        counted=tuple(f"{c.path} in {c.scope}" for c in counters),
+        hindered=segments.hindered(facts, needed.tape) if needed.policy in SEGMENT_LEVELS else (),
         has_segments=any(s.when == "start" for s in needed.tape.stores),
     )
 
@@ -242,9 +244,14 @@ def base_cells(tape: Tape, scope: Path | Literal["all"] | None) -> tuple[ir.Arra
 def read_count(tape: Tape, counter: TapeCounter) -> Iterator[ir.Stmt]:
     """The position at the end of the forward sweep, which must not be past the end of a tape."""
     count = ir.Load(ir.Access(counter.count, (integer(0),)))
+    room: dict[ir.Expr, ir.Expr] = {ir.Param(counter.total): integer(1)}
+    if counter.path in tape.segments:
+        room[tape.segment_number(counter.path)] = segment_length(tape, counter.path)
     for array in tape.arrays:
-        if (array.extents or ())[:1] == (ir.Param(counter.total),):
-            fits = compare(Op.LE, count, ir.Dim(array.name, 0))
+        for extent in (array.extents or ())[:1]:
+            if extent not in room:
+                continue
+            fits = compare(Op.LE, count, mul(ir.Dim(array.name, 0), room[extent]))
             yield ir.Require(fits, "LD347", f"the workspace has too little room in `{array.name}`")
     yield ir.Assign(ir.Access(counter.base), count)
 

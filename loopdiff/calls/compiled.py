@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -13,13 +13,16 @@ import numpy as np
 
 from loopdiff.cache.keys import digest_of
 from loopdiff.calls.runs import ReverseRun, sweeps_of
+from loopdiff.calls.sweep_entry_points import may_grow
 from loopdiff.errors import ArgumentError
+from loopdiff.errors.codes import reject
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.printer import print_loopset
 from loopdiff.ir.walk import written_arrays
 from loopdiff.memory.arena import allocate, size_in_bytes
-from loopdiff.memory.host import layout_preserving_copy
-from loopdiff.pipeline.code import arrange_for_target, explain_loops
+from loopdiff.memory.guards import is_compared_whole
+from loopdiff.memory.host import HOST, layout_preserving_copy
+from loopdiff.pipeline.code import arrange_for_target, explain_loops, predict_loops
 from loopdiff.pipeline.derive import bind_types, derive_checks
 from loopdiff.settings.requests import NOTHING
 from loopdiff.source.words import Text
@@ -28,8 +31,10 @@ from loopdiff.specialize.units import Temporary, Unit
 
 if TYPE_CHECKING:
     from loopdiff.calls.generated import Generated, UncheckedCalls
+    from loopdiff.report.memory_course import Claim, MemoryCourse, Phase
 
 REVERSE = ("reverse", "pullback", "gradient")
+HELD = {"local": "an array of the program", "adjoint": "the adjoint of an array"}
 QUICK = 1e8  # nanoseconds that `explain` may spend on a run without being asked to
 
 
@@ -168,6 +173,28 @@ class CompiledGradient:
             replace(t, bytes=size_in_bytes(shapes[t.name], np.dtype(t.dtype))) if t.name in shapes else t for t in found
         )
 
+    @property
+    def memory(self) -> MemoryCourse:
+        """Which arrays both sweeps hold when, predicted for the arguments, from the sizes that `temporaries` have and
+        the times that `explain` says. Raises ArgumentError (LD346) where only types of arguments are known."""
+        from loopdiff.calls.stopwatch import shapes_of
+        from loopdiff.report.memory_course import SweepCourse, memory_course
+
+        if self.args is None:
+            message = "what sweeps hold is predicted for arguments, and these are types"
+            raise ArgumentError(reject("LD346", message, self.spec.normal.loc))
+        sweeps: list[SweepCourse] = []
+        values = dict(zip(self.spec.normal.params, self.args, strict=True))
+        for unit in (self.unit("forward"), self.unit("reverse")):
+            if self.spec.options.is_for_cpu:
+                arranged = self.spec.arranged(unit)
+                found = predict_loops(arranged, shapes_of(self.run, self.args), values)
+                sweeps.append(SweepCourse(arranged.ls, found))
+            else:
+                sweeps.append(SweepCourse(unit.ls, None))
+        claims = claims_of(self.run, self.args, self.temporaries)
+        return memory_course(self.spec.normal.name, claims, *sweeps)
+
     def source(self, name: str) -> Text:
         """The generated Python source of a function."""
         return Text(self.unit(name).function.source)
@@ -248,6 +275,42 @@ class CompiledGradient:
             if is_forced:
                 raise
             return None, None
+
+
+def claims_of(run: ReverseRun, args: tuple[Any, ...], temporaries: tuple[Temporary, ...]) -> Iterator[Claim]:
+    """The arrays that the sweeps of `run` hold: what is between them, gradients, and copies of what they change."""
+    from loopdiff.report.memory_course import Claim
+
+    kept = {t.name: t for t in temporaries}
+    sizes = [size_in_bytes(shape, dtype) for shape, dtype in zip(run.sizes(args), run.arena.dtypes, strict=True)]
+    is_in_file = run.arena.is_in_file
+    for position, (decl, size) in enumerate(zip(run.arena.decls, sizes, strict=True)):
+        if is_in_file is not None and is_in_file(position, size):
+            continue
+        known = kept.get(decl.name)
+        is_stored = known is not None and known.decision == "store"
+        reason = known.reason if known is not None else HELD.get(decl.role, "how many iterations a loop made")
+        yield Claim(decl.name, decl.name, reason, size, is_filled=is_stored)
+    names = dict(zip(run.buffers, run.recipes, strict=True))
+    for name, recipe in names.items():
+        if name in run.spec.wrt:
+            size = args[recipe.position].nbytes
+            yield Claim(run.buffers[name], f"gradient by {name}", "what the caller gets", size, "reverse")
+
+    def copies(positions: Iterable[int], phase: Phase, reason: str) -> Iterator[Claim]:
+        for name, value in ((run.ls.params[i], args[i]) for i in positions):
+            yield Claim(name, f"copy of {name}", reason, value.nbytes, phase)
+
+    yield from copies(run.disturbed, "reverse", "the reverse sweep works in it")
+    for i in run.worn:
+        name = run.arena.decls[i].name
+        yield Claim(name, f"copy of {name}", "for the next call of the pullback", sizes[i], "reverse")
+    if run.memory is HOST:
+        marked = [i for i in run.kept if is_compared_whole(run.spec.options.check, args[i])]
+        yield from copies(marked, "reverse", "to see whether it was changed")
+    if may_grow(run):
+        changed = [i for i, is_touched in enumerate(run.touched) if is_touched]
+        yield from copies(changed, "forward", "where the tape turns out too short")
 
 
 def looker(unit: Unit) -> Callable[..., None]:

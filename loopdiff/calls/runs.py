@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from loopdiff.calls.buffers import recipes_of, scratch_of
-from loopdiff.errors import ArgumentError
+from loopdiff.errors import ArgumentError, Span
 from loopdiff.errors.codes import reject
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import tail_names
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from loopdiff.ad.tape.sweeps import SweepForm
 
 Arguments = tuple[Any, ...]
+Counted = dict[tuple[str, ...], tuple[int, ...]]  # counts of iterations by the loops that were counted
 
 
 def memory_of(options: Options) -> Memory:
@@ -100,7 +101,8 @@ class ReverseRun:
         self.disturbed = tuple(i for i, p in enumerate(self.ls.params) if p in touched)
         decls = [reverse.array(n) for n in forward.params[self.count_args :]]
         anew = {s.array for s in reverse.body if isinstance(s, ir.Allocate)}
-        worn = (d.name in touched - anew and d.role != "adjoint" for d in decls)
+        left = written_arrays(forward.body)  # there is nothing in others before the reverse sweep
+        worn = (d.name in (touched & left) - anew and d.role != "adjoint" for d in decls)
         self.worn = tuple(i for i, is_worn in enumerate(worn) if is_worn)
         scratch = [reverse.array(self.buffers[p]) for p in self.scratch]
         self.workspace_size = len(decls)
@@ -113,8 +115,18 @@ class ReverseRun:
         parameters = (*self.ls.params, *units.plan.count_names)
         self.arena = make_arena(self.ls, parameters, decls, scratch, self.scratch)
         self.arena.make, self.arena.place = self.memory.allocate, self.memory.place
+        if spec.options.spill is not None:
+            self.spill_into(spec.options.spill)
         if spec.options.target == "cuda" and spec.options.arrays == "host" and not self.worn:
             self.arena.make = partial(on_device, self.workspace_size)
+
+    def spill_into(self, folder: str) -> None:
+        """Keep what goes from the forward to the reverse sweep in files of a folder."""
+        from loopdiff.memory.spilled import Spill
+
+        stored = {t.name for t in self.units.plan.temporaries if t.decision == "store"}
+        spill = Spill(folder, frozenset(k for k, d in enumerate(self.arena.decls) if d.name in stored))
+        self.arena.make, self.arena.is_in_file = spill.allocate, spill.is_in_file
 
     def plan_buffers(self, reverse: ir.LoopSet) -> None:
         """How the buffer of each argument is made, and where each gradient comes from."""
@@ -170,9 +182,15 @@ class ReverseRun:
         found = dict(zip(self.measured, self.memory.readable(tuple(args[i] for i in self.measured)), strict=True))
         return tuple(found.get(i, a) for i, a in enumerate(args))
 
-    def sizes(self, args: Arguments) -> Sizes:
-        readable = self.readable(args)
-        return self.arena.sizes((*readable, *self.counts(args)) if self.units.plan.count_names else readable)
+    def sizes(self, args: Arguments, known: Counted | None = None) -> Sizes:
+        """Shapes of all that the sweeps keep. Counts that are `known` of these arguments are not found again."""
+        readable, plan = self.readable(args), self.units.plan
+        if not plan.count_names:
+            return self.arena.sizes(readable)
+        found = {} if known is None else known
+        if plan.counted not in found:
+            found[plan.counted] = self.counts(args)
+        return self.arena.sizes((*readable, *found[plan.counted]))
 
     def take(self, args: Arguments) -> Workspace:
         return self.arena.take(self.sizes(args))
@@ -227,11 +245,14 @@ def fitting_run(
     `sizes_for` gives the shapes of what sweeps keep. To ask for these compiles nothing but what counts iterations.
     """
     kept: list[int] = []
+    hindered: tuple[tuple[Span, str], ...] = ()
     for run in runs_of(spec, form):
         kept.append(run.arena.bytes(sizes_for(run)))
+        hindered = run.units.plan.hindered
         if kept[-1] <= limit:
             return run
     message = f"`{spec.normal.name}` needs {min(kept)} bytes between the sweeps, the limit is {limit}"
+    message += "".join(f"; all of the loop at {loc.in_words} is kept: {reason}" for loc, reason in hindered)
     raise ArgumentError(reject("LD345", message, spec.normal.loc))
 
 

@@ -89,6 +89,16 @@ MACHINE_CODES: dict[str, Code] = {
         "`tape='recompute'` keeps less between the sweeps, `memory_limit=` says how much that may be at most; "
         "`f.explain(...)` lists it",
     ),
+    "LD611": Code(
+        "nothing to draw with",
+        "`f.plot_memory(...)` draws with matplotlib, which loopdiff does not need for anything else.",
+        "`pip install matplotlib`",
+    ),
+    "LD612": Code(
+        "no room for files",
+        "Arrays between the sweeps are kept in files of the folder that `spill` names, and there they cannot be.",
+        "give a folder with more room; `tape='recompute'` and `memory_limit=` keep less",
+    ),
     # -- LD9xx: broken invariants inside loopdiff ----------------------------------------------------------
     "LD900": Code(
         "LoopSet that is not well formed",

@@ -9,7 +9,7 @@ from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import INFO
 from loopdiff.ir.types import BOOL, C64, C128, F32, F64, INT, ArrayType, ScalarType
-from loopdiff.ir.walk import all_statements
+from loopdiff.ir.walk import all_statements, subexprs
 
 WIDTH = {kind: k for k, kind in enumerate((BOOL, INT, F32, F64, C64, C128))}
 COMPLEX = {F32: C64, F64: C128}
@@ -30,9 +30,12 @@ def join_types(types: Iterable[ScalarType]) -> ScalarType:
 
 
 def type_env(ls: ir.LoopSet) -> TypeEnv:
-    """The environment of a bound or normal LoopSet."""
+    """The environment of a bound or normal LoopSet. What it does not declare of names in extents counts iterations."""
     arrays = {a.name: a.type for a in ls.arrays if a.type is not None}
     scalars = {s.name: s.type for s in ls.scalars if s.type is not None}
+    declared = {s.name for s in ls.scalars}
+    sizes = (e for a in ls.arrays for extent in a.extents or () for e in subexprs(extent))
+    scalars |= {e.name: INT for e in sizes if isinstance(e, ir.Param) and e.name not in declared}
     lets: dict[str, ScalarType] = {}
     env = TypeEnv(arrays, scalars, lets)
     for stmt in all_statements(ls.body):

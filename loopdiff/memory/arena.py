@@ -24,6 +24,7 @@ ALIGNMENT = 64
 SHAPES_KEPT = 8
 SIZES_KEPT = 64
 MOST_BYTES = 1 << 62  # NumPy's own error for more is another one
+LARGE = 1 << 28  # bytes for which it is worth to ask how many are free
 FREE_KEPT = 4
 Order = Literal["C", "F"]
 Sizes = tuple[tuple[int, ...], ...]
@@ -118,11 +119,20 @@ def allocate(sizes: Sizes, dtypes: Sequence[np.dtype[Any]], orders: Sequence[Ord
 
 def aligned_block(size: int) -> tuple[np.ndarray, int]:
     """Uninitialised memory with room for `size` bytes from a cache line on, and where that starts. MemoryError where
-    there is not as much."""
+    there is not as much: a system that promises more than it has would end the process when it is used."""
     if size > MOST_BYTES:
         raise MemoryError(f"{size} bytes are more than can be addressed")
+    if size > LARGE and (there := free_bytes()) is not None and size > there:
+        raise MemoryError(f"{size} bytes are more than the {there} that are free")
     block = np.empty(size + ALIGNMENT, np.uint8)
     return block, -block.ctypes.data % ALIGNMENT
+
+
+def free_bytes() -> int | None:
+    """How much memory can be had now, where the system says."""
+    from loopdiff.memory.free import available
+
+    return available()
 
 
 def size_in_bytes(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
@@ -144,6 +154,7 @@ class Arena:
     step: Span | None
     make: Callable[[Sizes, Sequence[np.dtype[Any]], Sequence[Order]], tuple[np.ndarray, ...]] = allocate
     place: Callable[[], Any] | None = None
+    is_in_file: Callable[[int, int], bool] | None = None
     dtypes: tuple[np.dtype[Any], ...] = field(init=False)
     orders: tuple[Order, ...] = field(init=False)
     free: dict[Sizes, list[Workspace]] = field(default_factory=dict)
@@ -178,6 +189,8 @@ class Arena:
 
     def give(self, workspace: Workspace) -> None:
         """Return a workspace for reuse."""
+        if self.has_files(workspace.sizes):
+            return
         waiting = self.free.get(workspace.sizes)
         if waiting is None:
             if len(self.free) >= SHAPES_KEPT:
@@ -194,3 +207,10 @@ class Arena:
 
     def bytes(self, sizes: Sizes) -> int:
         return sum(map(size_in_bytes, sizes, self.dtypes))
+
+    def has_files(self, sizes: Sizes) -> bool:
+        """Whether an array of these shapes is in a file."""
+        is_in_file = self.is_in_file
+        if is_in_file is None:
+            return False
+        return any(is_in_file(k, size) for k, size in enumerate(map(size_in_bytes, sizes, self.dtypes)))

@@ -17,17 +17,39 @@ def automatic_limit() -> int | None:
     return int(SHARE * min(found)) if found else None
 
 
-def of_machine() -> int | None:
-    """What can be taken without swapping."""
+def available() -> int | None:
+    """Bytes that can be taken at all, with those that would be swapped; None where nobody says."""
+    machine, group = of_machine(), of_group()
+    found = [] if machine is None else [machine + (line_of_meminfo("SwapFree:") or 0)]
+    found += [] if group is None or may_swap() else [group]
+    return min(found, default=None)
+
+
+def line_of_meminfo(name: str) -> int | None:
+    """Bytes of what the system calls `name`."""
     with suppress(OSError):
         for line in MEMINFO.read_text(encoding="ascii").splitlines():
-            if line.startswith("MemAvailable:"):
+            if line.startswith(name):
                 return int(line.split()[1]) * 1024
+    return None
+
+
+def of_machine() -> int | None:
+    """What can be taken without swapping."""
+    if (known := line_of_meminfo("MemAvailable:")) is not None:
+        return known
     if find_spec("psutil") is not None:
         import psutil  # pyright: ignore
 
         return int(psutil.virtual_memory().available)
     return None
+
+
+def may_swap() -> bool:
+    """Whether the control group of this process may have memory on disk beside its own."""
+    with suppress(OSError):
+        return (GROUP / "memory.swap.max").read_text(encoding="ascii").strip() != "0"
+    return False
 
 
 def of_group() -> int | None:

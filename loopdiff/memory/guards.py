@@ -60,9 +60,14 @@ def dense(array: np.ndarray) -> np.ndarray:
     return array if flags.c_contiguous else array.T if flags.f_contiguous else np.ascontiguousarray(array)
 
 
+def is_compared_whole(check: Check, array: np.ndarray) -> bool:
+    """Whether a mark of `array` is a copy of it."""
+    return check == "always" or (check != "never" and array.nbytes <= SMALL)
+
+
 def mark_of(check: Check, array: np.ndarray, mix: Mixer = mixed) -> Mark:
     """What `array` is compared with later: all of it, or a checksum."""
-    if check == "always" or array.nbytes <= SMALL:
+    if is_compared_whole(check, array):
         return bytearray(dense(array).data)
     return checksum(array, mix)
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from loopdiff.backends.cpu.compile import Style
     from loopdiff.mapping.launches import LaunchPlan
     from loopdiff.mapping.loops import Arranged
+    from loopdiff.model.prediction import Prediction
 
 RECURSION = 20_000  # calls inside each other
 MOST_MEASURED = 2  # schedules of a sweep, besides the one that the cost model prefers and one without blocks
@@ -153,17 +154,26 @@ def explain_loops(
     `values` are the arguments.
     """
     from loopdiff.backends.cpu.host import host_machine
-    from loopdiff.model.prediction import predict
-    from loopdiff.model.trip_counts import Extents
     from loopdiff.report.schedules import explain_schedule
 
     machine = host_machine()
-    found = None if shapes is None else predict(arranged.ls, arranged.schedule, Extents(shapes, values), machine)
+    found = None if shapes is None else predict_loops(arranged, shapes, values)
     text = explain_schedule(arranged.schedule, arranged.ls, machine, found)
     if arranged.threads is not None:
         shared = explain_schedule(arranged.threads.schedule, arranged.threads.ls, machine)
         text += "\non several threads, where that saves enough:\n" + shared
     return text, None if found is None else found.total
+
+
+def predict_loops(
+    arranged: Arranged, shapes: Mapping[str, tuple[int, ...]], values: Mapping[str, Any]
+) -> Prediction:  # fmt: skip
+    """The nanoseconds that the cost model predicts for arrays of these `shapes`. `values` are the arguments."""
+    from loopdiff.backends.cpu.host import host_machine
+    from loopdiff.model.prediction import predict
+    from loopdiff.model.trip_counts import Extents
+
+    return predict(arranged.ls, arranged.schedule, Extents(shapes, values), host_machine())
 
 
 def reload_function(name: str, source: str) -> CompiledFunction | None:

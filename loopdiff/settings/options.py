@@ -43,6 +43,7 @@ class Options:
     `progress`: whether it is shown how far compiling is; `auto`: to who waits at a terminal.
     `target`: where loops run. `cuda-emulated` runs CUDA kernels on the CPU, thread after thread.
     `arrays`: where those of callers are, which calls find out themselves.
+    `spill`: the folder for files with what goes from the forward to the reverse sweep, in place of memory.
     `negative`: what subscripts are that are negative for some arguments: errors, or counted `from_end`, as in Python.
 
     Raises ArgumentError (LD309) for a value that is not one of these.
@@ -61,6 +62,7 @@ class Options:
     arrays: Arrays = "host"
     progress: Shown = "auto"
     negative: Negative = "error"
+    spill: str | None = None
 
     def __post_init__(self) -> None:
         choices = {
@@ -81,8 +83,10 @@ class Options:
         limit = self.memory_limit
         if limit not in (None, "auto") and not (isinstance(limit, int | float) and 0 <= limit < inf):
             wrong.append(reject("LD309", f"`memory_limit` is {limit!r}, not a number of bytes or 'auto'", NOWHERE))
+        if self.spill is not None and not os.path.isdir(self.spill):
+            wrong.append(reject("LD309", f"`spill` is {self.spill!r}, and there is no such folder", NOWHERE))
         if self.target != "cpu":
-            asked = {"parallel": self.parallel, "autotune": self.autotune}
+            asked = {"parallel": self.parallel, "autotune": self.autotune, "spill": self.spill is not None}
             wrong += [
                 reject("LD309", f"`{name}` is for the CPU, and `target` is {self.target!r}", NOWHERE)
                 for name, given in asked.items()
@@ -105,7 +109,7 @@ class Options:
     def key(self) -> str:
         """Text of what generated code depends on."""
         limit = None if self.memory_limit is None else 0  # it chooses among sweeps and changes none of them
-        return repr(replace(self, check="cheap", autotune=False, progress="auto", memory_limit=limit))
+        return repr(replace(self, check="cheap", autotune=False, progress="auto", memory_limit=limit, spill=None))
 
 
 def debug_level() -> int:

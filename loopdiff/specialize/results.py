@@ -1,4 +1,4 @@
-"""What functions return, and which of it has a derivative."""
+"""What functions return, and which of it and of their arguments has a derivative."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from loopdiff.errors.codes import reject
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.ir.typing import type_env, type_of
+from loopdiff.source.functions import SourceFunction
 from loopdiff.specialize.interface import is_complex
 
 
@@ -32,5 +33,26 @@ def refuse_integers(ls: ir.LoopSet, wrt: tuple[str, ...]) -> None:
         if kind is None or not kind.is_float:
             given = decl.type if isinstance(decl.type, ArrayType) else getattr(kind, "value", "unknown")
             found.append(reject("LD402", f"`{name}` is {given}: it has no derivative", NOWHERE))
+    if found:
+        raise DifferentiationError(*found)
+
+
+def check_wrt(source: SourceFunction, wrt: tuple[str, ...] | None) -> None:
+    """Raise DifferentiationError (LD401, LD403) for a `wrt` that is wrong whatever the types are."""
+    if wrt is None:
+        return
+    known = list(source.signature.parameters)
+    found = [
+        reject("LD401", f"`wrt` names {name!r}, which is no argument of `{source.name}`", NOWHERE)
+        for name in wrt
+        if name not in known
+    ]
+    found += [
+        reject("LD401", f"`wrt` names `{name}` twice", NOWHERE)
+        for name in dict.fromkeys(wrt)
+        if name in known and wrt.count(name) > 1
+    ]
+    if not wrt:
+        found.append(reject("LD403", "`wrt` is empty", NOWHERE))
     if found:
         raise DifferentiationError(*found)

@@ -385,6 +385,7 @@ class Specialization:
             is_plain
             and options.is_for_cpu
             and options.memory_limit is None
+            and options.spill is None
             and options.check != "first"
             and not options.autotune
         )

@@ -100,6 +100,8 @@ class Plan:
     counts: ir.LoopSet | None
     count_names: tuple[str, ...]
     count_tapes: tuple[str, ...]
+    counted: tuple[str, ...]
+    hindered: tuple[tuple[Span, str], ...]
     temporaries: tuple[Temporary, ...]
     has_segments: bool
 
@@ -131,5 +133,6 @@ def kept_plan(sweeps: Sweeps) -> Plan:
     )
     reverse = plain_buffers(sweeps.reverse)
     return Plan(
-        sweeps.forward, reverse, sweeps.counts, sweeps.count_names, sweeps.count_tapes, temporaries, sweeps.has_segments
-    )
+        sweeps.forward, reverse, sweeps.counts, sweeps.count_names, sweeps.count_tapes, sweeps.counted,
+        sweeps.hindered, temporaries, sweeps.has_segments,
+    )  # fmt: skip

@@ -3,6 +3,7 @@ number of iterations, in as little memory, and with as many repetitions, as prom
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from loopdiff.ad.reverse import build_sweeps
 from loopdiff.analysis.activity import differentiable_arguments
 from loopdiff.settings.options import SEGMENT_LEVELS, PlanPolicy
 from tests.ad.interpreted import lower, pull, verified_sweeps, vjp
+from tests.corpus.ruled import looked_up
 from tests.gradients.interpreted import allocated
 
 TRIPS = (0, 1, 2, 3, 15, 16, 17, 40, 100)
@@ -132,6 +134,51 @@ def constants_overwritten_later(u, r, T):
         r[i] = u[i] * r[i]
 
 
+def until_small(u, T):
+    error = 1.0
+    drop = 0.0
+    while error > 0.5**T:
+        for i in range(1, u.shape[0]):
+            u[i] = np.sin(u[i] + 0.1 * u[i - 1] * drop)
+        drop = 0.9 * drop + u[1] * u[2]
+        error *= 0.5
+    return drop
+
+
+def left_in_the_middle(u, v, T):
+    k = 0
+    s = 1.0
+    while True:
+        u[k % 3] = np.sin(u[k % 3] * s)
+        if k >= v.shape[0]:
+            break
+        s = s * v[k] + u[(k + 1) % 3]
+        if v[k] < 0.0:
+            break
+        u[4] = u[4] * s * 0.5
+        k += 1
+    return s * s
+
+
+def as_long_as_data_say(u, n, T):
+    for t in range(n[0], n[1]):
+        for i in range(1, u.shape[0]):
+            u[i] = np.sin(u[i] + 0.1 * u[i - 1])
+        if t % 3 == 0:
+            u[0] = u[0] * u[1]
+
+
+def fields_in_turn(u, v, T):
+    w = np.zeros(u.shape[0])
+    rest = 1.0 * T
+    while rest > 0.0:
+        for i in range(1, u.shape[0] - 1):
+            w[i] = 2.0 * u[i] - v[i] + 0.2 * (u[i - 1] - 2.0 * u[i] + u[i + 1]) - 0.1 * u[i] * u[i] * u[i]
+        v, u, w = u, w, v
+        rest -= 1.0
+    return u[1] * u[2]
+
+
 def cases(T: int) -> dict[str, tuple[Any, dict[str, Any]]]:
     rng = np.random.default_rng(T)
     u = rng.uniform(0.2, 0.9, 5)
@@ -147,6 +194,11 @@ def cases(T: int) -> dict[str, tuple[Any, dict[str, Any]]]:
         "later": (constants_overwritten_later, dict(u=u, r=rng.random(5), T=T)),
         "turns": (three_buffers_in_turn, dict(u=u, v=rng.random(5), p=rng.random(5), T=T)),
         "steps": (steps_of_steps, dict(u=u, w=rng.random(2), T=T)),
+        "small": (until_small, dict(u=u, T=T)),
+        "middle": (left_in_the_middle, dict(u=u, v=rng.uniform(0.1, 0.9, T), T=T)),
+        "negative": (left_in_the_middle, dict(u=u, v=np.append(rng.uniform(0.1, 0.9, T), [-1.0, 1.0]), T=T)),
+        "data": (as_long_as_data_say, dict(u=u, n=np.array([2, T + 2]), T=T)),
+        "fields": (fields_in_turn, dict(u=u, v=rng.random(5), T=T)),
     }
 
 
@@ -161,7 +213,7 @@ def seeds_of(name: str) -> dict[str, Any]:
             return {"seeds": (), "cotangents": {"u": np.linspace(1.0, 2.0, 5), "w": np.ones(2)}}
         case "later":
             return {"seeds": (), "cotangents": {"u": np.linspace(1.0, 2.0, 5), "r": np.ones(5)}}
-        case "map" | "step" | "triangle":
+        case "map" | "step" | "triangle" | "data":
             return {"seeds": (), "cotangents": {"u": np.linspace(1.0, 2.0, 5)}}
         case _:
             return {"cotangents": {"u": np.linspace(1.0, 2.0, 5)}}
@@ -258,7 +310,51 @@ def largest_of_all(u, T):
     return m
 
 
-@pytest.mark.parametrize("function", [branch_on_a_sum, largest_of_all])
+def solver_in_each_step(u, T):
+    for _ in range(T):
+        v = u[0]
+        while abs(v * v - u[1]) > 1e-9:
+            v = 0.5 * (v + u[1] / v)
+        u[0] = v * u[0]
+        u[1] = np.sin(u[1] * v)
+
+
+def call_in_each_step(u, T):
+    for _ in range(T):
+        u[0] = looked_up(u, u[0]) * u[1]
+
+
+def quietly_in_each_step(u, T):
+    for t in range(T):
+        u[0] = np.sin(u[0] * u[1])
+        if t < 0:
+            print(t)
+
+
+HINDRANCES = {
+    branch_on_a_sum: "rounding may decide a branch or a subscript in it",
+    largest_of_all: "a maximum or minimum goes on over its iterations",
+    solver_in_each_step: "data decide how often a loop inside of it runs",
+    call_in_each_step: "it calls a function with a rule",
+}
+
+
+@pytest.mark.parametrize("function", HINDRANCES)
 def test_what_rounding_may_decide_is_never_run_again(function) -> None:
     out = vjp(function, {"u": np.array([0.4, 0.7]), "T": 20}, policy="recompute", cotangents={"u": np.ones(2)})
     assert not out.sweeps.has_segments
+    (where, reason), *_ = out.sweeps.hindered
+    assert (where.line, reason) == (loop_of(function), HINDRANCES[function])
+
+
+def loop_of(function: Any) -> int:
+    """The line of the first loop."""
+    lines, first = inspect.getsourcelines(function)
+    return first + next(k for k, line in enumerate(lines) if "for " in line)
+
+
+def test_what_runs_again_is_not_hindered() -> None:
+    for function in (quietly_in_each_step, until_small):
+        out = vjp(function, {"u": np.linspace(0.4, 0.7, 5), "T": 20}, policy="recompute", cotangents={"u": np.ones(5)})
+        assert out.sweeps.has_segments
+        assert out.sweeps.hindered == ()

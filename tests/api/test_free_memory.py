@@ -1,4 +1,5 @@
-"""`memory_limit="auto"`: half of what the machine, or the container, has left when a function is called."""
+"""`memory_limit="auto"`: half of what the machine, or the container, has left when a function is called; and what is
+never begun without a limit."""
 
 from __future__ import annotations
 
@@ -7,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from loopdiff import vectorize_grad
+from loopdiff import OutOfMemoryError, vectorize_grad
 from loopdiff.calls.runs import limit_of
-from loopdiff.memory import free
+from loopdiff.memory import arena, free
 from loopdiff.settings.options import Options
 from tests.api.test_memory_limit import growth, populations
 from tests.gradients.interpreted import interpreting
@@ -41,6 +42,28 @@ def test_a_container_has_less(machine: Path, most: str, expected: int) -> None:
     (machine / "memory.current").write_text("700000\n")
     (machine / "memory.stat").write_text("anon 500000\ninactive_file 200000\n")
     assert free.automatic_limit() == expected
+
+
+def test_nothing_is_begun_that_is_larger_than_what_is_free(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arena, "LARGE", 1000)
+    args = populations()
+    with interpreting():
+        f = vectorize_grad(cache=False)(growth)
+        needed = sum(t.bytes or 0 for t in f.compile(*args).temporaries)
+        for kilobytes, swapped in ((needed // 1024 - 1, 0), (needed // 2048, 8)):
+            (machine / "meminfo").write_text(AVAILABLE.format(kilobytes) + f"SwapFree: {swapped} kB\n")
+            with pytest.raises(OutOfMemoryError, match=f"LD610: .*`u_tape` {needed}") as caught:
+                f.vjp(*args)
+            assert "`memory_limit=`" in str(caught.value)
+        (machine / "meminfo").write_text(AVAILABLE.format(needed // 2048) + f"SwapFree: {needed // 1024} kB\n")
+        f.vjp(*args)
+        (machine / "memory.max").write_text(f"{needed // 2}\n")
+        (machine / "memory.current").write_text("0\n")
+        (machine / "memory.stat").write_text("inactive_file 0\n")
+        with pytest.raises(OutOfMemoryError):
+            vectorize_grad(cache=False)(growth).vjp(*args)
+        (machine / "memory.swap.max").write_text("max\n")
+        vectorize_grad(cache=False)(growth).vjp(*args)
 
 
 def test_this_machine_says_how_much_is_free() -> None:

@@ -114,3 +114,67 @@ def test_all_that_may_fit_is_compiled_ahead_of_calls() -> None:
         f = limited(growth, 0)
         ahead = {id(unit) for unit in units_of_calls(f.checked(args).specialization)}
         assert {id(u) for run, _ in runs(f, args) for u in (run.units.forward, run.units.reverse)} <= ahead
+
+
+def relaxed(u, f, tol):
+    """A `while` loop that floating numbers end."""
+    error = 1.0
+    while error > tol:
+        error = 0.0
+        for i in range(1, u.shape[0] - 1):
+            d = f[i] + 0.5 * (u[i - 1] + u[i + 1]) - u[i] - 0.1 * u[i] ** 3
+            u[i] += 0.15 * d
+            error += d * d
+
+
+def rods(elements: int, tol: float) -> tuple[np.ndarray, np.ndarray, float]:
+    return np.zeros(elements), np.linspace(0.0, 1.0, elements), tol
+
+
+def test_loops_of_unknown_length_run_in_segments() -> None:
+    args, seed = rods(8, 1e-12), np.linspace(1.0, 2.0, 8)
+    with interpreting():
+        f = limited(relaxed, 0)
+        kept = [size for _, size in runs(f, args)]
+        steps = kept[0] // (8 * 6)
+        assert steps > 100
+        assert kept[1] < 4 * 8 * 8 * (steps**0.5 + 2.0)
+        assert kept[1] > kept[2]
+        expected = limited(relaxed, None, tape="store").vjp(*rods(8, 1e-12))[1](u=seed)
+        for size in kept:
+            f.options = replace(f.options, memory_limit=size)
+            found = f.vjp(*rods(8, 1e-12))[1](u=seed)
+            assert_allclose(found.u, expected.u, rtol=1e-12, atol=1e-300)
+            assert_allclose(found.f, expected.f, rtol=1e-12)
+
+
+def test_iterations_are_counted_once_for_all_sweeps_that_may_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    count, counted = ReverseRun.counts, list[str]()
+
+    def noted(run: ReverseRun, args: Any) -> tuple[int, ...]:
+        counted.append(run.label)
+        return count(run, args)
+
+    monkeypatch.setattr(ReverseRun, "counts", noted)
+    with interpreting():
+        f = limited(relaxed, 3000)
+        run = f.reverse_run(f.checked(rods(8, 1e-12)).specialization, "pullback", rods(8, 1e-12))
+    assert run.label == "pullback recompute"
+    assert counted == ["pullback auto"]
+
+
+def test_segments_of_unknown_length_compiled() -> None:
+    seed = np.linspace(1.0, 2.0, 8)
+    f = vectorize_grad(tape="recompute", cache=False)(relaxed)
+    with interpreting():
+        expected = limited(relaxed, None, tape="store").vjp(*rods(8, 1e-9))[1](u=seed)
+    for tol in (0.9, 1e-3, 1e-9, 1e-3):  # with room for more iterations, and for fewer, than there are
+        found = f.vjp(*rods(8, tol))[1](u=seed)
+        if tol == 1e-9:
+            assert_allclose(found.u, expected.u, rtol=1e-11, atol=1e-300)
+            assert_allclose(found.f, expected.f, rtol=1e-11)
+    k = f.compile(*rods(8, 1e-9))
+    few, args = f.compile(*rods(8, 1e-3)).workspace(*rods(8, 1e-3)), rods(8, 1e-9)
+    k.forward(*args, *few)
+    with pytest.raises(ArgumentError, match="LD347: the workspace has too little room in `u_start`"):
+        k.reverse(*args, *few, seed.copy(), np.zeros(8))

@@ -21,7 +21,7 @@ from loopdiff.ir.build import add, floordiv, integer, mul, natural, sub
 from loopdiff.ir.names import NameSupply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT, ArrayType, ScalarType
-from loopdiff.ir.walk import Path
+from loopdiff.ir.walk import Path, subexprs
 from loopdiff.model import tuning
 
 T = TypeVar("T")
@@ -140,10 +140,10 @@ class Tape:
         return array.type is not None and array.type.dtype == dtype and array.extents == shape
 
     def is_counted(self, name: str) -> bool:
-        """Whether the first axis of the tape array `name` is a running position."""
-        extents = self.array(name).extents
+        """Whether the first axis of the tape array `name` is a running position, or has a segment for some of them."""
+        extents = self.array(name).extents or ()
         totals = {ir.Param(c.total) for c in self.counters.values()}
-        return bool(extents) and extents[0] in totals
+        return any(e in totals for extent in extents[:1] for e in subexprs(extent))
 
     def loops(self, path: Path, scope: Scope) -> tuple[tuple[Path, ir.Loop], ...]:
         """Loops around `path` that lie inside `scope`."""
@@ -152,7 +152,7 @@ class Tape:
 
     def extents(self, loops: Iterable[tuple[Path, ir.Loop]], scope: Scope) -> tuple[ir.Expr, ...]:
         """Shape that holds one value per iteration of `loops`."""
-        counted, plain = self.split(loops)
+        counted, plain = self.split(loops, scope)
         head = () if counted is None else (ir.Param(self.counter(scope, counted).total),)
         return (*head, *(self.segment_length(p) if p == scope else self.hull(p) for p, _ in plain))
 
@@ -160,7 +160,7 @@ class Tape:
         self, loops: Iterable[tuple[Path, ir.Loop]], scope: Scope, bound: Callable[[ir.Expr, Path], ir.Expr]
     ) -> tuple[ir.Expr, ...]:
         """Element that belongs to the current iteration; `bound` gives a loop bound's value where it is needed."""
-        counted, plain = self.split(loops)
+        counted, plain = self.split(loops, scope)
         out = [trip_number(s, p, bound) for p, s in plain]
         if scope is not None and scope in self.segments:
             out[0] = sub(out[0], ir.Var(self.segments[scope].first))
@@ -171,22 +171,24 @@ class Tape:
             out.insert(0, add(at, trip_number(loop, counted, bound)))
         return tuple(out)
 
-    def split(self, loops: Iterable[tuple[Path, ir.Loop]]) -> tuple[Path | None, list[tuple[Path, ir.Loop]]]:
-        """The innermost loop with data-dependent trip count, and the loops inside it."""
+    def split(
+        self, loops: Iterable[tuple[Path, ir.Loop]], scope: Scope
+    ) -> tuple[Path | None, list[tuple[Path, ir.Loop]]]:  # fmt: skip
+        """The innermost loop with data-dependent trip count, and the loops inside it; of a scope's own loop there are
+        segments, which are as long as its tapes."""
         plain: list[tuple[Path, ir.Loop]] = []
         counted: Path | None = None
         for path, loop in loops:
-            if self.facts.trip_hull(path) is None:
+            if self.facts.trip_hull(path) is None and path != scope:
                 counted, plain = path, []
             else:
                 plain.append((path, loop))
         return counted, plain
 
     def hull(self, path: Path) -> ir.Expr:
-        """The largest trip count of the loop at `path`, never negative."""
+        """The largest trip count of the loop at `path`, never negative; what was counted, where data decide."""
         extent = self.facts.trip_hull(path)
-        assert extent is not None
-        return natural(extent)
+        return natural(ir.Param(self.counter(None, path).total) if extent is None else extent)
 
     def segment_length(self, path: Path) -> ir.Expr:
         """Most iterations in an innermost segment of the loop at `path`, and most segments in another one: about a root

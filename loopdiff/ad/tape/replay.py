@@ -19,6 +19,7 @@ from loopdiff.ir.slicing import Names, is_live, keep_live, live_names, names_rea
 from loopdiff.ir.walk import (
     Path,
     all_statements,
+    exits,
     loads_of,
     operands,
     read_arrays,
@@ -106,7 +107,8 @@ def repeats_exactly(facts: Facts, path: Path) -> bool:
     """Whether nothing that decides control flow or an address in the loop at `path` goes through float arithmetic.
 
     Repeated arithmetic may round differently, so a replay must not let it choose a branch, a trip count or an element.
-    What is called is called once; what is printed is left out.
+    When the loop itself ended is known, and is not decided again. What is called is called once; what is printed is
+    left out.
     """
     loop = facts.sites[path].stmt
     assert isinstance(loop, ir.Loop)
@@ -121,7 +123,7 @@ def repeats_exactly(facts: Facts, path: Path) -> bool:
         if more == inexact:
             break
         inexact = more
-    deciders = [e for s in sites for e in deciding(s.stmt)]
+    deciders = [e for s in sites if s.stmt not in exits(loop) for e in deciding(s.stmt)]
     return not any(is_inexact(e, inexact, facts) for e in deciders)
 
 
@@ -177,6 +179,19 @@ def choose_replays(facts: Facts, policy: PlanPolicy, plain: Built) -> frozenset[
     return candidates(facts, policy, plain.tape)
 
 
+def as_far_as_it_got(needed: Needed, loop: ir.Loop, path: Path, body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
+    """`body`, an iteration of `loop` that runs again: what is behind an Exit for the iterations that got past it."""
+    passes = needed.facts.passes[loop.index]
+    left = list(passes.past)
+    rest: tuple[ir.Stmt, ...] = ()
+    for stmt in reversed(body):
+        if not isinstance(stmt, ir.Exit):
+            rest = (stmt, *rest)
+        elif (count := left.pop()) != passes.all:
+            rest = (ir.If(needed.has_passed(loop, path, count), rest, loc=stmt.loc),)
+    return rest
+
+
 def slice_of(needed: Needed, loop: ir.Loop, path: Path, reverse: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
     """The statements of one iteration of `loop` that produce what `reverse`, its reverse, reads: in place, or of a
     segment only the recordings.
@@ -192,6 +207,8 @@ def slice_of(needed: Needed, loop: ir.Loop, path: Path, reverse: tuple[ir.Stmt, 
         return rebuild(expr, tuple(rewrite(e, at) for e in operands(expr)))
 
     body = Recorder(needed.tape, needed.names, path, rewrite).sweep(loop.body, path)
+    if is_open(loop):
+        body = as_far_as_it_got(needed, loop, path, body)
     recorded = {n for n, scope in needed.tape.scopes.items() if scope == path}
     writable = needed.own(path) | recorded | {c.base for c in needed.tape.counters.values() if c.scope == path}
     wanted = read_arrays(reverse)

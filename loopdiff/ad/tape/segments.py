@@ -22,6 +22,7 @@ from loopdiff.ad.tape.needed import At, Needed
 from loopdiff.ad.tape.plan import Tape, TapeStore, Why
 from loopdiff.ad.tape.record import ONE, ZERO, reversed_range, segment_length, trips_before
 from loopdiff.ad.tape.replay import repeats_exactly, slice_of, spans
+from loopdiff.errors import Span
 from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, extents_of, floordiv, mul, nested, over_elements, sub
@@ -30,20 +31,49 @@ from loopdiff.ir.renaming import renamed_block, renamed_names
 from loopdiff.ir.slicing import keep_live, live_names
 from loopdiff.ir.walk import Path, touched_arrays, written_arrays
 from loopdiff.model import tuning
+from loopdiff.rules.printing import is_printing
 
 
 def candidates(facts: Facts, tape: Tape, replayed: frozenset[Path]) -> Iterator[Path]:
     """Loops that may run again in segments and around which something is recorded for every iteration, outermost
     first."""
-    around = {p for s in tape.stores if s.scope is None for p, _ in facts.loops_around((*s.path, 0))}
-    for path in sorted(around, key=lambda p: (len(p), p)):
-        inside = [p for p, s in facts.sites.items() if isinstance(s.stmt, ir.Loop) and p[: len(path)] == path]
-        is_counted = any(facts.trip_hull(p) is None for p in inside)
+    for path in recorded_around(facts, tape):
         is_within = any(path[: len(p)] == p for p in replayed)
-        if is_counted or is_within or is_short(facts.trip_hull(path)) or any(spans(r, path) for r in facts.regions):
-            continue
-        if repeats_exactly(facts, path):
+        if not is_within and not is_short(facts.trip_hull(path)) and hindrance(facts, path) is None:
             yield path
+
+
+def recorded_around(facts: Facts, tape: Tape) -> list[Path]:
+    """Loops around which something is recorded for every iteration, outermost first."""
+    around = {p for s in tape.stores if s.scope is None for p, _ in facts.loops_around((*s.path, 0))}
+    return sorted(around, key=lambda p: (len(p), p))
+
+
+def hindrance(facts: Facts, path: Path) -> str | None:
+    """Why the loop at `path` is not to run again in segments, if it is not."""
+    inside = [p for p, s in facts.sites.items() if isinstance(s.stmt, ir.Loop) and p[: len(path)] == path]
+    counted = [p for p in inside if facts.trip_hull(p) is None]
+    if counted == [path] and facts.loops_around(path):
+        return "data decide how often it runs, and it is inside of another loop"
+    if counted not in ([], [path]):
+        return "data decide how often a loop inside of it runs"
+    if any(spans(r, path) for r in facts.regions):
+        return "a maximum or minimum goes on over its iterations"
+    if repeats_exactly(facts, path):
+        return None
+    calls = [s.stmt for p, s in facts.sites.items() if p[: len(path)] == path and isinstance(s.stmt, ir.Call)]
+    is_calling = not all(is_printing(call.rule) for call in calls)
+    return "it calls a function with a rule" if is_calling else "rounding may decide a branch or a subscript in it"
+
+
+def hindered(facts: Facts, tape: Tape) -> tuple[tuple[Span, str], ...]:
+    """Where loops are of which every iteration is recorded, none inside of another one, and why that has to be."""
+    found: dict[Path, str] = {}
+    for path in recorded_around(facts, tape):
+        reason = hindrance(facts, path)
+        if reason is not None and not any(is_nested(path, p) for p in (*found, *tape.segments)):
+            found[path] = reason
+    return tuple((facts.sites[path].stmt.loc, reason) for path, reason in found.items())
 
 
 def is_nested(one: Path, other: Path) -> bool:

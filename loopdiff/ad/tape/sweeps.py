@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Literal
 
 from loopdiff.ad.tape.plan import KeptValue, Tape
+from loopdiff.errors import Span
 from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 
@@ -22,6 +23,8 @@ class Sweeps:
     stand for; it may write the arrays it is given. None when every extent follows from the shapes, and where only the
     forward sweep itself can count: run on empty tapes, it leaves the integers in `count_tapes`. `seeds` are the
     parameters of `reverse` for the floating results, `buffers` those for the adjoints of argument arrays.
+    `counted` tells the `count_names` apart from those of other plans for the same program, which count other loops.
+    `hindered`: where loops are that do not run again, and why, if the policy would have them do so.
     `has_segments`: it runs a loop again in segments.
     """
 
@@ -33,6 +36,8 @@ class Sweeps:
     counts: ir.LoopSet | None = None
     count_names: tuple[str, ...] = ()
     count_tapes: tuple[str, ...] = ()
+    counted: tuple[str, ...] = ()
+    hindered: tuple[tuple[Span, str], ...] = ()
     has_segments: bool = False
 
 
