@@ -6,6 +6,6 @@ names: NumPy arrays in and out, derivatives of any kind, JAX, PyTorch.
 
 from loopdiff.kernels.operator import Operator, operator
 
-ROOMS = ("nn", "probability")  # imported by whoever uses them
+ROOMS = ("nn", "probability", "science", "encodings", "networks")  # imported by whoever uses them
 
 __all__ = ["ROOMS", "Operator", "operator"]

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from loopdiff.kernels.checks import require_floats
+from loopdiff.kernels.checks import require_ascending, require_floats
 from loopdiff.kernels.operator import operator
 from loopdiff.rules.marks import stop_gradient
-
-
-def require_ascending(starts):
-    for k in range(starts.shape[0] - 1):
-        if starts[k] > starts[k + 1]:
-            raise ValueError("`starts` must ascend")
 
 
 def require_as_many(rows, indices):
