@@ -9,7 +9,7 @@ being within bounds that are known at entry, or an element of an array of which 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import reduce
 
 from loopdiff.immutable import immutable
@@ -22,7 +22,6 @@ from loopdiff.ir.walk import (
     all_statements,
     into_nest,
     loads_in,
-    mentioned,
     subexprs,
     touched_arrays,
     written_access,
@@ -112,7 +111,7 @@ def inner(expr: ir.Expr) -> Iterator[ir.Load]:
     return (e for e in subexprs(expr) if isinstance(e, ir.Load))
 
 
-@immutable
+@dataclass(slots=True)
 class Reader:
     """Reads ranges out of one LoopSet."""
 
@@ -120,8 +119,10 @@ class Reader:
     loops: dict[str, ir.Loop] = field(default_factory=dict)
     lets: dict[str, ir.Expr] = field(default_factory=dict)
     writers: dict[str, list[ir.Stmt]] = field(default_factory=dict)
+    uses: FirstUses = field(init=False)
 
     def __post_init__(self) -> None:
+        self.uses = FirstUses(self.ls)
         for stmt in all_statements(self.ls.body):
             match stmt:
                 case ir.Loop(index=index):
@@ -139,9 +140,10 @@ class Reader:
         )
         writers = self.writers.get(name, ())
         undefined = [stmt for stmt in writers if isinstance(stmt, ir.Allocate) and stmt.fill is None]
-        if len(undefined) > 1 or not is_stored_first(self.ls, self.ls.body, name, name in results):
+        found = self.together(map(self.stored, writers))
+        if found is None or len(undefined) > 1 or not self.uses.are_stores(name, name in results):
             return None
-        return self.together(map(self.stored, writers))
+        return found
 
     def stored(self, stmt: ir.Stmt) -> ValueRange | None:
         match stmt:
@@ -230,27 +232,40 @@ def bounds_of(found: ValueRange) -> tuple[ir.Expr, ...]:
 
 
 # -- memory that nobody has written ---------------------------------------------------------------------------
-def is_stored_first(ls: ir.LoopSet, body: tuple[ir.Stmt, ...], name: str, is_read_behind: bool = False) -> bool:
-    """Whether all of the array is stored before any of it is read, in `body`, and before what reads it behind that."""
-    touching = [s for s in body if name in mentioned_in(s)]
-    if not touching:
-        return not is_read_behind
-    first, *rest = touching
-    match first:
-        case ir.Assign(target=ir.Access(subscripts=()), value=value):
-            return name not in {load.access.array for load in inner(value)}
-        case ir.Allocate(fill=fill):
-            return fill is not None or not (rest or is_read_behind) or (bool(rest) and fills(ls, rest[0], name))
-        case ir.Loop(body=inside) if not rest and not is_read_behind:
-            return is_stored_first(ls, inside, name)
-        case ir.If(then=then, orelse=orelse) if not rest and not is_read_behind:
-            return all(is_stored_first(ls, branch, name) for branch in (then, orelse))
-        case _:
-            return False
+@immutable
+class FirstUses:
+    """Where arrays of one LoopSet are first met. `touched` is what statements have to do with, by their identity."""
 
+    ls: ir.LoopSet
+    touched: dict[int, frozenset[str]] = field(default_factory=dict)
 
-def mentioned_in(stmt: ir.Stmt) -> frozenset[str]:
-    return touched_arrays((stmt,)) | mentioned((stmt,))
+    def are_stores(self, name: str, is_read_at_end: bool) -> bool:
+        """Whether all of the array is stored before any of it is read, by results too if it `is_read_at_end`."""
+        return self.is_stored_first(self.ls.body, name, is_read_at_end)
+
+    def is_stored_first(self, body: tuple[ir.Stmt, ...], name: str, is_read_behind: bool = False) -> bool:
+        touching = [s for s in body if name in self.arrays_of(s)]
+        if not touching:
+            return not is_read_behind
+        first, *rest = touching
+        match first:
+            case ir.Assign(target=ir.Access(subscripts=()), value=value):
+                return name not in {load.access.array for load in inner(value)}
+            case ir.Allocate(fill=fill) if fill is None:
+                return fills(self.ls, rest[0], name) if rest else not is_read_behind
+            case ir.Allocate():
+                return True
+            case ir.Loop(body=inside) if not rest and not is_read_behind:
+                return self.is_stored_first(inside, name)
+            case ir.If(then=then, orelse=orelse) if not rest and not is_read_behind:
+                return all(self.is_stored_first(branch, name) for branch in (then, orelse))
+            case _:
+                return False
+
+    def arrays_of(self, stmt: ir.Stmt) -> frozenset[str]:
+        if id(stmt) not in self.touched:
+            self.touched[id(stmt)] = touched_arrays((stmt,))
+        return self.touched[id(stmt)]
 
 
 def fills(ls: ir.LoopSet, stmt: ir.Stmt, name: str) -> bool:
