@@ -39,7 +39,7 @@ ROUGHLY = 1e-4  # of differences, relative to the largest number
 ALL_POLICIES = 5
 REDUCTIONS = re.compile(r"@|\b(sum|mean|dot|einsum|prod|outer|cumsum)\b|complex|\bz[abcs]\b")
 # What Python raises where loopdiff must raise too: touching memory that is not there, names without values, extents
-MISUSES = (IndexError, UnboundLocalError, NameError)
+MISUSES = (LookupError, UnboundLocalError, NameError)
 SHAPE_ERRORS = (
     "broadcast",
     "zero-size array",

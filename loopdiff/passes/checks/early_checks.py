@@ -51,8 +51,7 @@ def with_early_conditions(model: Model) -> tuple[ir.LoopSet, tuple[ir.Require, .
             continue
         found = model.bounded(partial(failing, model, path, site.stmt.cond), UNKNOWN)
         if not found.is_exact:
-            if site.stmt.is_early:
-                settled[path] = left(site.stmt, found.cond)
+            settled[path] = left(site.stmt, found.cond)
             continue
         settled[path] = ()
         if found.cond != ALWAYS and not (
