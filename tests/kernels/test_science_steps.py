@@ -212,6 +212,7 @@ def test_forces_have_the_sum_zero_and_far_pairs_have_none() -> None:
     value, pullback = f.vjp(np.array([[0.0, 0, 0], [1.3, 0, 0]]), np.array([1]), np.array([0, 1, 1]), 0.8, 1.1, BOX)
     assert value == 0.0
     assert (pullback(1.0).positions == 0.0).all()
+    assert f.vjp(np.zeros((2, 3)), np.array([1]), np.array([0, 1, 1]), 0.8, 1.1, BOX)[0] == np.inf
     with pytest.raises(ArgumentError, match="LD310"):
         f.vjp(POSITIONS, NEAR + 8, STARTS, 0.8, 1.1, BOX)
     with pytest.raises(ArgumentError, match="LD310"):

@@ -95,13 +95,13 @@ def lennard_jones(positions, neighbours, starts, epsilon, sigma, box=None, *, cu
     at_cutoff = 0.0
     if cutoff is not None:
         sixth = (sigma / cutoff) ** 6
-        at_cutoff = 4.0 * epsilon * (sixth * sixth - sixth)
+        at_cutoff = 4.0 * epsilon * sixth * (sixth - 1.0)
     for i in range(positions.shape[0]):
         for p in range(starts[i], starts[i + 1]):
             square = squared_distance(positions, i, neighbours[p], box)
             if cutoff is None or square < cutoff * cutoff:
                 sixth = (sigma * sigma / square) ** 3
-                energy += 4.0 * epsilon * (sixth * sixth - sixth) - at_cutoff
+                energy += 4.0 * epsilon * sixth * (sixth - 1.0) - at_cutoff
     return energy
 
 
