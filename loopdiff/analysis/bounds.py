@@ -228,6 +228,11 @@ def high_limit(model: Model, event: Event, axis: int, term: ir.Expr) -> Limit:
         if domain(model, frame).is_empty():
             return Limit(event, axis, "high", ALWAYS, is_exact, None, None)
         extreme = largest(model, frame, first)
+        if extreme is None and function is not None and not (is_exact or radixes):
+            beyond = ir.Apply(Op.GE, (first, model.terms.integer(extent, (), 0)))
+            where = possible(model, frame, meeting(model, frame, beyond).params())
+            where = where.gist(known_parameters(model, where))
+            return Limit(event, axis, "high", fails(model, where), False, where, None)
         if extreme is None:
             return unknown
         if radixes:

@@ -237,3 +237,54 @@ def test_a_subscript_of_another_axis_leaves_the_check_of_this_one_exact() -> Non
     with pytest.raises(ArgumentError, match=r"it needs a.shape\[1\] >= a.shape\[0\]"):
         k(np.ones((3, 2)), place)
     assert k(np.ones((3, 2)), place[:0]) == 0.0
+
+
+def by_bits(t, idx):
+    s = 0.0
+    for i in range(idx.shape[0]):
+        s += t[idx[i] & (t.shape[0] - 1)]
+    return s
+
+
+def by_fixed_bits(t, idx):
+    s = 0.0
+    for i in range(idx.shape[0]):
+        s += t[idx[i] & 5]
+    return s
+
+
+def by_remainder(t, idx):
+    s = 0.0
+    for i in range(idx.shape[0]):
+        s += t[idx[i] % t.shape[0]]
+    return s
+
+
+def by_negative_bits(t, idx):
+    s = 0.0
+    for i in range(idx.shape[0]):
+        s += t[idx[i] & -8]
+    return s
+
+
+PLACES = np.array([9, 3, -5, 100])
+
+
+@pytest.mark.parametrize("f", [by_bits, by_fixed_bits, by_remainder])
+def test_bits_and_remainders_are_within_what_they_are_taken_of(f) -> None:
+    k, t = vectorize_grad(f), np.arange(8.0) ** 2
+    assert k(t, PLACES) == f(t, PLACES)
+    assert f"t.shape[0] {'>= 6' if f is by_fixed_bits else '!= 0'}" in k.compile(t, PLACES).source("primal")
+    with pytest.raises((ArgumentError, ZeroDivisionError), match="LD310|by zero"):
+        k(t[:0], PLACES)
+    assert k(t[:0], PLACES[:0]) == 0.0
+
+
+def test_bits_of_negative_numbers_may_be_anywhere() -> None:
+    k, t = vectorize_grad(by_negative_bits), np.arange(8.0)
+    assert k(t, np.array([3, 7])) == 0.0
+    for place in (-3, 8):
+        with pytest.raises(ArgumentError, match="LD31"):
+            k(t, np.array([place]))
+    with pytest.raises(ArgumentError, match="LD310"):
+        vectorize_grad(by_fixed_bits)(t[:5], PLACES + 4)

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from loopdiff.analysis.polyhedral.value_ranges import ValueRange
 from loopdiff.immutable import HashedOnce, immutable
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import any_of
+from loopdiff.ir.build import all_of, any_of, compare
 from loopdiff.ir.ops import COMPARISONS, Op
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.types import BOOL, INT
@@ -134,6 +134,8 @@ class Terms:
         found = self.unknown(expr, path, level)
         if op == Op.MOD:
             self.ranges[found] = remainder_range(found.leaf, args[1])
+        if op == Op.BITAND and not all(map(has_opaque, args)):
+            self.ranges[found] = common_bits_range(found.leaf, args)
         return found.leaf
 
     def simple(self, term: ir.Expr, expr: ir.Expr, path: Path, level: int) -> ir.Expr:
@@ -351,6 +353,16 @@ def remainder_range(remainder: ir.Expr, divisor: ir.Expr) -> ir.Expr:
     """Where the remainder of a division by a positive number is: there is none by zero."""
     within = (ir.Apply(Op.GE, (remainder, ir.Const(0, INT))), ir.Apply(Op.LT, (remainder, divisor)))
     return ir.Apply(Op.OR, (ir.Apply(Op.LE, (divisor, ir.Const(0, INT))), ir.Apply(Op.AND, within)))
+
+
+def common_bits_range(common: ir.Expr, args: Iterable[ir.Expr]) -> ir.Expr:
+    """Where the bits are that integers have in common: between zero and each of these that is not negative."""
+    zero = ir.Const(0, INT)
+    known = (a for a in args if not has_opaque(a))
+    return all_of(
+        any_of((compare(Op.LT, a, zero), all_of((compare(Op.GE, common, zero), compare(Op.LE, common, a)))))
+        for a in known
+    )
 
 
 def has_opaque(term: ir.Expr) -> bool:
