@@ -103,7 +103,7 @@ class Content:
             yield name
             yield from self.of_value(value)
         if source.apart is not None:
-            from loopdiff.frontend.structures.methods import methods_of
+            from loopdiff.frontend.structures.methods import constants_of, methods_of
             from loopdiff.frontend.structures.trees import form, statics
 
             yield "apart"
@@ -114,6 +114,9 @@ class Content:
                 for method in dict.fromkeys(methods_of(tree)):
                     if method in self.sources.known:
                         yield from self.of_callee(method)
+                for constant, value in constants_of(tree):
+                    yield f"constant {constant}"
+                    yield from self.of_value(value)
 
     def of_value(self, value: Any) -> Iterator[str]:
         rule = self.sources.rule_of(value)

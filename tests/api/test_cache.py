@@ -122,3 +122,30 @@ def test_functions_that_are_called_belong_to_the_key(program: Path) -> None:
         (program.parent / "settings.py").write_text(helpers.format(*values))
         assert run(program, PYTHONDONTWRITEBYTECODE="1") == expected
     assert run(program, PYTHONDONTWRITEBYTECODE="1") == 16.0
+
+
+RECORD = """
+import dataclasses
+import numpy as np
+from loopdiff import vectorize_grad
+
+@dataclasses.dataclass
+class Spring:
+    x: float
+    STIFFNESS = {}
+    def energy(self):
+        return self.STIFFNESS * self.x
+
+@vectorize_grad
+def energy(spring):
+    return spring.energy()
+
+print(energy(Spring(2.0)))
+"""
+
+
+def test_numbers_of_classes_belong_to_the_key(program: Path) -> None:
+    """Those that methods of records read."""
+    for stiffness in (3.0, 5.0):
+        program.write_text(RECORD.format(stiffness))
+        assert run(program, PYTHONDONTWRITEBYTECODE="1") == 2.0 * stiffness

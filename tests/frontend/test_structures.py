@@ -266,6 +266,21 @@ def test_which_of_two_functions_is_called_with_a_structure_is_known() -> None:
         vectorize_grad(either)(np.ones(2), {"a": 2.0})
 
 
+def test_numbers_of_structures_that_others_have_do_not_change() -> None:
+    """Of numbers, too, whose types a call says: a function would add to a copy."""
+
+    def bumped(p, h):
+        p["x"] += h
+
+    def read_later(s):
+        p = {"x": s}
+        bumped(p, 0.1)
+        return p["x"]
+
+    with pytest.raises(UnsupportedLoopError, match="LD134: `p`, a dictionary of 1, is changed where"):
+        vectorize_grad(read_later)(0.7)
+
+
 def test_a_record_is_made_again_from_what_it_holds() -> None:
     function, args = PROGRAMS["records"]
     gradients = vectorize_grad(function).vjp(*args)[1](Pair(np.zeros(3), b=1.0))

@@ -69,6 +69,17 @@ def methods_of(tree: Tree) -> Iterator[FunctionType]:
             yield from (f for f in (found, *inner) if isinstance(f, FunctionType))
 
 
+def constants_of(tree: Tree) -> Iterator[tuple[str, Any]]:
+    """Numbers and texts that the classes of records in `tree` have, by name."""
+    if not isinstance(tree, Branch):
+        return
+    for item in tree.items:
+        yield from constants_of(item)
+    for kind in tree.type.__mro__[:-1] if tree.kind == "record" else ():
+        own = ((name, value) for name, value in sorted(vars(kind).items()) if not name.startswith("__"))
+        yield from ((name, value) for name, value in own if isinstance(value, int | float | str))
+
+
 def is_property(tree: Branch, attr: str) -> bool:
     return isinstance(inspect.getattr_static(tree.type, attr, None), property | functools.cached_property)
 

@@ -256,7 +256,7 @@ def augment_part(scope: Scope, target: ast.Subscript | ast.Attribute, base: Bran
     """`p["w"] += e`: an array changes in place, for all that have it; a number where nobody else has the list or
     dictionary."""
     own = base_of(scope, read := copied(target, ctx=ast.Load()))
-    if isinstance(own, Leaf) and isinstance(own.expr, ast.Name) and isinstance(own.known, Rank):
+    if isinstance(own, Leaf) and isinstance(own.expr, ast.Name) and isinstance(own.known, Rank) and own.known.axes:
         scope.uses_ranks = True
         to = name_stored(own.expr.id, target)
         scope.out.append(copied(node, target=to, value=expression(scope, node.value)))
