@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import dataclasses
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -17,6 +16,7 @@ from loopdiff.frontend.structures.absent import may_be_none
 from loopdiff.frontend.structures.effects import require_settled
 from loopdiff.frontend.structures.rewriting import base_of
 from loopdiff.frontend.structures.scope import Scope
+from loopdiff.frontend.structures.signs import is_record_class
 from loopdiff.frontend.structures.trees import Branch, Leaf, Rank, Static, Tree, has_length, is_sequence, same
 from loopdiff.source.functions import MISSING
 
@@ -153,7 +153,7 @@ def is_instance(scope: Scope, node: ast.expr, kinds: ast.expr) -> Any:
             scope.uses_ranks = True
             return is_derived(np.ndarray if kind is None else kind, classes)
         case _:
-            is_structured = all(issubclass(c, (tuple, list, dict, str)) or dataclasses.is_dataclass(c) for c in classes)
+            is_structured = all(issubclass(c, (tuple, list, dict, str)) or is_record_class(c) for c in classes)
             return False if is_structured else MISSING
 
 

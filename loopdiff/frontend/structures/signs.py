@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from enum import Enum
@@ -17,11 +18,16 @@ from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.survey import ARRAY_ATTRIBUTES
 from loopdiff.numpy_functions import METHODS, is_of_numpy
 from loopdiff.source.functions import SourceFunction, dotted_name, python_function
-from loopdiff.source.scopes import parameters
+from loopdiff.source.scopes import LIBRARIES, parameters
 
 OVERRIDDEN = (
     "__getattribute__", "__getattr__", "__setattr__", "__getitem__", "__iter__", "__len__", "__contains__",
 )  # fmt: skip
+NUMERIC = (
+    "__array__", "__array_interface__", "__cuda_array_interface__", "__dlpack__", "__float__", "__index__",
+    "__complex__",
+)  # fmt: skip
+BY_PYTHON = 1 << 9  # among the `__flags__` of classes that Python code defines
 CHANGING = ("at", "copyto", "fill", "fill_diagonal", "itemset", "partition", "put", "put_along_axis", "sort")
 KNOWN = (
     str, bytes, Enum, np.dtype, type, type(None), FunctionType, BuiltinFunctionType, ModuleType, np.ufunc, type(np.sum),
@@ -80,11 +86,33 @@ def is_made(source: SourceFunction, node: ast.AST) -> bool:
 
 
 def is_record_class(value: type) -> bool:
-    return dataclasses.is_dataclass(value) or (issubclass(value, tuple) and hasattr(value, "_fields"))
+    is_tuple = issubclass(value, tuple) and hasattr(value, "_fields")
+    return is_tuple or dataclasses.is_dataclass(value) or is_plain_class(value)
+
+
+def is_plain_class(kind: type) -> bool:
+    """Whether `kind` is a class of the program, and no dataclass, whose objects have what was assigned to their
+    attributes: nobody looks at that on the way."""
+    made, own = kind.__init__, kind.__mro__[:-1]
+    if type(kind) is not type or not (made is object.__init__ or isinstance(made, FunctionType)):
+        return False
+    if dataclasses.is_dataclass(kind) or not all(c.__flags__ & BY_PYTHON and "__slots__" not in vars(c) for c in own):
+        return False
+    homes = {str(c.__module__).split(".")[0] for c in own}
+    is_plain = all(getattr(kind, n, None) is getattr(object, n, None) for n in ("__new__", *OVERRIDDEN))
+    is_number = any(hasattr(kind, name) for name in NUMERIC)
+    return is_plain and not is_number and homes.isdisjoint((*LIBRARIES, *sys.stdlib_module_names, "loopdiff"))
+
+
+def has_maker(kind: type) -> bool:
+    """Whether `kind` is such a class, and a method of it makes its objects."""
+    return is_plain_class(kind) and kind.__init__ is not object.__init__
 
 
 def is_plain_record(kind: type) -> bool:
     """Whether a record does nothing but hold its fields: its special methods were generated."""
+    if is_plain_class(kind):
+        return True
     own = (getattr(kind, name, None) for name in ("__init__", "__new__", *OVERRIDDEN))
     return all(is_generated(function) for function in own if isinstance(function, FunctionType))
 
