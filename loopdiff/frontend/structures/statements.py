@@ -323,13 +323,13 @@ def branch(scope: Scope, node: ast.If) -> bool:
 
 def loop(scope: Scope, node: ast.For) -> None:
     """A loop: written out over items that are known, or that its body asks for; of lists that grow in it, too."""
-    node = with_named_rows(scope, with_held_copies(scope, node))
     body = without_continue(node.body) or node.body
     has_jumps = any(jumps_of(stmt) for stmt in body)
     if not has_jumps and (parts := parts_by_place(scope, copied(node, body=body))) is not None:
         if all(block(scope, part) for part in parts):
             block(scope, node.orelse)
         return
+    node = with_named_rows(scope, with_held_copies(scope, node))
     items, lengths = items_of(scope, node.iter), lengths_behind(scope, node.iter)
     numbers = known_range(scope, node.iter) if items is None else None
     if items is None and is_asked_for(scope, node):

@@ -84,7 +84,7 @@ def with_named_displays(scope: Scope, over: ast.expr) -> ast.expr:
 
     def named(part: ast.expr) -> ast.expr:
         tree = scope.tree_of(part) if part in written else None
-        if tree is None:
+        if tree is None or may_be_array(tree):
             return part
         name = scope.names.fresh("row")
         assign_tree(scope, [name_stored(name, part)], tree, part)
