@@ -119,7 +119,8 @@ def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
     """Coefficients, of the highest power first, of the polynomials nearest to `y`, or its columns, at the places `x`;
     `w` says how much each place counts."""
     assert rcond is None, "np.polyfit has no `rcond` here: it takes places that tell the powers apart"
-    assert not full and not cov, "np.polyfit gives coefficients alone here"
+    assert not full, "np.polyfit gives coefficients alone here"
+    assert not cov, "np.polyfit gives coefficients alone here"
     assert x.ndim == 1, "expected 1D vector for x"
     assert x.shape[0] == y.shape[0], "expected x and y to have same length"
     powers, right = np.vander(1.0 * x, deg + 1), 1.0 * y

@@ -268,20 +268,14 @@ def array_of(node: ast.expr, numpy: ast.expr) -> ast.expr | None:
 
 
 def repeated(elts: list[ast.expr], count: ast.expr, numpy: ast.expr) -> ast.expr | None:
-    """`[e] * count` as an array, also of arrays; of several elements, if they are numbers."""
-    if all(isinstance(e.operand if isinstance(e, ast.UnaryOp) else e, ast.Constant) for e in elts):
-        many = call_of(numpy, "array", ast.List(elts, ast.Load()))
-        return call_of(numpy, "full", count, elts[0]) if len(elts) == 1 else call_of(numpy, "tile", many, count)
-    if len(elts) > 1 or isinstance(elts[0], ast.Starred):
-        return None
-    axis = ast.keyword("axis", ast.Constant(0))
-    return call_of(numpy, "repeat", call_of(numpy, "array", ast.List(elts, ast.Load())), count, axis)
+    """`[e] * count` of one number as an array."""
+    number = elts[0].operand if isinstance(elts[0], ast.UnaryOp) else elts[0]
+    return call_of(numpy, "full", count, elts[0]) if len(elts) == 1 and isinstance(number, ast.Constant) else None
 
 
-def call_of(numpy: ast.expr, name: str, *given: ast.expr | ast.keyword) -> ast.Call:
+def call_of(numpy: ast.expr, name: str, *args: ast.expr) -> ast.Call:
     """The call of a function of NumPy."""
-    args, named = [g for g in given if isinstance(g, ast.expr)], [g for g in given if isinstance(g, ast.keyword)]
-    return ast.Call(ast.Attribute(numpy, name, ast.Load()), args, named)
+    return ast.Call(ast.Attribute(numpy, name, ast.Load()), list(args), [])
 
 
 def is_no_copy(keyword: ast.keyword) -> bool:
