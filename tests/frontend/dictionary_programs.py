@@ -1,7 +1,5 @@
 """Functions with dictionaries whose keys the run says, as people write them: `x` numbers, `idx` labels from 1 to 5."""
 
-# ruff: noqa: B905
-
 from __future__ import annotations
 
 import collections
