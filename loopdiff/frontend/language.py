@@ -419,7 +419,9 @@ ACCEPTED: tuple[Construct, ...] = (
         'def norms(*vectors):\n    return {"each": [np.sum(v * v) for v in vectors]}\nstate = (x[0], y[0])\n'
         'for i in range(n):\n    state = step(state, {"k": s})\ny[1] = state[0] + norms(x, y)["each"][1]',
         "0.1",
-        "Also [of the decorated function](howto/structures.md). Records, too, with their methods; `*` and `**`.",
+        "Also [of the decorated function](howto/structures.md). Records and objects of plain classes, too, with their "
+        "methods; `*` and `**`. Where nobody else has an object, a list or a dictionary, methods and functions may "
+        "change it, on a line of their own or as what is evaluated first; so may loops over lists of such.",
     ),
     Construct(
         "return from inside",

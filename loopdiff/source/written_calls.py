@@ -196,7 +196,8 @@ class Writing(ast.NodeTransformer):
         if isinstance(body[-1], ast.Return):
             value = body.pop().value or ast.Constant(None)  # type: ignore[attr-defined]
             if isinstance(stmt, ast.Expr):
-                return [*ahead, *body]
+                stmt.value, is_idle = value, not any(isinstance(n, ast.Call) for n in ast.walk(value))
+                return [*ahead, *body] if is_idle else [*ahead, *body, stmt]
             stmt.value = value
             is_same = isinstance(value, ast.Name) and value.id == target
             return [*ahead, *body] if is_same else [*ahead, *body, stmt]

@@ -1114,3 +1114,14 @@ def empty_lists_of_a_comprehension(x, idx):
     for j, w in links[1, 2]:
         t += x[j] * w
     return t + len(links) + len(groups)
+
+
+def dropped(v):
+    return v.pop()
+
+
+def results_that_nobody_takes(x, idx):
+    v = [u for u in x]
+    v.append(x[0])
+    dropped(v)
+    return sum(v) * len(v)

@@ -34,7 +34,17 @@ from loopdiff.frontend.structures.scope import (
     name_read,
 )
 from loopdiff.frontend.structures.statements import block
-from loopdiff.frontend.structures.trees import Branch, Leaf, Rank, Tree, are_alike, described, leaves, with_leaves
+from loopdiff.frontend.structures.trees import (
+    Branch,
+    Leaf,
+    Rank,
+    Tree,
+    are_alike,
+    described,
+    leaves,
+    merged,
+    with_leaves,
+)
 from loopdiff.frontend.structures.values import tree_of
 from loopdiff.ir.names import NameSupply
 from loopdiff.numpy_functions import is_of_numpy
@@ -284,6 +294,8 @@ def result_of(scope: Scope, node: ast.FunctionDef) -> Branch | None:
             found = reject("LD104", f"`{node.name}` returns {words}", scope.source.span(node))
             scope.diagnostics.append(found)
             break
+        if isinstance(first, Branch) and isinstance(other, Branch):
+            first = merged(first, other)  # fresh if it is so on all ways
     if not isinstance(first, Branch):
         return None
     made = with_leaves(first, lambda _, leaf: Leaf(ast.copy_location(ast.Constant(0), leaf.expr)))

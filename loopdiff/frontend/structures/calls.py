@@ -12,6 +12,7 @@ from typing import Any, cast
 import numpy as np
 
 from loopdiff.frontend.structures.arguments import parameters_given, written_defaults
+from loopdiff.frontend.structures.effects import has_effects
 from loopdiff.frontend.structures.iterated import known_leaf, spread
 from loopdiff.frontend.structures.known import static
 from loopdiff.frontend.structures.methods import (
@@ -23,6 +24,7 @@ from loopdiff.frontend.structures.methods import (
     is_property,
     method_of,
 )
+from loopdiff.frontend.structures.objects.making import maker_of
 from loopdiff.frontend.structures.records import of_builtin
 from loopdiff.frontend.structures.rewriting import (
     assignment,
@@ -34,7 +36,7 @@ from loopdiff.frontend.structures.rewriting import (
     rebuilt_part,
 )
 from loopdiff.frontend.structures.scope import Apart, Local, Scope, Version, name_read, name_stored
-from loopdiff.frontend.structures.signs import is_known, may_write
+from loopdiff.frontend.structures.signs import has_maker, is_known, may_write
 from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, in_row, leaves, with_leaves
 from loopdiff.numpy_functions import ROWS, takes_arrays
 from loopdiff.source.functions import MISSING, SourceFunction, python_function
@@ -54,7 +56,7 @@ def called(scope: Scope, node: ast.Call) -> Tree | None:
 
 def given_by(scope: Scope, call: ast.Call, target: Bound, node: ast.expr) -> Tree | None:
     """What `call` of a Python function gives, which stands for `node`; None for single values of single values."""
-    pending = pending_call(scope, call, target, node)
+    pending = kept_call(scope, call, target, node)
     if pending is None:
         return None
     made, result = pending
@@ -93,7 +95,6 @@ def operator_call(scope: Scope, node: ast.BinOp | ast.UnaryOp) -> Tree | None:
 
 def method_call(scope: Scope, target: Bound, args: list[ast.expr], node: ast.expr, base: ast.expr) -> Tree | None:
     """What a method of `base` gives for `args`, at `node`."""
-    hand_out(scope, target.first, base)
     return given_by(scope, ast.copy_location(ast.Call(base, args, []), node), target, node)
 
 
@@ -121,8 +122,26 @@ def run_ahead(scope: Scope, call: ast.expr, result: Branch, node: ast.AST) -> Tr
         names = {path: scope.names.fresh("_".join(("part", *map(str, path)))) for path, _ in leaves(result)}
         if names:
             scope.out.append(assignment([name_stored(n, node) for n in names.values()], call, node))
+        elif has_effects(scope, call):
+            scope.out.append(ast.copy_location(ast.Expr(call), node))
         scope.ahead[id(call)] = call, with_leaves(result, lambda path, _: Leaf(name_read(names[path], node)))
     return scope.ahead[id(call)][1]
+
+
+def kept_call(scope: Scope, call: ast.Call, target: Bound, node: ast.AST) -> tuple[ast.expr, Branch | None] | None:
+    """`pending_call`, where others have what the call is given afterwards: if the function may keep that."""
+    owned = set(scope.owned)
+    hand_out(scope, target.first, call.func)
+    pending = pending_call(scope, call, target, node)
+    inside = [n for part in (*call.args, *call.keywords) for n in ast.walk(part)]
+    is_plain = not any(isinstance(n, ast.Call | ast.NamedExpr) for n in inside)
+    own = [n for n in ast.walk(target.source.node) if n is not target.source.node]
+    has_functions = any(isinstance(n, ast.Lambda | ast.FunctionDef) for n in own)
+    if pending is not None and target.local is None and is_plain and not has_functions:
+        result = pending[1]
+        if result is None or (result.kind == "tuple" and not any(isinstance(i, Branch) for i in result.items)):
+            scope.owned = owned  # numbers and arrays are all that is left of it
+    return pending
 
 
 def pending_call(scope: Scope, call: ast.Call, target: Bound, node: ast.AST) -> tuple[ast.expr, Branch | None] | None:
@@ -226,16 +245,16 @@ def callee_of(scope: Scope, node: ast.expr) -> Bound | None:
     """The Python function that `node` stands for, whose text can be read and which has no rule."""
     if (local := local_of(scope, node)) is not None:
         return Bound(of_definition(local.scope.source, local.node), local)
-    bound = node.value if isinstance(node, ast.Attribute) else node
     called, value = function_at(scope, node), scope.value_outside(node)
     if isinstance(node, ast.Attribute) and called is None:
-        method = method_of(scope, base_of(scope, bound), node.attr)
+        method = method_of(scope, base_of(scope, node.value), node.attr)
     else:
-        method, bound = method_of(scope, called, "__call__"), node
+        method = method_of(scope, called, "__call__")
     if method is not None:
-        hand_out(scope, method.first, bound)
         return method
     value = called.value if isinstance(called, Static) else value
+    if isinstance(value, type) and has_maker(value):
+        return maker_of(scope, value)
     if isinstance(value, MethodType) and isinstance(value.__self__, type):
         return callee(scope, value.__func__, Static(value.__self__))
     function = None if value is MISSING or scope.sources.rule_of(value) is not None else python_function(value)

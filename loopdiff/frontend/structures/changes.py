@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from dataclasses import replace
 
+from loopdiff.frontend.classes import is_plain_class
 from loopdiff.frontend.structures.effects import require_settled
 from loopdiff.frontend.structures.iterated import items_of, spread
 from loopdiff.frontend.structures.known import static
@@ -60,7 +62,8 @@ def part_to_store(scope: Scope, target: ast.Subscript | ast.Attribute, base: Bra
     if around not in scope.owned or place is None or not is_open:
         scope.reject_shared(what, target)
         return None
-    if base.kind != "dict" and base.item(place[1][-1]) is None:
+    is_new = base.kind != "dict" and base.item(place[1][-1]) is None
+    if is_new and not (is_field and may_get(base.type, target.attr)):
         scope.reject(f"{what} has no element {place[1][-1]!r}", target)
         return None
     return place
@@ -68,7 +71,12 @@ def part_to_store(scope: Scope, target: ast.Subscript | ast.Attribute, base: Bra
 
 def is_frozen(kind: type) -> bool:
     parameters = getattr(kind, "__dataclass_params__", None)
-    return parameters is None or parameters.frozen
+    return not is_plain_class(kind) if parameters is None else parameters.frozen
+
+
+def may_get(kind: type, attr: str) -> bool:
+    """Whether objects of the class `kind` may get an attribute that they had not, which nobody looks at."""
+    return is_plain_class(kind) and not hasattr(inspect.getattr_static(kind, attr, None), "__set__")
 
 
 def with_part(tree: Tree, path: tuple[object, ...], part: Tree) -> Tree:

@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from loopdiff.frontend.classes import is_plain_class, is_record_class
 from loopdiff.frontend.structures.effects import require_settled
 from loopdiff.frontend.structures.iterated import items_of, items_of_call, spread
 from loopdiff.frontend.structures.known import static
@@ -30,7 +31,7 @@ from loopdiff.frontend.structures.rewriting import (
 )
 from loopdiff.frontend.structures.scope import MOST_ITEMS, Scope, name_stored
 from loopdiff.frontend.structures.scope import at as placed
-from loopdiff.frontend.structures.signs import is_plain_record, is_record_class
+from loopdiff.frontend.structures.signs import has_maker, is_plain_record
 from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, dictionary_of, in_row, is_sequence
 from loopdiff.source.functions import MISSING, python_function
 from loopdiff.source.scopes import computes_defaults, parameters
@@ -75,7 +76,7 @@ def of_builtin(scope: Scope, node: ast.Call) -> Tree | None:
         found = replaced(scope, tree, node) if isinstance(tree, Branch) else None
         hand_out(scope, found.items if isinstance(found, Branch) else (), node)
         return found
-    if isinstance(function, type) and is_record_class(function):
+    if isinstance(function, type) and is_record_class(function) and not has_maker(function):
         return record(scope, function, node)
     return None
 
@@ -259,7 +260,11 @@ def replaced(scope: Scope, tree: Branch, node: ast.Call) -> Tree:
 
 
 def record(scope: Scope, kind: type[Any], node: ast.Call) -> Tree:
-    """A dataclass, or a named tuple, of the arguments."""
+    """A dataclass, or a named tuple, of the arguments; or an object without attributes."""
+    if is_plain_class(kind):
+        is_empty = not node.args and not node.keywords
+        message = f"`{kind.__name__}` has no method that takes arguments when it is made"
+        return Branch("record", kind, (), (), is_fresh=True) if is_empty else scope.reject(message, node)
     if hasattr(kind, "__post_init__") or not is_plain_record(kind):
         message = f"`{kind.__name__}` does more than hold its fields"
         return scope.reject(message, node, "pass what it makes as an argument")

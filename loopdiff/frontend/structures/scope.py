@@ -26,6 +26,7 @@ from loopdiff.frontend.structures.trees import (
     merged,
     shared,
     statics,
+    types_in,
     with_leaves,
 )
 from loopdiff.immutable import immutable
@@ -434,5 +435,5 @@ def holds_functions(tree: Tree) -> bool:
 
 def key_of(source: SourceFunction, given: Mapping[str, Tree]) -> Any:
     """What tells calls of a function apart that are taken apart in different ways."""
-    kinds = ((name, form(tree), tuple(map(id, statics(tree)))) for name, tree in given.items())
+    kinds = ((n, form(t), tuple(map(id, statics(t))), tuple(map(id, types_in(t)))) for n, t in given.items())
     return source.code, source.node, tuple(kinds)

@@ -14,14 +14,12 @@ import numpy as np
 
 from loopdiff.errors import UnsupportedLoopError
 from loopdiff.frontend.callees import Sources
+from loopdiff.frontend.classes import OVERRIDDEN, is_plain_class, is_record_class
 from loopdiff.frontend.survey import ARRAY_ATTRIBUTES
 from loopdiff.numpy_functions import METHODS, is_of_numpy
 from loopdiff.source.functions import SourceFunction, dotted_name, python_function
 from loopdiff.source.scopes import parameters
 
-OVERRIDDEN = (
-    "__getattribute__", "__getattr__", "__setattr__", "__getitem__", "__iter__", "__len__", "__contains__",
-)  # fmt: skip
 CHANGING = ("at", "copyto", "fill", "fill_diagonal", "itemset", "partition", "put", "put_along_axis", "sort")
 KNOWN = (
     str, bytes, Enum, np.dtype, type, type(None), FunctionType, BuiltinFunctionType, ModuleType, np.ufunc, type(np.sum),
@@ -79,12 +77,15 @@ def is_made(source: SourceFunction, node: ast.AST) -> bool:
             return False
 
 
-def is_record_class(value: type) -> bool:
-    return dataclasses.is_dataclass(value) or (issubclass(value, tuple) and hasattr(value, "_fields"))
+def has_maker(kind: type) -> bool:
+    """Whether `kind` is such a class, and a method of it makes its objects."""
+    return is_plain_class(kind) and kind.__init__ is not object.__init__
 
 
 def is_plain_record(kind: type) -> bool:
     """Whether a record does nothing but hold its fields: its special methods were generated."""
+    if is_plain_class(kind):
+        return True
     own = (getattr(kind, name, None) for name in ("__init__", "__new__", *OVERRIDDEN))
     return all(is_generated(function) for function in own if isinstance(function, FunctionType))
 

@@ -1,0 +1,186 @@
+"""Objects of plain classes: what is refused, since somebody could tell, or since the class does more than it seems."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loopdiff import vectorize_grad
+from loopdiff.errors import LoopdiffError, UnsupportedLoopError
+from loopdiff.frontend.structures.signs import is_plain_class
+from tests.frontend.objects import Body, Counter, Sphere
+
+
+class Limited:
+    """A property stands between the name and what is assigned."""
+
+    def __init__(self, v):
+        self.v = v
+
+    @property
+    def v(self):
+        return self.kept
+
+    @v.setter
+    def v(self, value):
+        self.kept = min(value, 1.0)
+
+
+class Guarded:
+    def __init__(self, v):
+        self.v = v
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, 2.0 * value)
+
+
+class Numeric:
+    def __init__(self, v):
+        self.v = v
+
+    def __float__(self) -> float:
+        return float(self.v)
+
+
+class Slotted:
+    __slots__ = ("v",)
+
+    def __init__(self, v):
+        self.v = v
+
+
+class Meta(type):
+    def __call__(cls, v):
+        return super().__call__(2.0 * v)
+
+
+class Doubled(metaclass=Meta):
+    def __init__(self, v):
+        self.v = v
+
+
+class Renamed:
+    def __init__(self, v):
+        self.v = v
+        self = None
+
+
+class Leaking:
+    """An object that others have from the start."""
+
+    def __init__(self, v, friends):
+        self.v = v
+        friends.append(self)
+
+
+def test_classes_that_do_more_are_none() -> None:
+    assert all(map(is_plain_class, (Sphere, Counter, Body)))
+    assert not any(map(is_plain_class, (Guarded, Numeric, Slotted, Doubled, int, np.ndarray, type(vectorize_grad))))
+
+
+@pytest.mark.parametrize("kind", [Limited, Guarded, Numeric, Slotted, Doubled, Renamed])
+def test_objects_of_these_are_not_followed(kind: Any) -> None:
+    def made(s):
+        return kind(s).v * 3.0
+
+    with pytest.raises(LoopdiffError):
+        vectorize_grad(made)(2.0)
+
+
+def shared(s):
+    a = Counter(s)
+    b = a
+    b.add(1.0)
+    return a.total
+
+
+def in_a_list(s):
+    a = Counter(s)
+    rows = [a, Counter(2.0 * s)]
+    a.add(1.0)
+    return rows[0].total
+
+
+def leaked(s):
+    friends = []
+    a = Leaking(s, friends)
+    a.v = 3.0 * s
+    return friends[0].v
+
+
+def twice_in_a_list(s):
+    rows = [Counter(s)] * 2
+    for c in rows:
+        c.add(1.0)
+    return rows[0].total
+
+
+def kept_by_another(s):
+    a, b = Body(s, 1.0), Body(s, 2.0)
+    b.m = a
+    a.kick(1.0, s)
+    return b.m.v
+
+
+def in_no_order(s):
+    a = Counter(s)
+    return a.total + a.add(1.0)
+
+
+def replaced_meanwhile(s):
+    rows = [Counter(s), Counter(s)]
+    for c in rows:
+        rows[0] = Counter(3.0 * s)
+        c.add(1.0)
+    return rows[0].total
+
+
+def read_later(s):
+    rows = [Counter(s), Counter(2.0 * s)]
+    for c in rows:
+        c.add(1.0)
+    return c.total
+
+
+def of_an_argument(c):
+    c.add(1.0)
+    return c.total
+
+
+@pytest.mark.parametrize(
+    "function",
+    [shared, in_a_list, leaked, twice_in_a_list, kept_by_another, in_no_order, replaced_meanwhile, read_later],
+)
+def test_changes_that_somebody_could_tell_are_refused(function: Any) -> None:
+    with pytest.raises(UnsupportedLoopError, match="LD134"):
+        vectorize_grad(function)(0.7)
+
+
+def test_arguments_are_not_changed() -> None:
+    with pytest.raises(UnsupportedLoopError, match="LD134: `self`, a `Counter`, is changed where others may have it"):
+        vectorize_grad(of_an_argument)(Counter(1.0))
+
+
+def test_gradients_are_objects_of_the_class() -> None:
+    def distance(sphere, p):
+        return sphere.distance(p)
+
+    p = np.array([1.0, 2.0, 2.0])
+    gradients = vectorize_grad(distance).grad(Sphere(np.zeros(3), 0.5), p)
+    assert type(gradients.sphere) is Sphere
+    np.testing.assert_allclose(gradients.sphere.center, -p / 3.0)
+    assert gradients.sphere.radius == -2.0
+
+
+def test_loops_over_arrays_beside_lists_ask_how_long_they_are() -> None:
+    def named(x):
+        total = 0.0
+        for u, name in zip(x, ["a", "b"]):  # noqa: B905
+            total += u if name == "a" else 2.0 * u
+        return total
+
+    assert vectorize_grad(named)(np.array([1.0, 2.0, 4.0])) == 5.0
+    with pytest.raises(LoopdiffError, match="LD332"):
+        vectorize_grad(named)(np.array([1.0]))
