@@ -24,7 +24,7 @@ from loopdiff.frontend.structures.methods import (
     is_property,
     method_of,
 )
-from loopdiff.frontend.structures.objects.making import maker_of
+from loopdiff.frontend.structures.objects.making import object_maker
 from loopdiff.frontend.structures.records import of_builtin
 from loopdiff.frontend.structures.rewriting import (
     assignment,
@@ -254,7 +254,7 @@ def callee_of(scope: Scope, node: ast.expr) -> Bound | None:
         return method
     value = called.value if isinstance(called, Static) else value
     if isinstance(value, type) and has_maker(value):
-        return maker_of(scope, value)
+        return object_maker(scope, value)
     if isinstance(value, MethodType) and isinstance(value.__self__, type):
         return callee(scope, value.__func__, Static(value.__self__))
     function = None if value is MISSING or scope.sources.rule_of(value) is not None else python_function(value)

@@ -10,8 +10,8 @@ from loopdiff.frontend.structures.bindings import assign_tree
 from loopdiff.frontend.structures.changes import held_place
 from loopdiff.frontend.structures.iterated import is_call_of
 from loopdiff.frontend.structures.known import static
-from loopdiff.frontend.structures.objects.changes_in import changed_in
-from loopdiff.frontend.structures.plain import may_be_array
+from loopdiff.frontend.structures.objects.changes_in import changed_among
+from loopdiff.frontend.structures.plain import may_be_one_array
 from loopdiff.frontend.structures.rewriting import base_of, copied, is_literal
 from loopdiff.frontend.structures.scope import Scope, name_read, name_stored
 from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, holds_structures, is_sequence
@@ -52,11 +52,11 @@ def parts_by_place(scope: Scope, node: ast.For) -> list[list[ast.stmt]] | None:
         return None
     names = {one.target.id: one for one in rows if isinstance(one.target, ast.Name) and is_owned(scope, one)}
     like = {name: item for name, one in names.items() if (item := first_of(one)) is not None}
-    changed = changed_in(scope, node.body, scope.source.outer, like)
+    changed = changed_among(scope, node.body, scope.source.outer, like)
     if any(moves(node, name, names[name].base) for name in changed):
         return None
     has_arrays = any(one is not None and one.row is None and one.base is not None for one in found)
-    is_mixed = has_arrays and not all(one.row is not None and may_be_array(one.row) for one in rows)
+    is_mixed = has_arrays and not all(one.row is not None and may_be_one_array(one.row) for one in rows)
     if not changed and not is_mixed:
         return None
     count = min(len(one.places) for one in rows)
@@ -84,7 +84,7 @@ def with_named_displays(scope: Scope, over: ast.expr) -> ast.expr:
 
     def named(part: ast.expr) -> ast.expr:
         tree = scope.tree_of(part) if part in written else None
-        if tree is None or may_be_array(tree):
+        if tree is None or may_be_one_array(tree):
             return part
         name = scope.names.fresh("row")
         assign_tree(scope, [name_stored(name, part)], tree, part)
@@ -105,7 +105,7 @@ def array_ahead(name: str, base: ast.expr, count: int, node: ast.For) -> list[as
 def placed_at(made: ast.stmt, node: ast.AST) -> ast.stmt:
     """`made`, in the place of `node` where it is in none."""
     for inner in ast.walk(made):
-        if not hasattr(inner, "lineno") or inner.lineno == 1:
+        if getattr(inner, "lineno", 1) == 1:
             ast.copy_location(inner, node)
     return made
 

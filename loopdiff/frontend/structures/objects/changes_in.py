@@ -28,10 +28,10 @@ def changed_by(scope: Scope, source: SourceFunction, given: Trees, met: tuple[as
     """Which of the parameters the function may change that have what is `given`."""
     if not given or source.node in met:
         return set()
-    return changed_in(scope, [source.node], source.outer, given, (*met, source.node))
+    return changed_among(scope, [source.node], source.outer, given, (*met, source.node))
 
 
-def changed_in(
+def changed_among(
     scope: Scope, nodes: Iterable[ast.AST], outer: Mapping[str, Any], given: Trees, met: tuple[ast.AST, ...] = ()
 ) -> set[str]:
     """Which of the names in `given`, that stand for these, statements may change."""

@@ -88,9 +88,9 @@ def called_with(scope: Scope, target: Bound, node: ast.Call, given: Mapping[str,
         keywords=[copied(k, value=taken(k.value)) for k in node.keywords],
     )
     found = without_structures(scope, call, replace(target, source=handing(scope, target.source, own)))
-    if found is None or found[1] is None:
+    made, result = (None, None) if found is None else found
+    if made is None or result is None:
         return None
-    made, result = found
     places = [of.place for of in given.values()]
     if not all(place in scope.owned for place in places) or any(map(is_inside, pairs_among(places))):
         scope.reject_shared(f"what `{ast.unparse(node)}` is given", node)

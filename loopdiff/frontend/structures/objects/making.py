@@ -17,7 +17,7 @@ from loopdiff.source.functions import SourceFunction
 from loopdiff.source.scopes import fresh, words_in
 
 
-def maker_of(scope: Scope, kind: type[Any]) -> Bound | None:
+def object_maker(scope: Scope, kind: type[Any]) -> Bound | None:
     """The function that makes objects of the class `kind`; None if its text cannot be read, or does something else with
     the object than to give it attributes."""
     found = callee(scope, kind.__init__)
