@@ -229,14 +229,15 @@ class Writing(ast.NodeTransformer):
         return reads_only(call, self.source.outer) if callee is None else not changes_anything(callee)
 
     def is_wanted(self, callee: Callee, given: Mapping[str, ast.expr], target: str | None) -> bool:
-        """Whether the call takes a dictionary, changes a list, or gives a dictionary."""
+        """Whether the call takes a dictionary, changes a list, also one around the function, or gives a dictionary."""
         named = {p: a.id for p, a in given.items() if isinstance(a, ast.Name)}
         if any(name in self.dictionaries for name in named.values()):
             return True
         if target is not None and returns_dictionary(callee):
             return True
         changed = {name for n in ast.walk(callee.node) for name in changes_of(n, callee)}
-        return any(p in changed and name in self.held for p, name in named.items())
+        around = changed - own_names(callee.node) if callee.is_inner else set[str]()
+        return bool(around & self.held) or any(p in changed and name in self.held for p, name in named.items())
 
     def knows(self, callee: Callee) -> bool:
         """Whether names from outside of the function mean the same where it is called."""

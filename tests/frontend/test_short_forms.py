@@ -674,3 +674,27 @@ def test_lists_of_any_length_are_given_to_functions_of_numpy(function: Callable[
     assert value == pytest.approx(function(x, n), rel=1e-13)
     steps = 1e-6 * np.eye(3)
     assert_allclose(gradients.x, [(function(x + h, n) - function(x - h, n)) / 2e-6 for h in steps], rtol=1e-7)
+
+
+def appended_on_each_way(x, n):
+    rows = np.outer(x, x)
+    for _ in range(n):
+        found = []
+        for k in range(len(rows)):
+            if rows[k, 0] > 1.0:
+                found.append(rows[k] * 0.5)
+            elif rows[k, 1] > 3.0:
+                found.append(np.sin(rows[k]))
+            else:
+                found.append(rows[k])
+        rows = np.array(found)
+    return np.sum(rows * rows)
+
+
+def test_lists_that_get_an_item_on_each_way() -> None:
+    with interpreting():
+        value, gradients = vectorize_grad(appended_on_each_way).value_and_grad(x, 3)
+    assert value == pytest.approx(appended_on_each_way(x, 3), rel=1e-13)
+    steps = 1e-6 * np.eye(3)
+    slopes = [(appended_on_each_way(x + h, 3) - appended_on_each_way(x - h, 3)) / 2e-6 for h in steps]
+    assert_allclose(gradients.x, slopes, rtol=1e-7)
