@@ -1,5 +1,8 @@
 """Functions with dictionaries whose keys the run says, as people write them: `x` numbers, `idx` labels from 1 to 5."""
 
+# Loops are written the way users write them.
+# ruff: noqa: B905
+
 from __future__ import annotations
 
 import collections

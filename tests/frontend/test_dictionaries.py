@@ -289,6 +289,10 @@ REASONS = {
         "copy it by",
     ),
     "d = {}\nfor k in idx:\n    d[k] = x[k]\ne = d\nreturn e[1]": ("`e = d`", "copy it by"),
+    "d = defaultdict(float)\nfor k in idx:\n    d[k] += x[k]\ne = d.copy()\nreturn e[9]": (
+        "`d.copy()`",
+        "copy it by",
+    ),
     "d = {}\ne = {}\nfor k in idx:\n    d[k], e[k] = x[k], x[0]\ne = d | e\nreturn e[1]": (
         "`d | e`",
         "for k, v in e.items()",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 from typing import Any
 
 import numpy as np
@@ -144,6 +146,50 @@ def read_later(s):
     return c.total
 
 
+def given_another(c, s):
+    c.total = 2.0 * s
+    c = Counter(s)
+    c.total = 5.0
+    return c.total
+
+
+def of_a_function_that_gets_another(s):
+    c = Counter(s)
+    return given_another(c, s) + c.total
+
+
+class Disc:
+    def __init__(self, r):
+        self.r = r
+
+    @functools.cached_property
+    def area(self):
+        return np.pi * self.r**2
+
+
+def computed_once(s):
+    disc = Disc(s)
+    before = disc.area
+    disc.r = 2.0 * s
+    return before + disc.area
+
+
+@dataclasses.dataclass
+class Row:
+    x: np.ndarray
+
+    @functools.cached_property
+    def total(self):
+        return np.sum(self.x)
+
+
+def computed_before(s):
+    row = Row(np.array([s, 2.0 * s]))
+    before = row.total
+    row.x[0] = 0.0
+    return before + row.total
+
+
 def of_an_argument(c):
     c.add(1.0)
     return c.total
@@ -151,8 +197,11 @@ def of_an_argument(c):
 
 @pytest.mark.parametrize(
     "function",
-    [shared, in_a_list, leaked, twice_in_a_list, kept_by_another, in_no_order, replaced_meanwhile, read_later],
-)
+    [
+        shared, in_a_list, leaked, twice_in_a_list, kept_by_another, in_no_order, replaced_meanwhile, read_later,
+        of_a_function_that_gets_another, computed_once, computed_before,
+    ],
+)  # fmt: skip
 def test_changes_that_somebody_could_tell_are_refused(function: Any) -> None:
     with pytest.raises(UnsupportedLoopError, match="LD134"):
         vectorize_grad(function)(0.7)

@@ -22,6 +22,7 @@ from loopdiff.frontend.structures.methods import (
     class_constant,
     has_records,
     is_property,
+    keeps_values,
     method_of,
 )
 from loopdiff.frontend.structures.objects.making import object_maker
@@ -36,7 +37,7 @@ from loopdiff.frontend.structures.rewriting import (
     rebuilt_part,
 )
 from loopdiff.frontend.structures.scope import Apart, Local, Scope, Version, name_read, name_stored
-from loopdiff.frontend.structures.signs import has_maker, is_known, may_write
+from loopdiff.frontend.structures.signs import has_maker, is_known, may_write, writes_parts
 from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, in_row, leaves, with_leaves
 from loopdiff.numpy_functions import ROWS, takes_arrays
 from loopdiff.source.functions import MISSING, SourceFunction, python_function
@@ -77,6 +78,9 @@ def property_of(scope: Scope, base: Branch, node: ast.Attribute) -> Tree | None:
         is_text = isinstance(constant, str)
         return Static(constant) if is_text else Leaf(ast.copy_location(ast.Constant(constant), node))
     target = method_of(scope, base, node.attr) if is_property(base, node.attr) else None
+    if target is not None and keeps_values(base.type) and writes_parts(scope.source):
+        what = f"`{ast.unparse(node)}` may be kept from before an array was changed"
+        return scope.reject(what, node, "make it a `property`, or change no array here")
     return None if target is None else method_call(scope, target, [], node, node.value)
 
 

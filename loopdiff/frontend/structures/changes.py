@@ -10,6 +10,7 @@ from loopdiff.frontend.classes import is_plain_class
 from loopdiff.frontend.structures.effects import require_settled
 from loopdiff.frontend.structures.iterated import items_of, spread
 from loopdiff.frontend.structures.known import static
+from loopdiff.frontend.structures.methods import keeps_values
 from loopdiff.frontend.structures.records import CHANGING_METHODS
 from loopdiff.frontend.structures.rewriting import base_of, element
 from loopdiff.frontend.structures.scope import Place, Scope
@@ -61,6 +62,9 @@ def part_to_store(scope: Scope, target: ast.Subscript | ast.Attribute, base: Bra
     is_open = not is_frozen(base.type) if is_field else base.kind in ("list", "dict")
     if around not in scope.owned or place is None or not is_open:
         scope.reject_shared(what, target)
+        return None
+    if is_field and keeps_values(base.type):
+        scope.reject(f"{what} is changed, and keeps what its properties were", target, "make them `property`")
         return None
     is_new = base.kind != "dict" and base.item(place[1][-1]) is None
     if is_new and not (is_field and may_get(base.type, target.attr)):

@@ -84,6 +84,11 @@ def is_property(tree: Branch, attr: str) -> bool:
     return isinstance(inspect.getattr_static(tree.type, attr, None), property | functools.cached_property)
 
 
+def keeps_values(kind: type[Any]) -> bool:
+    """Whether objects of the class have properties that are computed once, and stay when the object changes."""
+    return any(isinstance(v, functools.cached_property) for c in kind.__mro__ for v in vars(c).values())
+
+
 def class_constant(tree: Branch, attr: str) -> Any:
     """A number or text that the class of a record has; MISSING for others."""
     found = inspect.getattr_static(tree.type, attr, None)

@@ -159,6 +159,12 @@ def may_write(source: SourceFunction, sources: Sources) -> bool:
     return any(is_write(one, node) for one in own for node in ast.walk(one.node))
 
 
+def writes_parts(source: SourceFunction) -> bool:
+    """Whether the text of the function itself changes arrays, but for those that names stand for."""
+    inside = [n for n in ast.walk(source.node) if not (isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name))]
+    return any(is_write(source, node) for node in inside)
+
+
 def is_write(source: SourceFunction, node: ast.AST) -> bool:
     match node:
         case ast.AugAssign() | ast.Subscript(ctx=ast.Store()) | ast.keyword(arg="out"):

@@ -58,13 +58,15 @@ class Spelling(ast.NodeTransformer):
         """The dictionary of numbers or arrays that `node` copies."""
         match node:
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="copy"), args=[], keywords=[]):
-                pass
+                keeps = True
             case ast.Call(func=called, args=[ast.Name(id=name)], keywords=[]) if value_in(self.outer, called) is dict:
-                pass
+                keeps = False
             case _:
                 return None
         table = self.tables.get(name)
-        return None if table is None or table.is_set or table.owners is not None else name
+        if table is None or table.is_set or table.owners is not None or (keeps and table.missing is not None):
+            return None  # the copy of a `defaultdict` has its first value, too
+        return name
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         self.generic_visit(node)

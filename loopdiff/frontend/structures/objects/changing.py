@@ -12,7 +12,7 @@ from loopdiff.frontend.structures.calls import callee_of, run_ahead, without_str
 from loopdiff.frontend.structures.changes import held_place
 from loopdiff.frontend.structures.methods import Bound
 from loopdiff.frontend.structures.objects.changes_in import changed_by
-from loopdiff.frontend.structures.objects.making import handing
+from loopdiff.frontend.structures.objects.making import handing, names_stored
 from loopdiff.frontend.structures.rewriting import base_of, copied, function_at
 from loopdiff.frontend.structures.scope import Place, Scope
 from loopdiff.frontend.structures.trees import Branch, Path, Static, Taken, Tree, holds_structures
@@ -43,7 +43,8 @@ def changed_ahead(scope: Scope, node: ast.Call) -> Tree | None:
         return None
     given = dict(given_places(scope, target, node))
     changed = changed_by(scope, target.source, {name: of.tree for name, of in given.items()})
-    given = {name: of for name, of in given.items() if name in changed}
+    kept = changed - names_stored(target.source.node)  # a parameter that gets something else is not what was given
+    given = {name: of for name, of in given.items() if name in kept}
     return called_with(scope, target, node, given) if given else None
 
 

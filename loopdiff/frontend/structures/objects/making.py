@@ -33,8 +33,14 @@ def object_maker(scope: Scope, kind: type[Any]) -> Bound | None:
 def own_name(node: ast.FunctionDef) -> str | None:
     """What a method calls its object, if that is one name for nothing else."""
     names = [a.arg for a in (*node.args.posonlyargs, *node.args.args)]
-    stored = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
-    return None if not names or names[0] in stored else names[0]
+    return None if not names or names[0] in names_stored(node) else names[0]
+
+
+def names_stored(node: ast.FunctionDef) -> set[str]:
+    """Names that the function, or one inside, gives a value or none."""
+    inside = [n for stmt in node.body for n in ast.walk(stmt)]
+    names = {n.id for n in inside if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+    return names | {n.name for n in inside if isinstance(n, ast.FunctionDef)}
 
 
 def making(source: SourceFunction, own: str, kind: type[Any]) -> SourceFunction:
