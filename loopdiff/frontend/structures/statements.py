@@ -287,10 +287,7 @@ def augment_part(scope: Scope, target: ast.Subscript | ast.Attribute, base: Bran
 
 def returned(scope: Scope, value: ast.expr | None, node: ast.Return) -> None:
     """`return`: of several values, a tuple of these."""
-    names = [n for n in ast.walk(value or node) if isinstance(n, ast.Name)]
-    scope.last = frozenset(n.id for n in names if sum(n.id == other.id for other in names) == 1)
     tree = None if value is None else last_of(scope, value, node)
-    scope.last = frozenset()
     if isinstance(tree, Branch):
         scope.results.append(tree)
         found = [leaf.expr for _, leaf in leaves(tree)]
