@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import abc
 import ast
 import collections
 import dataclasses
+import inspect
 import sys
+import typing
 from types import FunctionType
 from typing import Any
 
@@ -24,6 +27,7 @@ NUMERIC = (
     "__complex__",
 )  # fmt: skip
 BY_PYTHON = 1 << 9  # among the `__flags__` of classes that Python code defines
+MARKS = (abc.ABC, typing.Generic)  # bases that say something of a class, and do nothing
 ROWS = (list, tuple, collections.deque)
 
 
@@ -71,8 +75,9 @@ def is_record_class(value: type) -> bool:
 def is_plain_class(kind: type) -> bool:
     """Whether `kind` is a class of the program, and no dataclass, whose objects have what was assigned to their
     attributes: nobody looks at that on the way."""
-    made, own = kind.__init__, kind.__mro__[:-1]
-    if type(kind) is not type or not (made is object.__init__ or isinstance(made, FunctionType)):
+    made, own = kind.__init__, [c for c in kind.__mro__[:-1] if c not in MARKS]
+    is_open = type(kind) is type or (type(kind) is abc.ABCMeta and not inspect.isabstract(kind))
+    if not is_open or not kind.__dictoffset__ or not (made is object.__init__ or isinstance(made, FunctionType)):
         return False
     if dataclasses.is_dataclass(kind) or not all(c.__flags__ & BY_PYTHON and "__slots__" not in vars(c) for c in own):
         return False

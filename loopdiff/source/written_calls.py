@@ -237,7 +237,7 @@ class Writing(ast.NodeTransformer):
             return True
         changed = {name for n in ast.walk(callee.node) for name in changes_of(n, callee)}
         around = changed - own_names(callee.node) if callee.is_inner else set[str]()
-        return bool(around & self.held) or any(p in changed and name in self.held for p, name in named.items())
+        return bool(around & self.local) or any(p in changed and name in self.held for p, name in named.items())
 
     def knows(self, callee: Callee) -> bool:
         """Whether names from outside of the function mean the same where it is called."""

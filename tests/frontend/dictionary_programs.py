@@ -1124,7 +1124,8 @@ def sets_of_what_there_is(x, idx):
     odd = {k for k in idx if k % 2 == 1}
     pairs = {(k, k % 2) for k in idx}
     some = set(k // 2 for k in idx)
-    few, all_of_them = set([1, 2]), set(range(len(x)))
+    few = set([1, 2])
+    all_of_them = set(range(len(x)))
     t = len(seen) * x[0] + len(pairs) * x[1] + len(some) * x[2] + len(all_of_them) * x[3]
     for k in sorted(seen):
         t = 0.5 * t + x[k]

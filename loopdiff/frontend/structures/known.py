@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from loopdiff.frontend.classes import alternatives, are_structures, is_derived, may_be_row
+from loopdiff.frontend.classes import alternatives, are_structures, is_derived, is_plain_class, may_be_row
 from loopdiff.frontend.structures.absent import may_be_none
 from loopdiff.frontend.structures.effects import require_settled
 from loopdiff.frontend.structures.rewriting import base_of
@@ -80,7 +80,10 @@ def static(scope: Scope, node: ast.expr) -> Any:
 def truth(scope: Scope, node: ast.expr) -> Any:
     """Whether `node` is true where that is known before the loops run, as of a list; MISSING where it is not."""
     found = static(scope, node)
-    tree = base_of(scope, node) if found is MISSING and isinstance(node, ast.Name) else None
+    is_place = isinstance(node, ast.Name | ast.Attribute | ast.Subscript)
+    tree = base_of(scope, node) if found is MISSING and is_place else None
+    if isinstance(tree, Branch) and is_plain_class(tree.type):
+        return not any(hasattr(tree.type, name) for name in ("__bool__", "__len__")) or MISSING
     if not isinstance(tree, Branch) or not has_length(tree):
         return found
     require_settled(scope, [tree], node)
@@ -173,6 +176,8 @@ def known_truth(scope: Scope, deciding: bool, values: Sequence[ast.expr]) -> Any
 def compared(scope: Scope, left: ast.expr, op: ast.cmpop, right: ast.expr) -> Any:
     """A comparison of values that are known, or of a structure or an array with None."""
     is_none = isinstance(right, ast.Constant) and right.value is None and isinstance(op, ast.Is | ast.IsNot)
+    if is_none and isinstance(left, ast.Attribute | ast.Subscript) and isinstance(base_of(scope, left), Branch):
+        return isinstance(op, ast.IsNot)
     if is_none and isinstance(left, ast.Name) and left.id in scope.held:
         if may_be_none(scope, left.id):
             return MISSING

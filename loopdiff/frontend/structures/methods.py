@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import functools
-import inspect
 from collections.abc import Iterator
 from types import FunctionType
 from typing import Any
 
 from loopdiff.errors import UnsupportedLoopError
+from loopdiff.frontend.structures.objects.above import Above, found_in, nothing, with_above
 from loopdiff.frontend.structures.scope import Local, Scope
 from loopdiff.frontend.structures.signs import is_generated
 from loopdiff.frontend.structures.trees import Branch, Static, Tree
@@ -36,7 +36,9 @@ def method_of(scope: Scope, tree: Tree | None, attr: str) -> Bound | None:
     Python."""
     if not isinstance(tree, Branch) or tree.kind != "record":
         return None
-    match inspect.getattr_static(tree.type, attr, None):
+    match found_in(tree.type, attr):
+        case object.__init__ if isinstance(attr, Above):
+            return Bound(scope.sources.of(nothing), None, (tree,))
         case staticmethod(__func__=function):
             return callee(scope, function)
         case classmethod(__func__=function):
@@ -52,7 +54,11 @@ def callee(scope: Scope, function: Any, *first: Tree) -> Bound | None:
     if not isinstance(function, FunctionType) or is_generated(function) or is_of_library(function):
         return None
     try:
-        return Bound(scope.sources.of(function), None, first)
+        source = scope.sources.of(function)
+        made, key = scope.sources.made, (source.node, with_above)
+        if key not in made:
+            made[key] = with_above(source)
+        return Bound(made[key], None, first)
     except UnsupportedLoopError:  # reported where it is called
         return None
 
@@ -81,7 +87,7 @@ def constants_of(tree: Tree) -> Iterator[tuple[str, Any]]:
 
 
 def is_property(tree: Branch, attr: str) -> bool:
-    return isinstance(inspect.getattr_static(tree.type, attr, None), property | functools.cached_property)
+    return isinstance(found_in(tree.type, attr), property | functools.cached_property)
 
 
 def keeps_values(kind: type[Any]) -> bool:
@@ -91,7 +97,7 @@ def keeps_values(kind: type[Any]) -> bool:
 
 def class_constant(tree: Branch, attr: str) -> Any:
     """A number or text that the class of a record has; MISSING for others."""
-    found = inspect.getattr_static(tree.type, attr, None)
+    found = found_in(tree.type, attr)
     return found if isinstance(found, int | float | str) else MISSING
 
 

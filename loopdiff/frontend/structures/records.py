@@ -264,7 +264,11 @@ def record(scope: Scope, kind: type[Any], node: ast.Call) -> Tree:
     if is_plain_class(kind):
         is_empty = not node.args and not node.keywords
         message = f"`{kind.__name__}` has no method that takes arguments when it is made"
-        return Branch("record", kind, (), (), is_fresh=True) if is_empty else scope.reject(message, node)
+        return (
+            Branch("record", kind, (), (), is_fresh=True)
+            if is_empty
+            else scope.reject(message, node, "give it an `__init__`")
+        )
     if hasattr(kind, "__post_init__") or not is_plain_record(kind):
         message = f"`{kind.__name__}` does more than hold its fields"
         return scope.reject(message, node, "pass what it makes as an argument")

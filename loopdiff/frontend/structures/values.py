@@ -76,9 +76,8 @@ def tree_of(scope: Scope, node: ast.expr) -> Tree | None:
             return dictionary(scope, keys, values, node)
         case ast.ListComp() | ast.GeneratorExp() | ast.DictComp():
             return comprehension(scope, node)
-        case ast.IfExp(test=test, body=body, orelse=orelse):
-            known = truth(scope, test)
-            return either(scope, node) if known is MISSING else element(scope, body if known else orelse)
+        case ast.IfExp() | ast.BoolOp():
+            return decided(scope, node)
         case ast.BinOp() | ast.UnaryOp() | ast.Compare():
             return operation(scope, node)
         case ast.Call():
@@ -93,6 +92,20 @@ def handed_over(scope: Scope, made: Blank | Taken, node: ast.expr) -> Tree | Non
         return Branch("record", made.kind, (), (), is_fresh=True)
     found = scope.tree(made.name, node)
     return None if found is None else freshened(part_at(found, made.path), made.own)
+
+
+def decided(scope: Scope, node: ast.IfExp | ast.BoolOp) -> Tree | None:
+    """What is taken of `a if c else b`, `a or b` and `a and b`, where that is known; or one of two structures."""
+    if isinstance(node, ast.IfExp):
+        known = truth(scope, node.test)
+        return either(scope, node) if known is MISSING else element(scope, node.body if known else node.orelse)
+    for place, value in enumerate(node.values):
+        known, rest = truth(scope, value), node.values[place:]
+        if known is MISSING:
+            return None if place == 0 else element(scope, copied(node, values=rest) if rest[1:] else value)
+        if bool(known) is isinstance(node.op, ast.Or) or not rest[1:]:
+            return element(scope, value)
+    return None
 
 
 def either(scope: Scope, node: ast.IfExp) -> Tree | None:

@@ -334,8 +334,8 @@ def is_looked_through(function: ast.FunctionDef, name: str) -> bool:
 
 
 def is_filled(nodes: Collection[ast.AST], name: str, makings: Collection[Making]) -> bool:
-    """Whether keys come into the dictionary after it was made, or by a comprehension."""
-    if any(made.each is not None for made in makings):
+    """Whether keys come into the dictionary after it was made, or by a comprehension; sets have theirs at once, too."""
+    if any(made.each is not None or (made.is_set and made.first) for made in makings):
         return True
     for node in nodes:
         match node:

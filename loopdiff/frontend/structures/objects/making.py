@@ -49,43 +49,13 @@ def making(source: SourceFunction, own: str, kind: type[Any]) -> SourceFunction:
     assert isinstance(node, ast.FunctionDef)
     (node.args.posonlyargs or node.args.args).pop(0)
     first = ast.Assign([name_stored(own, node)], ast.Constant(Blank(kind)))  # type: ignore[arg-type]
-    base, name = base_maker(source, kind), fresh({*words_in(node), *source.outer}, "base")
-    node.body = [BaseMakers(base is not None, name, own).visit(stmt) for stmt in node.body]
 
     def returning(one: ast.Return) -> list[ast.stmt]:
         return [ast.copy_location(ast.Return(name_read(own, one)), one)]
 
     node.body = [first, *with_returns(node.body, returning), ast.Return(name_read(own, node))]
     signature = inspect.Signature(list(source.signature.parameters.values())[1:])
-    outer = source.outer if base is None else {**source.outer, name: base}
-    return replace(source, name=kind.__name__, node=located(node), signature=signature, outer=outer)
-
-
-def base_maker(source: SourceFunction, kind: type[Any]) -> Any:
-    """What `super().__init__` is in the method `source` of the class `kind`; None for that of all objects."""
-    made = [vars(c)["__init__"] for c in kind.__mro__[:-1] if "__init__" in vars(c)]
-    later = made[made.index(source.function) + 1 :] if source.function in made else []
-    return later[0] if later else None
-
-
-class BaseMakers(ast.NodeTransformer):
-    """Writes `super().__init__(x)` as a call of the function `name` for the object `own`; unless that `is_there`, it is
-    the one of all objects, and left out."""
-
-    def __init__(self, is_there: bool, name: str, own: str) -> None:
-        self.is_there, self.name, self.own = is_there, name, own
-
-    def visit_Expr(self, node: ast.Expr) -> ast.stmt:
-        match node.value:
-            case ast.Call(
-                func=ast.Attribute(value=ast.Call(func=ast.Name(id="super"), args=[]), attr="__init__"),
-                args=args,
-                keywords=named,
-            ):
-                call = ast.Call(name_read(self.name, node), [name_read(self.own, node), *args], named)
-                return ast.copy_location(ast.Expr(call) if self.is_there or args or named else ast.Pass(), node)
-            case _:
-                return node
+    return replace(source, name=kind.__name__, node=located(node), signature=signature)
 
 
 def handing(scope: Scope, source: SourceFunction, own: Mapping[str, frozenset[Path]]) -> SourceFunction:
