@@ -38,7 +38,8 @@ LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_GLOBA
 
 OF_CLASSES = (  # what all classes have, which says nothing of their objects
     "__annotate__", "__annotate_func__", "__annotations__", "__annotations_cache__", "__dict__", "__doc__",
-    "__firstlineno__", "__module__", "__qualname__", "__static_attributes__", "__weakref__",
+    "__firstlineno__", "__module__", "__qualname__", "__static_attributes__", "__weakref__", "__abstractmethods__",
+    "_abc_impl", "__orig_bases__", "__parameters__",
 )  # fmt: skip
 
 

@@ -54,13 +54,17 @@ REPEATED = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambd
 
 def find_last_reads(function: ast.FunctionDef, own: Names) -> frozenset[Position]:
     """Where `function` reads names, of its `own`, for the last time before they are bound again: the line, the column
-    and the name. Functions inside may read the names that they mention at any time."""
+    and the name; and where loops bind names that nobody reads after them. Functions inside may read the names that they
+    mention at any time."""
     names = own - {name for f in inner_functions(function) for name in all_names(f)}
     flow = Flow()
     flow.block(function.body, NONE, Jumps(NONE, NONE))
     loads = [position(n) for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
     found = [p for stmt, live in flow.ends.items() for p in last_in(stmt, live) if p[2] in names]
-    return frozenset(p for p in found if loads.count(p) == 1)
+    loops = [(stmt.target, live) for stmt, live in flow.ends.items() if isinstance(stmt, ast.For)]
+    targets = [(n, live) for target, live in loops for n in ast.walk(target) if isinstance(n, ast.Name)]
+    idle = {position(n) for n, live in targets if n.id in names - live}
+    return frozenset(p for p in found if loads.count(p) == 1) | idle
 
 
 def last_in(stmt: ast.stmt, live: Names) -> Iterator[Position]:
@@ -166,7 +170,16 @@ def bound_names(target: ast.expr) -> Iterator[str]:
 
 
 def names_read(node: ast.AST) -> Names:
-    return frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+    """The names that `node` reads, but for those that comprehensions in it have for themselves."""
+    match node:
+        case ast.Name(id=name):
+            return frozenset({name}) if isinstance(node.ctx, ast.Load) else NONE
+        case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+            own = {name for part in node.generators for name in bound_names(part.target)}
+            inside = NONE.union(*map(names_read, ast.iter_child_nodes(node))) - own
+            return inside | names_read(node.generators[0].iter)
+        case _:
+            return NONE.union(*map(names_read, ast.iter_child_nodes(node)))
 
 
 def all_names(node: ast.AST) -> Names:

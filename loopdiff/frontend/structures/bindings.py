@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from loopdiff.frontend.structures.absent import note_none
-from loopdiff.frontend.structures.changes import held_place, part_at, part_to_store, with_part
+from loopdiff.frontend.structures.changes import part_at, part_to_store, with_part
 from loopdiff.frontend.structures.iterated import is_call_of
+from loopdiff.frontend.structures.known import held_place
 from loopdiff.frontend.structures.rewriting import (
     assignment,
     base_of,

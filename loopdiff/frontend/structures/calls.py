@@ -25,6 +25,7 @@ from loopdiff.frontend.structures.methods import (
     keeps_values,
     method_of,
 )
+from loopdiff.frontend.structures.objects.dataclass_makers import dataclass_maker
 from loopdiff.frontend.structures.objects.making import object_maker
 from loopdiff.frontend.structures.records import of_builtin
 from loopdiff.frontend.structures.rewriting import (
@@ -37,7 +38,7 @@ from loopdiff.frontend.structures.rewriting import (
     rebuilt_part,
 )
 from loopdiff.frontend.structures.scope import Apart, Local, Scope, Version, name_read, name_stored
-from loopdiff.frontend.structures.signs import has_maker, is_known, may_write, writes_parts
+from loopdiff.frontend.structures.signs import has_maker, is_known, makes_more, may_write, writes_parts
 from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, in_row, leaves, with_leaves
 from loopdiff.numpy_functions import ROWS, takes_arrays
 from loopdiff.source.functions import MISSING, SourceFunction, python_function
@@ -259,6 +260,8 @@ def callee_of(scope: Scope, node: ast.expr) -> Bound | None:
     value = called.value if isinstance(called, Static) else value
     if isinstance(value, type) and has_maker(value):
         return object_maker(scope, value)
+    if isinstance(value, type) and makes_more(value):
+        return dataclass_maker(scope, value)
     if isinstance(value, MethodType) and isinstance(value.__self__, type):
         return callee(scope, value.__func__, Static(value.__self__))
     function = None if value is MISSING or scope.sources.rule_of(value) is not None else python_function(value)

@@ -131,9 +131,8 @@ def of_values(tree: Tree, values: Iterator[Any]) -> Any:
             return value
         case Branch(kind="record", type=kind, keys=keys, items=items):
             parts = [of_values(item, values) for item in items]
-            if is_plain_class(kind):
-                return with_attributes(kind, dict(zip(keys, parts, strict=True)))
-            return kind(*parts) if issubclass(kind, tuple) else kind(**dict(zip(keys, parts, strict=True)))
+            is_tuple = issubclass(kind, tuple)
+            return kind(*parts) if is_tuple else with_attributes(kind, dict(zip(keys, parts, strict=True)))
         case Branch(kind="dict", keys=keys, items=items):
             return {key: of_values(item, values) for key, item in zip(keys, items, strict=True)}
         case Branch(type=kind, items=items):

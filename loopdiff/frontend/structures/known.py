@@ -15,7 +15,7 @@ from loopdiff.frontend.classes import alternatives, are_structures, is_derived, 
 from loopdiff.frontend.structures.absent import may_be_none
 from loopdiff.frontend.structures.effects import require_settled
 from loopdiff.frontend.structures.rewriting import base_of
-from loopdiff.frontend.structures.scope import Scope
+from loopdiff.frontend.structures.scope import Place, Scope
 from loopdiff.frontend.structures.trees import Branch, Leaf, Rank, Static, Tree, has_length, is_sequence, same
 from loopdiff.source.first_iterations import copied_tree
 from loopdiff.source.functions import MISSING
@@ -190,13 +190,52 @@ def compared(scope: Scope, left: ast.expr, op: ast.cmpop, right: ast.expr) -> An
         require_settled(scope, [tree], right)
         found = [i.value for i in tree.items if isinstance(i, Static)] if is_sequence(tree) else list(tree.keys)
         return MISSING if len(found) < len(tree.items) else (a in found) is isinstance(op, ast.In)
+    are_places = all(isinstance(n, ast.Name | ast.Attribute | ast.Subscript) for n in (left, right))
+    if are_places and isinstance(op, ast.Is | ast.IsNot) and (same_one := are_one(scope, left, right)) is not MISSING:
+        return same_one is isinstance(op, ast.Is)
     a, b = static(scope, left), static(scope, right)
+    is_apart = isinstance(b, Enum) and not isinstance(b, int) and isinstance(left, ast.Name) and left.id in scope.held
+    if a is MISSING and is_apart and isinstance(op, ast.Is | ast.IsNot):
+        return isinstance(op, ast.IsNot)  # numbers, arrays and structures are none of an enumeration
     if a is MISSING or b is MISSING:
         return MISSING
     try:
         return COMPARED[type(op)](a, b)
     except TypeError:
         return MISSING
+
+
+def held_place(scope: Scope, node: ast.expr) -> Place | None:
+    """The name that holds what `node` stands for, and where in that it is."""
+    match node:
+        case ast.Name(id=name):
+            return name, ()
+        case ast.Attribute(value=base, attr=key):
+            pass
+        case ast.Subscript(value=base, slice=index):
+            key = static(scope, index)
+        case _:
+            return None
+    place, tree = held_place(scope, base), base_of(scope, base)
+    if place is None or not isinstance(tree, Branch) or key is MISSING:
+        return None
+    return place[0], (*place[1], counted(tree, key))
+
+
+def counted(tree: Branch, key: object) -> object:
+    """`key` as it is among the keys of `tree`: not counted from the end."""
+    if tree.kind == "list" and isinstance(key, int) and key < 0:
+        return key + len(tree.items)
+    place = tree.place(key)
+    return key if place is None else tree.keys[place]
+
+
+def are_one(scope: Scope, left: ast.expr, right: ast.expr) -> Any:
+    """Whether two places hold the same structure; MISSING where others may have either."""
+    trees, places = [base_of(scope, n) for n in (left, right)], [held_place(scope, n) for n in (left, right)]
+    if not all(isinstance(tree, Branch) for tree in trees):
+        return MISSING
+    return places[0] == places[1] if all(place in scope.owned for place in places) else MISSING
 
 
 # -- axes of arrays ------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ import numpy as np
 
 from loopdiff.frontend.classes import is_plain_class, is_record_class
 from loopdiff.frontend.structures.effects import require_settled
-from loopdiff.frontend.structures.iterated import items_of, items_of_call, spread
+from loopdiff.frontend.structures.iterated import items_of, items_of_call, leaves_nothing, spread
 from loopdiff.frontend.structures.known import static
 from loopdiff.frontend.structures.methods import method_of
 from loopdiff.frontend.structures.rewriting import (
@@ -31,8 +31,18 @@ from loopdiff.frontend.structures.rewriting import (
 )
 from loopdiff.frontend.structures.scope import MOST_ITEMS, Scope, name_stored
 from loopdiff.frontend.structures.scope import at as placed
-from loopdiff.frontend.structures.signs import has_maker, is_plain_record
-from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, dictionary_of, in_row, is_sequence
+from loopdiff.frontend.structures.signs import has_maker, is_plain_record, makes_more
+from loopdiff.frontend.structures.trees import (
+    Blank,
+    Branch,
+    Leaf,
+    Static,
+    Tree,
+    described,
+    dictionary_of,
+    in_row,
+    is_sequence,
+)
 from loopdiff.source.functions import MISSING, python_function
 from loopdiff.source.scopes import computes_defaults, parameters
 
@@ -76,15 +86,23 @@ def of_builtin(scope: Scope, node: ast.Call) -> Tree | None:
         found = replaced(scope, tree, node) if isinstance(tree, Branch) else None
         hand_out(scope, found.items if isinstance(found, Branch) else (), node)
         return found
-    if isinstance(function, type) and is_record_class(function) and not has_maker(function):
-        return record(scope, function, node)
-    return None
+    return record_of(scope, function, node)
+
+
+def record_of(scope: Scope, function: Any, node: ast.Call) -> Tree | None:
+    """The object that `function` makes, if it is a class whose objects hold their fields, or a new object."""
+    if isinstance(function, Blank):
+        names = tuple(str(k.arg) for k in node.keywords)
+        items = tuple(element(scope, k.value) for k in node.keywords)
+        return Branch("record", function.kind, names, items, is_fresh=True)
+    is_record = isinstance(function, type) and is_record_class(function)
+    return record(scope, function, node) if is_record and not has_maker(function) and not makes_more(function) else None
 
 
 def known_function(scope: Scope, node: ast.expr) -> Any:
     """The function or class that `node` stands for; MISSING if that is open."""
     value = scope.value_outside(node)
-    if isinstance(node, ast.Call):
+    if isinstance(node, ast.Call | ast.Constant):
         return static(scope, node)
     tree = function_at(scope, node) if value is MISSING else None
     return tree.value if isinstance(tree, Static) else value
@@ -106,9 +124,12 @@ def dictionary(scope: Scope, node: ast.Call) -> Tree | None:
 
 def total(scope: Scope, function: Any, node: ast.Call) -> Tree | None:
     """`sum(...)` and the like over items that are known: the operation between them."""
-    items = items_of(scope, node.args[0])
+    owned, over = set(scope.owned), node.args[0]
+    items = items_of(scope, over)
     if items is None:
         return None
+    if isinstance(over, ast.GeneratorExp) and leaves_nothing(over, in_row("list", tuple(items))):
+        scope.owned = owned
     values = [display_of(scope, i, node) for i in items]
     if function is sum or function is math.prod:
         op = ast.Add() if function is sum else ast.Mult()
@@ -251,6 +272,9 @@ def method(scope: Scope, tree: Branch, attr: str, node: ast.Call) -> Tree:
 
 def replaced(scope: Scope, tree: Branch, node: ast.Call) -> Tree:
     """A record with other values of some fields."""
+    if makes_more(tree.type):
+        message = f"`{tree.type.__name__}` does more than hold its fields"
+        return scope.reject(message, node, "pass what it makes as an argument")
     given = {str(k.arg): element(scope, k.value) for k in node.keywords}
     if not given.keys() <= set(tree.keys):
         return scope.reject(f"{described(tree)} has not all of these fields", node)
@@ -269,7 +293,7 @@ def record(scope: Scope, kind: type[Any], node: ast.Call) -> Tree:
             if is_empty
             else scope.reject(message, node, "give it an `__init__`")
         )
-    if hasattr(kind, "__post_init__") or not is_plain_record(kind):
+    if not is_plain_record(kind):
         message = f"`{kind.__name__}` does more than hold its fields"
         return scope.reject(message, node, "pass what it makes as an argument")
     is_tuple, made = issubclass(kind, tuple), cast(Any, kind)
@@ -289,5 +313,7 @@ def record(scope: Scope, kind: type[Any], node: ast.Call) -> Tree:
 
 def default_of(scope: Scope, value: Any, node: ast.AST) -> Tree:
     """The default `value` of a field: a number is what it would be if it were written out."""
+    if type(value) is tuple:
+        return in_row("tuple", tuple(default_of(scope, v, node) for v in value))
     is_number = type(value) in (bool, int, float, complex)
     return element(scope, ast.copy_location(ast.Constant(value), node)) if is_number else Static(value)

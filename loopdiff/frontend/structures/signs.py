@@ -82,6 +82,14 @@ def has_maker(kind: type) -> bool:
     return is_plain_class(kind) and kind.__init__ is not object.__init__
 
 
+def makes_more(kind: type[Any]) -> bool:
+    """Whether objects of the dataclass `kind` get more than what they are given and what stands in its text."""
+    if not dataclasses.is_dataclass(kind) or not is_plain_record(kind):
+        return False
+    has_more = any(not f.init or f.default_factory is not dataclasses.MISSING for f in dataclasses.fields(kind))
+    return has_more or hasattr(kind, "__post_init__")
+
+
 def is_plain_record(kind: type) -> bool:
     """Whether a record does nothing but hold its fields: its special methods were generated."""
     if is_plain_class(kind):

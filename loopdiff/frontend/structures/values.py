@@ -135,7 +135,8 @@ def either(scope: Scope, node: ast.IfExp) -> Tree | None:
 def whole(scope: Scope, name: str, node: ast.expr) -> Tree | None:
     """What `name` holds, which others have from here on; nobody else has what nobody reads under the name again."""
     found = scope.tree(name, node)
-    if found is not None and (node.lineno, node.col_offset, name) in scope.last:
+    place = getattr(node, "lineno", 0), getattr(node, "col_offset", 0), name
+    if found is not None and place in scope.last:
         found = freshened(found, {path for of, path in scope.owned if of == name})
     scope.disown(name)
     return found

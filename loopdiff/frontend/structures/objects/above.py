@@ -48,10 +48,10 @@ def with_above(source: SourceFunction) -> SourceFunction:
     return replace(source, node=node)
 
 
-def class_around(function: FunctionType | None) -> type[Any] | None:
+def class_around(function: Any) -> type[Any] | None:
     """The class in which a method stands that asks for `super()`; None for others."""
-    names = () if function is None else function.__code__.co_freevars
-    if function is None or "__class__" not in names or function.__closure__ is None:
+    names = function.__code__.co_freevars if isinstance(function, FunctionType) else ()
+    if "__class__" not in names or function.__closure__ is None:
         return None
     try:
         found = function.__closure__[names.index("__class__")].cell_contents

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from loopdiff.frontend.structures.bindings import assign_tree
-from loopdiff.frontend.structures.changes import held_place
-from loopdiff.frontend.structures.iterated import is_call_of
-from loopdiff.frontend.structures.known import static
+from loopdiff.frontend.structures.iterated import has_parts_alone, is_call_of
+from loopdiff.frontend.structures.known import held_place, static
 from loopdiff.frontend.structures.objects.changes_in import changed_among
 from loopdiff.frontend.structures.plain import may_be_one_array
 from loopdiff.frontend.structures.rewriting import base_of, copied, is_literal
@@ -41,8 +40,8 @@ class Gone:
 
 def parts_by_place(scope: Scope, node: ast.For) -> list[list[ast.stmt]] | None:
     """A loop without jumps as what runs ahead, and the bodies, once for each of the items: names of items that the body
-    changes are written as the items of the list that they are. None for loops that change none of them, but for those
-    over arrays beside lists of what is no number."""
+    changes, or of which it reads parts alone, are written as the items of the list that they are. None for loops with
+    none of these, but for those over arrays beside lists of what is no number."""
     if not scope.may_run_ahead:
         return None
     node = copied(node, iter=with_named_displays(scope, node.iter))
@@ -55,9 +54,11 @@ def parts_by_place(scope: Scope, node: ast.For) -> list[list[ast.stmt]] | None:
     changed = changed_among(scope, node.body, scope.source.outer, like)
     if any(moves(node, name, names[name].base) for name in changed):
         return None
+    gone = {n for n in like if (names[n].target.lineno, names[n].target.col_offset, n) in scope.last}
+    read = {n for n in gone - changed if has_parts_alone(node.body, n) and not moves(node, n, names[n].base)}
     has_arrays = any(one is not None and one.row is None and one.base is not None for one in found)
     is_mixed = has_arrays and not all(one.row is not None and may_be_one_array(one.row) for one in rows)
-    if not changed and not is_mixed:
+    if not changed and not read and not is_mixed:
         return None
     count = min(len(one.places) for one in rows)
     ahead, held = [], []
@@ -68,7 +69,7 @@ def parts_by_place(scope: Scope, node: ast.For) -> list[list[ast.stmt]] | None:
             ahead += array_ahead(name, one.base, count, node)
             one = replace(one, base=name_read(name, node.iter))
         held.append(one)
-    bodies = [body_at(node, held, changed, k) for k in range(count)]
+    bodies = [body_at(node, held, changed | read, k) for k in range(count)]
     scope.held |= dict.fromkeys(changed, LAST)
     return [ahead, *bodies]
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from loopdiff.frontend.structures.bindings import store_at
 from loopdiff.frontend.structures.calls import callee_of, run_ahead, without_structures
-from loopdiff.frontend.structures.changes import held_place
+from loopdiff.frontend.structures.known import held_place
 from loopdiff.frontend.structures.methods import Bound
 from loopdiff.frontend.structures.objects.changes_in import changed_by
 from loopdiff.frontend.structures.objects.making import handing, names_stored
