@@ -107,7 +107,10 @@ def refuse_coming(scope: Scope, place: Place, tree: Tree, node: ast.AST) -> None
         else:
             is_met = False
         if is_met:
-            hint = f"go over a copy, as `{own}[:]`, or over the places: `for k in range(len({own}))`"
+            is_dictionary = isinstance(before, Branch) and before.kind == "dict"
+            hint = f"go over a copy: `dict({own})`" if is_dictionary else (
+                f"go over a copy, as `{own}[:]`, or over the places: `for k in range(len({own}))`"
+            )  # fmt: skip
             scope.reject(f"an item of `{own}` is replaced in a loop that gets to it later", node, hint)
 
 

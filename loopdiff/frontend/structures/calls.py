@@ -76,13 +76,20 @@ def property_of(scope: Scope, base: Branch, node: ast.Attribute) -> Tree | None:
     """A property of a record, or what its class has under a name."""
     constant = class_constant(base, node.attr)
     if constant is not MISSING:
-        is_text = isinstance(constant, str)
-        return Static(constant) if is_text else Leaf(ast.copy_location(ast.Constant(constant), node))
+        return constant_tree(constant, node)
     target = method_of(scope, base, node.attr) if is_property(base, node.attr) else None
     if target is not None and keeps_values(base.type) and writes_parts(scope.source):
         what = f"`{ast.unparse(node)}` may be kept from before an array was changed"
         return scope.reject(what, node, "make it a `property`, or change no array here")
     return None if target is None else method_call(scope, target, [], node, node.value)
+
+
+def constant_tree(value: Any, node: ast.AST) -> Tree:
+    """What a class has under a name: a number as it would be written, a text, None, or a tuple of these."""
+    if type(value) is tuple:
+        return in_row("tuple", tuple(constant_tree(v, node) for v in value))
+    is_number = isinstance(value, int | float)
+    return Leaf(ast.copy_location(ast.Constant(value), node)) if is_number else Static(value)
 
 
 def operator_call(scope: Scope, node: ast.BinOp | ast.UnaryOp) -> Tree | None:

@@ -76,14 +76,14 @@ def methods_of(tree: Tree) -> Iterator[FunctionType]:
 
 
 def constants_of(tree: Tree) -> Iterator[tuple[str, Any]]:
-    """Numbers and texts that the classes of records in `tree` have, by name."""
+    """Numbers and texts, and tuples of such, that the classes of records in `tree` have, by name."""
     if not isinstance(tree, Branch):
         return
     for item in tree.items:
         yield from constants_of(item)
     for kind in tree.type.__mro__[:-1] if tree.kind == "record" else ():
         own = ((name, value) for name, value in sorted(vars(kind).items()) if not name.startswith("__"))
-        yield from ((name, value) for name, value in own if isinstance(value, int | float | str))
+        yield from ((name, value) for name, value in own if is_constant(value))
 
 
 def is_property(tree: Branch, attr: str) -> bool:
@@ -96,9 +96,15 @@ def keeps_values(kind: type[Any]) -> bool:
 
 
 def class_constant(tree: Branch, attr: str) -> Any:
-    """A number or text that the class of a record has; MISSING for others."""
+    """A number or text that the class of a record has, None, or a tuple of such; MISSING for others."""
     found = found_in(tree.type, attr)
-    return found if isinstance(found, int | float | str) else MISSING
+    is_there = found is not None or any(attr in vars(c) for c in tree.type.__mro__)
+    return found if is_there and is_constant(found) else MISSING
+
+
+def is_constant(value: Any) -> bool:
+    is_tuple = type(value) is tuple and all(map(is_constant, value))
+    return is_tuple or value is None or isinstance(value, int | float | str)
 
 
 def has_own_method(tree: Branch, op: ast.operator) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import dataclasses
 import functools
 import math
@@ -42,6 +43,8 @@ from loopdiff.frontend.structures.trees import (
     dictionary_of,
     in_row,
     is_sequence,
+    leaves,
+    types_in,
 )
 from loopdiff.source.functions import MISSING, python_function
 from loopdiff.source.scopes import computes_defaults, parameters
@@ -89,8 +92,63 @@ def of_builtin(scope: Scope, node: ast.Call) -> Tree | None:
     return record_of(scope, function, node)
 
 
+def attribute_of(scope: Scope, node: ast.Call) -> Tree | None:
+    """`getattr(r, "name", default)` of a record."""
+    (base, key), default = node.args[:2], node.args[2:]
+    tree, name = base_of(scope, base), static(scope, key)
+    if not isinstance(tree, Branch) or tree.kind != "record" or not isinstance(name, str):
+        return None
+    if default and tree.item(name) is None and not hasattr(tree.type, name):
+        return element(scope, default[0])
+    return element(scope, ast.copy_location(ast.Attribute(base, name, ast.Load()), node))
+
+
+def copy_of(scope: Scope, function: Any, node: ast.Call) -> Tree | None:
+    """What `copy.copy` and `copy.deepcopy` make of a structure, or of an array."""
+    tree, text = base_of(scope, node.args[0]), ast.unparse(node)
+    if tree is None or isinstance(tree, Leaf):
+        return Leaf(ast.copy_location(ast.UnaryOp(ast.UAdd(), expression(scope, node.args[0])), node))
+    if not isinstance(tree, Branch):
+        return tree
+    require_settled(scope, [tree], node)
+    if any(map(is_copied_otherwise, types_in(tree))):
+        return scope.reject(f"`{text}` copies in a way of its own", node, "make another object of its parts")
+    if function is copy.copy:
+        found = replace(tree, is_fresh=True)
+        hand_out(scope, found.items, node)
+        return found
+    arrays = [leaf for _, leaf in leaves(tree) if not isinstance(leaf.known, int)]
+    if len(arrays) > 1:
+        hint = "copy its parts: `P(p.x.copy(), p.v)`"
+        return scope.reject(f"which parts of `{text}` are one array is not known before the loops run", node, hint)
+    return anew(tree, node)
+
+
+def is_copied_otherwise(kind: type[Any]) -> bool:
+    """Whether the class `kind` says how its objects are copied."""
+    own = ("__reduce__", "__reduce_ex__", "__getstate__")
+    is_plain = all(getattr(kind, n, None) is getattr(object, n, None) for n in own)
+    return not is_plain or any(hasattr(kind, n) for n in ("__copy__", "__deepcopy__", "__setstate__"))
+
+
+def anew(tree: Tree, node: ast.AST) -> Tree:
+    """`tree`, of which nobody else has anything: an array is copied."""
+    match tree:
+        case Branch(items=items):
+            return replace(tree, items=tuple(anew(i, node) for i in items), is_fresh=True)
+        case Leaf(expr=expr, known=known) if not isinstance(known, int):
+            return Leaf(ast.copy_location(ast.UnaryOp(ast.UAdd(), expr), node), known)
+        case _:
+            return tree
+
+
 def record_of(scope: Scope, function: Any, node: ast.Call) -> Tree | None:
-    """The object that `function` makes, if it is a class whose objects hold their fields, or a new object."""
+    """The object that `function` makes, if it is a class whose objects hold their fields, or copies; or an attribute of
+    one."""
+    if function is getattr and len(node.args) in (2, 3) and not node.keywords:
+        return attribute_of(scope, node)
+    if (function is copy.copy or function is copy.deepcopy) and len(node.args) == 1 and not node.keywords:
+        return copy_of(scope, function, node)
     if isinstance(function, Blank):
         names = tuple(str(k.arg) for k in node.keywords)
         items = tuple(element(scope, k.value) for k in node.keywords)

@@ -14,6 +14,7 @@ from loopdiff.frontend.structures.iterated import is_call_of, items_of, known_ra
 from loopdiff.frontend.structures.iterators import refuse_iterators
 from loopdiff.frontend.structures.known import static, truth, with_rank
 from loopdiff.frontend.structures.methods import has_own_method
+from loopdiff.frontend.structures.objects.above import spelt
 from loopdiff.frontend.structures.objects.by_place import parts_by_place
 from loopdiff.frontend.structures.objects.changing import changing_call
 from loopdiff.frontend.structures.plain import leave_to_parser, lists_apart, with_named_rows
@@ -42,6 +43,7 @@ from loopdiff.frontend.structures.scope import (
     stored_names,
     torn,
 )
+from loopdiff.frontend.structures.starred import with_stars_apart
 from loopdiff.frontend.structures.trees import (
     Branch,
     Leaf,
@@ -60,8 +62,9 @@ from loopdiff.source.functions import MISSING
 
 def block(scope: Scope, nodes: Sequence[ast.stmt]) -> bool:
     """Write `nodes`; whether the end is reached."""
-    for node in nodes:
+    for one in nodes:
         scope.ahead.clear()
+        node = with_stars_apart(scope, spelt(scope, one))
         first = node.iter if isinstance(node, ast.For) else getattr(node, "value", getattr(node, "test", None))
         is_read = isinstance(node, ast.AugAssign) and not is_single(scope, node.target)
         scope.leading = frozenset() if is_read else frozenset(leading(first))
@@ -335,7 +338,8 @@ def loop(scope: Scope, node: ast.For) -> None:
         write_out(scope, node, items)
         for name, length in lengths_behind(scope, node.iter).items():
             if length != lengths[name]:
-                hint = f"go over a copy, as `{name}[:]`"
+                is_row = getattr(scope.held.get(name), "kind", "list") == "list"
+                hint = f"go over a copy: `{name}[:]`" if is_row else f"go over a copy: `list({name})`"
                 scope.reject(f"`{name}` becomes longer or shorter in a loop that goes over it", node.iter, hint)
         return
     before, said = scope.flow(), scope.said()

@@ -1,5 +1,6 @@
-"""Methods of the classes that a class is derived from: `super().step(h)` in a method is `self.step(h)`, of which the
-method is looked for behind the class in which it stands."""
+"""Methods that are not called by their names: of the classes that a class is derived from, `super().step(h)` in a
+method is `self.step(h)`, which is looked for behind the class in which that stands; and of properties that get
+a value."""
 
 from __future__ import annotations
 
@@ -9,6 +10,10 @@ from dataclasses import replace
 from types import FunctionType
 from typing import Any
 
+from loopdiff.frontend.structures.known import static
+from loopdiff.frontend.structures.rewriting import base_of
+from loopdiff.frontend.structures.scope import Scope
+from loopdiff.frontend.structures.trees import Branch
 from loopdiff.source.first_iterations import copied_tree
 from loopdiff.source.functions import MISSING, SourceFunction
 
@@ -25,8 +30,40 @@ class Above(str):
         return made
 
 
+class Setter(str):
+    """What a property does that gets a value; as a text it is no attribute of objects."""
+
+    name: str
+
+    def __new__(cls, name: str) -> Setter:
+        made = super().__new__(cls, f"{name}.setter")
+        made.name = name
+        return made
+
+
+def spelt(scope: Scope, node: ast.stmt) -> ast.stmt:
+    """`setattr(r, "name", value)` as `r.name = value`; and that as a call of what the property of this name does."""
+    match node:
+        case ast.Expr(value=ast.Call(func=func, args=[base, key, value], keywords=[])) if (
+            scope.value_outside(func) is setattr and isinstance(name := static(scope, key), str)
+        ):
+            target = ast.copy_location(ast.Attribute(base, name, ast.Store()), node)
+            return spelt(scope, ast.copy_location(ast.Assign([target], value), node))
+        case ast.Assign(targets=[ast.Attribute(value=base, attr=attr) as target], value=value):
+            tree = base_of(scope, base)
+            found = inspect.getattr_static(tree.type, attr, None) if isinstance(tree, Branch) else None
+            if not isinstance(found, property) or found.fset is None:
+                return node
+            called = ast.copy_location(ast.Attribute(base, Setter(attr), ast.Load()), target)
+            return ast.copy_location(ast.Expr(ast.copy_location(ast.Call(called, [value], []), node)), node)
+        case _:
+            return node
+
+
 def found_in(kind: type[Any], attr: str) -> Any:
     """What the class `kind` has under `attr`, as it is written there; None if it has nothing."""
+    if isinstance(attr, Setter):
+        return inspect.getattr_static(kind, attr.name).fset
     if not isinstance(attr, Above):
         return inspect.getattr_static(kind, attr, None)
     order = kind.__mro__

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from loopdiff.frontend.structures.bindings import assign_tree
 from loopdiff.frontend.structures.iterated import has_parts_alone, is_call_of
@@ -29,13 +30,14 @@ LAST = Static(LastItem())
 
 @immutable
 class Gone:
-    """What a `target` of a loop gets: the items of `row`, which stands at `base`, in the order of `places`; without a
-    row, of the array `base`, or, of nothing, how many it got before."""
+    """What a `target` of a loop gets: the items of `row`, which stands at `base`, in the order of `places`, or their
+    `keys`; without a row, of the array `base`, or, of nothing, how many it got before."""
 
     target: ast.expr
     base: ast.expr | None = None
     row: Branch | None = None
     places: tuple[int, ...] = ()
+    keys: tuple[Any, ...] | None = None
 
 
 def parts_by_place(scope: Scope, node: ast.For) -> list[list[ast.stmt]] | None:
@@ -124,6 +126,14 @@ def gone_over(scope: Scope, target: ast.expr, over: ast.expr) -> Iterator[Gone |
         ) == len(args):
             for inner, inside in zip(elts, args, strict=True):
                 yield from gone_over(scope, inner, inside)
+        case _, ast.Call(func=ast.Attribute(value=base, attr="values"), args=[], keywords=[]):
+            yield of_dictionary(scope, target, base)
+        case ast.Tuple(elts=[ast.Name() as key, inner]), ast.Call(
+            func=ast.Attribute(value=base, attr="items"), args=[], keywords=[]
+        ):
+            found = of_dictionary(scope, inner, base)
+            yield Gone(key, keys=() if found is None or found.row is None else found.row.keys)
+            yield found
         case _, ast.Subscript(value=base, slice=ast.Slice(lower=lower, upper=upper, step=step)):
             bounds = [None if b is None else static(scope, b) for b in (lower, upper, step)]
             is_known = MISSING not in bounds and isinstance(base_of(scope, base), Branch)
@@ -145,6 +155,15 @@ def row_at(scope: Scope, target: ast.expr, base: ast.expr, part: slice) -> Gone 
     if not isinstance(tree, Branch) or not is_sequence(tree) or held_place(scope, base) is None:
         return None
     return Gone(target, base, tree, tuple(range(len(tree.items))[part]))
+
+
+def of_dictionary(scope: Scope, target: ast.expr, base: ast.expr) -> Gone | None:
+    """The items of a dictionary that is known, with keys that are written out."""
+    tree = base_of(scope, base) if isinstance(base, ast.Name | ast.Attribute | ast.Subscript) else None
+    if not isinstance(tree, Branch) or tree.kind != "dict" or not tree.is_ordered or held_place(scope, base) is None:
+        return None
+    is_plain = all(type(key) in (int, str) for key in tree.keys)
+    return Gone(target, base, tree, tuple(range(len(tree.items)))) if is_plain else None
 
 
 def is_owned(scope: Scope, one: Gone) -> bool:
@@ -197,11 +216,12 @@ def body_at(node: ast.For, found: Sequence[Gone], changed: set[str], k: int) -> 
     """The body of the iteration `k`."""
     ahead, parts = list[ast.stmt](), dict[str, ast.expr]()
     for one in found:
-        value: ast.expr = ast.Constant(k)
+        value: ast.expr = ast.Constant(k if one.keys is None else one.keys[k])
         if isinstance(one.base, ast.Tuple | ast.List):
             value = copied_tree(one.base.elts[one.places[k]])
         elif one.base is not None:
-            value = ast.Subscript(one.base, ast.Constant(k if one.row is None else one.places[k]), ast.Load())
+            key = k if one.row is None else one.row.keys[one.places[k]]
+            value = ast.Subscript(one.base, ast.Constant(key), ast.Load())
         for inner in ast.walk(value):
             if not hasattr(inner, "lineno"):
                 ast.copy_location(inner, node.iter)

@@ -105,6 +105,8 @@ def changed_at(
                 yield root
         case ast.AugAssign(target=ast.Name(id=name)) if name in known and isinstance(known[name].tree, Branch):
             yield known[name].of
+        case ast.Call(func=ast.Name(id="setattr"), args=[base, _, _]) if (root := root_named(base, known)) is not None:
+            yield root
         case ast.Call(func=func, args=args, keywords=named):
             part = part_named(func.value, known) if isinstance(func, ast.Attribute) else None
             if part is not None and isinstance(part.tree, Branch):
