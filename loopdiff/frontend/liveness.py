@@ -125,6 +125,8 @@ class Flow:
                 return (live - bound) | names_read(stmt)
             case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
                 return (live - {name}) | names_read(value)
+            case ast.AugAssign(target=target, value=value):
+                return live | names_read(value) | all_names(target)
             case ast.For() | ast.While():
                 return self.loop(stmt, live, jumps)
             case ast.If(test=test, body=body, orelse=orelse):

@@ -12,22 +12,8 @@ import pytest
 from loopdiff import vectorize_grad
 from loopdiff.errors import LoopdiffError, UnsupportedLoopError
 from loopdiff.frontend.structures.signs import is_plain_class
+from tests.frontend.families import Fit
 from tests.frontend.objects import Body, Counter, Sphere
-
-
-class Limited:
-    """A property stands between the name and what is assigned."""
-
-    def __init__(self, v):
-        self.v = v
-
-    @property
-    def v(self):
-        return self.kept
-
-    @v.setter
-    def v(self, value):
-        self.kept = min(value, 1.0)
 
 
 class Guarded:
@@ -82,7 +68,7 @@ def test_classes_that_do_more_are_none() -> None:
     assert not any(map(is_plain_class, (Guarded, Numeric, Slotted, Doubled, int, np.ndarray, type(vectorize_grad))))
 
 
-@pytest.mark.parametrize("kind", [Limited, Guarded, Numeric, Slotted, Doubled, Renamed])
+@pytest.mark.parametrize("kind", [Guarded, Numeric, Slotted, Doubled, Renamed])
 def test_objects_of_these_are_not_followed(kind: Any) -> None:
     def made(s):
         return kind(s).v * 3.0
@@ -190,6 +176,64 @@ def computed_before(s):
     return before + row.total
 
 
+def many_of_one(s):
+    c = Counter(s)
+    return [c for _ in range(2)]
+
+
+def returned_many_times(s):
+    first, second = many_of_one(s)
+    first.add(1.0)
+    return second.total
+
+
+def appended_and_kept(s):
+    rows = []
+    for _ in range(2):
+        c = Counter(s)
+        rows.append(c)
+    c.add(1.0)
+    return rows[1].total
+
+
+def appended_many_times(s):
+    rows, c = [], Counter(s)
+    for _ in range(2):
+        rows.append(c)
+    rows[0].add(1.0)
+    return rows[1].total
+
+
+class Pair:
+    def __init__(self, part):
+        self.one = part
+        self.other = [part]
+
+
+def given_to_two_places(s):
+    pair = Pair(Counter(s))
+    pair.one.add(1.0)
+    return pair.other[0].total
+
+
+def read_by_a_function_inside(s):
+    rows, c = [], Counter(s)
+
+    def total():
+        return c.total
+
+    rows.append(c)
+    rows[0].add(1.0)
+    return total()
+
+
+def kept_by_a_comprehension(s):
+    rows = [Body([s], 1.0), Body([2.0 * s], 1.0)]
+    parts = [b.x for b in rows]
+    rows[0].x.append(1.0)
+    return sum(parts[0])
+
+
 def of_an_argument(c):
     c.add(1.0)
     return c.total
@@ -199,7 +243,8 @@ def of_an_argument(c):
     "function",
     [
         shared, in_a_list, leaked, twice_in_a_list, kept_by_another, in_no_order, replaced_meanwhile, read_later,
-        of_a_function_that_gets_another, computed_once, computed_before,
+        of_a_function_that_gets_another, computed_once, computed_before, returned_many_times, appended_and_kept,
+        appended_many_times, given_to_two_places, read_by_a_function_inside, kept_by_a_comprehension,
     ],
 )  # fmt: skip
 def test_changes_that_somebody_could_tell_are_refused(function: Any) -> None:
@@ -210,6 +255,28 @@ def test_changes_that_somebody_could_tell_are_refused(function: Any) -> None:
 def test_arguments_are_not_changed() -> None:
     with pytest.raises(UnsupportedLoopError, match="LD134: `self`, a `Counter`, is changed where others may have it"):
         vectorize_grad(of_an_argument)(Counter(1.0))
+
+
+def test_fields_that_a_class_computes_are_not_replaced() -> None:
+    """`dataclasses.replace` would compute them again."""
+
+    def replaced(x):
+        return dataclasses.replace(Fit(x), w=2.0 * x).size
+
+    with pytest.raises(UnsupportedLoopError, match="LD134: `Fit` does more than hold its fields"):
+        vectorize_grad(replaced)(np.ones(2))
+
+
+def test_stars_give_as_many_values_as_there_are_parameters() -> None:
+    def distance(a, b):
+        return a - b
+
+    def of_two(x):
+        return distance(*x)
+
+    assert vectorize_grad(of_two)(np.array([3.0, 1.0])) == 2.0
+    with pytest.raises(LoopdiffError, match=r"LD332: assertion failed: .* takes 2 values behind the star"):
+        vectorize_grad(of_two)(np.ones(3))
 
 
 def test_gradients_are_objects_of_the_class() -> None:

@@ -15,6 +15,7 @@ from loopdiff import stop_gradient, vectorize_grad
 from loopdiff.errors import ArgumentError, UnsupportedLoopError
 from loopdiff.frontend.structures.given import flattened
 from loopdiff.testing import GradientCheckError, check_grads
+from tests.frontend.families import FAMILIES
 from tests.frontend.objects import OBJECTS
 from tests.frontend.structured import PROGRAMS, Model, Pair
 from tests.gradients.interpreted import interpreting
@@ -71,10 +72,10 @@ def slopes(function: Any, args: tuple[Any, ...]) -> Iterator[np.ndarray | None]:
         yield slope
 
 
-@pytest.mark.parametrize("name", [*PROGRAMS, *OBJECTS])
+@pytest.mark.parametrize("name", [*PROGRAMS, *OBJECTS, *FAMILIES])
 def test_values_and_gradients(name: str) -> None:
     """Through the interpreter: the other tests compile."""
-    function, args = (PROGRAMS | OBJECTS)[name]
+    function, args = (PROGRAMS | OBJECTS | FAMILIES)[name]
     expected = function(*copied(args))
     with interpreting():
         check(function, args, expected)

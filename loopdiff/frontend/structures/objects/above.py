@@ -44,9 +44,9 @@ class Setter(str):
 def spelt(scope: Scope, node: ast.stmt) -> ast.stmt:
     """`setattr(r, "name", value)` as `r.name = value`; and that as a call of what the property of this name does."""
     match node:
-        case ast.Expr(value=ast.Call(func=func, args=[base, key, value], keywords=[])) if (
-            scope.value_outside(func) is setattr and isinstance(name := static(scope, key), str)
-        ):
+        case ast.Expr(value=ast.Call(func=func, args=[base, key, value], keywords=[])) if scope.value_outside(
+            func
+        ) is setattr and isinstance(name := static(scope, key), str):
             target = ast.copy_location(ast.Attribute(base, name, ast.Store()), node)
             return spelt(scope, ast.copy_location(ast.Assign([target], value), node))
         case ast.Assign(targets=[ast.Attribute(value=base, attr=attr) as target], value=value):
