@@ -101,8 +101,9 @@ def of_call(scope: Scope, node: ast.Call) -> Any:
             return False if isinstance(tree, Branch) else function(tree.value) if isinstance(tree, Static) else MISSING
         case ast.Call(args=[of, name]) if function is hasattr and isinstance(text := static(scope, name), str):
             tree = base_of(scope, of)
-            is_record = isinstance(tree, Branch) and tree.kind == "record"
-            return tree.item(text) is not None or hasattr(tree.type, text) if is_record else MISSING
+            if not isinstance(tree, Branch) or tree.kind != "record":
+                return MISSING
+            return tree.item(text) is not None or hasattr(tree.type, text)
         case ast.Call(args=[of]) if function is type:
             tree = base_of(scope, of)
             return tree.type if isinstance(tree, Branch) else MISSING

@@ -17,6 +17,7 @@ from loopdiff.frontend.structures.methods import has_own_method
 from loopdiff.frontend.structures.objects.above import spelt
 from loopdiff.frontend.structures.objects.by_place import parts_by_place
 from loopdiff.frontend.structures.objects.changing import changing_call
+from loopdiff.frontend.structures.objects.starred import with_stars_apart
 from loopdiff.frontend.structures.plain import leave_to_parser, lists_apart, with_named_rows
 from loopdiff.frontend.structures.rewriting import (
     base_of,
@@ -43,7 +44,6 @@ from loopdiff.frontend.structures.scope import (
     stored_names,
     torn,
 )
-from loopdiff.frontend.structures.starred import with_stars_apart
 from loopdiff.frontend.structures.trees import (
     Branch,
     Leaf,

@@ -26,7 +26,9 @@ def with_stars_apart(scope: Scope, node: ast.stmt) -> ast.stmt:
         return node
     if any(isinstance(n, ast.NamedExpr) for n in ast.walk(node)):
         return node
-    return TakingApart(scope).visit(copied_tree(node))
+    made = TakingApart(scope).visit(copied_tree(node))
+    assert isinstance(made, ast.stmt)
+    return made
 
 
 class TakingApart(ast.NodeTransformer):
