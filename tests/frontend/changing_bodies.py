@@ -937,6 +937,12 @@ for k, u in zip(idx, x):
     d[k] = u
 d.pop(77, None)
 return sum(d.values())""",
+    """a = [x[0]]
+b = [x[1], x[2]]
+for k in range(4):
+    a, b = b, a
+    b.append(x[k])
+return sum(a) + 10 * sum(b) + 100 * len(a)""",
 )
 
 ERRORS = (
@@ -1168,12 +1174,6 @@ while len(v) > 2:
     v = v[1:]
     w.append(5.0)
 return sum(v)""",
-    """a = [x[0]]
-b = [x[1], x[2]]
-for k in range(4):
-    a, b = b, a
-    b.append(x[k])
-return sum(a) + 10 * sum(b) + 100 * len(a)""",
     """v = [a for a in x]
 v.extend(v)
 return sum((i + 1) * a for i, a in enumerate(v))""",
