@@ -943,6 +943,14 @@ for k in range(4):
     a, b = b, a
     b.append(x[k])
 return sum(a) + 10 * sum(b) + 100 * len(a)""",
+    """seen = [False] * 8
+order = []
+def visit(u):
+    seen[u] = True
+    order.append(u)
+visit(0)
+visit(3)
+return x[order[1]] + len(order) + seen[3]""",
 )
 
 ERRORS = (
@@ -1263,14 +1271,6 @@ return sum(d.values()) + 10 * sum(e.values())""",
 w = [v]
 w[0][1] = x[0]
 return v[1]""",
-    """seen = [False] * 8
-order = []
-def visit(u):
-    seen[u] = True
-    order.append(u)
-visit(0)
-visit(3)
-return x[order[1]] + len(order) + seen[3]""",
     """v = [(x[0], 1.0)]
 w = v
 v.insert(0, (x[1], 2.0))
