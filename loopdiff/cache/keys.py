@@ -36,6 +36,12 @@ from loopdiff.source.scopes import outer_uses, root_of
 KNOWN_MODULES = ("builtins", "math", "cmath", "operator", "_operator", *LIBRARIES)
 LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_GLOBALS", "LOAD_FROM_DICT_OR_DEREF")
 
+OF_CLASSES = (  # what all classes have, which says nothing of their objects
+    "__annotate__", "__annotate_func__", "__annotations__", "__annotations_cache__", "__dict__", "__doc__",
+    "__firstlineno__", "__module__", "__qualname__", "__static_attributes__", "__weakref__", "__abstractmethods__",
+    "_abc_impl", "__orig_bases__", "__parameters__",
+)  # fmt: skip
+
 
 class UnstableError(Exception):
     """A value without a text that means the same in every process."""
@@ -132,8 +138,11 @@ class Content:
         if function is not None:
             yield from self.of_callee(function)
             return
-        from loopdiff.frontend.structures.signs import is_data
+        from loopdiff.frontend.structures.signs import is_data, is_plain_class
 
+        if isinstance(value, type) and is_plain_class(value):
+            yield from self.of_class(value)
+            return
         if self.has_arguments and is_data(value):  # what is known of it stands with what was taken apart
             yield "data"
             return
@@ -143,6 +152,19 @@ class Content:
                 yield from self.of_value(item)
             return
         yield plain_text(value)
+
+    def of_class(self, kind: type[Any]) -> Iterator[str]:
+        """The methods of a class of the program, and the numbers and texts that it has."""
+        yield f"class {kind.__qualname__}"
+        for one in kind.__mro__[:-1]:
+            for name, value in sorted(vars(one).items()):
+                inner = (getattr(value, word, None) for word in ("__func__", "fget", "fset", "func"))
+                methods = [f for f in (value, *inner) if isinstance(f, FunctionType)]
+                yield f"has {name} {len(methods)}"
+                for method in methods:
+                    yield from self.of_callee(method)
+                if not methods and name not in OF_CLASSES:
+                    yield from self.of_value(value)
 
     def written_out(self, value: Any) -> FunctionType | None:
         """The function whose text a call of `value` runs; Numba has its own of NumPy's."""

@@ -125,7 +125,7 @@ ARRAYS: tuple[Construct, ...] = (
         "zero below the diagonal, at which LAPACK's sign changes, the derivative is that of a sign that stays. That "
         "of a column that depends on those before it does not exist: it is infinite, NaN, or what rounding makes it. "
         "`lstsq` and `pinv` take matrices of full rank (LD332) and no `rcond`; instead of singular values `lstsq` "
-        "gives None.",
+        "gives None. So does `np.polyfit(x, y, deg, w=w)`, which gives coefficients alone.",
     ),
     Construct(
         "np.linalg.eigh, eigvalsh, svd, svdvals, cond, matrix_rank",

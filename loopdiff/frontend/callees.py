@@ -32,12 +32,14 @@ CONSTANTS = (bool, int, float, complex, str, type(None), np.generic)
 @dataclass(slots=True)
 class Sources:
     """Sources of functions, each read once; the rules that there are when the first is; and the attributes that values
-    had which functions are given. `spelt` is how sources are written that are read later."""
+    had which functions are given. `spelt` is how sources are written that are read later; `made` are functions that
+    were made of others, by what was made of which."""
 
     known: dict[FunctionType, SourceFunction] = field(default_factory=dict)
     rules: Rules = field(default_factory=known_rules)
     attributes: dict[tuple[int, str], tuple[Any, Any]] = field(default_factory=dict)
     spelt: Callable[[SourceFunction], SourceFunction] | None = None
+    made: dict[Any, SourceFunction] = field(default_factory=dict)
 
     def rewritten(self, spelt: Callable[[SourceFunction], SourceFunction]) -> Sources:
         """The same with what `spelt` makes of each source."""

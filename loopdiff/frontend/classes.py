@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import abc
 import ast
 import collections
 import dataclasses
+import inspect
+import sys
+import typing
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -12,7 +17,17 @@ import numpy as np
 from loopdiff.frontend.capture import ScalarArgument
 from loopdiff.ir.types import INT
 from loopdiff.source.functions import MISSING
+from loopdiff.source.scopes import LIBRARIES
 
+OVERRIDDEN = (
+    "__getattribute__", "__getattr__", "__setattr__", "__getitem__", "__iter__", "__len__", "__contains__",
+)  # fmt: skip
+NUMERIC = (
+    "__array__", "__array_interface__", "__cuda_array_interface__", "__dlpack__", "__float__", "__index__",
+    "__complex__",
+)  # fmt: skip
+BY_PYTHON = 1 << 9  # among the `__flags__` of classes that Python code defines
+MARKS = (abc.ABC, typing.Generic)  # bases that say something of a class, and do nothing
 ROWS = (list, tuple, collections.deque)
 
 
@@ -35,7 +50,7 @@ def alternatives(kinds: ast.expr) -> list[ast.expr]:
 
 def are_structures(classes: tuple[type[Any], ...]) -> bool:
     """Whether numbers, arrays and functions are of none of the `classes`."""
-    return all(issubclass(c, (tuple, list, dict, str)) or dataclasses.is_dataclass(c) for c in classes)
+    return all(issubclass(c, (tuple, list, dict, str)) or is_record_class(c) for c in classes)
 
 
 def may_be_row(asked: type[Any]) -> bool:
@@ -50,3 +65,23 @@ def is_derived(own: type[Any], classes: tuple[type[Any], ...]) -> Any:
         return True
     is_open = any(issubclass(c, own) and c is not bool for c in classes)  # truth values have types of their own
     return MISSING if is_open else False
+
+
+def is_record_class(value: type) -> bool:
+    is_tuple = issubclass(value, tuple) and hasattr(value, "_fields")
+    return is_tuple or dataclasses.is_dataclass(value) or is_plain_class(value)
+
+
+def is_plain_class(kind: type) -> bool:
+    """Whether `kind` is a class of the program, and no dataclass, whose objects have what was assigned to their
+    attributes: nobody looks at that on the way."""
+    made, own = kind.__init__, [c for c in kind.__mro__[:-1] if c not in MARKS]
+    is_open = type(kind) is type or (type(kind) is abc.ABCMeta and not inspect.isabstract(kind))
+    if not is_open or not kind.__dictoffset__ or not (made is object.__init__ or isinstance(made, FunctionType)):
+        return False
+    if dataclasses.is_dataclass(kind) or not all(c.__flags__ & BY_PYTHON and "__slots__" not in vars(c) for c in own):
+        return False
+    homes = {str(c.__module__).split(".")[0] for c in own}
+    is_plain = all(getattr(kind, n, None) is getattr(object, n, None) for n in ("__new__", *OVERRIDDEN))
+    is_number = any(hasattr(kind, name) for name in NUMERIC)
+    return is_plain and not is_number and homes.isdisjoint((*LIBRARIES, *sys.stdlib_module_names, "loopdiff"))

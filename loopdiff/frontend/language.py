@@ -383,8 +383,9 @@ ACCEPTED: tuple[Construct, ...] = (
         "0.1",
         "Of numbers, arrays of one shape, or lists that grow, by keys that are numbers, or up to three in a tuple; "
         "kept as lists, in the order of insertion. Also `d[k] += v`, `d = {k: f(k) for k in r}`, "
-        "`defaultdict(float)`, `defaultdict(list)`, `Counter(labels)`, `max(d, key=d.get)`, "
-        "and sets, of which nobody asks the order. A look-up goes through a "
+        "`defaultdict(float)`, `defaultdict(list)`, `Counter(labels)`, `dict(zip(idx, x))`, `d.copy()`, "
+        "`d.get(k) is None`, `max(d, key=d.get)`, "
+        "and sets, `set(idx)` among them, of which nobody asks the order. A look-up goes through a "
         "256th of the keys, and through all that lie between the same two integers. They grow as lists do, "
         "in the function that makes them. A key that is not there is an error (LD310, LD332), and so is NaN.",
     ),
@@ -419,7 +420,9 @@ ACCEPTED: tuple[Construct, ...] = (
         'def norms(*vectors):\n    return {"each": [np.sum(v * v) for v in vectors]}\nstate = (x[0], y[0])\n'
         'for i in range(n):\n    state = step(state, {"k": s})\ny[1] = state[0] + norms(x, y)["each"][1]',
         "0.1",
-        "Also [of the decorated function](howto/structures.md). Records, too, with their methods; `*` and `**`.",
+        "Also [of the decorated function](howto/structures.md). Records and objects of plain classes, too, with their "
+        "methods; `*` and `**`. Where nobody else has an object, a list or a dictionary, methods and functions may "
+        "change it, on a line of their own or as what is evaluated first; so may loops over lists of such.",
     ),
     Construct(
         "return from inside",

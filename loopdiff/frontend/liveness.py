@@ -48,6 +48,43 @@ def find_live_names(function: ast.FunctionDef, assigned: Names) -> LiveNames:
     return LiveNames(assigned - held, flow.heads, flow.after, flow.items)
 
 
+Position = tuple[int, int, str]
+REPEATED = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda)
+
+
+def find_last_reads(function: ast.FunctionDef, own: Names) -> frozenset[Position]:
+    """Where `function` reads names, of its `own`, for the last time before they are bound again: the line, the column
+    and the name; and where loops bind names that nobody reads after them. Functions inside may read the names that they
+    mention at any time."""
+    names = own - {name for f in inner_functions(function) for name in all_names(f)}
+    flow = Flow()
+    flow.block(function.body, NONE, Jumps(NONE, NONE))
+    loads = [position(n) for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+    found = [p for stmt, live in flow.ends.items() for p in last_in(stmt, live) if p[2] in names]
+    loops = [(stmt.target, live) for stmt, live in flow.ends.items() if isinstance(stmt, ast.For)]
+    targets = [(n, live) for target, live in loops for n in ast.walk(target) if isinstance(n, ast.Name)]
+    idle = {position(n) for n, live in targets if n.id in names - live}
+    return frozenset(p for p in found if loads.count(p) == 1) | idle
+
+
+def last_in(stmt: ast.stmt, live: Names) -> Iterator[Position]:
+    """What a statement without others in it reads once, and nobody while these names are `live` after it."""
+    if not isinstance(stmt, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr | ast.Return):
+        return
+    targets = stmt.targets if isinstance(stmt, ast.Assign) else []
+    later = NONE if isinstance(stmt, ast.Return) else live - {n for t in targets for n in bound_names(t)}
+    read = [n for n in ast.walk(stmt) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+    names = [n.id for n in read]
+    again = {id(n) for part in ast.walk(stmt) if isinstance(part, REPEATED) for n in ast.walk(part)}
+    for node in read:
+        if id(node) not in again and node.id not in later and names.count(node.id) == 1:
+            yield position(node)
+
+
+def position(node: ast.Name) -> Position:
+    return node.lineno, node.col_offset, node.id
+
+
 @immutable
 class Jumps:
     """Names that are live where `break` and `continue` lead."""
@@ -58,12 +95,13 @@ class Jumps:
 
 @immutable
 class Flow:
-    """Goes through statements from their end. What it finds for loops and branches only grows while the loops around
-    them are gone through until nothing changes."""
+    """Goes through statements from their end. What it finds, for loops and branches, and at the `ends` of statements,
+    only grows while the loops around them are gone through until nothing changes."""
 
     heads: dict[ast.stmt, Names] = field(default_factory=dict)
     after: dict[ast.stmt, Names] = field(default_factory=dict)
     items: dict[ast.expr, Names] = field(default_factory=dict)
+    ends: dict[ast.stmt, Names] = field(default_factory=dict)
 
     def block(self, body: list[ast.stmt], live: Names, jumps: Jumps) -> Names:
         """The names that are live before `body`, when those are `live` after it."""
@@ -72,6 +110,7 @@ class Flow:
         return live
 
     def statement(self, stmt: ast.stmt, live: Names, jumps: Jumps) -> Names:
+        self.ends[stmt] = self.ends.get(stmt, NONE) | live
         match stmt:
             case (
                 ast.Expr(value=ast.Call(func=ast.Attribute(attr="append"), args=[ast.Name() as item]))
@@ -86,6 +125,8 @@ class Flow:
                 return (live - bound) | names_read(stmt)
             case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
                 return (live - {name}) | names_read(value)
+            case ast.AugAssign(target=target, value=value):
+                return live | names_read(value) | all_names(target)
             case ast.For() | ast.While():
                 return self.loop(stmt, live, jumps)
             case ast.If(test=test, body=body, orelse=orelse):
@@ -131,7 +172,16 @@ def bound_names(target: ast.expr) -> Iterator[str]:
 
 
 def names_read(node: ast.AST) -> Names:
-    return frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+    """The names that `node` reads, but for those that comprehensions in it have for themselves."""
+    match node:
+        case ast.Name(id=name):
+            return frozenset({name}) if isinstance(node.ctx, ast.Load) else NONE
+        case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+            own = {name for part in node.generators for name in bound_names(part.target)}
+            inside = NONE.union(*map(names_read, ast.iter_child_nodes(node))) - own
+            return inside | names_read(node.generators[0].iter)
+        case _:
+            return NONE.union(*map(names_read, ast.iter_child_nodes(node)))
 
 
 def all_names(node: ast.AST) -> Names:

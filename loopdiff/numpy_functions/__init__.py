@@ -116,6 +116,7 @@ WRITTEN: dict[Callable[..., Any], FunctionType] = {
     np.linalg.qr: factors.qr,
     np.linalg.lstsq: factors.lstsq,
     np.linalg.pinv: factors.pinv,
+    np.polyfit: factors.polyfit,
     np.linalg.eigh: spectra.eigh,
     np.linalg.eigvalsh: spectra.eigvalsh,
     np.linalg.svd: spectra.svd,

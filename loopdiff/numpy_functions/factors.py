@@ -115,6 +115,23 @@ def lstsq(a, b, rcond=None):
     return x, left, min(m, n), None
 
 
+def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
+    """Coefficients, of the highest power first, of the polynomials nearest to `y`, or its columns, at the places `x`;
+    `w` says how much each place counts."""
+    assert rcond is None, "np.polyfit has no `rcond` here: it takes places that tell the powers apart"
+    assert not full, "np.polyfit gives coefficients alone here"
+    assert not cov, "np.polyfit gives coefficients alone here"
+    assert x.ndim == 1, "expected 1D vector for x"
+    assert x.shape[0] == y.shape[0], "expected x and y to have same length"
+    powers, right = np.vander(1.0 * x, deg + 1), 1.0 * y
+    if w is not None:
+        powers = powers * w[:, None]
+        right = (right.T * w).T
+    scale = np.sqrt((powers * powers).sum(axis=0))
+    found = pinv(powers / scale) @ right
+    return (found.T / scale).T
+
+
 def pinv(a, rcond=None):
     """The pseudo-inverse of a matrix of full rank, by its `qr` or that of its transpose."""
     assert rcond is None, "np.linalg.pinv has no `rcond` here: it takes matrices of full rank"

@@ -34,7 +34,7 @@ INNER_FUNCTION = ("__func__", "py_func", "__wrapped__")
 # Words without which a text has none.
 SHORT_FORMS = re.compile(
     r"\b(map|filter|eigh|svd|qr|slogdet|with|ndindex|ndenumerate|product|combinations|linspace|nan_to_num)\b"
-    r"|\b(slice|where|nonzero|shape|size|list|tuple|sorted|deque|popleft)\s*\(|:=|\)\s*[!=]=\s*\(|(=|\blen\()\s*range\s*\(|\bs_\["
+    r"|\.append\(|\]\s*\*|\*\s*\[|\b(slice|where|nonzero|shape|size|list|tuple|sorted|deque|popleft)\s*\(|:=|\)\s*[!=]=\s*\(|(=|\blen\()\s*range\s*\(|\bs_\["
 )
 LAMBDA = "<lambda>"
 ANONYMOUS = "<string>"
@@ -164,6 +164,7 @@ def in_long_form(function: ast.FunctionDef, namespace: ChainMap[str, Any]) -> as
     """`function` without spellings that stand for others."""
     from loopdiff.source.comprehensions import with_comprehensions
     from loopdiff.source.error_states import without_error_states
+    from loopdiff.source.lists.appended import with_appends_last
     from loopdiff.source.named_ranges import with_ranges
     from loopdiff.source.named_results import with_places
     from loopdiff.source.named_slices import with_slices
@@ -177,7 +178,7 @@ def in_long_form(function: ast.FunctionDef, namespace: ChainMap[str, Any]) -> as
         return MISSING if root_of(called) in bound else outer_value(called, namespace)
 
     long = without_error_states(without_walruses(with_comprehensions(function, namespace, bound), value_of), value_of)
-    long = with_slices(with_nests(with_ranges(long, value_of), value_of), value_of)
+    long = with_appends_last(with_slices(with_nests(with_ranges(long, value_of), value_of), value_of))
     return with_own_names(with_places(long, value_of), value_of)
 
 

@@ -1,6 +1,6 @@
 """Calls by other names of what they call: `np.where(c)`, of a condition alone, is `np.nonzero(c)`, `np.shape(x)` is
 `x.shape`, `list(f(v) for v in x)` is `[f(v) for v in x]`, `deque([v])`, a queue, is the list `[v]`,
-and `(a, b) == (0, 1)` is `a == 0 and b == 1`.
+`[0.0] * n`, given to a function of NumPy, is `np.full(n, 0.0)`, and `(a, b) == (0, 1)` is `a == 0 and b == 1`.
 
 The places where a condition holds, as a whole, are the condition: `x[np.where(c)]` is `x[c]`; and after
 `k = np.where(c)`, of which only elements are asked for, and what is in these places, `k` is `c`.
@@ -144,6 +144,10 @@ class Named(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
+        if (numpy := self.numpy_in(node.func)) is not None:
+            node.args = [self.without_lists(a, numpy) for a in node.args]
+            for keyword in node.keywords:
+                keyword.value = self.without_lists(keyword.value, numpy)
         made = self.renamed(node)
         self.is_changed |= made is not node
         return made
@@ -198,6 +202,23 @@ class Named(ast.NodeTransformer):
             case _:
                 return node
 
+    def numpy_in(self, function: ast.expr) -> ast.expr | None:
+        """What NumPy is called where `function` is one of its functions."""
+        while isinstance(function, ast.Attribute):
+            function = function.value
+            if isinstance(function, ast.Name | ast.Attribute) and self.value_of(function) is np:
+                return function
+        return None
+
+    def without_lists(self, node: ast.expr, numpy: ast.expr) -> ast.expr:
+        """What is given to a function of NumPy, or is in a row that is: arrays for lists whose length the run says."""
+        if isinstance(node, ast.Tuple | ast.List):
+            node.elts = [self.without_lists(e, numpy) for e in node.elts]
+            return node
+        found = array_of(node, numpy) if has_repeated(node) else None
+        self.is_changed |= found is not None
+        return node if found is None else placed(found, node)
+
     def of_other_type(self, node: ast.Call, function: ast.Attribute) -> ast.expr:
         """`np.linspace(a, b, n, dtype=int)` as what NumPy does: the floats in between, converted."""
         given = next((k.value for k in node.keywords if k.arg == "dtype"), None)
@@ -208,6 +229,53 @@ class Named(ast.NodeTransformer):
         if any(known is kind for kind in ROUNDED):
             made = ast.Call(ast.Attribute(function.value, "floor", ast.Load()), [made], [])
         return placed(ast.Call(ast.Attribute(made, "astype", ast.Load()), [given], []), node)
+
+
+def has_repeated(node: ast.expr) -> bool:
+    """Whether `node` is `[e] * n`, or a sum of lists with such."""
+    match node:
+        case ast.BinOp(op=ast.Add(), left=left, right=right):
+            return has_repeated(left) or has_repeated(right)
+        case (
+            ast.BinOp(left=ast.List(elts=[_, *_]), op=ast.Mult(), right=count)
+            | ast.BinOp(left=count, op=ast.Mult(), right=ast.List(elts=[_, *_]))
+        ):
+            return not isinstance(count, ast.Constant)
+        case _:
+            return False
+
+
+def array_of(node: ast.expr, numpy: ast.expr) -> ast.expr | None:
+    """The list `node` as an array; None if it may be something else."""
+    match node:
+        case ast.BinOp(op=ast.Add(), left=left, right=right):
+            parts = [array_of(left, numpy), array_of(right, numpy)]
+            row = ast.Tuple([p for p in parts if p is not None], ast.Load())
+            return None if None in parts else call_of(numpy, "concatenate", row)
+        case (
+            ast.BinOp(left=ast.List(elts=[_, *_] as elts), op=ast.Mult(), right=count)
+            | ast.BinOp(left=count, op=ast.Mult(), right=ast.List(elts=[_, *_] as elts))
+        ):
+            return repeated(elts, count, numpy)
+        case ast.List(elts=[_, *_] as elts) if not any(isinstance(e, ast.Starred) for e in elts):
+            return call_of(numpy, "array", node)
+        case ast.ListComp():
+            return call_of(numpy, "array", node)
+        case ast.Call(func=ast.Attribute(value=array, attr="tolist"), args=[], keywords=[]):
+            return array
+        case _:
+            return None
+
+
+def repeated(elts: list[ast.expr], count: ast.expr, numpy: ast.expr) -> ast.expr | None:
+    """`[e] * count` of one number as an array."""
+    number = elts[0].operand if isinstance(elts[0], ast.UnaryOp) else elts[0]
+    return call_of(numpy, "full", count, elts[0]) if len(elts) == 1 and isinstance(number, ast.Constant) else None
+
+
+def call_of(numpy: ast.expr, name: str, *args: ast.expr) -> ast.Call:
+    """The call of a function of NumPy."""
+    return ast.Call(ast.Attribute(numpy, name, ast.Load()), list(args), [])
 
 
 def is_no_copy(keyword: ast.keyword) -> bool:

@@ -196,7 +196,8 @@ class Writing(ast.NodeTransformer):
         if isinstance(body[-1], ast.Return):
             value = body.pop().value or ast.Constant(None)  # type: ignore[attr-defined]
             if isinstance(stmt, ast.Expr):
-                return [*ahead, *body]
+                stmt.value, is_idle = value, not any(isinstance(n, ast.Call) for n in ast.walk(value))
+                return [*ahead, *body] if is_idle else [*ahead, *body, stmt]
             stmt.value = value
             is_same = isinstance(value, ast.Name) and value.id == target
             return [*ahead, *body] if is_same else [*ahead, *body, stmt]
@@ -228,14 +229,15 @@ class Writing(ast.NodeTransformer):
         return reads_only(call, self.source.outer) if callee is None else not changes_anything(callee)
 
     def is_wanted(self, callee: Callee, given: Mapping[str, ast.expr], target: str | None) -> bool:
-        """Whether the call takes a dictionary, changes a list, or gives a dictionary."""
+        """Whether the call takes a dictionary, changes a list, also one around the function, or gives a dictionary."""
         named = {p: a.id for p, a in given.items() if isinstance(a, ast.Name)}
         if any(name in self.dictionaries for name in named.values()):
             return True
         if target is not None and returns_dictionary(callee):
             return True
         changed = {name for n in ast.walk(callee.node) for name in changes_of(n, callee)}
-        return any(p in changed and name in self.held for p, name in named.items())
+        around = changed - own_names(callee.node) if callee.is_inner else set[str]()
+        return bool(around & self.local) or any(p in changed and name in self.held for p, name in named.items())
 
     def knows(self, callee: Callee) -> bool:
         """Whether names from outside of the function mean the same where it is called."""

@@ -149,3 +149,28 @@ def test_numbers_of_classes_belong_to_the_key(program: Path) -> None:
     for stiffness in (3.0, 5.0):
         program.write_text(RECORD.format(stiffness))
         assert run(program, PYTHONDONTWRITEBYTECODE="1") == 2.0 * stiffness
+
+
+MADE = """
+import numpy as np
+from loopdiff import vectorize_grad
+
+class Spring:
+    STIFFNESS = {}
+    def __init__(self, x):
+        self.x = x
+    def energy(self):
+        return self.STIFFNESS * self.x {}
+
+@vectorize_grad
+def energy(x):
+    return Spring(x).energy()
+
+print(energy(2.0))
+"""
+
+
+def test_classes_whose_objects_a_program_makes_belong_to_the_key(program: Path) -> None:
+    for stiffness, rest, expected in ((3.0, "", 6.0), (5.0, "", 10.0), (5.0, "+ 1.0", 11.0)):
+        program.write_text(MADE.format(stiffness, rest))
+        assert run(program, PYTHONDONTWRITEBYTECODE="1") == expected

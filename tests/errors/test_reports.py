@@ -6,10 +6,12 @@ a change of wording; the difference is then for review.
 
 from __future__ import annotations
 
+import copy
+import functools
 import math
 import random
 import re
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -53,9 +55,29 @@ class Checked:
         assert self.x > 0.0
 
 
+class Row:
+    """An object that keeps what it computed."""
+
+    x: np.ndarray
+
+    @functools.cached_property
+    def total(self):
+        return self.x.sum()
+
+
+class Own:
+    """An object that says how it is copied."""
+
+    def __copy__(self):
+        return self
+
+
+ROW = Row()
+ROW.x = np.ones(2)
 OUTSIDE = {"np": np, "math": math, "random": random, "linalg": scipy.linalg, "transforms": scipy.fft}
 OUTSIDE |= {"loopdiff": loopdiff, "RNG": np.random.default_rng(0), "TABLE": np.zeros(3), "NAME": "name"}
 OUTSIDE |= {"PAIR": (1.0, 2.0), "LIST": [1.0], "Point": Point, "Checked": Checked, "replace": replace, "deque": deque}
+OUTSIDE |= {"Row": Row, "ROW": ROW, "Own": Own, "copy": copy, "defaultdict": defaultdict}
 
 
 @dataclass(frozen=True, slots=True)

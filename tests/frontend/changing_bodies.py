@@ -937,6 +937,20 @@ for k, u in zip(idx, x):
     d[k] = u
 d.pop(77, None)
 return sum(d.values())""",
+    """a = [x[0]]
+b = [x[1], x[2]]
+for k in range(4):
+    a, b = b, a
+    b.append(x[k])
+return sum(a) + 10 * sum(b) + 100 * len(a)""",
+    """seen = [False] * 8
+order = []
+def visit(u):
+    seen[u] = True
+    order.append(u)
+visit(0)
+visit(3)
+return x[order[1]] + len(order) + seen[3]""",
 )
 
 ERRORS = (
@@ -1168,12 +1182,6 @@ while len(v) > 2:
     v = v[1:]
     w.append(5.0)
 return sum(v)""",
-    """a = [x[0]]
-b = [x[1], x[2]]
-for k in range(4):
-    a, b = b, a
-    b.append(x[k])
-return sum(a) + 10 * sum(b) + 100 * len(a)""",
     """v = [a for a in x]
 v.extend(v)
 return sum((i + 1) * a for i, a in enumerate(v))""",
@@ -1263,14 +1271,6 @@ return sum(d.values()) + 10 * sum(e.values())""",
 w = [v]
 w[0][1] = x[0]
 return v[1]""",
-    """seen = [False] * 8
-order = []
-def visit(u):
-    seen[u] = True
-    order.append(u)
-visit(0)
-visit(3)
-return x[order[1]] + len(order) + seen[3]""",
     """v = [(x[0], 1.0)]
 w = v
 v.insert(0, (x[1], 2.0))

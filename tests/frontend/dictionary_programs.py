@@ -1,5 +1,8 @@
 """Functions with dictionaries whose keys the run says, as people write them: `x` numbers, `idx` labels from 1 to 5."""
 
+# Loops are written the way users write them.
+# ruff: noqa: B905
+
 from __future__ import annotations
 
 import collections
@@ -1114,3 +1117,82 @@ def empty_lists_of_a_comprehension(x, idx):
     for j, w in links[1, 2]:
         t += x[j] * w
     return t + len(links) + len(groups)
+
+
+def sets_of_what_there_is(x, idx):
+    seen = set(idx)
+    odd = {k for k in idx if k % 2 == 1}
+    pairs = {(k, k % 2) for k in idx}
+    some = set(k // 2 for k in idx)
+    few = set([1, 2])
+    all_of_them = set(range(len(x)))
+    t = len(seen) * x[0] + len(pairs) * x[1] + len(some) * x[2] + len(all_of_them) * x[3]
+    for k in sorted(seen):
+        t = 0.5 * t + x[k]
+        if k in odd and k not in few:
+            t += x[k] ** 2
+        if (k, 1) in pairs:
+            t *= 1.1
+    seen.add(6)
+    return t + (6 in seen) * x[6] + max(odd)
+
+
+def dictionaries_of_pairs(x, idx):
+    last = dict(zip(idx, x))
+    kept = last.copy()
+    for k in idx:
+        last[k] = last[k] * 2.0
+    again = dict(kept)
+    again[9] = x[0]
+    t = 0.0
+    for k, v in last.items():
+        t += v * kept[k] * k
+    return t + sum(again.values()) * len(again) + len(kept)
+
+
+def first_of_each_by_none(x, idx):
+    d, t = {}, 0.0
+    for k, v in zip(idx, x):
+        if d.get(k) is None:
+            d[k] = v
+        elif d.get(k + 1) is not None:
+            t += d[k + 1] * v
+        else:
+            d[k] += v * v
+    return t + sum(d.values())
+
+
+def tuples_in_lists_summed_up(x, idx):
+    links, t = {}, 0.0
+    for i, k in enumerate(idx):
+        links.setdefault(k, []).append((i, x[i]))
+    for k in links:
+        t = 0.5 * t + sum(w * x[i] * (i + 1) for i, w in links[k])
+    return t + max(w for _, w in links[1])
+
+
+def functions_inside_that_change_lists(x, idx):
+    v, w = [], [1.0]
+
+    def add(u):
+        v.append(u * 2.0)
+        w.append(u)
+
+    def take():
+        return v.pop()
+
+    for u in x:
+        add(u)
+    take()
+    return sum(v) * len(w) + sum(w) + len(v)
+
+
+def dropped(v):
+    return v.pop()
+
+
+def results_that_nobody_takes(x, idx):
+    v = [u for u in x]
+    v.append(x[0])
+    dropped(v)
+    return sum(v) * len(v)

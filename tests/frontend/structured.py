@@ -17,7 +17,8 @@ import numpy as np
 from tests.frontend.programs import matrix, shows, vector
 
 RNG = np.random.default_rng(7)
-PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {}
+Program = tuple[Callable[..., Any], tuple[Any, ...]]
+PROGRAMS: dict[str, Program] = {}
 Pair = namedtuple("Pair", "w b")
 
 
@@ -41,14 +42,20 @@ def draw(*shape: int) -> np.ndarray:
     return RNG.normal(size=shape)
 
 
-def given(*args: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register a program with its arguments."""
+def registering(programs: dict[str, Program]) -> Callable[..., Callable[[Callable[..., Any]], Callable[..., Any]]]:
+    """What registers a program with its arguments."""
 
-    def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        PROGRAMS[function.__name__] = (function, args)
-        return function
+    def given(*args: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        def register(function: Callable[..., Any]) -> Callable[..., Any]:
+            programs[function.__name__] = (function, args)
+            return function
 
-    return register
+        return register
+
+    return given
+
+
+given = registering(PROGRAMS)
 
 
 def layer(p, x, act):

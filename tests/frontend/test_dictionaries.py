@@ -182,6 +182,12 @@ REFUSED = {
     "    s += v\n    if s < 3.0:\n        d[3].append(v)\nreturn s",
     "an array in it changes under its name": "d = {}\nr = x * 2.0\nfor k in idx:\n    d[k] = r\n    d[k] += 1.0\n"
     "return np.sum(r) + sum(np.sum(v) for v in d.values())",
+    "an array in it changes in a copy": "d = {}\nfor k in idx:\n    d[k] = x * k\ne = d.copy()\ne[1] += 1.0\n"
+    "return np.sum(d[1]) + np.sum(e[1])",
+    "None may be in it": "d = {}\nbest = None\nfor k in idx:\n    d[k] = best\n    if d.get(k) is None:\n"
+    "        d[k] = x[k]\n    best = x[0]\nreturn sum(d.values())",
+    "the order of a set that is made of numbers": "s = 0.0\nd = set(idx)\nfor k in d:\n    s = 0.5 * s + x[k]\n"
+    "return s",
     "it is made of itself": "d = {}\nfor k, v in zip(idx, x):\n    d[k] = v\n"
     "d = {k: v * d[3] for k, v in d.items()}\nreturn sum(d.values())",
     "an array in a list has another name": "d = [x * 1.0]\nfor k in idx:\n    r = x * k\n    d.append(r)\n"
@@ -278,8 +284,15 @@ def test_a_list_in_a_dictionary_of_known_keys_does_not_grow_in_a_loop_over_it() 
 
 REASONS = {
     "d = {}\nfor k in idx:\n    d[k] = x[k]\nfor k in d:\n    d.pop(k)\nreturn x[0]": ("`d.pop(k)`", "go over a copy"),
-    "d = {}\nfor k in idx:\n    d[k] = x[k]\ne = d.copy()\nreturn e[1]": ("`d.copy()`", "copy it by"),
+    "d = {}\nfor k in idx:\n    d.setdefault(k, []).append(x[k])\ne = d.copy()\nreturn sum(e[1])": (
+        "`d.copy()`",
+        "copy it by",
+    ),
     "d = {}\nfor k in idx:\n    d[k] = x[k]\ne = d\nreturn e[1]": ("`e = d`", "copy it by"),
+    "d = defaultdict(float)\nfor k in idx:\n    d[k] += x[k]\ne = d.copy()\nreturn e[9]": (
+        "`d.copy()`",
+        "copy it by",
+    ),
     "d = {}\ne = {}\nfor k in idx:\n    d[k], e[k] = x[k], x[0]\ne = d | e\nreturn e[1]": (
         "`d | e`",
         "for k, v in e.items()",

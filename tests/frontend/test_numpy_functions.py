@@ -181,6 +181,8 @@ CASES: list[tuple[str, tuple[Any, ...]]] = [
     ("np.geomspace(a[0], 8.0, 4)", V), ("np.geomspace(-a[0], -3.0, num=3)", V), ("np.polyder(a)", V),
     ("np.geomspace(a[0], 8.0, 4, endpoint=False)", V), ("np.cumulative_sum(a, include_initial=True)", V),
     ("np.cumulative_prod(a, include_initial=True)", V),
+    ("np.polyfit(a, b, 2)", (VECTOR, OTHER)), ("np.polyfit(a, b, deg=1, w=b)", (VECTOR, OTHER)),
+    ("np.polyfit(a, np.stack((b, b * b), axis=1), 1)", (VECTOR, OTHER)), ("np.polyfit([0, 1, 2, 3, 4, 5], a, 2)", V),
     ("np.polyint(a)", V), ("np.array_equal(a, a) * a", V), ("np.array_equal(a, b) * a", (VECTOR, SHORT)),
 ]  # fmt: skip
 # Integers and single precision give single precision here (see the conventions), where NumPy makes it double.

@@ -654,3 +654,47 @@ def tuples_of_nan(x):
 def test_what_is_no_number_is_equal_to_itself_in_tuples() -> None:
     with interpreting():
         assert vectorize_grad(tuples_of_nan)(x) == tuples_of_nan(x)
+
+
+def repeated_in_calls(x, n):
+    knots = np.concatenate(([0.0] * n, x, [1.0] * (n + 1)))
+    ends = np.array([0.5] * n + [x[0], 2.0] + x.tolist())
+    return np.sum(knots * np.arange(len(knots))) + np.sum(ends**2 * np.arange(len(ends)))
+
+
+def repeated_values(x, n):
+    return np.dot([-2.0] * n, x[:n] ** 2) + np.average(x[:n], weights=n * [0.5])
+
+
+@pytest.mark.parametrize("n", [1, 3])
+@pytest.mark.parametrize("function", [repeated_in_calls, repeated_values])
+def test_lists_of_any_length_are_given_to_functions_of_numpy(function: Callable[..., Any], n: int) -> None:
+    with interpreting():
+        value, gradients = vectorize_grad(function).value_and_grad(x, n)
+    assert value == pytest.approx(function(x, n), rel=1e-13)
+    steps = 1e-6 * np.eye(3)
+    assert_allclose(gradients.x, [(function(x + h, n) - function(x - h, n)) / 2e-6 for h in steps], rtol=1e-7)
+
+
+def appended_on_each_way(x, n):
+    rows = np.outer(x, x)
+    for _ in range(n):
+        found = []
+        for k in range(len(rows)):
+            if rows[k, 0] > 1.0:
+                found.append(rows[k] * 0.5)
+            elif rows[k, 1] > 3.0:
+                found.append(np.sin(rows[k]))
+            else:
+                found.append(rows[k])
+        rows = np.array(found)
+    return np.sum(rows * rows)
+
+
+def test_lists_that_get_an_item_on_each_way() -> None:
+    with interpreting():
+        value, gradients = vectorize_grad(appended_on_each_way).value_and_grad(x, 3)
+    assert value == pytest.approx(appended_on_each_way(x, 3), rel=1e-13)
+    steps = 1e-6 * np.eye(3)
+    slopes = [(appended_on_each_way(x + h, 3) - appended_on_each_way(x - h, 3)) / 2e-6 for h in steps]
+    assert_allclose(gradients.x, slopes, rtol=1e-7)

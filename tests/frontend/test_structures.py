@@ -15,6 +15,8 @@ from loopdiff import stop_gradient, vectorize_grad
 from loopdiff.errors import ArgumentError, UnsupportedLoopError
 from loopdiff.frontend.structures.given import flattened
 from loopdiff.testing import GradientCheckError, check_grads
+from tests.frontend.families import FAMILIES
+from tests.frontend.objects import OBJECTS
 from tests.frontend.structured import PROGRAMS, Model, Pair
 from tests.gradients.interpreted import interpreting
 from tests.texts import registered
@@ -70,10 +72,10 @@ def slopes(function: Any, args: tuple[Any, ...]) -> Iterator[np.ndarray | None]:
         yield slope
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", [*PROGRAMS, *OBJECTS, *FAMILIES])
 def test_values_and_gradients(name: str) -> None:
     """Through the interpreter: the other tests compile."""
-    function, args = PROGRAMS[name]
+    function, args = (PROGRAMS | OBJECTS | FAMILIES)[name]
     expected = function(*copied(args))
     with interpreting():
         check(function, args, expected)
@@ -274,8 +276,9 @@ def test_numbers_of_structures_that_others_have_do_not_change() -> None:
 
     def read_later(s):
         p = {"x": s}
+        q = p
         bumped(p, 0.1)
-        return p["x"]
+        return q["x"]
 
     with pytest.raises(UnsupportedLoopError, match="LD134: `p`, a dictionary of 1, is changed where"):
         vectorize_grad(read_later)(0.7)

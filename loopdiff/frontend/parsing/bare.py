@@ -32,7 +32,8 @@ def parse_bare_expression(state: State, node: ast.Expr, value: ast.expr) -> None
         return
     if isinstance(value, ast.Call) and array_statement(state, value):
         return
-    if isinstance(value, ast.Call) and scalar_function(state.outside(value.func)) is None:
+    called = state.outside(value.func) if isinstance(value, ast.Call) else None
+    if isinstance(value, ast.Call) and called is not len and scalar_function(called) is None:
         name = ast.unparse(value.func).split(".")[-1]
         state.reject("LD109", f"`{text}` is called for its effect", node, REFUSED_METHODS.get(name))
     else:

@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.callees import Sources
+from loopdiff.frontend.liveness import find_last_reads
 from loopdiff.frontend.structures.absent import names_with_none
 from loopdiff.frontend.structures.arguments import written_defaults
 from loopdiff.frontend.structures.given import outer_tree
@@ -34,7 +35,18 @@ from loopdiff.frontend.structures.scope import (
     name_read,
 )
 from loopdiff.frontend.structures.statements import block
-from loopdiff.frontend.structures.trees import Branch, Leaf, Rank, Tree, are_alike, described, leaves, with_leaves
+from loopdiff.frontend.structures.trees import (
+    Branch,
+    Leaf,
+    Rank,
+    Tree,
+    are_alike,
+    described,
+    fresh_paths,
+    leaves,
+    merged,
+    with_leaves,
+)
 from loopdiff.frontend.structures.values import tree_of
 from loopdiff.ir.names import NameSupply
 from loopdiff.numpy_functions import is_of_numpy
@@ -198,8 +210,10 @@ def apart(
 ) -> Apart:
     """`source` with the body that `scope` makes of it; its parameters are of one `kind`, those in `hidden` the last."""
     node, known = source.node, {a.arg: a for a in parameters(source.node.args)}
-    for name in own_names(node):
+    own_here = own_names(node)
+    for name in own_here:
         scope.held.pop(name, None)
+    scope.last = find_last_reads(node, own_here)
     became: dict[str, tuple[str, ...]] = {}
     functions: set[str] = set()
     for name in source.signature.parameters:
@@ -209,6 +223,7 @@ def apart(
             n for n, (_, leaf) in zip(became[name], leaves(own), strict=True) if isinstance(leaf.known, Local)
         }
         scope.hold(name, own, known[name])
+        scope.owned |= {(name, path) for path in fresh_paths(given[name])} if name in given else set()
     scope.flags = {name: scope.names.fresh(f"no_{name}") for name in names_with_none(node)}
     with scope.block() as body:
         keep_given_lists(scope, node)
@@ -284,6 +299,8 @@ def result_of(scope: Scope, node: ast.FunctionDef) -> Branch | None:
             found = reject("LD104", f"`{node.name}` returns {words}", scope.source.span(node))
             scope.diagnostics.append(found)
             break
+        if isinstance(first, Branch) and isinstance(other, Branch):
+            first = merged(first, other)  # fresh if it is so on all ways
     if not isinstance(first, Branch):
         return None
     made = with_leaves(first, lambda _, leaf: Leaf(ast.copy_location(ast.Constant(0), leaf.expr)))

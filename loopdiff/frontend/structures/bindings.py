@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from loopdiff.frontend.structures.absent import note_none
-from loopdiff.frontend.structures.changes import held_place, part_at, part_to_store, with_part
+from loopdiff.frontend.structures.changes import part_at, part_to_store, with_part
 from loopdiff.frontend.structures.iterated import is_call_of
+from loopdiff.frontend.structures.known import held_place
 from loopdiff.frontend.structures.rewriting import (
     assignment,
     base_of,
@@ -48,7 +49,7 @@ class Assigned:
     parts: list[tuple[Place, Tree]] = field(default_factory=list)
 
 
-def assign_tree(scope: Scope, targets: Sequence[ast.expr], tree: Tree, node: ast.stmt) -> None:
+def assign_tree(scope: Scope, targets: Sequence[ast.expr], tree: Tree, node: ast.AST) -> None:
     """`targets = ... = tree`."""
     if len(targets) > 1:
         tree = shared(steadied(scope, tree, (), node.value if isinstance(node, ast.Assign) else targets[0]))
@@ -58,7 +59,7 @@ def assign_tree(scope: Scope, targets: Sequence[ast.expr], tree: Tree, node: ast
     settle(scope, found, node)
 
 
-def store_at(scope: Scope, place: Place, tree: Tree, node: ast.stmt) -> None:
+def store_at(scope: Scope, place: Place, tree: Tree, node: ast.AST) -> None:
     """`tree` as what stands at `place`."""
     refuse_coming(scope, place, tree, node)
     found = Assigned()
@@ -106,7 +107,10 @@ def refuse_coming(scope: Scope, place: Place, tree: Tree, node: ast.AST) -> None
         else:
             is_met = False
         if is_met:
-            hint = f"go over a copy, as `{own}[:]`, or over the places: `for k in range(len({own}))`"
+            is_dictionary = isinstance(before, Branch) and before.kind == "dict"
+            hint = f"go over a copy: `dict({own})`" if is_dictionary else (
+                f"go over a copy, as `{own}[:]`, or over the places: `for k in range(len({own}))`"
+            )  # fmt: skip
             scope.reject(f"an item of `{own}` is replaced in a loop that gets to it later", node, hint)
 
 
@@ -117,7 +121,7 @@ def at_path(tree: Any, path: Path) -> Any:
     return tree
 
 
-def settle(scope: Scope, found: Assigned, node: ast.stmt) -> None:
+def settle(scope: Scope, found: Assigned, node: ast.AST) -> None:
     """Write the assignments; names then hold what they got."""
     write(scope, found.pairs, node)
     for name, now in found.held.items():
@@ -196,7 +200,7 @@ def store_part(scope: Scope, target: ast.Subscript | ast.Attribute, tree: Tree, 
         scope.reject(f"`{ast.unparse(target)}` cannot hold {described(tree)}", target)
 
 
-def write(scope: Scope, pairs: Sequence[Pair], node: ast.stmt) -> None:
+def write(scope: Scope, pairs: Sequence[Pair], node: ast.AST) -> None:
     """The assignments, all values before the first is stored; lambdas are on lines of their own, and left out if
     nothing calls them. What the program calls `x = x` stays: `x` may have no value."""
     own = set(scope.variables.values())

@@ -12,6 +12,7 @@ from typing import Any, cast
 import numpy as np
 
 from loopdiff.frontend.structures.arguments import parameters_given, written_defaults
+from loopdiff.frontend.structures.effects import has_effects
 from loopdiff.frontend.structures.iterated import known_leaf, spread
 from loopdiff.frontend.structures.known import static
 from loopdiff.frontend.structures.methods import (
@@ -21,8 +22,11 @@ from loopdiff.frontend.structures.methods import (
     class_constant,
     has_records,
     is_property,
+    keeps_values,
     method_of,
 )
+from loopdiff.frontend.structures.objects.dataclass_makers import dataclass_maker
+from loopdiff.frontend.structures.objects.making import object_maker
 from loopdiff.frontend.structures.records import of_builtin
 from loopdiff.frontend.structures.rewriting import (
     assignment,
@@ -34,7 +38,7 @@ from loopdiff.frontend.structures.rewriting import (
     rebuilt_part,
 )
 from loopdiff.frontend.structures.scope import Apart, Local, Scope, Version, name_read, name_stored
-from loopdiff.frontend.structures.signs import is_known, may_write
+from loopdiff.frontend.structures.signs import has_maker, is_known, makes_more, may_write, writes_parts
 from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, in_row, leaves, with_leaves
 from loopdiff.numpy_functions import ROWS, takes_arrays
 from loopdiff.source.functions import MISSING, SourceFunction, python_function
@@ -54,7 +58,7 @@ def called(scope: Scope, node: ast.Call) -> Tree | None:
 
 def given_by(scope: Scope, call: ast.Call, target: Bound, node: ast.expr) -> Tree | None:
     """What `call` of a Python function gives, which stands for `node`; None for single values of single values."""
-    pending = pending_call(scope, call, target, node)
+    pending = kept_call(scope, call, target, node)
     if pending is None:
         return None
     made, result = pending
@@ -72,10 +76,20 @@ def property_of(scope: Scope, base: Branch, node: ast.Attribute) -> Tree | None:
     """A property of a record, or what its class has under a name."""
     constant = class_constant(base, node.attr)
     if constant is not MISSING:
-        is_text = isinstance(constant, str)
-        return Static(constant) if is_text else Leaf(ast.copy_location(ast.Constant(constant), node))
+        return constant_tree(constant, node)
     target = method_of(scope, base, node.attr) if is_property(base, node.attr) else None
+    if target is not None and keeps_values(base.type) and writes_parts(scope.source):
+        what = f"`{ast.unparse(node)}` may be kept from before an array was changed"
+        return scope.reject(what, node, "make it a `property`, or change no array here")
     return None if target is None else method_call(scope, target, [], node, node.value)
+
+
+def constant_tree(value: Any, node: ast.AST) -> Tree:
+    """What a class has under a name: a number as it would be written, a text, None, or a tuple of these."""
+    if type(value) is tuple:
+        return in_row("tuple", tuple(constant_tree(v, node) for v in value))
+    is_number = isinstance(value, int | float)
+    return Leaf(ast.copy_location(ast.Constant(value), node)) if is_number else Static(value)
 
 
 def operator_call(scope: Scope, node: ast.BinOp | ast.UnaryOp) -> Tree | None:
@@ -93,7 +107,6 @@ def operator_call(scope: Scope, node: ast.BinOp | ast.UnaryOp) -> Tree | None:
 
 def method_call(scope: Scope, target: Bound, args: list[ast.expr], node: ast.expr, base: ast.expr) -> Tree | None:
     """What a method of `base` gives for `args`, at `node`."""
-    hand_out(scope, target.first, base)
     return given_by(scope, ast.copy_location(ast.Call(base, args, []), node), target, node)
 
 
@@ -121,8 +134,26 @@ def run_ahead(scope: Scope, call: ast.expr, result: Branch, node: ast.AST) -> Tr
         names = {path: scope.names.fresh("_".join(("part", *map(str, path)))) for path, _ in leaves(result)}
         if names:
             scope.out.append(assignment([name_stored(n, node) for n in names.values()], call, node))
+        elif has_effects(scope, call):
+            scope.out.append(ast.copy_location(ast.Expr(call), node))
         scope.ahead[id(call)] = call, with_leaves(result, lambda path, _: Leaf(name_read(names[path], node)))
     return scope.ahead[id(call)][1]
+
+
+def kept_call(scope: Scope, call: ast.Call, target: Bound, node: ast.AST) -> tuple[ast.expr, Branch | None] | None:
+    """`pending_call`, where others have what the call is given afterwards: if the function may keep that."""
+    owned = set(scope.owned)
+    hand_out(scope, target.first, call.func)
+    pending = pending_call(scope, call, target, node)
+    inside = [n for part in (*call.args, *call.keywords) for n in ast.walk(part)]
+    is_plain = not any(isinstance(n, ast.Call | ast.NamedExpr) for n in inside)
+    own = [n for n in ast.walk(target.source.node) if n is not target.source.node]
+    has_functions = any(isinstance(n, ast.Lambda | ast.FunctionDef) for n in own)
+    if pending is not None and target.local is None and is_plain and not has_functions:
+        result = pending[1]
+        if result is None or (result.kind == "tuple" and not any(isinstance(i, Branch) for i in result.items)):
+            scope.owned = owned  # numbers and arrays are all that is left of it
+    return pending
 
 
 def pending_call(scope: Scope, call: ast.Call, target: Bound, node: ast.AST) -> tuple[ast.expr, Branch | None] | None:
@@ -226,16 +257,18 @@ def callee_of(scope: Scope, node: ast.expr) -> Bound | None:
     """The Python function that `node` stands for, whose text can be read and which has no rule."""
     if (local := local_of(scope, node)) is not None:
         return Bound(of_definition(local.scope.source, local.node), local)
-    bound = node.value if isinstance(node, ast.Attribute) else node
     called, value = function_at(scope, node), scope.value_outside(node)
     if isinstance(node, ast.Attribute) and called is None:
-        method = method_of(scope, base_of(scope, bound), node.attr)
+        method = method_of(scope, base_of(scope, node.value), node.attr)
     else:
-        method, bound = method_of(scope, called, "__call__"), node
+        method = method_of(scope, called, "__call__")
     if method is not None:
-        hand_out(scope, method.first, bound)
         return method
     value = called.value if isinstance(called, Static) else value
+    if isinstance(value, type) and has_maker(value):
+        return object_maker(scope, value)
+    if isinstance(value, type) and makes_more(value):
+        return dataclass_maker(scope, value)
     if isinstance(value, MethodType) and isinstance(value.__self__, type):
         return callee(scope, value.__func__, Static(value.__self__))
     function = None if value is MISSING or scope.sources.rule_of(value) is not None else python_function(value)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
+import inspect
 from dataclasses import replace
 
+from loopdiff.frontend.classes import is_plain_class
 from loopdiff.frontend.structures.effects import require_settled
 from loopdiff.frontend.structures.iterated import items_of, spread
-from loopdiff.frontend.structures.known import static
+from loopdiff.frontend.structures.known import held_place, static
+from loopdiff.frontend.structures.methods import keeps_values
 from loopdiff.frontend.structures.records import CHANGING_METHODS
 from loopdiff.frontend.structures.rewriting import base_of, element
 from loopdiff.frontend.structures.scope import Place, Scope
@@ -26,31 +30,6 @@ from loopdiff.immutable import immutable
 from loopdiff.source.functions import MISSING
 
 
-def held_place(scope: Scope, node: ast.expr) -> Place | None:
-    """The name that holds what `node` stands for, and where in that it is."""
-    match node:
-        case ast.Name(id=name):
-            return name, ()
-        case ast.Attribute(value=base, attr=key):
-            pass
-        case ast.Subscript(value=base, slice=index):
-            key = static(scope, index)
-        case _:
-            return None
-    place, tree = held_place(scope, base), base_of(scope, base)
-    if place is None or not isinstance(tree, Branch) or key is MISSING:
-        return None
-    return place[0], (*place[1], counted(tree, key))
-
-
-def counted(tree: Branch, key: object) -> object:
-    """`key` as it is among the keys of `tree`: not counted from the end."""
-    if tree.kind == "list" and isinstance(key, int) and key < 0:
-        return key + len(tree.items)
-    place = tree.place(key)
-    return key if place is None else tree.keys[place]
-
-
 def part_to_store(scope: Scope, target: ast.Subscript | ast.Attribute, base: Branch) -> Place | None:
     """Where `target`, a part of `base`, is stored. None after a rejection."""
     what = f"`{ast.unparse(target.value)}`, {described(base)},"
@@ -60,7 +39,11 @@ def part_to_store(scope: Scope, target: ast.Subscript | ast.Attribute, base: Bra
     if around not in scope.owned or place is None or not is_open:
         scope.reject_shared(what, target)
         return None
-    if base.kind != "dict" and base.item(place[1][-1]) is None:
+    if is_field and keeps_values(base.type):
+        scope.reject(f"{what} is changed, and keeps what its properties were", target, "make them `property`")
+        return None
+    is_new = base.kind != "dict" and base.item(place[1][-1]) is None
+    if is_new and not (is_field and may_get(base.type, target.attr)):
         scope.reject(f"{what} has no element {place[1][-1]!r}", target)
         return None
     return place
@@ -68,7 +51,13 @@ def part_to_store(scope: Scope, target: ast.Subscript | ast.Attribute, base: Bra
 
 def is_frozen(kind: type) -> bool:
     parameters = getattr(kind, "__dataclass_params__", None)
-    return parameters is None or parameters.frozen
+    return not is_plain_class(kind) if parameters is None else parameters.frozen
+
+
+def may_get(kind: type, attr: str) -> bool:
+    """Whether objects of the class `kind` may get an attribute that they had not, which nobody looks at."""
+    has_room = is_plain_class(kind) or (dataclasses.is_dataclass(kind) and bool(kind.__dictoffset__))
+    return has_room and not hasattr(inspect.getattr_static(kind, attr, None), "__set__")
 
 
 def with_part(tree: Tree, path: tuple[object, ...], part: Tree) -> Tree:

@@ -12,6 +12,7 @@ import optree
 
 from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.errors.codes import reject
+from loopdiff.frontend.classes import is_plain_class
 from loopdiff.frontend.structures.signs import is_known, is_plain_dataclass, is_plain_record
 from loopdiff.frontend.structures.trees import Branch, Kind, Leaf, Rank, Static, Tree
 from loopdiff.source.functions import MISSING
@@ -26,7 +27,7 @@ IN_ORDER.__enter__()
 
 def is_structure(value: Any) -> bool:
     """Whether an argument is no number and no array."""
-    return isinstance(value, ROWS) or is_known(value) or is_plain_dataclass(value)
+    return isinstance(value, ROWS) or is_known(value) or is_plain_dataclass(value) or is_plain_class(type(value))
 
 
 def flattened(values: tuple[Any, ...]) -> tuple[list[Any], Any]:
@@ -39,7 +40,7 @@ def flattened(values: tuple[Any, ...]) -> tuple[list[Any], Any]:
     kinds = set(map(type, found))
     if kinds <= NO_RECORDS:
         return found, spec
-    records = {kind for kind in kinds if dataclasses.is_dataclass(kind) and is_plain_record(kind)}
+    records = {k for k in kinds if is_plain_class(k) or (dataclasses.is_dataclass(k) and is_plain_record(k))}
     for kind in records:
         register(kind)
     NO_RECORDS.update(kinds - records)
@@ -47,20 +48,26 @@ def flattened(values: tuple[Any, ...]) -> tuple[list[Any], Any]:
 
 
 def register(kind: type[Any]) -> None:
-    """Teach `optree` the fields of a dataclass. Made again from leaves it skips what its `__init__` checks: gradients
-    need not be what it asks of parameters."""
-    names = tuple(field.name for field in dataclasses.fields(kind))
+    """Teach `optree` the fields of a dataclass, or attributes of objects. Made again from leaves these skip what their
+    `__init__` checks: gradients need not be what it asks of parameters."""
+    fields = tuple(field.name for field in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else None
 
-    def take(value: Any) -> tuple[tuple[Any, ...], None, tuple[str, ...]]:
-        return tuple(getattr(value, name) for name in names), None, names
+    def take(value: Any) -> tuple[tuple[Any, ...], tuple[str, ...], tuple[str, ...]]:
+        found = vars(value) if fields is None else {name: getattr(value, name) for name in fields}
+        return tuple(found.values()), tuple(found), tuple(found)
 
-    def make(_: Any, parts: Iterable[Any]) -> Any:
-        made = object.__new__(kind)
-        for name, part in zip(names, parts, strict=True):
-            object.__setattr__(made, name, part)
-        return made
+    def make(names: tuple[str, ...], parts: Iterable[Any]) -> Any:
+        return with_attributes(kind, dict(zip(names, parts, strict=True)))
 
     optree.register_pytree_node(kind, take, make, namespace=SPACE)  # type: ignore[arg-type]
+
+
+def with_attributes(kind: type[Any], parts: dict[str, Any]) -> Any:
+    """An object of a class with these attributes."""
+    made = object.__new__(kind)
+    for name, part in parts.items():
+        object.__setattr__(made, name, part)
+    return made
 
 
 def trees_of(spec: Any, values: Sequence[Any]) -> list[Tree]:
@@ -76,7 +83,8 @@ def tree_of(spec: Any, values: Iterator[Any], leaf_of: Callable[[Any], Tree]) ->
         message = f"`{spec.type.__name__}` does more than hold its fields"
         raise ArgumentError(reject("LD210", message, NOWHERE, "pass its fields, or a dictionary of them"))
     items = tuple(tree_of(child, values, leaf_of) for child in spec.children())
-    return Branch(kind_of(spec.type), spec.type, getattr(spec.type, "_fields", tuple(spec.entries())), items)
+    keys = getattr(spec.type, "_fields", None) if issubclass(spec.type, tuple) else None
+    return Branch(kind_of(spec.type), spec.type, tuple(spec.entries()) if keys is None else keys, items)
 
 
 def outer_tree(flat: tuple[list[Any], Any]) -> Tree:
@@ -123,7 +131,8 @@ def of_values(tree: Tree, values: Iterator[Any]) -> Any:
             return value
         case Branch(kind="record", type=kind, keys=keys, items=items):
             parts = [of_values(item, values) for item in items]
-            return kind(*parts) if issubclass(kind, tuple) else kind(**dict(zip(keys, parts, strict=True)))
+            is_tuple = issubclass(kind, tuple)
+            return kind(*parts) if is_tuple else with_attributes(kind, dict(zip(keys, parts, strict=True)))
         case Branch(kind="dict", keys=keys, items=items):
             return {key: of_values(item, values) for key, item in zip(keys, items, strict=True)}
         case Branch(type=kind, items=items):

@@ -170,11 +170,35 @@ Comprehension = ast.ListComp | ast.GeneratorExp | ast.DictComp
 def comprehension(scope: Scope, node: Comprehension) -> Tree | None:
     """A list or dictionary made of the items of one that is known; None if that is not what `node` goes over."""
     if id(node) not in scope.ahead:
+        owned = set(scope.owned)
         found = comprehended(scope, node)
+        if found is not None and not isinstance(node, ast.GeneratorExp) and leaves_nothing(node, found):
+            scope.owned = owned
         if not scope.may_run_ahead:
             return found
         scope.ahead[id(node)] = node, found
     return scope.ahead[id(node)][1]
+
+
+def leaves_nothing(node: Comprehension, found: Tree) -> bool:
+    """Whether numbers and arrays are all that is left in `found` of the items that `node`, or the list or dictionary
+    that it is, goes over: it reads parts of them."""
+    names = stored_names([generator.target for generator in node.generators])
+    is_plain = isinstance(found, Branch) and not any(isinstance(i, Branch) for i in found.items)
+    return is_plain and all(has_parts_alone([node], name) for name in names)
+
+
+def has_parts_alone(nodes: Sequence[ast.AST], name: str) -> bool:
+    """Whether `nodes` read parts of what `name` stands for, and which object it is, and no more: nobody gets that."""
+    inside = [n for node in nodes for n in ast.walk(node)]
+    parts = {
+        id(n.value) for n in inside if isinstance(n, ast.Attribute | ast.Subscript) and isinstance(n.ctx, ast.Load)
+    }
+    for n in inside:
+        if isinstance(n, ast.Compare) and all(isinstance(op, ast.Is | ast.IsNot) for op in n.ops):
+            parts |= {id(part) for part in (n.left, *n.comparators)}
+    reads = [n for n in inside if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)]
+    return all(id(n) in parts for n in reads)
 
 
 def comprehended(scope: Scope, node: Comprehension) -> Tree | None:

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from loopdiff.frontend.classes import alternatives, are_structures, is_derived, may_be_row
+from loopdiff.frontend.classes import alternatives, are_structures, is_derived, is_plain_class, may_be_row
 from loopdiff.frontend.structures.absent import may_be_none
 from loopdiff.frontend.structures.effects import require_settled
 from loopdiff.frontend.structures.rewriting import base_of
-from loopdiff.frontend.structures.scope import Scope
+from loopdiff.frontend.structures.scope import Place, Scope
 from loopdiff.frontend.structures.trees import Branch, Leaf, Rank, Static, Tree, has_length, is_sequence, same
 from loopdiff.source.first_iterations import copied_tree
 from loopdiff.source.functions import MISSING
@@ -80,7 +80,10 @@ def static(scope: Scope, node: ast.expr) -> Any:
 def truth(scope: Scope, node: ast.expr) -> Any:
     """Whether `node` is true where that is known before the loops run, as of a list; MISSING where it is not."""
     found = static(scope, node)
-    tree = base_of(scope, node) if found is MISSING and isinstance(node, ast.Name) else None
+    is_place = isinstance(node, ast.Name | ast.Attribute | ast.Subscript)
+    tree = base_of(scope, node) if found is MISSING and is_place else None
+    if isinstance(tree, Branch) and is_plain_class(tree.type):
+        return not any(hasattr(tree.type, name) for name in ("__bool__", "__len__")) or MISSING
     if not isinstance(tree, Branch) or not has_length(tree):
         return found
     require_settled(scope, [tree], node)
@@ -96,6 +99,11 @@ def of_call(scope: Scope, node: ast.Call) -> Any:
         case ast.Call(args=[of]) if function is np.isscalar or function is callable:
             tree = base_of(scope, of)
             return False if isinstance(tree, Branch) else function(tree.value) if isinstance(tree, Static) else MISSING
+        case ast.Call(args=[of, name]) if function is hasattr and isinstance(text := static(scope, name), str):
+            tree = base_of(scope, of)
+            if not isinstance(tree, Branch) or tree.kind != "record":
+                return MISSING
+            return tree.item(text) is not None or hasattr(tree.type, text)
         case ast.Call(args=[of]) if function is type:
             tree = base_of(scope, of)
             return tree.type if isinstance(tree, Branch) else MISSING
@@ -173,6 +181,8 @@ def known_truth(scope: Scope, deciding: bool, values: Sequence[ast.expr]) -> Any
 def compared(scope: Scope, left: ast.expr, op: ast.cmpop, right: ast.expr) -> Any:
     """A comparison of values that are known, or of a structure or an array with None."""
     is_none = isinstance(right, ast.Constant) and right.value is None and isinstance(op, ast.Is | ast.IsNot)
+    if is_none and isinstance(left, ast.Attribute | ast.Subscript) and isinstance(base_of(scope, left), Branch):
+        return isinstance(op, ast.IsNot)
     if is_none and isinstance(left, ast.Name) and left.id in scope.held:
         if may_be_none(scope, left.id):
             return MISSING
@@ -185,13 +195,52 @@ def compared(scope: Scope, left: ast.expr, op: ast.cmpop, right: ast.expr) -> An
         require_settled(scope, [tree], right)
         found = [i.value for i in tree.items if isinstance(i, Static)] if is_sequence(tree) else list(tree.keys)
         return MISSING if len(found) < len(tree.items) else (a in found) is isinstance(op, ast.In)
+    are_places = all(isinstance(n, ast.Name | ast.Attribute | ast.Subscript) for n in (left, right))
+    if are_places and isinstance(op, ast.Is | ast.IsNot) and (same_one := are_one(scope, left, right)) is not MISSING:
+        return same_one is isinstance(op, ast.Is)
     a, b = static(scope, left), static(scope, right)
+    is_apart = isinstance(b, Enum) and not isinstance(b, int) and isinstance(left, ast.Name) and left.id in scope.held
+    if a is MISSING and is_apart and isinstance(op, ast.Is | ast.IsNot):
+        return isinstance(op, ast.IsNot)  # numbers, arrays and structures are none of an enumeration
     if a is MISSING or b is MISSING:
         return MISSING
     try:
         return COMPARED[type(op)](a, b)
     except TypeError:
         return MISSING
+
+
+def held_place(scope: Scope, node: ast.expr) -> Place | None:
+    """The name that holds what `node` stands for, and where in that it is."""
+    match node:
+        case ast.Name(id=name):
+            return name, ()
+        case ast.Attribute(value=base, attr=key):
+            pass
+        case ast.Subscript(value=base, slice=index):
+            key = static(scope, index)
+        case _:
+            return None
+    place, tree = held_place(scope, base), base_of(scope, base)
+    if place is None or not isinstance(tree, Branch) or key is MISSING:
+        return None
+    return place[0], (*place[1], counted(tree, key))
+
+
+def counted(tree: Branch, key: object) -> object:
+    """`key` as it is among the keys of `tree`: not counted from the end."""
+    if tree.kind == "list" and isinstance(key, int) and key < 0:
+        return key + len(tree.items)
+    place = tree.place(key)
+    return key if place is None else tree.keys[place]
+
+
+def are_one(scope: Scope, left: ast.expr, right: ast.expr) -> Any:
+    """Whether two places hold the same structure; MISSING where others may have either."""
+    trees, places = [base_of(scope, n) for n in (left, right)], [held_place(scope, n) for n in (left, right)]
+    if not all(isinstance(tree, Branch) for tree in trees):
+        return MISSING
+    return places[0] == places[1] if all(place in scope.owned for place in places) else MISSING
 
 
 # -- axes of arrays ------------------------------------------------------------------------------------------

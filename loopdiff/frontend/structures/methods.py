@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import functools
-import inspect
 from collections.abc import Iterator
 from types import FunctionType
 from typing import Any
 
 from loopdiff.errors import UnsupportedLoopError
+from loopdiff.frontend.structures.objects.above import Above, found_in, nothing, with_above
 from loopdiff.frontend.structures.scope import Local, Scope
 from loopdiff.frontend.structures.signs import is_generated
 from loopdiff.frontend.structures.trees import Branch, Static, Tree
@@ -36,7 +36,9 @@ def method_of(scope: Scope, tree: Tree | None, attr: str) -> Bound | None:
     Python."""
     if not isinstance(tree, Branch) or tree.kind != "record":
         return None
-    match inspect.getattr_static(tree.type, attr, None):
+    match found_in(tree.type, attr):
+        case object.__init__ if isinstance(attr, Above):
+            return Bound(scope.sources.of(nothing), None, (tree,))
         case staticmethod(__func__=function):
             return callee(scope, function)
         case classmethod(__func__=function):
@@ -52,7 +54,11 @@ def callee(scope: Scope, function: Any, *first: Tree) -> Bound | None:
     if not isinstance(function, FunctionType) or is_generated(function) or is_of_library(function):
         return None
     try:
-        return Bound(scope.sources.of(function), None, first)
+        source = scope.sources.of(function)
+        made, key = scope.sources.made, (source.node, with_above)
+        if key not in made:
+            made[key] = with_above(source)
+        return Bound(made[key], None, first)
     except UnsupportedLoopError:  # reported where it is called
         return None
 
@@ -70,24 +76,35 @@ def methods_of(tree: Tree) -> Iterator[FunctionType]:
 
 
 def constants_of(tree: Tree) -> Iterator[tuple[str, Any]]:
-    """Numbers and texts that the classes of records in `tree` have, by name."""
+    """Numbers and texts, and tuples of such, that the classes of records in `tree` have, by name."""
     if not isinstance(tree, Branch):
         return
     for item in tree.items:
         yield from constants_of(item)
     for kind in tree.type.__mro__[:-1] if tree.kind == "record" else ():
         own = ((name, value) for name, value in sorted(vars(kind).items()) if not name.startswith("__"))
-        yield from ((name, value) for name, value in own if isinstance(value, int | float | str))
+        yield from ((name, value) for name, value in own if is_constant(value))
 
 
 def is_property(tree: Branch, attr: str) -> bool:
-    return isinstance(inspect.getattr_static(tree.type, attr, None), property | functools.cached_property)
+    return isinstance(found_in(tree.type, attr), property | functools.cached_property)
+
+
+def keeps_values(kind: type[Any]) -> bool:
+    """Whether objects of the class have properties that are computed once, and stay when the object changes."""
+    return any(isinstance(v, functools.cached_property) for c in kind.__mro__ for v in vars(c).values())
 
 
 def class_constant(tree: Branch, attr: str) -> Any:
-    """A number or text that the class of a record has; MISSING for others."""
-    found = inspect.getattr_static(tree.type, attr, None)
-    return found if isinstance(found, int | float | str) else MISSING
+    """A number or text that the class of a record has, None, or a tuple of such; MISSING for others."""
+    found = found_in(tree.type, attr)
+    is_there = found is not None or any(attr in vars(c) for c in tree.type.__mro__)
+    return found if is_there and is_constant(found) else MISSING
+
+
+def is_constant(value: Any) -> bool:
+    is_tuple = type(value) is tuple and all(map(is_constant, value))
+    return is_tuple or value is None or isinstance(value, int | float | str)
 
 
 def has_own_method(tree: Branch, op: ast.operator) -> bool:

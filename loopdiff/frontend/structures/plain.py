@@ -28,18 +28,18 @@ def reject_open(scope: Scope, of: ast.expr, message: str, node: ast.AST, hint: s
         root = root.value
     found = scope.reject(message, node, hint)
     tree = base_of(scope, root) if isinstance(root, ast.Name) and len(scope.diagnostics) > count else None
-    if isinstance(root, ast.Name) and tree is not None and may_be_array(tree):
+    if isinstance(root, ast.Name) and tree is not None and may_be_one_array(tree):
         scope.growing.said[scope.diagnostics[-1]] = (owner_of(scope, root.id), root.id)
     return found
 
 
-def may_be_array(tree: Tree) -> bool:
+def may_be_one_array(tree: Tree) -> bool:
     """Whether `tree` is a list or tuple of numbers and arrays, or of such lists and tuples of one length."""
     if not isinstance(tree, Branch) or tree.kind not in ("list", "tuple") or not tree.items:
         return False
     if all(isinstance(item, Leaf) and not isinstance(item.known, Local) for item in tree.items):
         return True
-    rows = [item for item in tree.items if isinstance(item, Branch) and may_be_array(item)]
+    rows = [item for item in tree.items if isinstance(item, Branch) and may_be_one_array(item)]
     return len(rows) == len(tree.items) and len({len(row.items) for row in rows}) == 1
 
 
@@ -48,7 +48,7 @@ def element_of_copy(scope: Scope, tree: Branch, index: ast.expr, node: ast.Subsc
     or others may have the elements, too."""
     if isinstance(node.value, ast.Name) or not scope.may_run_ahead or isinstance(index, ast.Slice):
         return None
-    if not may_be_array(tree) or any(isinstance(item, Branch) for item in tree.items):
+    if not may_be_one_array(tree) or any(isinstance(item, Branch) for item in tree.items):
         return None
     name = scope.names.fresh("row")
     write_list(scope, name, as_list(scope, tree, node), node)
@@ -69,7 +69,7 @@ def leave_to_parser(scope: Scope, target: ast.Name, value: ast.expr, node: ast.s
         made = rebuilt(scope, value)
     elif isinstance(value, ast.Tuple | ast.ListComp):
         tree = scope.tree_of(value)
-        if not isinstance(tree, Branch) or not may_be_array(tree) or any(map(holds_structures, tree.items)):
+        if not isinstance(tree, Branch) or not may_be_one_array(tree) or any(map(holds_structures, tree.items)):
             return False
         made = as_list(scope, tree, value)
     else:
@@ -121,7 +121,7 @@ def keep_given_lists(scope: Scope, node: ast.FunctionDef) -> None:
         if read is None or not (is_outside or name in scope.source.signature.parameters):
             continue
         tree = base_of(scope, read)
-        if not isinstance(tree, Branch) or not may_be_array(tree) or any(map(holds_structures, tree.items)):
+        if not isinstance(tree, Branch) or not may_be_one_array(tree) or any(map(holds_structures, tree.items)):
             continue
         if tree.kind == "tuple" or is_only_read(node, read):
             write_list(scope, name, as_list(scope, tree, read), node.body[0])
@@ -163,7 +163,7 @@ def with_named_rows(scope: Scope, node: ast.For) -> ast.For:
 
     def named(arg: ast.expr) -> ast.expr:
         tree = scope.tree_of(arg) if arg in written else None
-        if not isinstance(tree, Branch) or not may_be_array(tree) or any(map(holds_structures, tree.items)):
+        if not isinstance(tree, Branch) or not may_be_one_array(tree) or any(map(holds_structures, tree.items)):
             return arg
         name = scope.names.fresh("row")
         write_list(scope, name, as_list(scope, tree, arg), arg)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import dataclasses
 import functools
 import math
@@ -13,8 +14,9 @@ from typing import Any, cast
 
 import numpy as np
 
+from loopdiff.frontend.classes import is_plain_class, is_record_class
 from loopdiff.frontend.structures.effects import require_settled
-from loopdiff.frontend.structures.iterated import items_of, items_of_call, spread
+from loopdiff.frontend.structures.iterated import items_of, items_of_call, leaves_nothing, spread
 from loopdiff.frontend.structures.known import static
 from loopdiff.frontend.structures.methods import method_of
 from loopdiff.frontend.structures.rewriting import (
@@ -30,8 +32,20 @@ from loopdiff.frontend.structures.rewriting import (
 )
 from loopdiff.frontend.structures.scope import MOST_ITEMS, Scope, name_stored
 from loopdiff.frontend.structures.scope import at as placed
-from loopdiff.frontend.structures.signs import is_plain_record, is_record_class
-from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, dictionary_of, in_row, is_sequence
+from loopdiff.frontend.structures.signs import has_maker, is_plain_record, makes_more
+from loopdiff.frontend.structures.trees import (
+    Blank,
+    Branch,
+    Leaf,
+    Static,
+    Tree,
+    described,
+    dictionary_of,
+    in_row,
+    is_sequence,
+    leaves,
+    types_in,
+)
 from loopdiff.source.functions import MISSING, python_function
 from loopdiff.source.scopes import computes_defaults, parameters
 
@@ -75,15 +89,78 @@ def of_builtin(scope: Scope, node: ast.Call) -> Tree | None:
         found = replaced(scope, tree, node) if isinstance(tree, Branch) else None
         hand_out(scope, found.items if isinstance(found, Branch) else (), node)
         return found
-    if isinstance(function, type) and is_record_class(function):
-        return record(scope, function, node)
-    return None
+    return record_of(scope, function, node)
+
+
+def attribute_of(scope: Scope, node: ast.Call) -> Tree | None:
+    """`getattr(r, "name", default)` of a record."""
+    (base, key), default = node.args[:2], node.args[2:]
+    tree, name = base_of(scope, base), static(scope, key)
+    if not isinstance(tree, Branch) or tree.kind != "record" or not isinstance(name, str):
+        return None
+    if default and tree.item(name) is None and not hasattr(tree.type, name):
+        return element(scope, default[0])
+    return element(scope, ast.copy_location(ast.Attribute(base, name, ast.Load()), node))
+
+
+def copy_of(scope: Scope, function: Any, node: ast.Call) -> Tree | None:
+    """What `copy.copy` and `copy.deepcopy` make of a structure, or of an array."""
+    tree, text = base_of(scope, node.args[0]), ast.unparse(node)
+    if tree is None or isinstance(tree, Leaf):
+        return Leaf(ast.copy_location(ast.UnaryOp(ast.UAdd(), expression(scope, node.args[0])), node))
+    if not isinstance(tree, Branch):
+        return tree
+    require_settled(scope, [tree], node)
+    if any(map(is_copied_otherwise, types_in(tree))):
+        return scope.reject(f"`{text}` copies in a way of its own", node, "make another object of its parts")
+    if function is copy.copy:
+        found = replace(tree, is_fresh=True)
+        hand_out(scope, found.items, node)
+        return found
+    arrays = [leaf for _, leaf in leaves(tree) if not isinstance(leaf.known, int)]
+    if len(arrays) > 1:
+        hint = "copy its parts: `P(p.x.copy(), p.v)`"
+        return scope.reject(f"which parts of `{text}` are one array is not known before the loops run", node, hint)
+    return anew(tree, node)
+
+
+def is_copied_otherwise(kind: type[Any]) -> bool:
+    """Whether the class `kind` says how its objects are copied."""
+    own = ("__reduce__", "__reduce_ex__", "__getstate__")
+    is_plain = all(getattr(kind, n, None) is getattr(object, n, None) for n in own)
+    return not is_plain or any(hasattr(kind, n) for n in ("__copy__", "__deepcopy__", "__setstate__"))
+
+
+def anew(tree: Tree, node: ast.AST) -> Tree:
+    """`tree`, of which nobody else has anything: an array is copied."""
+    match tree:
+        case Branch(items=items):
+            return replace(tree, items=tuple(anew(i, node) for i in items), is_fresh=True)
+        case Leaf(expr=expr, known=known) if not isinstance(known, int):
+            return Leaf(ast.copy_location(ast.UnaryOp(ast.UAdd(), expr), node), known)
+        case _:
+            return tree
+
+
+def record_of(scope: Scope, function: Any, node: ast.Call) -> Tree | None:
+    """The object that `function` makes, if it is a class whose objects hold their fields, or copies; or an attribute of
+    one."""
+    if function is getattr and len(node.args) in (2, 3) and not node.keywords:
+        return attribute_of(scope, node)
+    if (function is copy.copy or function is copy.deepcopy) and len(node.args) == 1 and not node.keywords:
+        return copy_of(scope, function, node)
+    if isinstance(function, Blank):
+        names = tuple(str(k.arg) for k in node.keywords)
+        items = tuple(element(scope, k.value) for k in node.keywords)
+        return Branch("record", function.kind, names, items, is_fresh=True)
+    is_record = isinstance(function, type) and is_record_class(function)
+    return record(scope, function, node) if is_record and not has_maker(function) and not makes_more(function) else None
 
 
 def known_function(scope: Scope, node: ast.expr) -> Any:
     """The function or class that `node` stands for; MISSING if that is open."""
     value = scope.value_outside(node)
-    if isinstance(node, ast.Call):
+    if isinstance(node, ast.Call | ast.Constant):
         return static(scope, node)
     tree = function_at(scope, node) if value is MISSING else None
     return tree.value if isinstance(tree, Static) else value
@@ -105,9 +182,12 @@ def dictionary(scope: Scope, node: ast.Call) -> Tree | None:
 
 def total(scope: Scope, function: Any, node: ast.Call) -> Tree | None:
     """`sum(...)` and the like over items that are known: the operation between them."""
-    items = items_of(scope, node.args[0])
+    owned, over = set(scope.owned), node.args[0]
+    items = items_of(scope, over)
     if items is None:
         return None
+    if isinstance(over, ast.GeneratorExp) and leaves_nothing(over, in_row("list", tuple(items))):
+        scope.owned = owned
     values = [display_of(scope, i, node) for i in items]
     if function is sum or function is math.prod:
         op = ast.Add() if function is sum else ast.Mult()
@@ -250,6 +330,9 @@ def method(scope: Scope, tree: Branch, attr: str, node: ast.Call) -> Tree:
 
 def replaced(scope: Scope, tree: Branch, node: ast.Call) -> Tree:
     """A record with other values of some fields."""
+    if makes_more(tree.type):
+        message = f"`{tree.type.__name__}` does more than hold its fields"
+        return scope.reject(message, node, "pass what it makes as an argument")
     given = {str(k.arg): element(scope, k.value) for k in node.keywords}
     if not given.keys() <= set(tree.keys):
         return scope.reject(f"{described(tree)} has not all of these fields", node)
@@ -259,8 +342,16 @@ def replaced(scope: Scope, tree: Branch, node: ast.Call) -> Tree:
 
 
 def record(scope: Scope, kind: type[Any], node: ast.Call) -> Tree:
-    """A dataclass, or a named tuple, of the arguments."""
-    if hasattr(kind, "__post_init__") or not is_plain_record(kind):
+    """A dataclass, or a named tuple, of the arguments; or an object without attributes."""
+    if is_plain_class(kind):
+        is_empty = not node.args and not node.keywords
+        message = f"`{kind.__name__}` has no method that takes arguments when it is made"
+        return (
+            Branch("record", kind, (), (), is_fresh=True)
+            if is_empty
+            else scope.reject(message, node, "give it an `__init__`")
+        )
+    if not is_plain_record(kind):
         message = f"`{kind.__name__}` does more than hold its fields"
         return scope.reject(message, node, "pass what it makes as an argument")
     is_tuple, made = issubclass(kind, tuple), cast(Any, kind)
@@ -280,5 +371,7 @@ def record(scope: Scope, kind: type[Any], node: ast.Call) -> Tree:
 
 def default_of(scope: Scope, value: Any, node: ast.AST) -> Tree:
     """The default `value` of a field: a number is what it would be if it were written out."""
+    if type(value) is tuple:
+        return in_row("tuple", tuple(default_of(scope, v, node) for v in value))
     is_number = type(value) in (bool, int, float, complex)
     return element(scope, ast.copy_location(ast.Constant(value), node)) if is_number else Static(value)

@@ -13,6 +13,7 @@ from typing import Any
 from loopdiff.errors import Diagnostic
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.callees import Sources
+from loopdiff.frontend.liveness import Position
 from loopdiff.frontend.structures.trees import (
     Branch,
     Leaf,
@@ -22,10 +23,12 @@ from loopdiff.frontend.structures.trees import (
     are_alike,
     described,
     form,
+    fresh_paths,
     leaves,
     merged,
     shared,
     statics,
+    types_in,
     with_leaves,
 )
 from loopdiff.immutable import immutable
@@ -191,7 +194,7 @@ class Scope:
     out of the loop around. `may_run_ahead`: whether calls can be put before the statement; `ahead` are those that were,
     `leading` those that it evaluates before it reads anything. `around`: where the function is defined inside another;
     `bound` are names of lambdas and comprehensions around an expression, and what is called so outside of these;
-    `last` those that a `return` reads once, when nobody else can any more;
+    `last` is where names are read for the last time before they get something else;
     `flags` say of names whether they hold None, `fills` are statements that matter if a flag is read;
     `generic` what is wrong with functions inside where they are given single values, by the name or the lambda.
     `growing` are lists of the program whose length is not known; `coming` are keys of items that loops around, which
@@ -222,7 +225,7 @@ class Scope:
     diagnostics: list[Diagnostic] = field(default_factory=list)
     around: Scope | None = None
     bound: Mapping[str, Held | None] = field(default_factory=dict)
-    last: frozenset[str] = frozenset()
+    last: frozenset[Position] = frozenset()
     flags: dict[str, str] = field(default_factory=dict)
     fills: dict[int, tuple[ast.stmt, str]] = field(default_factory=dict)
     generic: list[tuple[str | ast.Lambda, list[Diagnostic]]] = field(default_factory=list)
@@ -434,5 +437,6 @@ def holds_functions(tree: Tree) -> bool:
 
 def key_of(source: SourceFunction, given: Mapping[str, Tree]) -> Any:
     """What tells calls of a function apart that are taken apart in different ways."""
-    kinds = ((name, form(tree), tuple(map(id, statics(tree)))) for name, tree in given.items())
-    return source.code, source.node, tuple(kinds)
+    kinds = ((n, form(t), tuple(map(id, statics(t))), tuple(map(id, types_in(t)))) for n, t in given.items())
+    own = ((n, path) for n, t in given.items() for path in fresh_paths(t))
+    return source.code, source.node, tuple(kinds), tuple(own)

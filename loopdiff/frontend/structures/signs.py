@@ -14,14 +14,12 @@ import numpy as np
 
 from loopdiff.errors import UnsupportedLoopError
 from loopdiff.frontend.callees import Sources
+from loopdiff.frontend.classes import OVERRIDDEN, is_plain_class, is_record_class
 from loopdiff.frontend.survey import ARRAY_ATTRIBUTES
 from loopdiff.numpy_functions import METHODS, is_of_numpy
 from loopdiff.source.functions import SourceFunction, dotted_name, python_function
 from loopdiff.source.scopes import parameters
 
-OVERRIDDEN = (
-    "__getattribute__", "__getattr__", "__setattr__", "__getitem__", "__iter__", "__len__", "__contains__",
-)  # fmt: skip
 CHANGING = ("at", "copyto", "fill", "fill_diagonal", "itemset", "partition", "put", "put_along_axis", "sort")
 KNOWN = (
     str, bytes, Enum, np.dtype, type, type(None), FunctionType, BuiltinFunctionType, ModuleType, np.ufunc, type(np.sum),
@@ -79,12 +77,23 @@ def is_made(source: SourceFunction, node: ast.AST) -> bool:
             return False
 
 
-def is_record_class(value: type) -> bool:
-    return dataclasses.is_dataclass(value) or (issubclass(value, tuple) and hasattr(value, "_fields"))
+def has_maker(kind: type) -> bool:
+    """Whether `kind` is such a class, and a method of it makes its objects."""
+    return is_plain_class(kind) and kind.__init__ is not object.__init__
+
+
+def makes_more(kind: type[Any]) -> bool:
+    """Whether objects of the dataclass `kind` get more than what they are given and what stands in its text."""
+    if not dataclasses.is_dataclass(kind) or not is_plain_record(kind):
+        return False
+    has_more = any(not f.init or f.default_factory is not dataclasses.MISSING for f in dataclasses.fields(kind))
+    return has_more or hasattr(kind, "__post_init__")
 
 
 def is_plain_record(kind: type) -> bool:
     """Whether a record does nothing but hold its fields: its special methods were generated."""
+    if is_plain_class(kind):
+        return True
     own = (getattr(kind, name, None) for name in ("__init__", "__new__", *OVERRIDDEN))
     return all(is_generated(function) for function in own if isinstance(function, FunctionType))
 
@@ -156,6 +165,12 @@ def may_write(source: SourceFunction, sources: Sources) -> bool:
     """Whether the function, or one that it calls, may change an array that it is given. Those of NumPy do not."""
     own = [one for one in reached(source, sources) if not is_of_numpy(one.home.file)]
     return any(is_write(one, node) for one in own for node in ast.walk(one.node))
+
+
+def writes_parts(source: SourceFunction) -> bool:
+    """Whether the text of the function itself changes arrays, but for those that names stand for."""
+    inside = [n for n in ast.walk(source.node) if not (isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name))]
+    return any(is_write(source, node) for node in inside)
 
 
 def is_write(source: SourceFunction, node: ast.AST) -> bool:

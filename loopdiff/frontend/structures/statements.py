@@ -8,12 +8,16 @@ from dataclasses import replace
 
 from loopdiff.frontend.structures.absent import facts, learn, require_number
 from loopdiff.frontend.structures.bindings import assign_tree, places_behind, store_at
-from loopdiff.frontend.structures.calls import callee_of, leading, operator_call, pending_call
+from loopdiff.frontend.structures.calls import callee_of, kept_call, leading, operator_call
 from loopdiff.frontend.structures.changes import PlaceChange, changed, part_to_store
 from loopdiff.frontend.structures.iterated import is_call_of, items_of, known_range, lengths_behind
 from loopdiff.frontend.structures.iterators import refuse_iterators
 from loopdiff.frontend.structures.known import static, truth, with_rank
 from loopdiff.frontend.structures.methods import has_own_method
+from loopdiff.frontend.structures.objects.above import spelt
+from loopdiff.frontend.structures.objects.by_place import parts_by_place
+from loopdiff.frontend.structures.objects.changing import changing_call
+from loopdiff.frontend.structures.objects.starred import with_stars_apart
 from loopdiff.frontend.structures.plain import leave_to_parser, lists_apart, with_named_rows
 from loopdiff.frontend.structures.rewriting import (
     base_of,
@@ -58,13 +62,20 @@ from loopdiff.source.functions import MISSING
 
 def block(scope: Scope, nodes: Sequence[ast.stmt]) -> bool:
     """Write `nodes`; whether the end is reached."""
-    for node in nodes:
+    for one in nodes:
         scope.ahead.clear()
+        node = with_stars_apart(scope, spelt(scope, one))
         first = node.iter if isinstance(node, ast.For) else getattr(node, "value", getattr(node, "test", None))
-        scope.leading = frozenset() if isinstance(node, ast.AugAssign) else frozenset(leading(first))
+        is_read = isinstance(node, ast.AugAssign) and not is_single(scope, node.target)
+        scope.leading = frozenset() if is_read else frozenset(leading(first))
         if not statement(scope, node):
             return False
     return True
+
+
+def is_single(scope: Scope, target: ast.expr) -> bool:
+    """Whether `target` is a name of one value, which no call gives another."""
+    return isinstance(target, ast.Name) and not isinstance(scope.held.get(target.id), Branch | Torn)
 
 
 def statement(scope: Scope, node: ast.stmt) -> bool:
@@ -73,7 +84,7 @@ def statement(scope: Scope, node: ast.stmt) -> bool:
     match node:
         case ast.Assign(targets=targets, value=value):
             assign(scope, targets, value, node)
-        case ast.AnnAssign(target=target, value=ast.expr() as value, simple=1):
+        case ast.AnnAssign(target=target, value=ast.expr() as value):
             assign(scope, [target], value, node)
         case ast.AugAssign():
             augment(scope, node)
@@ -110,6 +121,8 @@ def simple(scope: Scope, node: ast.stmt) -> None:
     match node:
         case ast.Expr(value=value) if (found := changed(scope, value)) is not None:
             change(scope, found, node)
+        case ast.Expr(value=ast.Call() as call) if changing_call(scope, call) is not None:
+            pass
         case ast.Delete(targets=[ast.Subscript(value=base) as target]) if isinstance(base_of(scope, base), Branch):
             delete(scope, target, node)
         case _:
@@ -144,8 +157,9 @@ def assign(scope: Scope, targets: Sequence[ast.expr], value: ast.expr, node: ast
             for name, target in zip(names, elts, strict=True):
                 statement(scope, ast.copy_location(ast.Assign([target], name_read(name, target)), node))
         case [ast.Tuple(elts=elts)], ast.Call() if (
-            (target := callee_of(scope, value.func)) is not None
-            and (pending := pending_call(scope, value, target, value)) is not None
+            changing_call(scope, value) is None
+            and (target := callee_of(scope, value.func)) is not None
+            and (pending := kept_call(scope, value, target, value)) is not None
             and pending[1] is not None
             and all(isinstance(i, Leaf) for i in pending[1].items)
             and len(elts) == len(pending[1].items)
@@ -276,10 +290,7 @@ def augment_part(scope: Scope, target: ast.Subscript | ast.Attribute, base: Bran
 
 def returned(scope: Scope, value: ast.expr | None, node: ast.Return) -> None:
     """`return`: of several values, a tuple of these."""
-    names = [n for n in ast.walk(value or node) if isinstance(n, ast.Name)]
-    scope.last = frozenset(n.id for n in names if sum(n.id == other.id for other in names) == 1)
     tree = None if value is None else last_of(scope, value, node)
-    scope.last = frozenset()
     if isinstance(tree, Branch):
         scope.results.append(tree)
         found = [leaf.expr for _, leaf in leaves(tree)]
@@ -312,6 +323,12 @@ def branch(scope: Scope, node: ast.If) -> bool:
 
 def loop(scope: Scope, node: ast.For) -> None:
     """A loop: written out over items that are known, or that its body asks for; of lists that grow in it, too."""
+    body = without_continue(node.body) or node.body
+    has_jumps = any(jumps_of(stmt) for stmt in body)
+    if not has_jumps and (parts := parts_by_place(scope, copied(node, body=body))) is not None:
+        if all(block(scope, part) for part in parts):
+            block(scope, node.orelse)
+        return
     node = with_named_rows(scope, with_held_copies(scope, node))
     items, lengths = items_of(scope, node.iter), lengths_behind(scope, node.iter)
     numbers = known_range(scope, node.iter) if items is None else None
@@ -321,7 +338,8 @@ def loop(scope: Scope, node: ast.For) -> None:
         write_out(scope, node, items)
         for name, length in lengths_behind(scope, node.iter).items():
             if length != lengths[name]:
-                hint = f"go over a copy, as `{name}[:]`"
+                is_row = getattr(scope.held.get(name), "kind", "list") == "list"
+                hint = f"go over a copy: `{name}[:]`" if is_row else f"go over a copy: `list({name})`"
                 scope.reject(f"`{name}` becomes longer or shorter in a loop that goes over it", node.iter, hint)
         return
     before, said = scope.flow(), scope.said()

@@ -72,6 +72,23 @@ class Branch:
 Tree = Leaf | Static | Branch
 
 
+@immutable
+class Blank:
+    """As a value in the text: a new object of the class `kind`, without attributes."""
+
+    kind: type[Any]
+
+
+@immutable
+class Taken:
+    """As a value in the text: what stands at `path` in what `name` holds, with the structures at `own` that nobody else
+    has."""
+
+    name: str
+    path: Path
+    own: frozenset[Path]
+
+
 def in_row(kind: Literal["tuple", "list"], items: tuple[Tree, ...]) -> Branch:
     """A tuple or list of `items`."""
     return Branch(kind, tuple if kind == "tuple" else list, tuple(range(len(items))), items, is_fresh=True)
@@ -146,6 +163,14 @@ def statics(tree: Tree) -> Iterator[Any]:
                 yield from statics(item)
         case Leaf():
             pass
+
+
+def types_in(tree: Tree) -> Iterator[type[Any]]:
+    """The classes of structures in `tree`."""
+    if isinstance(tree, Branch):
+        yield tree.type
+        for item in tree.items:
+            yield from types_in(item)
 
 
 def with_leaves(tree: Tree, make: Callable[[Path, Leaf], Tree], path: Path = ()) -> Tree:

@@ -13,10 +13,12 @@ import numpy as np
 
 from loopdiff.frontend.structures.absent import may_be_none
 from loopdiff.frontend.structures.calls import called, operator_call, property_of
+from loopdiff.frontend.structures.changes import part_at
 from loopdiff.frontend.structures.effects import require_settled
 from loopdiff.frontend.structures.given import flattened, known_rank, outer_tree
 from loopdiff.frontend.structures.iterated import comprehension, spread
 from loopdiff.frontend.structures.known import static, truth
+from loopdiff.frontend.structures.objects.changing import changing_call
 from loopdiff.frontend.structures.plain import element_of_copy, reject_open
 from loopdiff.frontend.structures.rewriting import (
     base_of,
@@ -32,11 +34,13 @@ from loopdiff.frontend.structures.rewriting import (
 from loopdiff.frontend.structures.scope import FEW_ITEMS, MOST_ITEMS, Outer, Scope, name_read, name_stored
 from loopdiff.frontend.structures.signs import is_data, is_plain_constant
 from loopdiff.frontend.structures.trees import (
+    Blank,
     Branch,
     Leaf,
     Path,
     Rank,
     Static,
+    Taken,
     Tree,
     are_alike,
     described,
@@ -58,6 +62,8 @@ def tree_of(scope: Scope, node: ast.expr) -> Tree | None:
     match node:
         case ast.Constant(value=None | str() as value):
             return Static(value)
+        case ast.Constant(value=Blank() | Taken() as made):
+            return handed_over(scope, made, node)
         case ast.Name() | ast.Attribute() if (value := scope.value_outside(node)) is not MISSING:
             return outside(scope, value, node)
         case ast.Name(id=name, ctx=ast.Load()):
@@ -70,15 +76,36 @@ def tree_of(scope: Scope, node: ast.expr) -> Tree | None:
             return dictionary(scope, keys, values, node)
         case ast.ListComp() | ast.GeneratorExp() | ast.DictComp():
             return comprehension(scope, node)
-        case ast.IfExp(test=test, body=body, orelse=orelse):
-            known = truth(scope, test)
-            return either(scope, node) if known is MISSING else element(scope, body if known else orelse)
+        case ast.IfExp() | ast.BoolOp():
+            return decided(scope, node)
         case ast.BinOp() | ast.UnaryOp() | ast.Compare():
             return operation(scope, node)
         case ast.Call():
-            return called(scope, node)
+            return changing_call(scope, node) or called(scope, node)
         case _:
             return None
+
+
+def handed_over(scope: Scope, made: Blank | Taken, node: ast.expr) -> Tree | None:
+    """A new object, or what a function is given for its own."""
+    if isinstance(made, Blank):
+        return Branch("record", made.kind, (), (), is_fresh=True)
+    found = scope.tree(made.name, node)
+    return None if found is None else freshened(part_at(found, made.path), made.own)
+
+
+def decided(scope: Scope, node: ast.IfExp | ast.BoolOp) -> Tree | None:
+    """What is taken of `a if c else b`, `a or b` and `a and b`, where that is known; or one of two structures."""
+    if isinstance(node, ast.IfExp):
+        known = truth(scope, node.test)
+        return either(scope, node) if known is MISSING else element(scope, node.body if known else node.orelse)
+    for place, value in enumerate(node.values):
+        known, rest = truth(scope, value), node.values[place:]
+        if known is MISSING:
+            return None if place == 0 else element(scope, copied(node, values=rest) if rest[1:] else value)
+        if bool(known) is isinstance(node.op, ast.Or) or not rest[1:]:
+            return element(scope, value)
+    return None
 
 
 def either(scope: Scope, node: ast.IfExp) -> Tree | None:
@@ -106,9 +133,10 @@ def either(scope: Scope, node: ast.IfExp) -> Tree | None:
 
 
 def whole(scope: Scope, name: str, node: ast.expr) -> Tree | None:
-    """What `name` holds, which others have from here on; nobody else has what the function returns last."""
+    """What `name` holds, which others have from here on; nobody else has what nobody reads under the name again."""
     found = scope.tree(name, node)
-    if found is not None and name in scope.last:
+    place = getattr(node, "lineno", 0), getattr(node, "col_offset", 0), name
+    if found is not None and place in scope.last:
         found = freshened(found, {path for of, path in scope.owned if of == name})
     scope.disown(name)
     return found

@@ -25,6 +25,7 @@ from loopdiff.source.dictionaries.parts import (
 )
 from loopdiff.source.dictionaries.removing import discarded, given_away, losing_keys, taking_over, without_keys
 from loopdiff.source.dictionaries.screening import what_tells
+from loopdiff.source.dictionaries.spellings import with_plain_spellings
 from loopdiff.source.dictionaries.tables import Making, Table, making, tables_in
 from loopdiff.source.first_iterations import copied_tree
 from loopdiff.source.functions import SourceFunction
@@ -41,6 +42,7 @@ def with_dictionaries(source: SourceFunction) -> SourceFunction:
 def as_lists(source: SourceFunction) -> SourceFunction | ast.AST | None:
     """`source` with such dictionaries apart; None where there are none; else what is done that no list can do, a node
     without a place if that does not show."""
+    source = with_plain_spellings(source)
     tables = tables_in(source.node, source.outer, given_away(source.node))
     if not tables:
         return None
@@ -237,27 +239,34 @@ class Statements(Expressions):
         match made.each:
             case None:
                 return []
-            case ast.DictComp(key=key, value=value, generators=parts):
+            case ast.DictComp(generators=parts) | ast.SetComp(generators=parts) as each:
+                values = (each.key, each.value) if isinstance(each, ast.DictComp) else (each.elt,)
                 names = {n.id for p in parts for n in ast.walk(p.target) if isinstance(n, ast.Name)}
-                if any(is_bound_in(n, names) for n in (key, value, *(t for p in parts for t in (p.iter, *p.ifs)))):
+                if any(is_bound_in(n, names) for n in (*values, *(t for p in parts for t in (p.iter, *p.ifs)))):
                     return self.failed([])
                 own = Filled({n: load_of(self.name(n)) for n in names})
                 overs = [parts[0].iter, *(own.visit(p.iter) for p in parts[1:])]
-                body: list[ast.stmt] = [own.visit(s) for s in self.stored_in_turn(name, key, value, node)]
+                body: list[ast.stmt] = [own.visit(s) for s in self.stored_in_turn(name, values, node)]
                 for part, over in zip(reversed(parts), reversed(overs), strict=True):
                     for test in reversed(part.ifs):
                         body = [ast.If(own.visit(test), body, [])]
                     body = [ast.For(as_target(own.visit(part.target)), over, body, [])]
             case over:
-                each = self.name("each")
+                item = self.name("each")
                 if dictionary_view(self, over) is not None:  # its values count, not its keys
                     return self.failed([])
-                over = over if isinstance(over, ast.ListComp) else expression_of("OVER[:]", over, OVER=over)
-                body = statements_of(f"for {each} in OVER:\n    {name}[{each}] += 1", node, OVER=over)
+                is_new = isinstance(over, ast.ListComp) or (made.is_set and isinstance(over, ast.Call))
+                over = over if is_new else expression_of("OVER[:]", over, OVER=over)
+                stored = f"{name}.add({item})" if made.is_set else f"{name}[{item}] += 1"
+                body = statements_of(f"for {item} in OVER:\n    {stored}", node, OVER=over)
         return [ast.fix_missing_locations(ast.copy_location(s, node)) for s in body]
 
-    def stored_in_turn(self, name: str, key: ast.expr, value: ast.expr, node: ast.stmt) -> list[ast.stmt]:
-        """What `key: value` of a comprehension does: unlike `d[key] = value` it evaluates the key first."""
+    def stored_in_turn(self, name: str, values: Sequence[ast.expr], node: ast.stmt) -> list[ast.stmt]:
+        """What `key: value` of a comprehension does: unlike `d[key] = value` it evaluates the key first; or the item of
+        a set."""
+        if len(values) == 1:
+            return statements_of(f"{name}.add(KEY)", node, KEY=values[0])
+        key, value = values
         if isinstance(value, ast.List) and not value.elts:  # nothing is in any of the lists yet
             return statements_of(f"{name}.setdefault(KEY, [])", node, KEY=key)
         if not any(self.is_change(n) or self.added_to(n) is not None for e in (key, value) for n in ast.walk(e)):

@@ -68,12 +68,14 @@ def making(node: ast.expr, outer: Outer) -> Making | None:
         case ast.Set(elts=elts):
             is_plain = not any(is_text(e) or isinstance(e, ast.Starred) for e in elts)
             return Making(tuple((e, ast.Constant(1)) for e in elts), is_set=True) if is_plain else None
-        case ast.DictComp(generators=parts):
-            return None if any(p.is_async for p in parts) else Making(each=node)
+        case ast.DictComp(generators=parts) | ast.SetComp(generators=parts):
+            return None if any(p.is_async for p in parts) else Making(each=node, is_set=isinstance(node, ast.SetComp))
         case ast.Call(func=called, args=args, keywords=[]):
             made, count = value_in(outer, called), len(args)
             if (made is dict or made is set) and not count:
                 return Making(is_set=made is set)
+            if (made is dict or made is set) and count == 1:
+                return dictionary_of_pairs(node, outer) if made is dict else set_of_items(node)
             if made is collections.defaultdict and count == 1:
                 missing = first_value(args[0], outer)
                 return None if missing is None else Making(missing=missing, adds=True)
@@ -82,6 +84,43 @@ def making(node: ast.expr, outer: Outer) -> Making | None:
         case _:
             pass
     return None
+
+
+def dictionary_of_pairs(node: ast.Call, outer: Outer) -> Making | None:
+    """`dict(zip(a, b))`."""
+    match node.args:
+        case [ast.Call(func=called, args=[ast.expr(), ast.expr()] as rows, keywords=[]) as pairs] if value_in(
+            outer, called
+        ) is zip and not any(isinstance(r, ast.Starred) for r in rows):
+            key, value = (ast.Name(name, ast.Load()) for name in ("key", "value"))
+            target = ast.Tuple([ast.Name(name, ast.Store()) for name in ("key", "value")], ast.Store())
+            return Making(each=located(ast.DictComp(key, value, [ast.comprehension(target, pairs, [], 0)]), node))
+        case _:
+            return None
+
+
+def set_of_items(node: ast.Call) -> Making | None:
+    """`set(x)`, of numbers."""
+    match node.args[0]:
+        case ast.GeneratorExp(elt=elt, generators=parts) | ast.ListComp(elt=elt, generators=parts):
+            return Making(each=located(ast.SetComp(elt, parts), node), is_set=True)
+        case ast.List(elts=elts) | ast.Tuple(elts=elts):
+            is_plain = not any(is_text(e) or isinstance(e, ast.Starred) for e in elts)
+            return Making(tuple((e, ast.Constant(1)) for e in elts), is_set=True) if is_plain else None
+        case ast.Name() | ast.Attribute() | ast.Subscript() | ast.Call(func=ast.Name(id="range")) as over:
+            return Making(each=over, is_set=True)
+        case ast.Call(func=ast.Attribute(attr="tolist" | "ravel" | "flatten"), args=[], keywords=[]) as over:
+            return Making(each=over, is_set=True)
+        case _:
+            return None
+
+
+def located(made: ast.expr, node: ast.AST) -> ast.expr:
+    """`made`, in the place of `node` where it is in none."""
+    for inner in ast.walk(made):
+        if isinstance(inner, ast.expr) and not hasattr(inner, "lineno"):
+            ast.copy_location(inner, node)
+    return made
 
 
 def first_value(factory: ast.expr, outer: Outer) -> ast.expr | None:
@@ -174,6 +213,7 @@ def keys_of(nodes: Collection[ast.AST], name: str, makings: Collection[Making]) 
     """The keys that the dictionary `name` is asked for, or given."""
     yield from (key for made in makings for key, _ in made.first)
     yield from (made.each.key for made in makings if isinstance(made.each, ast.DictComp))
+    yield from (made.each.elt for made in makings if isinstance(made.each, ast.SetComp))
     for node in nodes:
         match node:
             case ast.Subscript(value=ast.Name(id=own), slice=key) if own == name:
@@ -246,6 +286,8 @@ def places_in_items(function: ast.FunctionDef, name: str) -> int:
         match parents[node]:
             case ast.Assign(targets=[ast.Name() as target]) | ast.AnnAssign(target=target) if target is node:
                 pass
+            case ast.Tuple(ctx=ast.Store()) as row if isinstance(parents[row], ast.Assign):  # `d, t = {}, 0.0`
+                pass
             case ast.Subscript(ctx=ast.Store()) as own:
                 is_empty = isinstance(stmt := parents[own], ast.Assign) and is_empty_list(stmt.value)
                 widths.add(1 if is_empty else 0)
@@ -274,6 +316,8 @@ def width_of_use(node: ast.expr, parents: Mapping[ast.AST, ast.AST]) -> int:
             return 1
         case ast.For(target=ast.Tuple(elts=elts), iter=over) if over is node:
             pass
+        case ast.comprehension(target=ast.Tuple(elts=elts), iter=over) if over is node:
+            pass
         case ast.Attribute(attr="append") as func if isinstance(call := parents[func], ast.Call):
             elts = call.args[0].elts if len(call.args) == 1 and isinstance(call.args[0], ast.Tuple) else []
         case _:
@@ -290,8 +334,8 @@ def is_looked_through(function: ast.FunctionDef, name: str) -> bool:
 
 
 def is_filled(nodes: Collection[ast.AST], name: str, makings: Collection[Making]) -> bool:
-    """Whether keys come into the dictionary after it was made, or by a comprehension."""
-    if any(made.each is not None for made in makings):
+    """Whether keys come into the dictionary after it was made, or by a comprehension; sets have theirs at once, too."""
+    if any(made.each is not None or (made.is_set and made.first) for made in makings):
         return True
     for node in nodes:
         match node:

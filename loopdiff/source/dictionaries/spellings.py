@@ -1,0 +1,83 @@
+"""What is done with dictionaries, in words that lists know: `e = d.copy()` is `e = {k: v for k, v in d.items()}`, and
+`d.get(k) is None` is `k not in d`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import replace
+
+from loopdiff.source.dictionaries.removing import given_away
+from loopdiff.source.dictionaries.tables import Outer, Table, located, tables_in, value_in
+from loopdiff.source.first_iterations import copied_tree
+from loopdiff.source.functions import SourceFunction
+
+MOST_COPIES = 4  # of copies
+
+
+def with_plain_spellings(source: SourceFunction) -> SourceFunction:
+    """`source` in such words; itself where it has none of the others."""
+    for _ in range(MOST_COPIES):
+        tables = tables_in(source.node, source.outer, given_away(source.node))
+        spelling = Spelling(tables, source.outer, holds_none(source.node)) if tables else None
+        made = None if spelling is None else spelling.visit(copied_tree(source.node))
+        if spelling is None or not spelling.is_changed:
+            break
+        source = replace(source, node=made)
+    return source
+
+
+def holds_none(function: ast.FunctionDef) -> bool:
+    """Whether None may be a value: it stands somewhere else than in questions for it."""
+    asked = {
+        id(part)
+        for n in ast.walk(function)
+        if isinstance(n, ast.Compare) and all(isinstance(op, ast.Is | ast.IsNot) for op in n.ops)
+        for part in n.comparators
+    }
+    return any(isinstance(n, ast.Constant) and n.value is None and id(n) not in asked for n in ast.walk(function))
+
+
+class Spelling(ast.NodeTransformer):
+    """Writes what is done with dictionaries, which may hold None, in other words."""
+
+    def __init__(self, tables: Mapping[str, Table], outer: Outer, has_none: bool) -> None:
+        self.tables, self.outer, self.has_none, self.is_changed = tables, outer, has_none, False
+
+    def visit_Assign(self, node: ast.Assign) -> ast.Assign:
+        self.generic_visit(node)
+        name = self.copied(node.value) if len(node.targets) == 1 and isinstance(node.targets[0], ast.Name) else None
+        if name is not None:
+            made = ast.parse(f"{{key: value for key, value in {name}.items()}}", mode="eval").body
+            for inner in ast.walk(made):
+                ast.copy_location(inner, node.value)
+            node.value, self.is_changed = made, True
+        return node
+
+    def copied(self, node: ast.expr) -> str | None:
+        """The dictionary of numbers or arrays that `node` copies."""
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="copy"), args=[], keywords=[]):
+                keeps = True
+            case ast.Call(func=called, args=[ast.Name(id=name)], keywords=[]) if value_in(self.outer, called) is dict:
+                keeps = False
+            case _:
+                return None
+        table = self.tables.get(name)
+        if table is None or table.is_set or table.owners is not None or (keeps and table.missing is not None):
+            return None  # the copy of a `defaultdict` has its first value, too
+        return name
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        self.generic_visit(node)
+        match node:
+            case ast.Compare(
+                left=ast.Call(func=ast.Attribute(value=ast.Name(id=name) as own, attr="get"), args=[key], keywords=[]),
+                ops=[ast.Is() | ast.IsNot() as op],
+                comparators=[ast.Constant(value=None)],
+            ) if name in self.tables and not self.has_none:
+                self.is_changed = True
+                asked: ast.cmpop = ast.NotIn() if isinstance(op, ast.Is) else ast.In()
+                return located(ast.copy_location(ast.Compare(key, [asked], [own]), node), node)
+            case _:
+                return node

@@ -1,0 +1,255 @@
+"""Programs with objects of plain classes, as people write them, and arguments for each."""
+
+# Loops and branches are written the way users write them.
+# ruff: noqa: B905, SIM, PLR
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from tests.frontend import structured
+from tests.frontend.structured import draw
+
+OBJECTS: dict[str, structured.Program] = {}
+given = structured.registering(OBJECTS)
+
+
+class Sphere:
+    """What is given: its class does not matter but for its methods."""
+
+    UNIT = 2.0
+
+    def __init__(self, center, radius):
+        self.center = center
+        self.radius = radius
+
+    def distance(self, p):
+        d = p - self.center
+        return np.sqrt(d @ d) - self.radius * self.UNIT
+
+    @property
+    def area(self):
+        return 4.0 * np.pi * self.radius**2
+
+    @staticmethod
+    def unit(center):
+        return Sphere(center, 1.0)
+
+
+@given([Sphere(draw(3), 0.5), Sphere(draw(3), 0.7)], draw(3))
+def objects_as_arguments(spheres, p):
+    best = np.inf
+    for s in spheres:
+        best = min(best, s.distance(p) * s.area)
+    return best + spheres[0].radius
+
+
+@given(Sphere(draw(3), 0.5), draw(3))
+def objects_as_results(sphere, p):
+    moved = Sphere(sphere.center + p, 2.0 * sphere.radius)
+    return moved, Sphere.unit(p).distance(sphere.center)
+
+
+class Counter:
+    """Numbers that methods change."""
+
+    def __init__(self, start, step=0.5):
+        self.total: float = start
+        self.step, self.count = step, 0
+        if start > 100.0:
+            self.step = 2.0 * step
+
+    def add(self, v):
+        self.total += v * self.step
+        self.count += 1
+        return self.total
+
+    def mean(self):
+        return self.total / self.count if self.count > 0 else 0.0
+
+
+@given(draw(4), 0.3)
+def changed_by_methods(x, s):
+    c = Counter(s)
+    e = 0.0
+    for v in x:
+        c.add(v)
+        e += c.mean()
+    last = c.add(1.0) * 2.0
+    e += c.add(s)
+    if last > -50.0:
+        c.add(last)
+    return e + c.total * c.count
+
+
+class Rope:
+    """Arrays that methods replace, and change in place."""
+
+    def __init__(self, n, length, gravity):
+        self.pos = np.stack([np.linspace(0, length, n), np.zeros(n)], axis=1)
+        self.prev = self.pos.copy()
+        self.rest = length / (n - 1)
+        self.gravity = gravity
+
+    def step(self, dt):
+        new = 2 * self.pos - self.prev
+        new[:, 1] -= self.gravity * dt**2
+        self.prev = self.pos
+        self.pos = new
+        for _ in range(2):
+            self.constrain()
+
+    def constrain(self):
+        self.pos[0] = 0.0
+        for i in range(len(self.pos) - 1):
+            delta = self.pos[i + 1] - self.pos[i]
+            corr = 0.5 * delta * (1.0 - self.rest / np.sqrt(delta @ delta))
+            self.pos[i] += corr
+            self.pos[i + 1] -= corr
+
+    def energy(self):
+        return np.sum((self.pos - self.prev) ** 2)
+
+
+@given(1.3, 9.81, 0.03)
+def arrays_in_objects(length, gravity, dt):
+    rope = Rope(4, length, gravity)
+    e = 0.0
+    for _ in range(3):
+        rope.step(dt)
+        e += rope.energy()
+    return e + np.sum(rope.pos[-1] ** 2)
+
+
+class Body:
+    def __init__(self, x, v, m=1.0):
+        self.x, self.v, self.m = x, v, m
+
+    def kick(self, a, h):
+        self.v = self.v + a * h
+
+    def drift(self, h):
+        self.x = self.x + self.v * h
+
+
+class System:
+    """Objects in a list in an object."""
+
+    def __init__(self, xs, vs):
+        self.bodies = [Body(xs[k], vs[k], 1.0 + k) for k in range(3)]
+        self.t = 0.0
+
+    def step(self, h):
+        for i, a in enumerate(self.bodies):
+            for b in self.bodies[i + 1 :]:
+                d = b.x - a.x
+                f = d / (d * d + 0.5)
+                a.kick(f * b.m, h)
+                b.kick(-f * a.m, h)
+        for b in self.bodies:
+            b.drift(h)
+        self.t += h
+
+    def energy(self):
+        return sum(0.5 * b.m * b.v * b.v for b in self.bodies)
+
+
+@given(draw(3), draw(3), 0.1)
+def objects_in_objects(x, v, h):
+    system = System(x, v)
+    e = 0.0
+    for _ in range(4):
+        system.step(h)
+        e += system.energy() * system.t
+    return e
+
+
+def moved(body, h):
+    body.x += h * body.v
+    return body.x
+
+
+def all_moved(bodies, h):
+    for b in bodies:
+        moved(b, h)
+
+
+@given(draw(3), 0.1)
+def changed_by_functions(x, h):
+    bodies = [Body(x[0], x[1]), Body(x[1], x[2])]
+    e = moved(bodies[0], h)
+    all_moved(bodies, h)
+    for k, (b, w) in enumerate(zip(bodies, (0.5, 2.0))):
+        b.m = w * x[k]
+    return e + bodies[0].x * bodies[1].x * bodies[0].m + bodies[1].m
+
+
+@dataclasses.dataclass
+class Point:
+    x: float
+    seen: list
+
+    def visit(self, v):
+        self.seen.append(v)
+        self.x = self.x + v
+
+
+@given(draw(3))
+def records_that_methods_change(x):
+    p = Point(x[0], [])
+    p.visit(x[1])
+    p.visit(x[2])
+    d = {"a": x[0]}
+    scale_values(d, 3.0)
+    return p.x * len(p.seen) + sum(p.seen) + d["a"]
+
+
+def scale_values(d, c):
+    d["a"] = d["a"] * c
+
+
+class Shape:
+    def __init__(self, name, size):
+        self.name = name
+        self.size = size
+
+    def area(self):
+        if self.name == "circle":
+            return np.pi * self.size**2
+        return self.size**2
+
+
+@given(draw(3), [Shape("circle", 0.5), Shape("square", 1.5)])
+def kinds_of_objects(x, shapes):
+    total = 0.0
+    for u, s in zip(x, shapes):
+        total += u * s.area()
+    for u, name in zip(x, ["z", "y"]):
+        total += u * u if name == "z" else 3.0 * u
+    return total
+
+
+class Heavy(Body):
+    """A class of another one."""
+
+    def __init__(self, x, v, extra):
+        super().__init__(x, v, 2.0 + extra)
+        self.extra = extra
+
+    def momentum(self):
+        return self.m * self.v * self.extra
+
+
+class Empty:
+    """An object without attributes, at first."""
+
+
+@given(draw(2), 0.4)
+def classes_of_others(x, s):
+    h = Heavy(x[0], x[1], s)
+    h.kick(s, 2.0)
+    e = Empty()
+    e.value = h.momentum()
+    return h.momentum() * e.value
