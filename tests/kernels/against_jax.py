@@ -25,7 +25,7 @@ class Case:
     options: dict[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        options = ",".join(f"{k}={v}" for k, v in self.options.items()).replace(" ", "")
+        options = ",".join(f"{k}={getattr(v, '__name__', v)}" for k, v in self.options.items()).replace(" ", "")
         shapes = "x".join(str(np.shape(a)).replace(" ", "") for a in self.arguments if a is not None)
         return f"{self.operator.__name__}[{options}]{shapes}"
 
