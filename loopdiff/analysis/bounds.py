@@ -123,8 +123,15 @@ def unchecked_accesses(model: Model) -> tuple[Unchecked, ...]:
         conds = [limit.cond for limit in group]
         if any(c != ALWAYS for c in conds):
             is_write = any(limit.event.is_write for limit in group)
-            out.append(Unchecked(path, access, axis, is_write, None if NEVER in conds else safely(all_of(conds))))
+            is_known = NEVER not in conds and not any(is_by_value(model, limit) for limit in group)
+            out.append(Unchecked(path, access, axis, is_write, safely(all_of(conds)) if is_known else None))
     return tuple(out)
+
+
+def is_by_value(model: Model, limit: Limit) -> bool:
+    """Whether the limit is that of numbers in memory: a subscript may be far from it, and the program right without."""
+    term = limit.event.subscripts[limit.axis]
+    return any(d in model.terms.ranges for d in model.terms.opaques_in((term,)))
 
 
 def safely(cond: ir.Expr) -> ir.Expr | None:

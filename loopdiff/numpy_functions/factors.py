@@ -123,7 +123,7 @@ def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
     assert not cov, "np.polyfit gives coefficients alone here"
     assert x.ndim == 1, "expected 1D vector for x"
     assert x.shape[0] == y.shape[0], "expected x and y to have same length"
-    powers, right = np.vander(1.0 * x, deg + 1), 1.0 * y
+    powers, right = np.vander(x.astype("float64"), deg + 1), 1.0 * y
     if w is not None:
         powers = powers * w[:, None]
         right = (right.T * w).T

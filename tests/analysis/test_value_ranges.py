@@ -274,7 +274,6 @@ PLACES = np.array([9, 3, -5, 100])
 def test_bits_and_remainders_are_within_what_they_are_taken_of(f) -> None:
     k, t = vectorize_grad(f), np.arange(8.0) ** 2
     assert k(t, PLACES) == f(t, PLACES)
-    assert f"t.shape[0] {'>= 6' if f is by_fixed_bits else '!= 0'}" in k.compile(t, PLACES).source("primal")
     with pytest.raises((ArgumentError, ZeroDivisionError), match=r"LD310|by zero"):
         k(t[:0], PLACES)
     assert k(t[:0], PLACES[:0]) == 0.0

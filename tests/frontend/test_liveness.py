@@ -41,7 +41,7 @@ def loops_in(function: ast.FunctionDef) -> list[ast.For | ast.While]:
         ("for i in x:\n    if i:\n        continue\n    t = i\n    y = t", {"t", "y", "i"}),
         ("for i in x:\n    if i:\n        break\n    t = i\nreturn t", {"i"}),
         ("for i in x:\n    for j in x:\n        y = t\n    t = i", {"y", "i", "j"}),
-        ("for i in x:\n    t = [t for t in x]\n    y = t", {"y", "i"}),
+        ("for i in x:\n    t = [t for t in x]\n    y = t", {"y", "i", "t"}),
         ("for i in x:\n    t = i\n    f = lambda: t\n    y = f()", {"y", "i", "f"}),
         ("while c:\n    t = 1\n    c = t", {"t"}),
         ("for i in x:\n    y = (t := i)\n    y = t", {"y", "i"}),

@@ -276,7 +276,7 @@ def test_arrays_of_any_rank_give_what_numpy_gives_or_an_error(number: int, expre
             continue
         assert isinstance(expected, np.ndarray), (shapes, expected)
         assert np.shape(found) == expected.shape
-        np.testing.assert_allclose(found, expected, rtol=1e-12)
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize(

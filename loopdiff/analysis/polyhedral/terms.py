@@ -66,7 +66,8 @@ class Terms:
 
     `signed` are indices that may be negative; `trips` maps the index of a loop whose step is not constant to
     the dimension that holds its value. `ranges` are formulas that hold for opaque dimensions, made of what is `known`
-    of arrays that their values are elements of. `extents` and `places` keep what `events` found.
+    of arrays that their values are elements of: of those that are `stored`. `extents` and `places` keep what `events`
+    found.
     """
 
     ls: ir.LoopSet
@@ -87,6 +88,7 @@ class Terms:
     extents: dict[Hashable, tuple[ir.Expr | None, ...]] = field(default_factory=dict)
     places: dict[Hashable, tuple[Any, tuple[ir.Expr, ...]]] = field(default_factory=dict)
     ranges: dict[Dimension, ir.Expr] = field(default_factory=dict)
+    stored: set[Dimension] = field(default_factory=set)
     is_closed: bool = False
 
     def __post_init__(self) -> None:
@@ -255,6 +257,7 @@ class Terms:
                 for op, bounds in sides
             ]
             self.ranges[dimension] = ir.Apply(Op.AND, tuple(tests))
+            self.stored.add(dimension)
         return dimension
 
     def formula(self, expr: ir.Expr) -> Formula:

@@ -51,7 +51,8 @@ def with_early_conditions(model: Model) -> tuple[ir.LoopSet, tuple[ir.Require, .
             continue
         found = model.bounded(partial(failing, model, path, site.stmt.cond), UNKNOWN)
         if not found.is_exact:
-            settled[path] = left(site.stmt, found.cond)
+            if site.stmt.is_early or found.cond == ALWAYS:
+                settled[path] = left(site.stmt, found.cond)
             continue
         settled[path] = ()
         if found.cond != ALWAYS and not (
@@ -108,6 +109,12 @@ def failing(model: Model, path: Path, cond: ir.Expr) -> Found:
         return UNKNOWN
     wrong = extend(model.terms, frame, (ir.Apply(Op.NOT, (term,)),))
     where = possible(model, frame, domain(model, wrong).params())
+    if (
+        has_opaque(term)
+        and not where.is_empty()
+        and any(d in model.terms.stored for d in model.terms.opaques_in((term,)))
+    ):
+        return UNKNOWN
     known = possible(model, in_front(model), known_parameters(model, where))
     is_exact = not any(d.kind == "opaque" for d in wrong.dims)
     return Found(where.intersect(known), fails(model, where.gist(known)), is_exact)
