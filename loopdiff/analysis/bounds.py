@@ -131,7 +131,8 @@ def unchecked_accesses(model: Model) -> tuple[Unchecked, ...]:
 def is_by_value(model: Model, limit: Limit) -> bool:
     """Whether the limit is that of numbers in memory: a subscript may be far from it, and the program right without."""
     term = limit.event.subscripts[limit.axis]
-    return any(d in model.terms.ranges for d in model.terms.opaques_in((term,)))
+    is_stored = any(d in model.terms.stored for d in limit.event.opaques)
+    return is_stored or any(d in model.terms.ranges for d in model.terms.opaques_in((term,)))
 
 
 def safely(cond: ir.Expr) -> ir.Expr | None:
@@ -237,9 +238,8 @@ def high_limit(model: Model, event: Event, axis: int, term: ir.Expr) -> Limit:
         extreme = largest(model, frame, first)
         if extreme is None and function is not None and not (is_exact or radixes):
             beyond = ir.Apply(Op.GE, (first, model.terms.integer(extent, (), 0)))
-            where = possible(model, frame, meeting(model, frame, beyond).params())
-            where = where.gist(known_parameters(model, where))
-            return Limit(event, axis, "high", fails(model, where), False, where, None)
+            is_inside = possible(model, frame, meeting(model, frame, beyond).params()).is_empty()
+            return Limit(event, axis, "high", ALWAYS, False, None, None) if is_inside else unknown
         if extreme is None:
             return unknown
         if radixes:
