@@ -8,7 +8,7 @@ being within bounds that are known at entry, or an element of an array of which 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 
@@ -21,6 +21,7 @@ from loopdiff.ir.types import INT
 from loopdiff.ir.walk import (
     all_statements,
     into_nest,
+    loads,
     loads_in,
     subexprs,
     touched_arrays,
@@ -104,11 +105,7 @@ def deciding_arrays(ls: ir.LoopSet) -> frozenset[str]:
         target = written_access(stmt)
         deciding += target.subscripts if target is not None else ()
         deciding += (stmt.value,) if isinstance(stmt, ir.Let) else ()
-    return frozenset(local) if any(load.access.array in local for e in deciding for load in inner(e)) else frozenset()
-
-
-def inner(expr: ir.Expr) -> Iterator[ir.Load]:
-    return (e for e in subexprs(expr) if isinstance(e, ir.Load))
+    return frozenset(local) if any(load.access.array in local for e in deciding for load in loads(e)) else frozenset()
 
 
 @dataclass(slots=True)
@@ -122,7 +119,8 @@ class Reader:
     uses: FirstUses = field(init=False)
 
     def __post_init__(self) -> None:
-        self.uses = FirstUses(self.ls)
+        values = (r.value for r in self.ls.results if isinstance(r, ir.ScalarResult))
+        self.uses = FirstUses(self.ls, frozenset(load.access.array for value in values for load in loads(value)))
         for stmt in all_statements(self.ls.body):
             match stmt:
                 case ir.Loop(index=index):
@@ -135,13 +133,10 @@ class Reader:
 
     def range_of(self, name: str) -> ValueRange | None:
         """What statements store in the array, if all of it is stored before anything is read."""
-        results = frozenset(
-            load.access.array for r in self.ls.results if isinstance(r, ir.ScalarResult) for load in inner(r.value)
-        )
         writers = self.writers.get(name, ())
         undefined = [stmt for stmt in writers if isinstance(stmt, ir.Allocate) and stmt.fill is None]
         found = self.together(map(self.stored, writers))
-        if found is None or len(undefined) > 1 or not self.uses.are_stores(name, name in results):
+        if found is None or len(undefined) > 1 or not self.uses.are_stores(name):
             return None
         return found
 
@@ -234,14 +229,16 @@ def bounds_of(found: ValueRange) -> tuple[ir.Expr, ...]:
 # -- memory that nobody has written ---------------------------------------------------------------------------
 @immutable
 class FirstUses:
-    """Where arrays of one LoopSet are first met. `touched` is what statements have to do with, by their identity."""
+    """Where arrays of one LoopSet are first met. Results read those that are `read_at_end`; `touched` is what
+    statements have to do with, by their identity."""
 
     ls: ir.LoopSet
+    read_at_end: frozenset[str]
     touched: dict[int, frozenset[str]] = field(default_factory=dict)
 
-    def are_stores(self, name: str, is_read_at_end: bool) -> bool:
-        """Whether all of the array is stored before any of it is read, by results too if it `is_read_at_end`."""
-        return self.is_stored_first(self.ls.body, name, is_read_at_end)
+    def are_stores(self, name: str) -> bool:
+        """Whether all of the array is stored before any of it is read, by results too."""
+        return self.is_stored_first(self.ls.body, name, name in self.read_at_end)
 
     def is_stored_first(self, body: tuple[ir.Stmt, ...], name: str, is_read_behind: bool = False) -> bool:
         touching = [s for s in body if name in self.arrays_of(s)]
@@ -250,7 +247,7 @@ class FirstUses:
         first, *rest = touching
         match first:
             case ir.Assign(target=ir.Access(subscripts=()), value=value):
-                return name not in {load.access.array for load in inner(value)}
+                return name not in {load.access.array for load in loads(value)}
             case ir.Allocate(fill=fill) if fill is None:
                 return fills(self.ls, rest[0], name) if rest else not is_read_behind
             case ir.Allocate():
@@ -277,7 +274,7 @@ def fills(ls: ir.LoopSet, stmt: ir.Stmt, name: str) -> bool:
             pass
         case _:
             return False
-    if len(loops) != len(extents) or name in {load.access.array for load in inner(value)}:
+    if len(loops) != len(extents) or name in {load.access.array for load in loads(value)}:
         return False
     by_index = {loop.index: loop for loop in loops}
     places = [s.name for s in subscripts if isinstance(s, ir.Index) and s.name in by_index]
