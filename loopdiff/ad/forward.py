@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from loopdiff.ad.emitter import Emitter
 from loopdiff.ad.partials import is_strong_factor, partials, with_squares
@@ -13,7 +12,7 @@ from loopdiff.ad.strength import Strength
 from loopdiff.analysis.activity import Activity, analyse_activity, is_active
 from loopdiff.canonical.simplify import simplify
 from loopdiff.canonical.single_assignment import normalize
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import cast, compare, divide, is_constant, mul, strong_mul, zero
 from loopdiff.ir.names import NameSupply, supply

@@ -12,9 +12,8 @@ value by one sum, the zeros are never written, and a cotangent that nobody asks 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from loopdiff.ad.tape.sweeps import SweepForm, Sweeps
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import zero
 from loopdiff.ir.walk import written_arrays

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from loopdiff.canonical.simplify import simplify
 from loopdiff.canonical.single_assignment import normalize
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import nested, over_elements, zero
 from loopdiff.ir.names import NameSupply, supply, tail_names

@@ -22,10 +22,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 
 from loopdiff.errors import Diagnostic, DifferentiationError, Span
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import compare, divide, is_constant, mul, neg, strong_mul
 from loopdiff.ir.ops import BITWISE, COMPARISONS, FLOAT_TESTS, PRODUCTS, ROUNDINGS, Op

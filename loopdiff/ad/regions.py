@@ -9,11 +9,11 @@ as Lets around it; the reverse and tangent transforms look them up by path.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field, replace
+from dataclasses import field
 
 from loopdiff.canonical.single_assignment import forward_cells
 from loopdiff.errors import InternalError
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, compare, extents_of, integer, mul, zero
 from loopdiff.ir.names import NameSupply, supply

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import partial, reduce
 from typing import Literal
 
@@ -23,6 +22,7 @@ from loopdiff.ad.tape.sweeps import Built, Sweeps
 from loopdiff.ad.tape.versions import NO_COPIES, Copies
 from loopdiff.canonical.simplify import simplify
 from loopdiff.canonical.single_assignment import normalize
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import compare, integer, mul, nested, over_elements, zero
 from loopdiff.ir.names import NameSupply, supply

@@ -13,7 +13,7 @@ computed: most programs are left with integers alone.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import field, replace
+from dataclasses import field
 from functools import reduce
 
 from loopdiff.ad.ruled import given
@@ -21,7 +21,7 @@ from loopdiff.canonical.simplify import simplify
 from loopdiff.canonical.single_assignment import normalize
 from loopdiff.errors import DifferentiationError
 from loopdiff.errors.codes import reject
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import compare, extents_of, integer, is_zero, nested, over_elements
 from loopdiff.ir.names import NameSupply, supply

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cache
 
@@ -23,7 +23,7 @@ from loopdiff.analysis.legality import may_meet
 from loopdiff.analysis.polyhedral.model import build_model
 from loopdiff.analysis.polyhedral.pairs import orders
 from loopdiff.analysis.polyhedral.sets import Model
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import linear
 from loopdiff.ir.ops import COMPARISONS, FLOAT_TESTS, ROUNDINGS, SUMS, Op

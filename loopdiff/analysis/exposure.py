@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import field, replace
+from dataclasses import field
 from functools import partial
 from itertools import chain, count, groupby, islice, takewhile
 from typing import Any
@@ -19,7 +19,7 @@ from loopdiff.analysis.polyhedral.pairs import IN, OUT, Order, common_loops, is_
 from loopdiff.analysis.polyhedral.sets import Model, instances, less, once
 from loopdiff.analysis.polyhedral.terms import Dimension
 from loopdiff.analysis.polyhedral.translation import SET, isl
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import Path, Site
 

@@ -13,12 +13,12 @@ The number of elements is that of the whole wherever it is a number among others
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from loopdiff.analysis.polyhedral.model import Model, build_model
 from loopdiff.analysis.privatization import find_privates, span
 from loopdiff.analysis.shared_reductions import lost_values, shared_sums
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import extents_of, is_unit_step, is_zero, zeroed
 from loopdiff.ir.ops import Op

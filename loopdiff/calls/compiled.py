@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from loopdiff.calls.runs import ReverseRun, sweeps_of
 from loopdiff.calls.sweep_entry_points import may_grow
 from loopdiff.errors import ArgumentError
 from loopdiff.errors.codes import reject
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.printer import print_loopset
 from loopdiff.ir.walk import written_arrays

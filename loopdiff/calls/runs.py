@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ import numpy as np
 from loopdiff.calls.buffers import recipes_of, scratch_of
 from loopdiff.errors import ArgumentError, Span
 from loopdiff.errors.codes import reject
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import tail_names
 from loopdiff.ir.types import F32, ArrayType, ScalarType

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial, wraps
 from operator import itemgetter
 from types import FunctionType
@@ -31,7 +30,7 @@ from loopdiff.frontend.structures.given import (
 from loopdiff.frontend.structures.scope import Apart, Outer
 from loopdiff.frontend.structures.signs import is_known
 from loopdiff.frontend.structures.trees import Branch, Leaf, Rank, Static, Tree, described, leaves, same, statics
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.source.functions import MISSING, SourceFunction, is_of_library
 from loopdiff.specialize.gradients import record_type
 

@@ -13,12 +13,11 @@ the gradients by shared arguments in a reverse sweep.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from itertools import takewhile
 
 from loopdiff.canonical.simplify import simplify
 from loopdiff.canonical.single_assignment import normalize
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import cast, extents_of, nested, over_elements, upto, zero
 from loopdiff.ir.names import NameSupply, supply

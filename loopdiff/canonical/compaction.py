@@ -21,11 +21,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import product
 
 from loopdiff.canonical.put_in_place import nest_with_lets, unseen_arrays, without_arrays
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import compare, conjuncts, integer, is_constant, is_from_zero, is_zero, nested
 from loopdiff.ir.names import NameSupply, supply

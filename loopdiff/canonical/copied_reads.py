@@ -11,9 +11,7 @@ which stays as it is until the next iteration, or is kept whole, once for all th
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import extents_of, is_constant
 from loopdiff.ir.walk import all_statements, into_nest, map_blocks, map_expr, map_stmt_exprs, written_arrays

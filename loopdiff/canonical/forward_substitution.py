@@ -17,10 +17,9 @@ not in a product of matrices. One nest has to make all elements, of what is not 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from loopdiff.canonical.put_in_place import nest_with_lets, unseen_arrays, without_arrays
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_from_zero
 from loopdiff.ir.ops import FUNCTIONS, Op

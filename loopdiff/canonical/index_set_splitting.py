@@ -16,11 +16,11 @@ where it would scatter. Iterations stay in their order. A shift that is no const
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from itertools import product
 
 from loopdiff.canonical.invariant_motion import is_total
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import added, from_linear, linear
 from loopdiff.ir.build import at_least_one, compare, integer, is_constant, shifted

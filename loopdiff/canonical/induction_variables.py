@@ -15,11 +15,10 @@ a sum in the loops inside.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import reduce
 
 from loopdiff.canonical.invariant_motion import is_total
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import Sum, added, from_linear, linear
 from loopdiff.ir.build import add, floordiv, integer, is_constant, mul, sub

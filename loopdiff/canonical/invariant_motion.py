@@ -11,9 +11,8 @@ the partials of the division are applied once (Aho et al., Compilers, 9.5.1, for
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import has_iterations, zero
 from loopdiff.ir.names import NameSupply, supply

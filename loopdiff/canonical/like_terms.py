@@ -6,9 +6,9 @@ In another order, and with products of constants rounded in another place: for s
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import reduce
 
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, mul, sub, zero
 from loopdiff.ir.ops import Op

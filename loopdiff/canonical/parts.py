@@ -9,10 +9,10 @@ Loops over such an axis go through what there is of it; wherever its length is a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from loopdiff.analysis.privatization import span
 from loopdiff.analysis.split_axes import SplitAxis
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer, shifted
 from loopdiff.ir.walk import map_blocks, map_own_exprs, substitute

@@ -11,10 +11,9 @@ from the result of this transform inherits its operations.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from loopdiff.analysis.decisions import Deciding, Stake, addend, deciding, is_decided, stakes_of_operands, total
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_atom, rounded_alone
 from loopdiff.ir.ops import FUNCTIONS, Op

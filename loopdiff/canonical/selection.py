@@ -11,8 +11,7 @@ In a vector that is one store in place of two of parts, which loads would have t
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import PRODUCTS, SUMS, Op
 from loopdiff.ir.typing import TypeEnv, type_env, type_of

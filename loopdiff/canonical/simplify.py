@@ -8,11 +8,11 @@ Whatever may raise (integer division, loads out of bounds) is never dropped.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import is_index_arithmetic
 from loopdiff.ir.build import may_divide_by_zero

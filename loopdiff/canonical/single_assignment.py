@@ -9,11 +9,12 @@ remain are loop-carried, floating numbers merged by an `If`, or accumulated in a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
 from loopdiff.analysis.liveness import drop_dead_cell_stores
 from loopdiff.canonical.if_conversion import choices
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import linear
 from loopdiff.ir.build import is_constant, nested, over_elements

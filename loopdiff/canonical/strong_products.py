@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from loopdiff.canonical.simplify import simplify
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import compare, times_slope, zero
 from loopdiff.ir.ops import Op

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from loopdiff.analysis.liveness import divisions, drop_dead_cell_stores
 from loopdiff.canonical.single_assignment import drop_unused_cells
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import any_of, compare, integer
 from loopdiff.ir.ops import Op

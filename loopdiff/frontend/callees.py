@@ -25,6 +25,7 @@ from loopdiff.source.functions import (
     python_function,
     source_of,
 )
+from loopdiff.source.nodes import syntax_nodes
 
 CONSTANTS = (bool, int, float, complex, str, type(None), np.generic)
 
@@ -110,7 +111,7 @@ def may_change(value: Any) -> bool:
 
 
 def attributes_in(source: SourceFunction) -> set[str]:
-    return {node.attr for node in ast.walk(source.node) if isinstance(node, ast.Attribute)}
+    return {node.attr for node in syntax_nodes(source.node) if isinstance(node, ast.Attribute)}
 
 
 @immutable
@@ -175,7 +176,7 @@ class ArrayParameters:
 def defined_in(function: Known) -> dict[str, Known]:
     """Functions defined inside `function`, by name."""
     found: dict[str, Known] = {}
-    for node in ast.walk(function.node):
+    for node in syntax_nodes(function.node):
         match node:
             case ast.FunctionDef(name=name) if node is not function.node:
                 found[name] = Known(function.source, node, found)

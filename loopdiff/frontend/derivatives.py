@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, cast
 
 from loopdiff.errors import LoopdiffError, Span
 from loopdiff.frontend.binding.types import STRONG, Kind
 from loopdiff.frontend.capture import ArgumentType
 from loopdiff.frontend.extents import Question
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import F64, ArrayType, ScalarType
 from loopdiff.ir.typing import type_env, type_of

@@ -12,9 +12,9 @@ where nothing is known.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
+from loopdiff.immutable import replace
 from loopdiff.ir.types import ArrayType
 
 SMALL = 16  # extents that programs write as numbers

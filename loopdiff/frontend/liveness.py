@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 
 from loopdiff.immutable import immutable
+from loopdiff.source.nodes import syntax_children, syntax_nodes
 
 Names = frozenset[str]
 NONE: Names = frozenset()
@@ -59,10 +60,10 @@ def find_last_reads(function: ast.FunctionDef, own: Names) -> frozenset[Position
     names = own - {name for f in inner_functions(function) for name in all_names(f)}
     flow = Flow()
     flow.block(function.body, NONE, Jumps(NONE, NONE))
-    loads = [position(n) for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+    loads = [position(n) for n in syntax_nodes(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
     found = [p for stmt, live in flow.ends.items() for p in last_in(stmt, live) if p[2] in names]
     loops = [(stmt.target, live) for stmt, live in flow.ends.items() if isinstance(stmt, ast.For)]
-    targets = [(n, live) for target, live in loops for n in ast.walk(target) if isinstance(n, ast.Name)]
+    targets = [(n, live) for target, live in loops for n in syntax_nodes(target) if isinstance(n, ast.Name)]
     idle = {position(n) for n, live in targets if n.id in names - live}
     return frozenset(p for p in found if loads.count(p) == 1) | idle
 
@@ -73,9 +74,9 @@ def last_in(stmt: ast.stmt, live: Names) -> Iterator[Position]:
         return
     targets = stmt.targets if isinstance(stmt, ast.Assign) else []
     later = NONE if isinstance(stmt, ast.Return) else live - {n for t in targets for n in bound_names(t)}
-    read = [n for n in ast.walk(stmt) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+    read = [n for n in syntax_nodes(stmt) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
     names = [n.id for n in read]
-    again = {id(n) for part in ast.walk(stmt) if isinstance(part, REPEATED) for n in ast.walk(part)}
+    again = {id(n) for part in syntax_nodes(stmt) if isinstance(part, REPEATED) for n in syntax_nodes(part)}
     for node in read:
         if id(node) not in again and node.id not in later and names.count(node.id) == 1:
             yield position(node)
@@ -178,16 +179,16 @@ def names_read(node: ast.AST) -> Names:
             return frozenset({name}) if isinstance(node.ctx, ast.Load) else NONE
         case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
             own = {name for part in node.generators for name in bound_names(part.target)}
-            inside = NONE.union(*map(names_read, ast.iter_child_nodes(node))) - own
+            inside = NONE.union(*map(names_read, syntax_children(node))) - own
             return inside | names_read(node.generators[0].iter)
         case _:
-            return NONE.union(*map(names_read, ast.iter_child_nodes(node)))
+            return NONE.union(*map(names_read, syntax_children(node)))
 
 
 def all_names(node: ast.AST) -> Names:
-    return frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
+    return frozenset(n.id for n in syntax_nodes(node) if isinstance(n, ast.Name))
 
 
 def inner_functions(function: ast.FunctionDef) -> Iterator[ast.AST]:
     inner = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
-    return (n for n in ast.walk(function) if isinstance(n, inner) and n is not function)
+    return (n for n in syntax_nodes(function) if isinstance(n, inner) and n is not function)

@@ -10,7 +10,6 @@ import inspect
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from itertools import repeat
 
@@ -42,7 +41,7 @@ from loopdiff.frontend.structures.apart import is_flat, taken_apart
 from loopdiff.frontend.structures.scope import FEW_ITEMS, Apart
 from loopdiff.frontend.structures.trees import Leaf, Rank, Tree
 from loopdiff.frontend.survey import Survey
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import NameSupply
 from loopdiff.ir.ops import Op
@@ -58,6 +57,7 @@ from loopdiff.source.first_iterations import with_first_apart
 from loopdiff.source.functions import SourceFunction
 from loopdiff.source.lists.changed import with_changing_lists
 from loopdiff.source.lists.missing import with_missing_apart
+from loopdiff.source.nodes import syntax_nodes
 from loopdiff.source.scopes import parameters as arguments_of
 from loopdiff.source.written_calls import with_calls_written_out
 
@@ -217,7 +217,7 @@ def are_calls_repeated(node: ast.FunctionDef, apart: ast.FunctionDef) -> bool:
     """Whether what a function calls is called time and again in its form `apart`, in which short loops are written out:
     where the lists that grow there can be arrays, it compiles in a fraction of the time."""
     before, after = (
-        Counter(ast.unparse(n.func) if isinstance(n, ast.Call) else "@" for n in ast.walk(function) if is_work(n))
+        Counter(ast.unparse(n.func) if isinstance(n, ast.Call) else "@" for n in syntax_nodes(function) if is_work(n))
         for function in (node, apart)
     )
     return (after - before).total() >= FEW_CALLS

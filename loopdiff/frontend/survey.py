@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from loopdiff.immutable import immutable
 from loopdiff.source.functions import as_definition
+from loopdiff.source.nodes import syntax_nodes
 from loopdiff.source.scopes import bound_by, of_scope, own_names, own_nodes, parameters
 
 ARRAY_ATTRIBUTES = ("shape", "ndim", "size", "dtype", "T")
@@ -103,10 +104,12 @@ def position(node: ast.Name) -> tuple[int, int]:
 
 def becomes_part_of_itself(function: ast.FunctionDef, name: str) -> bool:
     """Whether `name` is assigned what is made of slices of it, as `v = v[1:] - v[:-1]`."""
-    for node in ast.walk(function):
+    for node in syntax_nodes(function):
         match node:
             case ast.Assign(targets=[ast.Name(id=target)], value=value) if target == name:
-                parts = (n for n in ast.walk(value) if isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Slice))
+                parts = (
+                    n for n in syntax_nodes(value) if isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Slice)
+                )
                 if any(isinstance(part.value, ast.Name) and part.value.id == name for part in parts):
                     return True
             case _:
@@ -116,7 +119,7 @@ def becomes_part_of_itself(function: ast.FunctionDef, name: str) -> bool:
 
 def becomes_shorter(function: ast.FunctionDef, name: str) -> bool:
     """Whether `name` is assigned a slice of it with a bound, as `v = v[1:]`."""
-    for node in ast.walk(function):
+    for node in syntax_nodes(function):
         match node:
             case ast.Assign(targets=[ast.Name(id=target)], value=ast.Subscript() as part) if target == name:
                 bounds: list[ast.expr | None] = []

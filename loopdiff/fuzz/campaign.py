@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
 from typing import Any, Protocol
@@ -28,7 +28,7 @@ from loopdiff.fuzz.program import RandomProgram
 from loopdiff.fuzz.rows import generate_from_table
 from loopdiff.fuzz.settings import PROCESSORS
 from loopdiff.fuzz.shrink import shrink
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 
 PROGRAMS_PER_PROCESS = 500
 FROM_TABLE = 6  # every so many programs are of the language table

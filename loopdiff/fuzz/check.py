@@ -12,7 +12,6 @@ import traceback
 import warnings
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, get_args
 
@@ -26,7 +25,7 @@ from loopdiff.fuzz.memory import Watched, damaged, laid_out
 from loopdiff.fuzz.nudged import is_chaotic
 from loopdiff.fuzz.program import ProgramSizes, RandomProgram
 from loopdiff.fuzz.rows import TableProgram
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.settings.options import TapePolicy
 
 Verdict = Literal["passed", "refused", "invalid", "failed"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cache, cached_property
 from typing import Any, Protocol, TypeVar
 
@@ -18,7 +17,7 @@ from loopdiff.frontend.capture import argument_types
 from loopdiff.frontend.extents import agree, without_axes
 from loopdiff.fuzz.memory import Watched, again
 from loopdiff.fuzz.program import RandomProgram
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.interpret import compile_loopset
 from loopdiff.ir.names import tail_names

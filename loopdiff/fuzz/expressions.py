@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from random import Random
 from typing import Literal, TypeVar
 
 from loopdiff.fuzz.program import RandomArgument
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 
 T = TypeVar("T")
 IndexedAxis = Literal["M", "N"]

@@ -6,6 +6,7 @@ import ast
 from random import Random
 
 from loopdiff.fuzz.program import ProgramSizes
+from loopdiff.source.nodes import syntax_children
 
 TIDY: tuple[ProgramSizes, ...] = ((2, 9), (3, 17), (2, 19), (4, 8), (9, 10))
 # Enough for several vectors, and for blocks of rows.
@@ -38,7 +39,7 @@ def depth(text: str) -> int:
 
 
 def nested(node: ast.AST) -> int:
-    inner = max((nested(child) for child in ast.iter_child_nodes(node)), default=0)
+    inner = max((nested(child) for child in syntax_children(node)), default=0)
     is_whole = isinstance(node, ast.Slice) or (isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult))
     if isinstance(node, ast.For | ast.While):
         return inner + 1

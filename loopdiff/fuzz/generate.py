@@ -7,7 +7,6 @@ slowly. What still leaves its domain at run time is found by running the program
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from random import Random
 
 from loopdiff.fuzz.bindings import BindingStatements
@@ -17,6 +16,7 @@ from loopdiff.fuzz.helpers import draw_helpers
 from loopdiff.fuzz.memory import MemoryLayout
 from loopdiff.fuzz.program import Data, RandomArgument, RandomProgram
 from loopdiff.fuzz.settings import draw_setting
+from loopdiff.immutable import replace
 
 LAYOUTS: tuple[MemoryLayout, ...] = ("C", "F", "strided", "reversed", "apart", "shifted", "downward")
 AWKWARD_NAMES = (

@@ -8,13 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, Literal
 from unittest.mock import patch
 
 import numpy as np
 
 from loopdiff.calls import runs
+from loopdiff.immutable import replace
 from loopdiff.memory.arena import Order, Sizes
 from loopdiff.memory.host import HOST
 

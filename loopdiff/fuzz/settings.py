@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from random import Random
 from typing import Any
 
 from loopdiff.backends.cpu.simd.types import cpu_features
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.settings.requests import ON_CPU, ON_GPU, SWEEPS
 
 Wished = tuple[str, str, str]  # a sweep, a loop of it, and what that shall be

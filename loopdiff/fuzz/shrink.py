@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 from copy import deepcopy
-from dataclasses import replace
 
 from loopdiff.fuzz.program import RandomProgram
+from loopdiff.immutable import replace
+from loopdiff.source.nodes import syntax_nodes
 
 Fails = Callable[[RandomProgram], bool]
 
@@ -30,7 +31,7 @@ def shrink(program: RandomProgram, fails: Fails, *, attempts: int = 1500) -> Ran
 
 def size(program: RandomProgram) -> tuple[int, ...]:
     """What shrinking makes less, the first that differs deciding."""
-    nodes = sum(1 for _ in ast.walk(ast.parse(program.text)))
+    nodes = sum(1 for _ in syntax_nodes(ast.parse(program.text)))
     extents = sum(m + n for m, n in program.sizes)
     plain = sum(a != replace(a, layout="C", dtype="float64", data="uniform") for a in program.arguments)
     return len(program.sizes), nodes, extents, plain, program.setting.weight, len(program.wrt), len(program.text)
@@ -54,7 +55,7 @@ def candidates(program: RandomProgram) -> Iterator[RandomProgram]:
 
 def rewritten(program: RandomProgram, tree: ast.Module) -> Iterator[RandomProgram]:
     """`program` with the text of `tree`, if that is Python, and comes to an end as far as one can see."""
-    if not all(may_end(n) for n in ast.walk(tree) if isinstance(n, ast.While)):
+    if not all(may_end(n) for n in syntax_nodes(tree) if isinstance(n, ast.While)):
         return
     text = ast.unparse(ast.fix_missing_locations(tree)) + "\n"
     try:
@@ -66,16 +67,16 @@ def rewritten(program: RandomProgram, tree: ast.Module) -> Iterator[RandomProgra
 
 def may_end(loop: ast.While) -> bool:
     """Whether the body leaves the loop, or changes what its condition is about."""
-    inside = [n for stmt in loop.body for n in ast.walk(stmt)]
-    asked = {n.id for n in ast.walk(loop.test) if isinstance(n, ast.Name)}
+    inside = [n for stmt in loop.body for n in syntax_nodes(stmt)]
+    asked = {n.id for n in syntax_nodes(loop.test) if isinstance(n, ast.Name)}
     set_there = {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    changes = bool(asked & set_there) or any(isinstance(n, ast.Subscript) for n in ast.walk(loop.test))
+    changes = bool(asked & set_there) or any(isinstance(n, ast.Subscript) for n in syntax_nodes(loop.test))
     return changes or any(isinstance(n, ast.Break | ast.Return) for n in inside)
 
 
 def blocks(tree: ast.AST) -> Iterator[tuple[list[ast.stmt], int]]:
     """Every statement of the function as its block and its position, in textual order."""
-    for node in ast.walk(tree):
+    for node in syntax_nodes(tree):
         for field in ("body", "orelse"):
             block = getattr(node, field, None)
             if isinstance(block, list) and not isinstance(node, ast.Module):
@@ -103,7 +104,7 @@ def edited(tree: ast.Module, number: int, edit: Callable[[ast.stmt], list[ast.st
 
 def cut_expressions(tree: ast.Module) -> Iterator[ast.Module]:
     """With one expression replaced by one of its parts, or by a constant."""
-    for number, node in enumerate(ast.walk(tree)):
+    for number, node in enumerate(syntax_nodes(tree)):
         if not isinstance(node, ast.expr) or not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
             continue
         if isinstance(node, ast.Constant | ast.Name | ast.Attribute):
@@ -139,7 +140,7 @@ def parts(node: ast.expr) -> list[ast.expr]:
 def replaced(tree: ast.Module, number: int, part: ast.expr) -> ast.Module:
     """A copy of `tree` with `part` for node `number` of its walk."""
     copy = deepcopy(tree)
-    target = next(node for k, node in enumerate(ast.walk(copy)) if k == number)
+    target = next(node for k, node in enumerate(syntax_nodes(copy)) if k == number)
 
     class Put(ast.NodeTransformer):
         def visit(self, node: ast.AST) -> ast.AST:
@@ -158,7 +159,7 @@ def cut_arguments(program: RandomProgram) -> Iterator[RandomProgram]:
         tree = ast.parse(program.text)
         definition = tree.body[0]
         assert isinstance(definition, ast.FunctionDef)
-        if not any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(definition)) and wrt:
+        if not any(isinstance(n, ast.Name) and n.id == name for n in syntax_nodes(definition)) and wrt:
             del definition.args.args[number]
             yield replace(program, text=ast.unparse(tree) + "\n", arguments=kept, wrt=wrt)
         if wrt and name in program.wrt:

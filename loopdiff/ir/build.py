@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import TypeGuard
 
 from loopdiff.errors import NOWHERE, Span
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import NameSupply
 from loopdiff.ir.ops import Op

@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 

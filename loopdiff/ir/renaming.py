@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import NameSupply
 from loopdiff.ir.walk import all_statements, map_body, map_expr, map_stmt_exprs, substitute

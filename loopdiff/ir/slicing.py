@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import replace
 
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.reachability import reached
 from loopdiff.ir.walk import Path, all_statements, exits, statements, stmt_exprs, subexprs, written_arrays

@@ -7,13 +7,12 @@ innermost first: whether they have an axis for it. Axes of outer levels come fir
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import jax.numpy as jnp
 
 from loopdiff.canonical.batching import Batch, decides_sizes
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import all_statements, written_access
 from loopdiff.jax.calls import ForeignCall, LoopCode, Wiring

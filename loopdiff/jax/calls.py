@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from loopdiff.cache.keys import digest_of
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import ScalarType
 from loopdiff.ir.walk import all_statements, expressions, returned_arrays, subexprs, touched_arrays

@@ -6,7 +6,6 @@ import itertools
 import linecache
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from threading import Lock
 from typing import Any
 
@@ -16,6 +15,7 @@ from numba import types
 from numba.np.numpy_support import carray
 
 from loopdiff.cache.keys import digest_of
+from loopdiff.immutable import replace
 from loopdiff.jax import abi
 from loopdiff.jax.on_host import CompiledHandler
 from loopdiff.jax.ports import Handler, HandlerArgument, Port

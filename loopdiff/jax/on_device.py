@@ -7,8 +7,8 @@ host decides by them how much it launches, and static ones are part of the handl
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
+from loopdiff.immutable import replace
 from loopdiff.ir.names import NameSupply
 from loopdiff.ir.types import ScalarType
 from loopdiff.jax.abi import COMMAND_BUFFER_COMPATIBLE

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.mapping.grids import Grid
 

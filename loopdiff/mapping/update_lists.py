@@ -14,10 +14,10 @@ one, with one place, be that in a loop or by threads side by side.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from loopdiff.analysis.polyhedral.model import trip_count
 from loopdiff.analysis.strides import is_varying, varying_names
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, extents_of, integer, mul, natural
 from loopdiff.ir.walk import (

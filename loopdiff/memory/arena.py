@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal, NoReturn
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from loopdiff.errors import ArgumentError, Span
 from loopdiff.errors.codes import reject
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import natural
 from loopdiff.ir.ops import Op

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -16,6 +15,7 @@ from loopdiff.backends.cuda.kernel_store import kernel_code, launcher_of
 from loopdiff.backends.cuda.text.device import KernelText, common_module, finish_module
 from loopdiff.backends.cuda.text.kernels import BLOCKS
 from loopdiff.backends.load import write_module
+from loopdiff.immutable import replace
 from loopdiff.ir.types import INT
 
 MOST_BLOCKS = 1024

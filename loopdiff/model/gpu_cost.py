@@ -9,10 +9,10 @@ lower bound, not a forecast.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from math import ceil, inf, log2, prod
 
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import extents_of, nested
 from loopdiff.ir.ops import Effort, effort

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from numba.core.errors import NumbaError
 from loopdiff.backends.load import CompiledFunction, load_function, write_module
 from loopdiff.errors import BackendError
 from loopdiff.errors.codes import reject
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import BOOL, F32, F64, INT
 from loopdiff.pipeline.stages import Stages

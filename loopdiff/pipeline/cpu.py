@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from loopdiff.analysis.polyhedral.model import build_model, models_kept
 from loopdiff.backends.cpu.compile import PLAIN, Style, write_function
 from loopdiff.backends.cpu.host import host_machine
 from loopdiff.backends.load import CompiledFunction
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.mapping.loops import Arranged
 from loopdiff.pipeline.passes import CPU_ELEMENTS, CPU_FUSION, CPU_LOOPS, CPU_STORAGE, Context, Fusion

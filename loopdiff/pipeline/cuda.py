@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from loopdiff.analysis.polyhedral.model import build_model
 from loopdiff.backends.cpu.compile import Style
 from loopdiff.backends.cuda.compile import RESERVED
 from loopdiff.errors import BackendError
 from loopdiff.errors.codes import reject
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import all_statements
 from loopdiff.mapping.launches import LaunchPlan

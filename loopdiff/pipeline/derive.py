@@ -18,11 +18,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from loopdiff.errors import UnsupportedLoopError
 from loopdiff.frontend.capture import ArgumentType
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.pipeline.stages import Stages
 from loopdiff.settings.options import PlanPolicy

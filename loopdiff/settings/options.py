@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import Literal, get_args
 
 from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.errors.codes import reject
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.settings.requests import ON_CPU, ON_GPU, Request
 
 TapePolicy = Literal["auto", "store", "recompute"]

@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+from loopdiff.source.nodes import syntax_nodes
+
 FUTURE = 0
 for feature in __future__.all_feature_names:
     FUTURE |= getattr(__future__, feature).compiler_flag
@@ -29,14 +31,14 @@ Place = tuple[int, int, int, int]
 def is_run(node: ast.FunctionDef | ast.Lambda, function: FunctionType) -> bool:
     """Whether `function` is what Python makes of `node`."""
     code = function.__code__
-    owners = {n.func.value for n in ast.walk(node) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)}
+    owners = {n.func.value for n in syntax_nodes(node) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)}
     names = {owner.id for owner in owners if isinstance(owner, ast.Name)}
     modules = {name for name in names if isinstance(function.__globals__.get(name), ModuleType)}
     if any(are_same(found, code) for found in compiled(node, code, modules)):
         return True
     imported = names - {name for c in (code, *inner_codes(code)) for name in with_methods(c)}
     found = list(compiled(node, code, imported))
-    asserts = [n for n in ast.walk(node) if isinstance(n, ast.Assert)] if REWRITTEN in function.__globals__ else []
+    asserts = [n for n in syntax_nodes(node) if isinstance(n, ast.Assert)] if REWRITTEN in function.__globals__ else []
     return any(are_same(c, code) or (asserts and are_same_but_for(asserts, c, code)) for c in found)
 
 

@@ -6,11 +6,12 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import replace
 from typing import Any, cast
 
+from loopdiff.immutable import replace
 from loopdiff.source.first_iterations import copied_tree
 from loopdiff.source.functions import SourceFunction
+from loopdiff.source.nodes import syntax_nodes
 from loopdiff.source.scopes import fresh, stores_among
 
 ZIP = ast.Constant(cast(Any, zip))
@@ -29,7 +30,7 @@ def with_columns(function: ast.FunctionDef) -> ast.FunctionDef:
 
 def widths_in(function: ast.FunctionDef) -> dict[str, int]:
     """How long the tuples are that are appended to lists, by the names of these."""
-    nodes = list(ast.walk(function))
+    nodes = list(syntax_nodes(function))
     stores = Counter(n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
     stores += Counter(n.arg for n in nodes if isinstance(n, ast.arg))
     widths: dict[str, set[int]] = {}
@@ -51,7 +52,7 @@ def columns_of(source: SourceFunction) -> SourceFunction:
 
 def is_plain(node: ast.expr) -> bool:
     """Whether `node` may be evaluated several times."""
-    return not any(isinstance(n, ast.Call | ast.NamedExpr) for n in ast.walk(node))
+    return not any(isinstance(n, ast.Call | ast.NamedExpr) for n in syntax_nodes(node))
 
 
 def copied_node(display: ast.List, items: list[ast.Name]) -> ast.List:
@@ -68,15 +69,15 @@ class Columns(ast.NodeTransformer):
         words: Collection[str] = (),
     ) -> None:  # fmt: skip
         self.name, self.width, self.taking = name, width, taking
-        self.names = {*words, *(n.id for n in ast.walk(function) if isinstance(n, ast.Name))}
-        self.stores, self.bound = stores_among(ast.walk(function)), Counter[str]()
+        self.names = {*words, *(n.id for n in syntax_nodes(function) if isinstance(n, ast.Name))}
+        self.stores, self.bound = stores_among(syntax_nodes(function)), Counter[str]()
         self.parts = [fresh(self.names, f"{name}_{k}") for k in range(width)]
         self.held = [fresh(self.names, f"{name}_item{k}") for k in range(width)]
         self.rows: dict[str, list[str]] = {}
 
     def is_left(self, made: ast.AST) -> bool:
         """Whether something in `made` asks for the list as a whole, or for a tuple whose name has other meanings."""
-        names = (n.id for n in ast.walk(made) if isinstance(n, ast.Name))
+        names = (n.id for n in syntax_nodes(made) if isinstance(n, ast.Name))
         return self.name in names or any(self.stores[row] != self.bound[row] for row in self.rows)
 
     def lists(self, part: ast.expr | None = None) -> list[ast.expr]:

@@ -22,6 +22,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
+from loopdiff.source.nodes import syntax_nodes
 from loopdiff.source.records import free_name
 from loopdiff.source.scopes import computes_defaults, words_in
 
@@ -131,9 +132,9 @@ class Written(ast.NodeTransformer):
 
     def is_quiet(self, over: ast.expr) -> bool:
         """Whether all functions that `map` and `filter` call in `over` are Python's own, or NumPy's."""
-        calls = [n for n in ast.walk(over) if isinstance(n, ast.Call)]
+        calls = [n for n in syntax_nodes(over) if isinstance(n, ast.Call)]
         given = [n.args[0] for n in calls if n.args and (self.is_call(n, "map") or self.is_call(n, "filter"))]
-        inside = [n.func for f in given for n in ast.walk(f) if isinstance(n, ast.Call)]
+        inside = [n.func for f in given for n in syntax_nodes(f) if isinstance(n, ast.Call)]
         return all(map(self.is_known, [*inside, *(f for f in given if not isinstance(f, ast.Lambda | ast.Constant))]))
 
     def is_known(self, function: ast.expr) -> bool:
@@ -201,7 +202,7 @@ class Written(ast.NodeTransformer):
 
     def at(self, place: ast.AST, node: Any) -> Any:
         """`node` at the place of what it stands for."""
-        for inner in ast.walk(node):
+        for inner in syntax_nodes(node):
             if not hasattr(inner, "lineno") and isinstance(inner, ast.expr | ast.stmt):
                 ast.copy_location(inner, place)
         return node
@@ -221,7 +222,7 @@ def is_plain(function: ast.expr, over: Sequence[ast.expr]) -> TypeGuard[ast.Lamb
     """Whether `function` is a lambda of an item each of `over`, whose names are not read there."""
     if not isinstance(function, ast.Lambda):
         return False
-    spec, names = function.args, {n.id for o in over for n in ast.walk(o) if isinstance(n, ast.Name)}
+    spec, names = function.args, {n.id for o in over for n in syntax_nodes(o) if isinstance(n, ast.Name)}
     is_by_place = not (spec.defaults or spec.vararg or spec.kwonlyargs or spec.kwarg or spec.posonlyargs)
     return is_by_place and len(spec.args) == len(over) and names.isdisjoint(a.arg for a in spec.args)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from loopdiff.source.nodes import syntax_children, syntax_nodes
+
 MOST_GROWN = 4  # times as many nodes as before
 MOST_ENDS = 64  # branches in which the last statement is written out before their nodes are counted
 
@@ -15,7 +17,7 @@ def without_continue(nodes: Sequence[ast.stmt]) -> list[ast.stmt] | None:
     if ends_of(nodes) > MOST_ENDS:
         return None
     made = continued(list(nodes))
-    before, after = (sum(1 for node in block for _ in ast.walk(node)) for block in (nodes, made))
+    before, after = (sum(1 for node in block for _ in syntax_nodes(node)) for block in (nodes, made))
     return made if after <= MOST_GROWN * before else None
 
 
@@ -51,4 +53,4 @@ def has_continue(node: ast.AST) -> bool:
     """Whether the loop around `node` goes on from somewhere in it."""
     if isinstance(node, ast.For | ast.While):
         return any(map(has_continue, node.orelse))
-    return isinstance(node, ast.Continue) or any(map(has_continue, ast.iter_child_nodes(node)))
+    return isinstance(node, ast.Continue) or any(map(has_continue, syntax_children(node)))

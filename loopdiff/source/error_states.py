@@ -12,13 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from loopdiff.source.nodes import syntax_nodes
+
 KINDS = frozenset({"all", "divide", "over", "under", "invalid"})
 SILENT = frozenset({"ignore", "warn"})
 
 
 def without_error_states(function: ast.FunctionDef, value_of: Callable[[ast.expr], Any]) -> ast.FunctionDef:
     """`function` without such blocks; `value_of` says what names from outside mean."""
-    if not any(isinstance(n, ast.With) for n in ast.walk(function)):
+    if not any(isinstance(n, ast.With) for n in syntax_nodes(function)):
         return function
     found = Opened(value_of).visit(deepcopy(function))
     assert isinstance(found, ast.FunctionDef)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from loopdiff.immutable import immutable
+from loopdiff.source.nodes import syntax_nodes
 from loopdiff.source.scopes import parameters
 
 Comparison = type[ast.cmpop]
@@ -64,8 +65,12 @@ class Apart(ast.NodeTransformer):
         loop = counted_loop(node, self.steady)
         if loop is None or node.orelse or leaves(node.body) or is_stored(node.body, loop.name):
             return node
-        called = {n.func.id for n in ast.walk(node.iter) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
-        if not called <= self.steady.known or any(isinstance(n, ast.FunctionDef | ast.Lambda) for n in ast.walk(node)):
+        called = {
+            n.func.id for n in syntax_nodes(node.iter) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)
+        }
+        if not called <= self.steady.known or any(
+            isinstance(n, ast.FunctionDef | ast.Lambda) for n in syntax_nodes(node)
+        ):
             return node
         if not any(answer(test, loop) is not None for test in tests_in(node.body)):
             return node
@@ -122,7 +127,7 @@ def is_steady(node: ast.expr, loop: ast.For, steady: Steady) -> bool:
 def may_change_lists(body: list[ast.stmt], known: frozenset[str]) -> bool:
     """Whether a list may be longer or shorter behind the statements, whatever it is called, or whoever they call but
     for the functions `known`."""
-    for node in (n for stmt in body for n in ast.walk(stmt)):
+    for node in (n for stmt in body for n in syntax_nodes(stmt)):
         match node:
             case ast.Call(func=ast.Attribute(attr=attr)) if attr in CHANGING:
                 return True
@@ -136,7 +141,7 @@ def may_change_lists(body: list[ast.stmt], known: frozenset[str]) -> bool:
 
 
 def is_stored(body: list[ast.stmt], name: str) -> bool:
-    nodes = (n for stmt in body for n in ast.walk(stmt))
+    nodes = (n for stmt in body for n in syntax_nodes(stmt))
     return any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store | ast.Del) for n in nodes)
 
 
@@ -162,7 +167,7 @@ def leaves(body: list[ast.stmt], jump: type[ast.Break | ast.Continue] = ast.Brea
 
 def tests_in(body: list[ast.stmt]) -> Iterator[ast.expr]:
     """The conditions of statements and expressions, those of loops inside among them."""
-    yield from (n.test for stmt in body for n in ast.walk(stmt) if isinstance(n, ast.If | ast.IfExp))
+    yield from (n.test for stmt in body for n in syntax_nodes(stmt) if isinstance(n, ast.If | ast.IfExp))
 
 
 def answer(test: ast.expr, loop: Counted) -> bool | None:
@@ -181,7 +186,7 @@ def with_answers(node: ast.For, loop: Counted, is_first: bool) -> ast.For:
     """The loop of the first iteration, or of the others."""
     made = copied_tree(node)
     made.iter = ast.copy_location(copied_tree(loop.head if is_first else loop.tail), node.iter)
-    for part in ast.walk(made.iter):
+    for part in syntax_nodes(made.iter):
         ast.copy_location(part, node.iter)
     answered = Answered(loop, is_first)
     made.body = [answered.visit(stmt) for stmt in made.body]

@@ -27,6 +27,7 @@ from loopdiff.errors import NOWHERE, Diagnostic, Home, Span, UnsupportedLoopErro
 from loopdiff.errors.codes import reject
 from loopdiff.immutable import immutable
 from loopdiff.source.bytecode import is_run
+from loopdiff.source.nodes import syntax_nodes
 from loopdiff.source.records import with_fields
 from loopdiff.source.scopes import LIBRARIES, MISSING, bound_within, outer_uses, root_of
 
@@ -165,9 +166,9 @@ def in_long_form(function: ast.FunctionDef, namespace: ChainMap[str, Any]) -> as
     from loopdiff.source.comprehensions import with_comprehensions
     from loopdiff.source.error_states import without_error_states
     from loopdiff.source.lists.appended import with_appends_last
-    from loopdiff.source.named_ranges import with_ranges
-    from loopdiff.source.named_results import with_places
-    from loopdiff.source.named_slices import with_slices
+    from loopdiff.source.named.ranges import with_ranges
+    from loopdiff.source.named.results import with_places
+    from loopdiff.source.named.slices import with_slices
     from loopdiff.source.nested_loops import with_nests
     from loopdiff.source.other_names import with_own_names
     from loopdiff.source.walruses import without_walruses
@@ -291,7 +292,7 @@ def lambda_definition(lines: list[str], function: FunctionType) -> tuple[ast.Fun
     """The lambda that `function` is as a `def`, and the lines it stands in; None if another text stands there."""
     code = function.__code__
     tree = ast.parse("".join(lines))
-    found = [n for n in ast.walk(tree) if isinstance(n, ast.Lambda) and n.lineno == code.co_firstlineno]
+    found = [n for n in syntax_nodes(tree) if isinstance(n, ast.Lambda) and n.lineno == code.co_firstlineno]
     for node in found:
         mangle(node, code.co_qualname)
     found = [node for node in found if is_run(node, function)]
@@ -309,7 +310,7 @@ def mangle(node: ast.AST, qualname: str) -> None:
     """Give private names in `node` the class that they belong to, as Python does inside classes, which leaves functions
     their names."""
     owner = class_around(qualname).lstrip("_")
-    for inner in ast.walk(node) if owner else ():
+    for inner in syntax_nodes(node) if owner else ():
         for field in ("id", "attr", "arg", *(() if inner is node else ("name",))):
             name = getattr(inner, field, None)
             if isinstance(name, str) and name.startswith("__") and not name.endswith("__"):

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from loopdiff.source.nodes import syntax_children, syntax_nodes
 from loopdiff.source.scopes import Block, evaluated_around, own_names
 
 ValueOf = Callable[[ast.expr], Any]
@@ -24,7 +25,7 @@ NO_NAMES: frozenset[str] = frozenset()
 def with_nests(function: ast.FunctionDef, value_of: ValueOf) -> ast.FunctionDef:
     """`function` with loops in place of such; `value_of` says what names from outside mean."""
     range_name = ast.Name("range", ast.Load())
-    if not any(over_several(n, value_of) for n in ast.walk(function)) or value_of(range_name) is not range:
+    if not any(over_several(n, value_of) for n in syntax_nodes(function)) or value_of(range_name) is not range:
         return function
     made = Nested(deepcopy(function), value_of).written()
     return ast.fix_missing_locations(made)
@@ -45,7 +46,7 @@ class Nested(ast.NodeTransformer):
 
     def __init__(self, function: ast.FunctionDef, value_of: ValueOf) -> None:
         self.function, self.value_of = function, value_of
-        nodes = list(ast.walk(function))
+        nodes = list(syntax_nodes(function))
         self.names = {n.id for n in nodes if isinstance(n, ast.Name)} | {n.arg for n in nodes if isinstance(n, ast.arg)}
         self.read_after: set[str] = set()
         self.around: list[str] = []  # variables of the loops around
@@ -58,7 +59,7 @@ class Nested(ast.NodeTransformer):
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         around = self.read_after, self.around
-        shared = {n for s in ast.walk(node) if isinstance(s, ast.Nonlocal | ast.Global) for n in s.names}
+        shared = {n for s in syntax_nodes(node) if isinstance(s, ast.Nonlocal | ast.Global) for n in s.names}
         self.read_after = shared | {name for stmt in node.body for name in read_outside(stmt, NO_NAMES)}
         self.around = []
         self.generic_visit(node)
@@ -66,7 +67,7 @@ class Nested(ast.NodeTransformer):
         return node
 
     def visit_For(self, node: ast.For) -> ast.AST | list[ast.stmt]:
-        own = [n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)]
+        own = [n.id for n in syntax_nodes(node.target) if isinstance(n, ast.Name)]
         self.around += own
         self.generic_visit(node)
         del self.around[len(self.around) - len(own) :]
@@ -86,11 +87,11 @@ class Nested(ast.NodeTransformer):
     def is_of_own(self, node: ast.For) -> bool:
         """Whether only the loop `node` gives its variables values, and nothing reads them after it; likewise what it
         goes over."""
-        given = {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
-        over = {n.id for n in ast.walk(node.iter) if isinstance(n, ast.Name)}
-        inside = (n for part in node.body for n in ast.walk(part))
+        given = {n.id for n in syntax_nodes(node.target) if isinstance(n, ast.Name)}
+        over = {n.id for n in syntax_nodes(node.iter) if isinstance(n, ast.Name)}
+        inside = (n for part in node.body for n in syntax_nodes(part))
         stored = {n.id for n in inside if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
-        parts = (n for n in ast.walk(node.target) if isinstance(n, ast.expr))
+        parts = (n for n in syntax_nodes(node.target) if isinstance(n, ast.expr))
         is_plain = all(isinstance(n, ast.Name | ast.Tuple) for n in parts)
         is_array_kept = over_several(node, self.value_of) is not np.ndenumerate or over.isdisjoint(stored)
         return is_plain and is_array_kept and given.isdisjoint(stored | self.read_after | set(self.around))
@@ -201,7 +202,7 @@ def range_of(bounds: list[ast.expr]) -> ast.Call:
 
 def as_read(place: ast.expr) -> ast.expr:
     read = deepcopy(place)
-    for node in ast.walk(read):
+    for node in syntax_nodes(read):
         if isinstance(node, ast.Name):
             node.ctx = ast.Load()
     return read
@@ -211,7 +212,7 @@ def has_break(node: ast.AST) -> bool:
     """Whether `node` leaves the loop around it."""
     if isinstance(node, ast.For | ast.While):
         return any(map(has_break, node.orelse))
-    return isinstance(node, ast.Break) or any(map(has_break, ast.iter_child_nodes(node)))
+    return isinstance(node, ast.Break) or any(map(has_break, syntax_children(node)))
 
 
 def read_outside(node: ast.AST, bound: frozenset[str]) -> Iterator[str]:
@@ -220,7 +221,7 @@ def read_outside(node: ast.AST, bound: frozenset[str]) -> Iterator[str]:
         yield node.id
     if isinstance(node, ast.For):
         yield from read_outside(node.iter, bound)
-        inner = bound | {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
+        inner = bound | {n.id for n in syntax_nodes(node.target) if isinstance(n, ast.Name)}
         for part in (*node.body, node.target):
             yield from read_outside(part, inner)
         for part in node.orelse:
@@ -229,5 +230,5 @@ def read_outside(node: ast.AST, bound: frozenset[str]) -> Iterator[str]:
     for part in evaluated_around(node) if isinstance(node, Block) else ():  # defaults, where the function is made
         yield from read_outside(part, bound)
     inner = bound | own_names(node) if isinstance(node, Block) else bound
-    for part in ast.iter_child_nodes(node):
+    for part in syntax_children(node):
         yield from read_outside(part, inner)

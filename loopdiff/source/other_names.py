@@ -17,6 +17,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from loopdiff.source.lists.queues import misuses_queues
+from loopdiff.source.nodes import syntax_nodes
 from loopdiff.source.scopes import stores_among
 
 N = TypeVar("N", bound=ast.AST)
@@ -47,7 +48,7 @@ class Named(ast.NodeTransformer):
     def names_of_queues(self, function: ast.FunctionDef) -> set[str]:
         """Names that only get what `deque(...)` makes."""
         made: Counter[str] = Counter()
-        for node in ast.walk(function):
+        for node in syntax_nodes(function):
             match node:
                 case (
                     ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name() | ast.Attribute() as func))
@@ -65,12 +66,12 @@ class Named(ast.NodeTransformer):
                                 pass
                 case _:
                     pass
-        bound = stores_among(ast.walk(function))
+        bound = stores_among(syntax_nodes(function))
         return {name for name, count in made.items() if bound[name] == count}
 
     def names_of_places(self, function: ast.FunctionDef) -> dict[str, ast.expr]:
         """Names that are assigned once, such places, with the function that gives them."""
-        nodes = list(ast.walk(function))
+        nodes = list(syntax_nodes(function))
         found: dict[str, ast.expr] = {}
         for node in nodes:
             match node:
@@ -87,7 +88,7 @@ class Named(ast.NodeTransformer):
     def names_of_bounded(self, function: ast.FunctionDef) -> set[str]:
         """Those of queues that let go of items when there are too many."""
         found: set[str] = set()
-        for node in ast.walk(function):
+        for node in syntax_nodes(function):
             match node:
                 case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(args=args, keywords=keywords)):
                     found |= {name} if keywords or len(args) > 1 else set()
@@ -285,7 +286,7 @@ def is_no_copy(keyword: ast.keyword) -> bool:
 
 def placed(made: N, node: ast.AST) -> N:
     """`made`, in the place of `node` where it has none."""
-    for inner in ast.walk(made):
+    for inner in syntax_nodes(made):
         ast.copy_location(inner, inner if hasattr(inner, "lineno") else node)
     return made
 

@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterator, Mapping
 from copy import deepcopy
 from typing import Any
 
+from loopdiff.source.nodes import syntax_nodes
 from loopdiff.source.scopes import bound_by, of_scope, parameters
 
 RECORDS = {"grad": (None,), "value_and_grad": (1,), "jvp": (1,), "hvp": (1, 2)}  # places of the tuples; None: the whole
@@ -36,10 +37,10 @@ def is_differentiable(value: Any) -> bool:
 def with_fields(function: ast.FunctionDef, outer: Mapping[str, Any]) -> ast.FunctionDef:
     """`function`, and the functions inside it, with names for the fields of named tuples in place of names for these.
     `outer` are the values of names from outside; what a parameter stands for may be a function with derivatives."""
-    if not any(isinstance(n, ast.Attribute) and n.attr in RECORDS for n in ast.walk(function)):
+    if not any(isinstance(n, ast.Attribute) and n.attr in RECORDS for n in syntax_nodes(function)):
         return function
     found = deepcopy(function)
-    for node in [n for n in ast.walk(found) if isinstance(n, ast.FunctionDef)]:
+    for node in [n for n in syntax_nodes(found) if isinstance(n, ast.FunctionDef)]:
         put_fields(node, outer)
     return found
 
@@ -51,7 +52,7 @@ def put_fields(function: ast.FunctionDef, outer: Mapping[str, Any]) -> None:
     calls = [n for n in nodes if isinstance(n, ast.Assign) and is_derivative(n.value, outer, given)]
     made = Counter(t.id for call in calls for t in record_targets(call))
     stores = Counter(name for node in nodes for name in bound_by(node))
-    inside = [node for statement in function.body for node in ast.walk(statement)]
+    inside = [node for statement in function.body for node in syntax_nodes(statement)]
     reads = Counter(n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
     uses = [use for node in inside if (use := field_of(node)) is not None]
     counts = Counter(name for name, _ in uses)

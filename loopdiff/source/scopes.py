@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
+from loopdiff.source.nodes import syntax_children, syntax_nodes
+
 MISSING: Final[Any] = object()  # what names from outside mean that have no value there
 LIBRARIES = ("numpy", "scipy", "numba", "jax", "torch")  # whose functions are not read
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -22,7 +24,7 @@ def of_scope(node: ast.AST) -> Iterator[ast.AST]:
     """`node` and what is inside it, but not inside blocks with a scope of their own: of these what is evaluated where
     they stand."""
     yield node
-    for child in evaluated_around(node) if isinstance(node, Block) else ast.iter_child_nodes(node):
+    for child in evaluated_around(node) if isinstance(node, Block) else syntax_children(node):
         yield from of_scope(child)
 
 
@@ -78,7 +80,7 @@ def parameters(arguments: ast.arguments) -> list[ast.arg]:
 
 def walrus_targets(node: ast.AST) -> Iterator[ast.Name]:
     """What `:=` assigns inside a comprehension, but for functions in it: names of the function around."""
-    for child in ast.iter_child_nodes(node):
+    for child in syntax_children(node):
         if isinstance(child, ast.NamedExpr):
             yield child.target
         if not isinstance(child, Function):
@@ -87,7 +89,7 @@ def walrus_targets(node: ast.AST) -> Iterator[ast.Name]:
 
 def stores_alone(function: Function) -> dict[str, int]:
     """How often `function` gives values to names that nothing inside it, nor a parameter, is called by."""
-    within, own = (stores_among(nodes) for nodes in (ast.walk(function), own_nodes(function)))
+    within, own = (stores_among(nodes) for nodes in (syntax_nodes(function), own_nodes(function)))
     return {name: count for name, count in own.items() if count == within[name]}
 
 
@@ -113,7 +115,7 @@ def fresh(words: set[str], stem: str) -> str:
 
 def words_in(node: ast.AST) -> set[str]:
     """Every name that `node` mentions, in whichever scope."""
-    return {word for n in ast.walk(node) for key in ("id", "arg", "name") if (word := getattr(n, key, None))}
+    return {word for n in syntax_nodes(node) for key in ("id", "arg", "name") if (word := getattr(n, key, None))}
 
 
 def bound_by(node: ast.AST) -> tuple[str, ...]:
@@ -135,7 +137,7 @@ def bound_by(node: ast.AST) -> tuple[str, ...]:
 
 def bound_within(function: Function) -> frozenset[str]:
     """The names that `function`, or anything inside it, gives a value, its parameters among them."""
-    nodes = ast.walk(function)
+    nodes = syntax_nodes(function)
     return frozenset(n for node in nodes for n in ((node.arg,) if isinstance(node, ast.arg) else bound_by(node)))
 
 

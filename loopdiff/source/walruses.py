@@ -15,6 +15,7 @@ from copy import deepcopy
 from typing import Any, cast
 
 from loopdiff.source.harmless import changes_nothing
+from loopdiff.source.nodes import syntax_nodes
 from loopdiff.source.scopes import MISSING
 
 # Methods that change nothing.
@@ -39,11 +40,11 @@ def without_walruses(function: ast.FunctionDef, value_of: Callable[[ast.expr], A
 
 
 def mentions(node: ast.AST, name: str) -> bool:
-    return any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node))
+    return any(isinstance(n, ast.Name) and n.id == name for n in syntax_nodes(node))
 
 
 def has_walrus(node: ast.AST) -> bool:
-    return any(isinstance(n, ast.NamedExpr) for n in ast.walk(node))
+    return any(isinstance(n, ast.NamedExpr) for n in syntax_nodes(node))
 
 
 class Ahead(ast.NodeTransformer):
@@ -67,15 +68,15 @@ class Ahead(ast.NodeTransformer):
         """What the first condition assigns, if nothing else reads it, is computed where it is read."""
         self.generic_visit(node)
         tests = node.generators[0].ifs if len(node.generators) == 1 else []
-        found = [n for test in tests[:1] for n in ast.walk(test) if isinstance(n, ast.NamedExpr)]
-        if len(found) != 1 or sum(isinstance(n, ast.NamedExpr) for n in ast.walk(node)) != 1:
+        found = [n for test in tests[:1] for n in syntax_nodes(test) if isinstance(n, ast.NamedExpr)]
+        if len(found) != 1 or sum(isinstance(n, ast.NamedExpr) for n in syntax_nodes(node)) != 1:
             return node
         name, value = found[0].target.id, found[0].value
-        apart = (n for n in ast.walk(node) if n is not node and isinstance(n, SCOPES))
+        apart = (n for n in syntax_nodes(node) if n is not node and isinstance(n, SCOPES))
         if any(mentions(n, name) for n in (node.generators[0].iter, *apart)):  # names of its own, or one of before
             return node
-        inside = sum(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node))
-        everywhere = sum(isinstance(n, ast.Name) and n.id == name for n in ast.walk(self.function))
+        inside = sum(isinstance(n, ast.Name) and n.id == name for n in syntax_nodes(node))
+        everywhere = sum(isinstance(n, ast.Name) and n.id == name for n in syntax_nodes(self.function))
         try:
             taken_out(tests[0], self.is_quiet)
         except NotAhead:
@@ -140,7 +141,7 @@ class Ahead(ast.NodeTransformer):
 
     def is_quiet(self, node: ast.expr) -> bool:
         """Whether all that is called in `node` changes nothing, as far as one can see."""
-        return all(self.changes_nothing(n) for n in ast.walk(node) if isinstance(n, ast.Call))
+        return all(self.changes_nothing(n) for n in syntax_nodes(node) if isinstance(n, ast.Call))
 
     def changes_nothing(self, call: ast.Call) -> bool:
         value = self.value_of(call.func) if isinstance(call.func, ast.Name | ast.Attribute) else MISSING
@@ -217,7 +218,7 @@ class TakingOut:
 
     def require_ahead(self, name: str, value: ast.expr, before: list[ast.expr]) -> None:
         """NotAhead, unless `name = value` may be computed ahead of what Python evaluates `before` it."""
-        parts = [n for part in before for n in ast.walk(part)]
+        parts = [n for part in before for n in syntax_nodes(part)]
         is_read = any(mentions(part, name) for part in before)
         reads_elements = any(isinstance(n, COMPUTED) for n in parts)
         if is_read or not all(map(self.is_quiet, before)) or (reads_elements and not self.is_quiet(value)):

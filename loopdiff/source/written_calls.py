@@ -6,12 +6,11 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from types import FunctionType
 from typing import Any
 
 from loopdiff.errors import UnsupportedLoopError
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.rules.definitions import rule_for
 from loopdiff.source.dictionaries.tables import makings_in, value_in
 from loopdiff.source.first_iterations import copied_tree
@@ -19,6 +18,7 @@ from loopdiff.source.functions import MISSING, SourceFunction, python_function, 
 from loopdiff.source.harmless import changes_nothing
 from loopdiff.source.lists.found import lists_in
 from loopdiff.source.lists.uses import CHANGING, HEAPS
+from loopdiff.source.nodes import syntax_children, syntax_nodes
 from loopdiff.source.scopes import bound_by, fresh, own_names, own_nodes, words_in
 
 MOST_CALLS = 40  # that are written out
@@ -52,8 +52,8 @@ def inner_functions_of(function: ast.FunctionDef) -> dict[str, ast.FunctionDef]:
 
 def without_unused(function: ast.FunctionDef) -> ast.FunctionDef:
     """`function` without functions inside that nobody calls any more."""
-    asked = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)}
-    for node in ast.walk(function):
+    asked = {n.id for n in syntax_nodes(function) if isinstance(n, ast.Name)}
+    for node in syntax_nodes(function):
         body = getattr(node, "body", None)
         if isinstance(body, list):
             kept = [s for s in body if not isinstance(s, ast.FunctionDef) or s.name in asked or s.decorator_list]
@@ -80,7 +80,7 @@ class Writing(ast.NodeTransformer):
         self.local = own_names(source.node)
         self.inner = inner_functions_of(source.node)
         self.outer: dict[str, Any] = {}
-        nodes = [n for n in ast.walk(source.node) if n is not source.node]
+        nodes = [n for n in syntax_nodes(source.node) if n is not source.node]
         made = makings_in(nodes, source.outer)
         self.adding = {name for name, makings in made.items() if any(m.adds for m in makings)}
         self.dictionaries = set(made) | set(self.returned_dictionaries(nodes))
@@ -143,7 +143,7 @@ class Writing(ast.NodeTransformer):
         """Whether the `target` of an augmented assignment, which is read before the call, is the same after it, and the
         call is the same before."""
         callee = self.callee(call) if isinstance(call, ast.Call) and not isinstance(target, ast.Name) else None
-        return callee is None or not (changes_anything(callee) or any(map(self.may_add, ast.walk(target))))
+        return callee is None or not (changes_anything(callee) or any(map(self.may_add, syntax_nodes(target))))
 
     def may_add(self, node: ast.AST) -> bool:
         """Whether `node` may add a key to a dictionary that it only reads."""
@@ -161,7 +161,9 @@ class Writing(ast.NodeTransformer):
             case ast.Attribute(value=own):
                 found = self.place(own, ahead)
                 return found and ast.copy_location(ast.Attribute(found, target.attr, target.ctx), target)
-            case ast.Subscript(value=own, slice=index) if not any(isinstance(n, ast.Slice) for n in ast.walk(index)):
+            case ast.Subscript(value=own, slice=index) if not any(
+                isinstance(n, ast.Slice) for n in syntax_nodes(index)
+            ):
                 found = self.place(own, ahead)
                 keys = [self.key(k, ahead) for k in (index.elts if isinstance(index, ast.Tuple) else [index])]
                 at = ast.Tuple(keys, ast.Load()) if isinstance(index, ast.Tuple) else keys[0]
@@ -170,7 +172,7 @@ class Writing(ast.NodeTransformer):
                 return None
 
     def key(self, index: ast.expr, ahead: list[ast.stmt]) -> ast.expr:
-        if not any(isinstance(n, ast.Name) for n in ast.walk(index)):
+        if not any(isinstance(n, ast.Name) for n in syntax_nodes(index)):
             return index
         name = fresh(self.words, "place")
         ahead.append(ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], index), index))
@@ -196,7 +198,7 @@ class Writing(ast.NodeTransformer):
         if isinstance(body[-1], ast.Return):
             value = body.pop().value or ast.Constant(None)  # type: ignore[attr-defined]
             if isinstance(stmt, ast.Expr):
-                stmt.value, is_idle = value, not any(isinstance(n, ast.Call) for n in ast.walk(value))
+                stmt.value, is_idle = value, not any(isinstance(n, ast.Call) for n in syntax_nodes(value))
                 return [*ahead, *body] if is_idle else [*ahead, *body, stmt]
             stmt.value = value
             is_same = isinstance(value, ast.Name) and value.id == target
@@ -211,10 +213,10 @@ class Writing(ast.NodeTransformer):
             given = None if callee is None or call is value else arguments_of_call(callee, call)
             if callee is None or given is None or not self.is_wanted(callee, given, None) or changes_anything(callee):
                 continue
-            others = [n for n in ast.walk(value) if isinstance(n, ast.Call) and n is not call]
-            if not all(map(self.only_reads, others)) or any(isinstance(n, ast.NamedExpr) for n in ast.walk(value)):
+            others = [n for n in syntax_nodes(value) if isinstance(n, ast.Call) and n is not call]
+            if not all(map(self.only_reads, others)) or any(isinstance(n, ast.NamedExpr) for n in syntax_nodes(value)):
                 return None
-            if any(map(self.may_add, ast.walk(stmt if isinstance(stmt, ast.AugAssign) else value))):
+            if any(map(self.may_add, syntax_nodes(stmt if isinstance(stmt, ast.AugAssign) else value))):
                 return None
             name = fresh(self.words, "given")
             first = ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], call), stmt)
@@ -235,7 +237,7 @@ class Writing(ast.NodeTransformer):
             return True
         if target is not None and returns_dictionary(callee):
             return True
-        changed = {name for n in ast.walk(callee.node) for name in changes_of(n, callee)}
+        changed = {name for n in syntax_nodes(callee.node) for name in changes_of(n, callee)}
         around = changed - own_names(callee.node) if callee.is_inner else set[str]()
         return bool(around & self.local) or any(p in changed and name in self.held for p, name in named.items())
 
@@ -256,7 +258,9 @@ class Writing(ast.NodeTransformer):
         """New names for those of the function and of comprehensions in it, and the statements that give its parameters
         their values."""
         names, ahead = dict[str, str](), list[ast.stmt]()
-        rebound = {n.id for n in ast.walk(callee.node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+        rebound = {
+            n.id for n in syntax_nodes(callee.node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)
+        }
         for name, value in given.items():
             if isinstance(value, ast.Name) and name not in rebound and value.id != target:
                 names[name] = value.id
@@ -266,7 +270,7 @@ class Writing(ast.NodeTransformer):
                 continue
             names[name] = fresh(self.words, name)
             ahead.append(ast.copy_location(ast.Assign([ast.Name(names[name], ast.Store())], value), stmt))
-        asked = {n.id for value in given.values() for n in ast.walk(value) if isinstance(n, ast.Name)}
+        asked = {n.id for value in given.values() for n in syntax_nodes(value) if isinstance(n, ast.Name)}
         last, outer = callee.node.body[-1], words_in(callee.node) - own_names(callee.node)
         for name in sorted((own_names(callee.node) | rebound) - names.keys()):
             is_result = isinstance(last, ast.Return) and isinstance(last.value, ast.Name) and last.value.id == name
@@ -278,7 +282,7 @@ class Writing(ast.NodeTransformer):
     def renamed(self, node: ast.stmt, names: Mapping[str, str], place: ast.stmt) -> ast.stmt:
         """`node` with other names, in the place of the call."""
         made = copied_tree(node)
-        for inner in ast.walk(made):
+        for inner in syntax_nodes(made):
             if isinstance(inner, ast.Name):
                 inner.id = names.get(inner.id, inner.id)
             if hasattr(inner, "lineno"):
@@ -307,13 +311,13 @@ def in_any_case(node: ast.AST) -> Iterator[ast.AST]:
         case ast.Lambda() | ast.ListComp() | ast.GeneratorExp() | ast.DictComp() | ast.SetComp() | ast.Compare():
             pass
         case _:
-            for child in ast.iter_child_nodes(node):
+            for child in syntax_children(node):
                 yield from in_any_case(child)
 
 
 def changes_anything(callee: Callee) -> bool:
     """Whether the function may change anything but the lists and dictionaries that it makes."""
-    nodes = list(ast.walk(callee.node))
+    nodes = list(syntax_nodes(callee.node))
     own = lists_in(callee.node, lambda n: value_in(callee.outer, n)).found.keys()
     own |= makings_in([n for n in nodes if n is not callee.node], callee.outer).keys()
     stored = [n for n in nodes if isinstance(n, ast.Subscript | ast.Attribute) and not isinstance(n.ctx, ast.Load)]
@@ -348,7 +352,7 @@ def read_of(target: ast.expr) -> ast.expr:
 
 def can_be_written_out(function: ast.FunctionDef) -> bool:
     """Whether nothing but the end of `function` returns, and names in it are its own."""
-    inner = [n for n in ast.walk(function) if n is not function]
+    inner = [n for n in syntax_nodes(function) if n is not function]
     returns = [n for n in inner if isinstance(n, ast.Return)]
     are_plain = not any(
         isinstance(n, ast.FunctionDef | ast.Lambda | ast.Global | ast.Nonlocal | ast.NamedExpr | ast.ClassDef)
@@ -376,7 +380,7 @@ def returns_dictionary(callee: Callee) -> bool:
     """Whether the function returns a dictionary that it makes."""
     match callee.node.body[-1]:
         case ast.Return(value=ast.Name(id=name)):
-            nodes = [n for n in ast.walk(callee.node) if n is not callee.node]
+            nodes = [n for n in syntax_nodes(callee.node) if n is not callee.node]
             return name in makings_in(nodes, callee.outer)
         case _:
             return False

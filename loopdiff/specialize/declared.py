@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numba
@@ -13,6 +12,7 @@ from loopdiff.errors import NOWHERE, ArgumentError, UnsupportedLoopError
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.capture import ArgumentType, ScalarArgument, argument_types
 from loopdiff.frontend.extents import small_axes
+from loopdiff.immutable import replace
 from loopdiff.ir.types import BOOL, C128, ELEMENT_TYPES, F64, INT, ArrayType, Layout
 
 LAYOUTS: dict[str, Layout] = {"C": "C", "F": "F"}

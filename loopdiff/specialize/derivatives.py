@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from types import FunctionType
 from typing import Any
 
 from loopdiff.cache.keys import identity_of
 from loopdiff.frontend.capture import ArgumentType
 from loopdiff.frontend.derivatives import DerivedLoops, Fields, Method
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import tail_names
 from loopdiff.pipeline.derive import derive_tangent, start_unseen

@@ -8,12 +8,11 @@ parts: conjugation on the way in and out is all the difference.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.codec import known
 from loopdiff.ir.types import C64, ArrayType, ScalarType

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from threading import RLock
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from loopdiff.cache.keys import Identity, digest_of, identity_of
 from loopdiff.cache.store import Store
 from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.capture import ArgumentType
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.pipeline.derive import (
     bind_types,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -16,6 +15,7 @@ from loopdiff.errors import DifferentiationError
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.capture import ArgumentType
 from loopdiff.frontend.extents import Question, decisive_types
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.ir.walk import written_arrays
@@ -47,6 +47,7 @@ from loopdiff.pipeline.stages import Stages
 from loopdiff.settings.options import Options, PlanPolicy
 from loopdiff.settings.requests import NOTHING, Request, Requests
 from loopdiff.source.functions import SourceFunction
+from loopdiff.source.nodes import syntax_nodes
 from loopdiff.specialize.gradients import record_type
 from loopdiff.specialize.interface import Interface
 from loopdiff.specialize.results import is_floating, refuse_integers, result_types
@@ -281,7 +282,7 @@ class Specialization:
     def words(self) -> frozenset[str]:
         """The names in the text of the program."""
         node = self.program.source.node
-        return self.once("words", lambda: frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name)))
+        return self.once("words", lambda: frozenset(n.id for n in syntax_nodes(node) if isinstance(n, ast.Name)))
 
     @property
     def finish(self) -> Callable[[Any], Any] | None:

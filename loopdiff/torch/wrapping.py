@@ -7,7 +7,6 @@ import inspect
 import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -22,6 +21,7 @@ from loopdiff.errors.codes import reject
 from loopdiff.frontend.capture import ArgumentType
 from loopdiff.frontend.extents import small_axes
 from loopdiff.frontend.structures.given import flattened, of_leaves
+from loopdiff.immutable import replace
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import written_arrays
 from loopdiff.specialize.specialization import Specialization

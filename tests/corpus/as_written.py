@@ -224,7 +224,8 @@ ENTRIES = (
     ),
     entry(
         trajectory_in_a_list, lambda r: {"theta": r.random(2) + 0.5, "y0": r.random(2) + 0.5}, ("theta", "y0"),
-        trajectory_oracle, (), "a list that grows in many steps is an array, and no step is written out",
+        trajectory_oracle, (), "a list that grows in many steps is an array, and no step is written out; XLA compiles "
+        "the derivative of the oracle for a minute", is_twin=False,
     ),
     entry(
         decimals_and_small_integers, lambda r: {"x": r.random(6) * 0.02 + np.arange(6) * 0.3 + 0.01}, ("x",),

@@ -12,12 +12,10 @@ tell elements apart: a row instead of a matrix for each step.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from loopdiff.ad.facts import Facts, is_open
 from loopdiff.ad.tape.same_reads import PLAIN, has_plain_subscripts
 from loopdiff.analysis.strides import coefficient
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer, is_constant, sub
 from loopdiff.ir.walk import Path, indices_in, subexprs, substitute

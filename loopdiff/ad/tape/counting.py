@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from loopdiff.ad.facts import Facts, is_open
 from loopdiff.ad.tape.plan import TapeCounter
 from loopdiff.ad.tape.record import trips_made
 from loopdiff.analysis.repeatable import repeatable
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer
 from loopdiff.ir.slicing import eliminate_dead

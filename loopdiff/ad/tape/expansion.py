@@ -11,11 +11,11 @@ Iterations then have nothing in common, which would keep them in order.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from loopdiff.ad.facts import Facts
 from loopdiff.ad.tape.plan import Tape, TapeStore
 from loopdiff.analysis.exposure import is_inside
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import is_index_arithmetic
 from loopdiff.ir.walk import accesses, map_accesses, touched_arrays

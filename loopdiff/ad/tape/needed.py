@@ -12,7 +12,7 @@ compiler may contract it differently the second time.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from loopdiff.ad.emitter import Emitter
 from loopdiff.ad.exits import Count
@@ -37,7 +37,7 @@ from loopdiff.ad.tape.recordings import Recorded, Recordings
 from loopdiff.ad.tape.repeating import is_dear, strict_form
 from loopdiff.ad.tape.stepwise import Steps, completed
 from loopdiff.ad.tape.versions import NO_COPIES, ArrayVersion, Copies, never_with
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, compare, extents_of, integer, mul, natural
 from loopdiff.ir.names import NameSupply

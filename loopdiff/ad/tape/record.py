@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import reduce
 from itertools import starmap
 
 from loopdiff.ad.facts import Facts, is_open
 from loopdiff.ad.tape.plan import Scope, Tape, TapeCounter, TapeStore, short_first, trips
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import linear
 from loopdiff.ir.build import add, all_of, compare, extents_of, floordiv, integer, mul, neg, nested, over_elements, sub

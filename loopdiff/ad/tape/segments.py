@@ -15,7 +15,6 @@ A segment works on copies of what it overwrites: memory of the caller, and of th
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from loopdiff.ad.facts import Facts
 from loopdiff.ad.tape.needed import At, Needed
@@ -23,7 +22,7 @@ from loopdiff.ad.tape.plan import Tape, TapeStore, Why
 from loopdiff.ad.tape.record import ONE, ZERO, reversed_range, segment_length, trips_before
 from loopdiff.ad.tape.replay import repeats_exactly, slice_of, spans
 from loopdiff.errors import Span
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, extents_of, floordiv, mul, nested, over_elements, sub
 from loopdiff.ir.ops import Op

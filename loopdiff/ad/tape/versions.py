@@ -18,7 +18,6 @@ A copy is made only where loops that read it are known to have about as many ite
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from functools import reduce
 from itertools import takewhile
 from math import prod
@@ -27,7 +26,7 @@ from typing import TypeVar
 from loopdiff.ad.facts import Facts
 from loopdiff.ad.tape.plan import Scope
 from loopdiff.analysis.strides import coefficient
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import folded, linear
 from loopdiff.ir.build import add, extents_of, integer, sub

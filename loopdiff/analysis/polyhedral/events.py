@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 
 from loopdiff.analysis.polyhedral.facts import Equalities, Fact
 from loopdiff.analysis.polyhedral.terms import Dimension, Terms, constant_terms, guarded_loads, has_opaque
 from loopdiff.analysis.polyhedral.value_ranges import ValueRange
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT

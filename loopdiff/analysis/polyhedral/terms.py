@@ -10,12 +10,12 @@ runs exactly as often as it did before.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any, Literal
 
 from loopdiff.analysis.polyhedral.value_ranges import ValueRange
-from loopdiff.immutable import HashedOnce, immutable
+from loopdiff.immutable import HashedOnce, immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import all_of, any_of, compare
 from loopdiff.ir.ops import COMPARISONS, Op

@@ -16,12 +16,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from loopdiff.backends.cpu.patience import PatientEmitter
 from loopdiff.backends.cpu.scalar_math import spell_constant
 from loopdiff.backends.cpu.vector import neutral_value
 from loopdiff.backends.writer import Writer
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import compare
 from loopdiff.ir.ops import Op
@@ -30,6 +31,7 @@ from loopdiff.ir.walk import accesses, all_statements, nodes_of, statements
 from loopdiff.mapping.loops import Parallel
 from loopdiff.model.work import estimate_of, number, plus_work, times_work
 from loopdiff.schedule.cpu.overlapped_chunks import only_into
+from loopdiff.source.nodes import syntax_nodes
 
 # Nanoseconds that an element costs which each chunk has for itself: summed apart, set to zero, or only there.
 SUMMED, CLEARED, TOUCHED = 4.0, 2.0, 0.5
@@ -301,6 +303,6 @@ def in_tuples(names: Sequence[str]) -> Iterator[str]:
 
 def free_names(text: str) -> set[str]:
     """Names that `text` uses before, or without, giving them a value."""
-    nodes = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)]
+    nodes = [n for n in syntax_nodes(ast.parse(text)) if isinstance(n, ast.Name)]
     loaded = {n.id for n in nodes if isinstance(n.ctx, ast.Load)}
     return loaded - {n.id for n in nodes if isinstance(n.ctx, ast.Store)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from loopdiff.backends.cpu.chunks import UNFUSED, worth
@@ -10,7 +9,7 @@ from loopdiff.backends.cpu.emission import Aside
 from loopdiff.backends.cpu.scheduled import ScheduledEmitter
 from loopdiff.backends.load import CompiledFunction, load_function, write_module
 from loopdiff.backends.writer import render
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import supply
 from loopdiff.ir.walk import all_statements, statements

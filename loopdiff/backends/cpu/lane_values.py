@@ -6,11 +6,11 @@ varying one. Conditions that vary become masks.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from loopdiff.analysis.strides import is_varying, lane_axis, stride_of
 from loopdiff.backends.cpu.patience import PatientEmitter
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import BINARY_SAME, BITWISE, COMPARISONS, STRICT, Op
 from loopdiff.ir.types import ScalarType

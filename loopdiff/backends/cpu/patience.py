@@ -21,11 +21,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from loopdiff.backends.cpu.emission import LoopEmitter
 from loopdiff.backends.cpu.interrupts import BLOCK, PATIENCE, largest_block
 from loopdiff.backends.writer import Writer
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64, INT

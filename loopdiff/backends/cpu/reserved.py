@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
 
 from loopdiff.backends.cpu import simd
 from loopdiff.backends.cpu.scalar_math import HELPERS
 from loopdiff.backends.cpu.vector_math import VECTOR_FUNCTIONS
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import supply
 from loopdiff.ir.renaming import Renaming, rename_everywhere, renamed

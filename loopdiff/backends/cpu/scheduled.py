@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from loopdiff.analysis.contractions import contraction
 from loopdiff.analysis.ownership import Owned, cell_owners
@@ -14,6 +14,7 @@ from loopdiff.backends.cpu.product import ProductWriter
 from loopdiff.backends.cpu.scalar_math import spell_constant
 from loopdiff.backends.cpu.tile import TileWriter
 from loopdiff.backends.cpu.vector import VectorLoopWriter
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, all_of, compare, integer
 from loopdiff.ir.ops import Op

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 
 from loopdiff.analysis.contractions import Contraction, access_indices, factors, terms
 from loopdiff.analysis.strides import Stride, lane_axis, stride_of
 from loopdiff.backends.cpu.patience import PatientEmitter
 from loopdiff.backends.cpu.simd.types import host_width, vector_bits
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64, ScalarType

@@ -18,6 +18,7 @@ from llvmlite import ir as llvm
 from numba.core import types
 
 from loopdiff.immutable import immutable
+from loopdiff.source.nodes import syntax_nodes
 
 
 @immutable
@@ -31,9 +32,9 @@ class Arrays:
     @classmethod
     def of(cls, tree: ast.FunctionDef, kinds: Mapping[str, types.Type]) -> Arrays:
         arrays = {name for name, ty in kinds.items() if isinstance(ty, types.Array)}
-        owners = [n for n in ast.walk(tree) if isinstance(n, ast.Subscript | ast.Attribute)]
+        owners = [n for n in syntax_nodes(tree) if isinstance(n, ast.Subscript | ast.Attribute)]
         plain = {id(n.value) for n in owners}
-        names = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
+        names = [n for n in syntax_nodes(tree) if isinstance(n, ast.Name)]
         arrays -= {n.id for n in names if id(n) not in plain}
         stored = {
             n.value.id

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
 from pathlib import Path
 
 from loopdiff.backends.cpu.compile import Style, decorator_of
@@ -14,6 +13,7 @@ from loopdiff.backends.cuda.text.emulate import Emulated, grid_function
 from loopdiff.backends.cuda.text.host import HostEmitter
 from loopdiff.backends.load import CompiledFunction, load_function, write_module
 from loopdiff.backends.writer import render
+from loopdiff.immutable import replace
 from loopdiff.mapping.launches import LaunchPlan
 
 NUMBERS = ("float64", "float32", "int64")

@@ -19,6 +19,7 @@ from loopdiff.backends.cpu.direct.passes import lowered
 from loopdiff.backends.cpu.direct.syntax import Unknown, constant_of
 from loopdiff.backends.cuda.aliasing import Arrays, Marks
 from loopdiff.backends.cuda.toolchain import cuda
+from loopdiff.source.nodes import syntax_nodes
 
 compiler: Any = importlib.import_module(f"{cuda.__name__}.compiler")
 errors: Any = importlib.import_module(f"{cuda.__name__}.core.errors")
@@ -71,7 +72,7 @@ class DeviceLowering(Lowering, lowering.CUDALower):
 
 
 def writes_elements(body: list[ast.stmt]) -> bool:
-    return any(isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store) for s in body for n in ast.walk(s))
+    return any(isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store) for s in body for n in syntax_nodes(s))
 
 
 @machinery.register_pass(mutates_CFG=False, analysis_only=False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from loopdiff.frontend.parsing.order import frozen
 from loopdiff.frontend.parsing.outside import array_of
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.buffers import declare
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ELEMENT_TYPES, ArrayType

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial, reduce
 from typing import Any, cast
 
@@ -33,6 +32,7 @@ from loopdiff.frontend.parsing.order import in_order
 from loopdiff.frontend.parsing.outside import is_none
 from loopdiff.frontend.parsing.placing import with_place
 from loopdiff.frontend.parsing.state import State
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64, INT

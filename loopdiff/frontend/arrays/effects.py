@@ -26,6 +26,7 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads
 from loopdiff.numpy_functions.building import apply_at, reverse_in_place
 from loopdiff.source.functions import MISSING
+from loopdiff.source.nodes import syntax_nodes
 
 STORING = (np.sum, np.prod, np.mean, np.max, np.min, np.cumsum, np.cumprod)
 
@@ -112,7 +113,7 @@ def sort_in_place(state: State, base: ast.expr, node: ast.Call) -> bool:
     """`x.sort()`, as `x[:] = np.sort(x)`; whether `base` is an array, a name or a part of one, not a list."""
     state.need_types()
     is_list = isinstance(base, ast.Name) and isinstance(state.binding(base.id), AnyList)
-    if is_list or any(isinstance(n, ast.Call) for n in ast.walk(base)):
+    if is_list or any(isinstance(n, ast.Call) for n in syntax_nodes(base)):
         return False
     view = state.quantity(base)
     if not isinstance(view, View):

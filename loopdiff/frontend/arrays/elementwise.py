@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.broadcasting import aligned, broadcast
@@ -14,6 +13,7 @@ from loopdiff.frontend.arrays.integers import distance
 from loopdiff.frontend.arrays.nests import copied_view
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, is_array, of_each
 from loopdiff.frontend.parsing.state import State
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import subexprs

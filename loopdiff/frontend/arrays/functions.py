@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -43,13 +42,14 @@ from loopdiff.frontend.parsing.outside import is_none, root_is_local
 from loopdiff.frontend.parsing.placing import with_place
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.snapshots import Snapshot
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT, ArrayType
 from loopdiff.ir.walk import loads, written_arrays
 from loopdiff.numpy_functions import ACCUMULATED, REDUCED
 from loopdiff.source.functions import MISSING, python_function
+from loopdiff.source.nodes import syntax_nodes
 
 Handler = Callable[[State, Call], Quantity]
 
@@ -143,7 +143,7 @@ def handled(
 
 def on_held(state: State, array: Quantity, later: Sequence[ast.expr], make: Callable[[Quantity], Quantity]) -> Quantity:
     """What `make` makes of `array`, as it is before the arguments that come `later`, which `make` evaluates."""
-    if isinstance(array, View) or not any(is_written_out_at(state, n) for e in later for n in ast.walk(e)):
+    if isinstance(array, View) or not any(is_written_out_at(state, n) for e in later for n in syntax_nodes(e)):
         return make(array)
     before, place = Snapshot.of(state), len(state.out)
     found = make(array)

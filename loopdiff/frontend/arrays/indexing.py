@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.accumulations import store
@@ -37,7 +36,7 @@ from loopdiff.frontend.arrays.views import (
     with_new_axes,
 )
 from loopdiff.frontend.parsing.state import State
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import BOOL
 from loopdiff.ir.walk import all_statements, loads

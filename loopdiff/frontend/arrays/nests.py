@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.accumulations import store
@@ -27,6 +26,7 @@ from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, a
 from loopdiff.frontend.parsing.sites import Copy, choice_site
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.buffers import declare
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import from_linear, linear
 from loopdiff.ir.build import nested

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import replace
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.integers import ONE, distance, times
@@ -22,6 +21,7 @@ from loopdiff.frontend.parsing.outside import array_of, root_is_local
 from loopdiff.frontend.parsing.sites import Copy
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.refused import REFUSED_ATTRIBUTES
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import linear
 from loopdiff.ir.ops import Op

@@ -27,6 +27,7 @@ from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads
+from loopdiff.source.nodes import syntax_nodes
 
 NOT_A_NUMBER = "subscript an array, once for each axis"
 
@@ -199,7 +200,7 @@ def within(base: ast.Name, axis: int, node: ast.expr) -> ast.expr:
             shape = ast.Attribute(ast.Name(base.id, ast.Load()), "shape", ast.Load())
             size = ast.Subscript(shape, ast.Constant(axis), ast.Load())
             made = ast.BinOp(size, ast.Sub(), ast.Constant(int(back)))
-            for inner in ast.walk(made):
+            for inner in syntax_nodes(made):
                 ast.copy_location(inner, node)
         case _:
             return node

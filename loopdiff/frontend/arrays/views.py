@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import replace
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.broadcasting import is_unit
@@ -40,7 +39,7 @@ from loopdiff.frontend.parsing.bindings import ArrayName
 from loopdiff.frontend.parsing.outside import is_none
 from loopdiff.frontend.parsing.sites import Copy
 from loopdiff.frontend.parsing.state import State
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import linear
 from loopdiff.ir.ops import Op

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from loopdiff.errors import Diagnostic, raise_if
 from loopdiff.frontend.binding.derivatives import with_derivatives
@@ -21,6 +21,7 @@ from loopdiff.frontend.binding.types import (
 from loopdiff.frontend.binding.webs import split_webs
 from loopdiff.frontend.capture import ArgumentType, ScalarArgument, number_for_array
 from loopdiff.frontend.derivatives import Derivative
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType, ScalarType

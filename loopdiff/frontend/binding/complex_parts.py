@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 
 from loopdiff.errors import Span
 from loopdiff.frontend.binding.complex_arithmetic import FUNCTIONS, Parts, angle, modulus, negated_complex, power
 from loopdiff.frontend.binding.types import STRONG, coerce
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import nested, over_elements
 from loopdiff.ir.names import NameSupply

@@ -8,13 +8,13 @@ differentiated like any other.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from loopdiff.errors import LoopdiffError, Span, UnsupportedLoopError
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.derivatives import Derivative, DerivedLoops, asked_here
 from loopdiff.frontend.parsing.placing import placed_block, with_place
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import cast, nested, over_elements
 from loopdiff.ir.names import NameSupply, supply

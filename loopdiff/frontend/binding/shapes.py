@@ -7,13 +7,14 @@ gives `t` the extent `A.shape[0] - 1`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from loopdiff.errors import Diagnostic, Span
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.binding.types import plural
 from loopdiff.frontend.derivatives import Derivative
 from loopdiff.frontend.parsing.folding import FOLD, binary
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_expr

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 from loopdiff.errors import Diagnostic, Span
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.capture import ScalarArgument
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import BITWISE, COMPARISONS, FLOAT_TESTS, INFO, ROUNDINGS, Op
 from loopdiff.ir.types import BOOL, C64, C128, F32, F64, INT, ScalarType

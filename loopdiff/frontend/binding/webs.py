@@ -8,9 +8,9 @@ webs, an integer and a float; a sum `s` that two loops begin anew is two cells, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import NameSupply
 from loopdiff.ir.walk import Path, loads, map_expr, map_stmt_exprs, statements, stmt_exprs, written_access

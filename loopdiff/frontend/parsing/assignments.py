@@ -44,6 +44,7 @@ from loopdiff.frontend.parsing.ways.bounded import note_number, note_undecided
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads, reads
+from loopdiff.source.nodes import syntax_nodes
 from loopdiff.source.records import FieldTargets
 
 RECORD_HINT = "ask the name for fields only, or unpack it at once"
@@ -217,7 +218,7 @@ def parse_values(state: State, node: ast.expr, target: Unpacked, is_late: bool =
 
 def stores_elements(target: ast.expr | None) -> bool:
     """Whether assigning to `target` writes to arrays."""
-    return target is not None and any(isinstance(n, ast.Subscript | ast.Attribute) for n in ast.walk(target))
+    return target is not None and any(isinstance(n, ast.Subscript | ast.Attribute) for n in syntax_nodes(target))
 
 
 def elements(
@@ -347,7 +348,7 @@ def assign_together(state: State, targets: list[ast.expr], values: list[Value], 
     """All values are computed before any is stored; those that would change meanwhile are held."""
     written: set[str] = set()
     settled: list[Value] = []
-    has_calls = any(isinstance(n, ast.Call) for t in targets for n in ast.walk(t))
+    has_calls = any(isinstance(n, ast.Call) for t in targets for n in syntax_nodes(t))
     for target, value in zip(targets, values, strict=True):
         settled.append(settled_value(state, target, value, written, has_calls, span))
         written |= written_by(state, target)
@@ -393,7 +394,7 @@ def written_by(state: State, target: ast.expr) -> set[str]:
     """The cell or array that an assignment to `target` changes."""
     if isinstance(target, ast.Name):
         return {state.cells[target.id]} if target.id in state.cells else set()
-    names = {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}  # `A.T[0]` is one of those of `A`
+    names = {n.id for n in syntax_nodes(target) if isinstance(n, ast.Name)}  # `A.T[0]` is one of those of `A`
     return {b.array for n in sorted(names) if isinstance(b := state.binding(n), ArrayName | View | AnyList)}
 
 

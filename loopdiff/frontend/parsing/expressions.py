@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import replace
 
 from loopdiff.frontend.arrays.constructions import array_like
 from loopdiff.frontend.arrays.contractions import matmul
@@ -24,6 +23,7 @@ from loopdiff.frontend.parsing.order import boolean, chain, either, in_order, la
 from loopdiff.frontend.parsing.outside import is_none, outside_constant, outside_value, root_is_local
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.refused import REFUSED_EXPRESSIONS
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads, subexprs

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from loopdiff.frontend.parsing.lists.reading import is_row, row_in
 from loopdiff.frontend.parsing.order import frozen, in_order
 from loopdiff.frontend.parsing.outside import root_is_local
 from loopdiff.frontend.parsing.state import State
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.source.functions import MISSING, as_definition, python_function
 from loopdiff.source.scopes import of_scope

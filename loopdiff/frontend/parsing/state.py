@@ -45,6 +45,7 @@ from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import map_expr, subexprs
 from loopdiff.numpy_functions import is_of_numpy
 from loopdiff.source.functions import MISSING, SourceFunction, dotted_name
+from loopdiff.source.nodes import syntax_nodes
 from loopdiff.source.scopes import bound_by, of_scope, words_in
 
 
@@ -238,10 +239,9 @@ class State:
         return self.reads_rejected(node) or self.rejected_in(self.source.span(node))
 
     def reads_rejected(self, node: ast.AST) -> bool:
-        names = (n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+        names = (n.id for n in syntax_nodes(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
         bindings = [(self.owner(n) or self).bindings.get(n) for n in names]
-        causes = [b.cause for b in bindings if isinstance(b, Rejected)]
-        self.repeat(*causes)
+        self.repeat(*(causes := [b.cause for b in bindings if isinstance(b, Rejected)]))
         return bool(causes)
 
     def repeat(self, *causes: Diagnostic) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.integers import ONE, at_least_zero, maximum, minimum, minus, plus
@@ -55,10 +54,12 @@ from loopdiff.frontend.parsing.ways.varying import (
     with_heads,
 )
 from loopdiff.frontend.refused import REFUSED_STATEMENTS
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads, subexprs, written_arrays
 from loopdiff.numpy_functions import is_of_numpy
+from loopdiff.source.nodes import syntax_nodes
 
 
 def parse_block(state: State, body: list[ast.stmt]) -> None:
@@ -299,7 +300,7 @@ def known_range(state: State, node: ast.For, iteration: Iteration) -> Iterator[N
     name = node.target.id if isinstance(node.target, ast.Name) else ""
     cell = state.cells.get(name)
     lower, upper = state.known(iteration.lower), state.known(iteration.upper)
-    is_kept = not any(is_stored(n, name) for s in node.body for n in ast.walk(s))
+    is_kept = not any(is_stored(n, name) for s in node.body for n in syntax_nodes(s))
     step = iteration.step.value if isinstance(iteration.step, ir.Const) else 0
     if cell is None or not (iteration.is_range and is_kept and stays(state, lower, upper)):
         yield

@@ -35,6 +35,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import folded
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import all_statements, map_expr, subexprs
+from loopdiff.source.nodes import syntax_nodes
 from loopdiff.source.scopes import computes_defaults
 
 PURE = (range, len, enumerate, zip, reversed, int, abs, min, max)
@@ -208,7 +209,7 @@ class Filling(ast.NodeTransformer):
 
     def statements(self, text: str) -> list[ast.stmt]:
         tree = ast.parse(text)
-        for node in ast.walk(tree):
+        for node in syntax_nodes(tree):
             for place in ("lineno", "col_offset", "end_lineno", "end_col_offset"):
                 if hasattr(node, place):
                     delattr(node, place)
@@ -268,7 +269,7 @@ def gathers(state: State, node: ast.Call, callee: object) -> bool:
     """Whether `node` makes an array of the elements of one comprehension without conditions."""
     match node.args:
         case [ast.ListComp(generators=[ast.comprehension(iter=over, ifs=[], is_async=0)]), *more]:
-            calls = (n.func for n in ast.walk(over) if isinstance(n, ast.Call))
+            calls = (n.func for n in syntax_nodes(over) if isinstance(n, ast.Call))
             is_pure = all(any(state.outside(f) is known for known in PURE) for f in calls)
             takes_more = callee is np.array or callee is np.asarray
             is_one = any(callee is f for f in OF_ROWS)

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 from loopdiff.frontend.structures.scope import PLAIN, Scope, Torn, name_read, name_stored
 from loopdiff.frontend.structures.trees import Leaf, Static, Tree
+from loopdiff.source.nodes import syntax_nodes
 from loopdiff.source.scopes import of_scope
 
 Facts = frozenset[str]  # names that hold no None
@@ -36,7 +37,7 @@ def names_with_none(node: ast.FunctionDef) -> Iterator[str]:
 
 
 def stored_in(target: ast.expr) -> list[str]:
-    return [n.id for n in ast.walk(target) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    return [n.id for n in syntax_nodes(target) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
 
 
 def given_none(target: ast.expr, value: ast.expr) -> Iterator[str]:

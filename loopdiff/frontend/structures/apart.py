@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.callees import Sources
@@ -48,9 +47,11 @@ from loopdiff.frontend.structures.trees import (
     with_leaves,
 )
 from loopdiff.frontend.structures.values import tree_of
+from loopdiff.immutable import replace
 from loopdiff.ir.names import NameSupply
 from loopdiff.numpy_functions import is_of_numpy
 from loopdiff.source.functions import MISSING, SourceFunction
+from loopdiff.source.nodes import syntax_nodes
 from loopdiff.source.scopes import own_names, parameters, words_in
 
 
@@ -147,7 +148,7 @@ def inner_scope(around: Scope, source: SourceFunction) -> Scope:
 def of_definition(around: Scope, node: ast.FunctionDef) -> ast.FunctionDef:
     """A function that is defined inside another, for single values, with what names around hold here."""
     own = own_names(node)
-    read = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} - own
+    read = {n.id for n in syntax_nodes(node) if isinstance(n, ast.Name)} - own
     around.captured |= {n: held for n in read if isinstance(held := around.held.get(n), Branch)}
     for name in read:
         around.disown(name)
@@ -168,7 +169,7 @@ def without_idle(scope: Scope, body: list[ast.stmt]) -> list[ast.stmt]:
     reads; what is wrong with other functions is among the diagnostics."""
     wrong = [(of, said) for of, said in scope.generic if said]
     while True:
-        nodes = [n for stmt in body for n in ast.walk(stmt)]
+        nodes = [n for stmt in body for n in syntax_nodes(stmt)]
         read = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
         idle = {id(n) for n in nodes if is_idle(n, read)} if wrong else set[int]()
         idle |= {id(n) for n in nodes if id(n) in scope.fills and scope.fills[id(n)][1] not in read}
@@ -229,7 +230,7 @@ def apart(
         keep_given_lists(scope, node)
         block(scope, node.body)
     body = without_idle(scope, body)
-    read = {n.id for stmt in body for n in ast.walk(stmt) if isinstance(n, ast.Name)}
+    read = {n.id for stmt in body for n in syntax_nodes(stmt) if isinstance(n, ast.Name)}
     whole = {name: tuple(n for n in names if n not in functions - read) for name, names in became.items()}
     whole, at = {**whole, **{name: (name,) for name in hidden.values()}}, ast.copy_location(ast.arg(""), node)
     made = copied(

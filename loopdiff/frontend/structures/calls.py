@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from types import MethodType
 from typing import Any, cast
 
@@ -40,8 +39,10 @@ from loopdiff.frontend.structures.rewriting import (
 from loopdiff.frontend.structures.scope import Apart, Local, Scope, Version, name_read, name_stored
 from loopdiff.frontend.structures.signs import has_maker, is_known, makes_more, may_write, writes_parts
 from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, in_row, leaves, with_leaves
+from loopdiff.immutable import replace
 from loopdiff.numpy_functions import ROWS, takes_arrays
 from loopdiff.source.functions import MISSING, SourceFunction, python_function
+from loopdiff.source.nodes import syntax_nodes
 
 
 def called(scope: Scope, node: ast.Call) -> Tree | None:
@@ -145,9 +146,9 @@ def kept_call(scope: Scope, call: ast.Call, target: Bound, node: ast.AST) -> tup
     owned = set(scope.owned)
     hand_out(scope, target.first, call.func)
     pending = pending_call(scope, call, target, node)
-    inside = [n for part in (*call.args, *call.keywords) for n in ast.walk(part)]
+    inside = [n for part in (*call.args, *call.keywords) for n in syntax_nodes(part)]
     is_plain = not any(isinstance(n, ast.Call | ast.NamedExpr) for n in inside)
-    own = [n for n in ast.walk(target.source.node) if n is not target.source.node]
+    own = [n for n in syntax_nodes(target.source.node) if n is not target.source.node]
     has_functions = any(isinstance(n, ast.Lambda | ast.FunctionDef) for n in own)
     if pending is not None and target.local is None and is_plain and not has_functions:
         result = pending[1]

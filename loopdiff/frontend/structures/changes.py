@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import dataclasses
 import inspect
-from dataclasses import replace
 
 from loopdiff.frontend.classes import is_plain_class
 from loopdiff.frontend.structures.effects import require_settled
@@ -26,8 +25,9 @@ from loopdiff.frontend.structures.trees import (
     in_row,
     shared,
 )
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.source.functions import MISSING
+from loopdiff.source.nodes import syntax_nodes
 
 
 def part_to_store(scope: Scope, target: ast.Subscript | ast.Attribute, base: Branch) -> Place | None:
@@ -117,7 +117,7 @@ def changed(scope: Scope, node: ast.expr) -> PlaceChange | None:
 
 def handed_out(after: Branch, place: Place, call: ast.Call) -> Tree:
     """What is at `place` `after` a method that was given parts of what the same name holds, or all of that."""
-    given = [n for a in (*call.args, *(k.value for k in call.keywords)) for n in ast.walk(a)]
+    given = [n for a in (*call.args, *(k.value for k in call.keywords)) for n in syntax_nodes(a)]
     parts = {id(n.value) for n in given if isinstance(n, ast.Subscript)}
     names = [n for n in given if isinstance(n, ast.Name) and n.id == place[0]]
     is_own = not place[1] and all(id(n) in parts for n in names)

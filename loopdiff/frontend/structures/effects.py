@@ -9,11 +9,12 @@ from loopdiff.frontend.structures.scope import Apart, Scope
 from loopdiff.frontend.structures.signs import CHANGING, may_write
 from loopdiff.frontend.structures.trees import Tree, leaves
 from loopdiff.source.functions import MISSING, python_function
+from loopdiff.source.nodes import syntax_nodes
 
 
 def has_effects(scope: Scope, node: ast.expr) -> bool:
     """Whether computing `node` may change an array."""
-    return any(isinstance(n, ast.Call) and changes(scope, n) for n in ast.walk(node))
+    return any(isinstance(n, ast.Call) and changes(scope, n) for n in syntax_nodes(node))
 
 
 def changes(scope: Scope, node: ast.Call) -> bool:

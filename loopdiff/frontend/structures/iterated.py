@@ -15,6 +15,7 @@ from loopdiff.frontend.structures.rewriting import base_of, element, free_names,
 from loopdiff.frontend.structures.scope import MOST_ITEMS, Names, Scope, stored_names
 from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, dictionary_of, in_row, is_sequence
 from loopdiff.source.functions import MISSING
+from loopdiff.source.nodes import syntax_nodes
 
 
 def items_of(scope: Scope, node: ast.expr) -> list[Tree] | None:
@@ -190,7 +191,7 @@ def leaves_nothing(node: Comprehension, found: Tree) -> bool:
 
 def has_parts_alone(nodes: Sequence[ast.AST], name: str) -> bool:
     """Whether `nodes` read parts of what `name` stands for, and which object it is, and no more: nobody gets that."""
-    inside = [n for node in nodes for n in ast.walk(node)]
+    inside = [n for node in nodes for n in syntax_nodes(node)]
     parts = {
         id(n.value) for n in inside if isinstance(n, ast.Attribute | ast.Subscript) and isinstance(n.ctx, ast.Load)
     }
@@ -232,7 +233,7 @@ def comprehended(scope: Scope, node: Comprehension) -> Tree | None:
 def refuse_late_names(scope: Scope, node: ast.ListComp | ast.GeneratorExp | ast.DictComp) -> None:
     """Reject functions in a comprehension that read its names: they would find what these hold when they are called."""
     names = stored_names([generator.target for generator in node.generators])
-    for inner in ast.walk(node):
+    for inner in syntax_nodes(node):
         if isinstance(inner, ast.Lambda) and names & free_names(inner):
             hint = "give it the value as a default: `lambda v, c=c: ...`, or write a `for` loop"
             scope.reject(f"`{ast.unparse(inner)}` reads what the comprehension goes on to change", inner, hint)

@@ -12,6 +12,7 @@ from typing import Any
 from loopdiff.frontend.structures.rewriting import base_of
 from loopdiff.frontend.structures.scope import Scope
 from loopdiff.frontend.structures.trees import Branch
+from loopdiff.source.nodes import syntax_children, syntax_nodes
 
 ONCE = (zip, enumerate, reversed, map, filter, iter)
 TAKING = (sum, min, max, any, all, list, tuple, sorted, dict, set, math.prod, functools.reduce)
@@ -25,8 +26,8 @@ def refuse_iterators(scope: Scope, node: ast.stmt) -> None:
         hint = "write a list: `[v * s for v in x]`, or `list(...)` around it"
         scope.reject(f"`{ast.unparse(found)}` gives its items when they are asked for", found, hint)
     if isinstance(node, ast.For):
-        late = [n for n in ast.walk(node.iter) if isinstance(n, ast.GeneratorExp)]
-        read = {n.id for g in late for n in ast.walk(g) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        late = [n for n in syntax_nodes(node.iter) if isinstance(n, ast.GeneratorExp)]
+        read = {n.id for g in late for n in syntax_nodes(g) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
         if read & changed_in(node.body):
             hint = "write a list, which is computed before the loop"
             scope.reject(f"`{ast.unparse(node.iter)}` reads what the loop changes", node.iter, hint)
@@ -80,14 +81,14 @@ def loose(scope: Scope, node: ast.AST, is_taken: bool = False) -> Iterator[ast.e
         case ast.Lambda():
             pass
         case _:
-            for part in ast.iter_child_nodes(node):
+            for part in syntax_children(node):
                 yield from loose(scope, part)
 
 
 def changed_in(body: Sequence[ast.stmt]) -> set[str]:
     """Names that statements give another value, or what they stand for other elements."""
-    nodes = [n for statement in body for n in ast.walk(statement)]
+    nodes = [n for statement in body for n in syntax_nodes(statement)]
     stored = {n.id for n in nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
     parts = (n.value for n in nodes if isinstance(n, ast.Subscript | ast.Attribute) and not isinstance(n.ctx, ast.Load))
     called = (n.func.value for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute))
-    return stored | {n.id for part in (*parts, *called) for n in ast.walk(part) if isinstance(n, ast.Name)}
+    return stored | {n.id for part in (*parts, *called) for n in syntax_nodes(part) if isinstance(n, ast.Name)}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from enum import Enum
 from typing import Any
 
@@ -17,6 +16,7 @@ from loopdiff.frontend.structures.effects import require_settled
 from loopdiff.frontend.structures.rewriting import base_of
 from loopdiff.frontend.structures.scope import Place, Scope
 from loopdiff.frontend.structures.trees import Branch, Leaf, Rank, Static, Tree, has_length, is_sequence, same
+from loopdiff.immutable import replace
 from loopdiff.source.first_iterations import copied_tree
 from loopdiff.source.functions import MISSING
 

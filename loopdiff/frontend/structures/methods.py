@@ -15,6 +15,7 @@ from loopdiff.frontend.structures.signs import is_generated
 from loopdiff.frontend.structures.trees import Branch, Static, Tree
 from loopdiff.immutable import immutable
 from loopdiff.source.functions import MISSING, SourceFunction, is_of_library
+from loopdiff.source.nodes import syntax_nodes
 
 OPERATORS: dict[type[ast.AST], str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.MatMult: "matmul", ast.Pow: "pow",
@@ -114,7 +115,7 @@ def has_own_method(tree: Branch, op: ast.operator) -> bool:
 
 def has_records(scope: Scope, node: ast.AST) -> bool:
     """Whether some name in `node` holds a record, or something with one in it."""
-    return any(is_record(scope.held.get(n.id)) for n in ast.walk(node) if isinstance(n, ast.Name))
+    return any(is_record(scope.held.get(n.id)) for n in syntax_nodes(node) if isinstance(n, ast.Name))
 
 
 def is_record(tree: object) -> bool:

@@ -14,6 +14,7 @@ from loopdiff.frontend.structures.rewriting import base_of, copied, display_of, 
 from loopdiff.frontend.structures.scope import PLAIN, Local, Scope, name_read, name_stored, stored_names
 from loopdiff.frontend.structures.trees import Branch, Leaf, Tree, holds_structures
 from loopdiff.source.functions import MISSING
+from loopdiff.source.nodes import syntax_nodes
 from loopdiff.source.scopes import own_names
 
 HARMLESS = (len, float, int, abs, range, slice, np.zeros, np.ones, np.empty, np.full, np.eye, np.arange, np.linspace)
@@ -84,7 +85,7 @@ def lists_apart(scope: Scope, targets: list[ast.expr], values: list[ast.expr]) -
     pairs = list(zip(targets, values, strict=False))
     own = [(t, v) for t, v in pairs if isinstance(t, ast.Name) and scope.is_plain(t.id)]
     others = [pair for pair in pairs if pair not in own]
-    parts = [n for v in values for n in ast.walk(v)]
+    parts = [n for v in values for n in syntax_nodes(v)]
     read = {n.id for n in parts if isinstance(n, ast.Name)}
     is_settled = read.isdisjoint(stored_names(targets)) and not any(may_change(scope, n) for n in parts)
     are_lists = all(isinstance(v, ast.List | ast.Tuple) for _, v in own)
@@ -128,12 +129,12 @@ def keep_given_lists(scope: Scope, node: ast.FunctionDef) -> None:
 
 
 def reads_of(node: ast.AST, name: str) -> Iterator[ast.Name]:
-    return (n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load))
+    return (n for n in syntax_nodes(node) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load))
 
 
 def is_only_read(node: ast.FunctionDef, name: ast.Name) -> bool:
     """Whether the function takes elements of the list `name`, and does nothing else with it."""
-    reading = {id(part) for n in ast.walk(node) for part in only_read_by(n)}
+    reading = {id(part) for n in syntax_nodes(node) for part in only_read_by(n)}
     return name.id not in changed_in(node.body) and all(id(n) in reading for n in reads_of(node, name.id))
 
 

@@ -7,7 +7,6 @@ import copy
 import dataclasses
 import functools
 import math
-from dataclasses import replace
 from inspect import signature
 from itertools import pairwise
 from typing import Any, cast
@@ -46,7 +45,9 @@ from loopdiff.frontend.structures.trees import (
     leaves,
     types_in,
 )
+from loopdiff.immutable import replace
 from loopdiff.source.functions import MISSING, python_function
+from loopdiff.source.nodes import syntax_nodes
 from loopdiff.source.scopes import computes_defaults, parameters
 
 CHANGING_METHODS = {
@@ -245,7 +246,7 @@ def reduced(scope: Scope, node: ast.Call) -> Tree | None:
     if not given:
         return scope.reject(f"`{ast.unparse(node)}` is of no values", node)
     if not isinstance(scope.value_outside(node.args[0]), np.ufunc):  # others may change what items are read from
-        names = {n.id for a in node.args[1:] for n in ast.walk(a) if isinstance(n, ast.Name)}
+        names = {n.id for a in node.args[1:] for n in syntax_nodes(a) if isinstance(n, ast.Name)}
         row = steadied(scope, in_row("tuple", given), names, node)
         assert isinstance(row, Branch)
         given = row.items
@@ -263,7 +264,7 @@ def partly_given(scope: Scope, node: ast.Call) -> Tree | None:
     is_plain = not any(isinstance(a, ast.Starred) for a in given) and None not in named and scope.may_run_ahead
     if names is None or not is_plain or len(given) > len(names) or not {*named} <= {*list(names)[len(given) :]}:
         return None
-    inside = {n.id for part in (*given, *node.keywords) for n in ast.walk(part) if isinstance(n, ast.Name)}
+    inside = {n.id for part in (*given, *node.keywords) for n in syntax_nodes(part) if isinstance(n, ast.Name)}
     values = tuple(element(scope, part) for part in (*given, *(k.value for k in node.keywords)))
     row = steadied(scope, in_row("tuple", values), inside, node)
     assert isinstance(row, Branch)
@@ -277,7 +278,7 @@ def partly_given(scope: Scope, node: ast.Call) -> Tree | None:
     keywords += [ast.keyword(a.arg, ast.Name(a.arg, ast.Load())) for a in by_name]
     places = [*held[: len(given)], *(ast.Name(a.arg, ast.Load()) for a in by_place)]
     made = ast.Lambda(arguments, ast.Call(node.args[0], places, keywords))
-    for inner in ast.walk(made):
+    for inner in syntax_nodes(made):
         if not hasattr(inner, "lineno"):
             ast.copy_location(inner, node)
     return function_inside(scope, made)

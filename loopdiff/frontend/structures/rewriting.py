@@ -22,6 +22,7 @@ from loopdiff.frontend.structures.trees import (
     with_leaves,
 )
 from loopdiff.source.functions import MISSING, as_definition
+from loopdiff.source.nodes import syntax_nodes
 from loopdiff.source.scopes import parameters
 
 COPY = "put copies in it: `row[:]`"
@@ -229,7 +230,7 @@ def later(names: Names) -> Names:
 
 def free_names(function: ast.Lambda) -> set[str]:
     """Names that a function reads, but for its parameters."""
-    names = {n.id for n in ast.walk(function.body) if isinstance(n, ast.Name)}
+    names = {n.id for n in syntax_nodes(function.body) if isinstance(n, ast.Name)}
     return names - {a.arg for a in parameters(function.args)}
 
 
@@ -260,7 +261,7 @@ def function_at(scope: Scope, node: ast.expr) -> Tree | None:
 def hand_out(scope: Scope, found: Iterable[Tree], node: ast.AST) -> None:
     """Note that `found`, parts of what `node` names, belong to others as well."""
     if any(map(holds_structures, found)):
-        for name in {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}:
+        for name in {n.id for n in syntax_nodes(node) if isinstance(n, ast.Name)}:
             scope.disown(name)
 
 

@@ -7,7 +7,7 @@ import functools
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from loopdiff.errors import Diagnostic
@@ -31,9 +31,10 @@ from loopdiff.frontend.structures.trees import (
     types_in,
     with_leaves,
 )
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir.names import NameSupply
 from loopdiff.source.functions import MISSING, SourceFunction, dotted_name
+from loopdiff.source.nodes import syntax_nodes
 from loopdiff.source.scopes import of_scope
 
 PLAIN = Leaf(ast.Constant(0))  # what names of numbers, arrays and functions hold, of which no more is known
@@ -367,7 +368,7 @@ class Scope:
 
 def at(node: ast.expr, place: ast.AST) -> ast.expr:
     """`node` in another place."""
-    for inner in ast.walk(node):
+    for inner in syntax_nodes(node):
         ast.copy_location(inner, place)
     return node
 

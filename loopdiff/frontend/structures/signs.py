@@ -18,6 +18,7 @@ from loopdiff.frontend.classes import OVERRIDDEN, is_plain_class, is_record_clas
 from loopdiff.frontend.survey import ARRAY_ATTRIBUTES
 from loopdiff.numpy_functions import METHODS, is_of_numpy
 from loopdiff.source.functions import SourceFunction, dotted_name, python_function
+from loopdiff.source.nodes import syntax_nodes
 from loopdiff.source.scopes import parameters
 
 CHANGING = ("at", "copyto", "fill", "fill_diagonal", "itemset", "partition", "put", "put_along_axis", "sort")
@@ -61,7 +62,7 @@ def is_plain_constant(value: Any) -> bool:
 
 def makes_structures(source: SourceFunction, sources: Sources) -> bool:
     """Whether the function, or one that it calls, may make a structure that is no tuple of single values."""
-    return any(is_made(one, node) for one in reached(source, sources) for node in ast.walk(one.node))
+    return any(is_made(one, node) for one in reached(source, sources) for node in syntax_nodes(one.node))
 
 
 def is_made(source: SourceFunction, node: ast.AST) -> bool:
@@ -108,7 +109,7 @@ def takes_structures(source: SourceFunction, sources: Sources) -> bool:
     own = source.signature.parameters.values()
     if any(p.default is not p.empty and not isinstance(p.default, int | float | complex) for p in own):
         return True
-    nodes = ((one, node) for one in reached(source, sources) for node in ast.walk(one.node))
+    nodes = ((one, node) for one in reached(source, sources) for node in syntax_nodes(one.node))
     return any(is_taken(one, node) or has_shape(node) for one, node in nodes)
 
 
@@ -129,7 +130,7 @@ def is_taken(source: SourceFunction, node: ast.AST) -> bool:
             return True
         case ast.For(target=target, iter=over) | ast.comprehension(target=target, iter=over):
             return isinstance(target, ast.Tuple) and any(
-                isinstance(n, ast.Name) and n.id in names for n in ast.walk(over)
+                isinstance(n, ast.Name) and n.id in names for n in syntax_nodes(over)
             )
         case ast.Assign(targets=[ast.Tuple()], value=ast.Name(id=name)) if name in names:
             return True
@@ -164,12 +165,14 @@ def is_shape(node: ast.expr) -> bool:
 def may_write(source: SourceFunction, sources: Sources) -> bool:
     """Whether the function, or one that it calls, may change an array that it is given. Those of NumPy do not."""
     own = [one for one in reached(source, sources) if not is_of_numpy(one.home.file)]
-    return any(is_write(one, node) for one in own for node in ast.walk(one.node))
+    return any(is_write(one, node) for one in own for node in syntax_nodes(one.node))
 
 
 def writes_parts(source: SourceFunction) -> bool:
     """Whether the text of the function itself changes arrays, but for those that names stand for."""
-    inside = [n for n in ast.walk(source.node) if not (isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name))]
+    inside = [
+        n for n in syntax_nodes(source.node) if not (isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name))
+    ]
     return any(is_write(source, node) for node in inside)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import replace
 
 from loopdiff.frontend.structures.absent import facts, learn, require_number
 from loopdiff.frontend.structures.bindings import assign_tree, places_behind, store_at
@@ -56,8 +55,10 @@ from loopdiff.frontend.structures.trees import (
     leaves,
 )
 from loopdiff.frontend.structures.values import is_open_place, one_of_places, places_of, put_together
+from loopdiff.immutable import replace
 from loopdiff.source.continued import without_continue
 from loopdiff.source.functions import MISSING
+from loopdiff.source.nodes import syntax_children, syntax_nodes
 
 
 def block(scope: Scope, nodes: Sequence[ast.stmt]) -> bool:
@@ -185,7 +186,7 @@ def is_part(scope: Scope, target: ast.expr) -> bool:
 
 def with_key_ahead(scope: Scope, target: ast.Subscript, node: ast.AugAssign) -> ast.Subscript:
     """`target`, whose key Python computes before the value of `node`: by a name, where calls may change what it is."""
-    if not any(isinstance(n, ast.Call) for n in ast.walk(node.value)):
+    if not any(isinstance(n, ast.Call) for n in syntax_nodes(node.value)):
         return target
     return copied(target, slice=held_ahead(scope, "key", target.slice, node))
 
@@ -361,7 +362,7 @@ def with_held_copies(scope: Scope, node: ast.For) -> ast.For:
     is_changing = any(
         isinstance(n, ast.Call) or (isinstance(n, ast.Subscript) and not isinstance(n.ctx, ast.Load))
         for stmt in node.body
-        for n in ast.walk(stmt)
+        for n in syntax_nodes(stmt)
     )
 
     def held(part: ast.expr) -> ast.expr:
@@ -402,10 +403,10 @@ def is_asked_for(scope: Scope, node: ast.For) -> bool:
     """Whether the variable of a loop says which element of a structure its body means."""
     if not isinstance(node.target, ast.Name):
         return False
-    for inner in (n for stmt in node.body for n in ast.walk(stmt)):
+    for inner in (n for stmt in node.body for n in syntax_nodes(stmt)):
         match inner:
             case ast.Subscript(value=base, slice=index) if is_structure(scope, base):
-                if any(isinstance(n, ast.Name) and n.id == node.target.id for n in ast.walk(index)):
+                if any(isinstance(n, ast.Name) and n.id == node.target.id for n in syntax_nodes(index)):
                     return True
             case _:
                 pass
@@ -451,7 +452,7 @@ def jumps_of(node: ast.AST) -> list[ast.AST]:
         return [node]
     if isinstance(node, ast.For | ast.While):
         return [n for stmt in node.orelse for n in jumps_of(stmt)]
-    return [n for part in ast.iter_child_nodes(node) for n in jumps_of(part)]
+    return [n for part in syntax_children(node) for n in jumps_of(part)]
 
 
 def while_loop(scope: Scope, node: ast.While) -> None:
@@ -464,7 +465,9 @@ def while_loop(scope: Scope, node: ast.While) -> None:
 def steady_block(scope: Scope, nodes: Sequence[ast.stmt], names: Names) -> list[ast.stmt]:
     """The body of a loop, where names hold what they may hold at the start of any iteration; and after it likewise."""
     outer, said, may_run_ahead = scope.jumped, scope.said(), scope.may_run_ahead
-    changed = stored_names(nodes) | {n.name for stmt in nodes for n in ast.walk(stmt) if isinstance(n, ast.FunctionDef)}
+    changed = stored_names(nodes) | {
+        n.name for stmt in nodes for n in syntax_nodes(stmt) if isinstance(n, ast.FunctionDef)
+    }
     scope.held |= {name: PLAIN for name in changed if isinstance(scope.held.get(name), Leaf)}
     start = scope.flow()
     while True:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.source.functions import MISSING
 
 Kind = Literal["tuple", "list", "dict", "record"]

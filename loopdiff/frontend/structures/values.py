@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from enum import Enum
 from types import ModuleType
 from typing import Any
@@ -54,7 +53,9 @@ from loopdiff.frontend.structures.trees import (
     shared,
     with_leaves,
 )
+from loopdiff.immutable import replace
 from loopdiff.source.functions import MISSING, dotted_name
+from loopdiff.source.nodes import syntax_nodes
 
 
 def tree_of(scope: Scope, node: ast.expr) -> Tree | None:
@@ -111,7 +112,7 @@ def decided(scope: Scope, node: ast.IfExp | ast.BoolOp) -> Tree | None:
 def either(scope: Scope, node: ast.IfExp) -> Tree | None:
     """One of two structures of the same form, part by part; None for others, and where the test may read what the
     statement changes before."""
-    reads = any(isinstance(n, ast.Subscript | ast.Attribute | ast.Call) for n in ast.walk(node.test))
+    reads = any(isinstance(n, ast.Subscript | ast.Attribute | ast.Call) for n in syntax_nodes(node.test))
     if not scope.may_run_ahead or (reads and id(node) not in scope.leading):
         return None
     parts = (node.body, node.orelse)
@@ -262,7 +263,7 @@ def may_be_chosen(scope: Scope, base: Branch, index: ast.expr) -> bool:
     """Whether `base` is a dictionary of few values by integers, one of which `index` may say when it runs; it is
     evaluated several times."""
     are_few = base.kind == "dict" and 0 < len(base.items) <= FEW_ITEMS and all(type(key) is int for key in base.keys)
-    parts = list(ast.walk(index))
+    parts = list(syntax_nodes(index))
     called = [scope.value_outside(n.func) for n in parts if isinstance(n, ast.Call)]
     is_plain = all(any(f is own for own in (len, int, abs, min, max)) for f in called)
     is_plain &= not any(isinstance(n, ast.NamedExpr | ast.Slice | ast.Lambda | ast.comprehension) for n in parts)

@@ -8,7 +8,6 @@ that use them keep their vectors, and cannot stop half-way.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import replace
 from functools import partial, reduce
 
 from loopdiff.analysis.bounds import (
@@ -21,6 +20,7 @@ from loopdiff.analysis.bounds import (
 from loopdiff.analysis.polyhedral.model import Model, build_model, derived_once
 from loopdiff.analysis.polyhedral.terms import guarded_loads
 from loopdiff.analysis.polyhedral.value_ranges import value_ranges
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, compare, integer
 from loopdiff.ir.ops import Op

@@ -9,11 +9,10 @@ asserted, or raised, the program has to check as it goes.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from loopdiff.analysis.repeatable import Repeatable
 from loopdiff.canonical.invariant_motion import is_total
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import any_of
 from loopdiff.ir.ops import Op

@@ -11,11 +11,10 @@ arguments alone may say that every check of an inspector holds, they are asked f
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import takewhile
 
 from loopdiff.analysis.repeatable import Repeatable, repeatable
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import all_of, any_of, compare, has_iterations, integer
 from loopdiff.ir.names import NameSupply, supply

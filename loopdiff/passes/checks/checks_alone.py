@@ -7,8 +7,8 @@ tapes that no forward sweep has filled: what these hold decides which elements a
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.slicing import eliminate_dead
 from loopdiff.ir.walk import has_values, statements, subexprs

@@ -14,11 +14,10 @@ they are made from has as many elements. Nothing that is decided on the way is d
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from loopdiff.analysis.bounds import Unchecked
 from loopdiff.analysis.repeatable import Repeatable, repeatable
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_constant, natural, sub
 from loopdiff.ir.names import supply

@@ -7,7 +7,6 @@ others are taken out, to be placed together with the checks of elements.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -17,7 +16,7 @@ from loopdiff.analysis.polyhedral.expressions import fails
 from loopdiff.analysis.polyhedral.model import Model
 from loopdiff.analysis.polyhedral.sets import domain, less, possible
 from loopdiff.analysis.polyhedral.terms import has_opaque
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import any_of
 from loopdiff.ir.ops import Op

@@ -15,13 +15,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import takewhile
 
 from loopdiff.analysis.contractions import inlined
 from loopdiff.analysis.repeatable import Repeatable, repeatable
 from loopdiff.analysis.strides import coefficient
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import all_of, compare, conjuncts, integer, is_constant, natural, sub
 from loopdiff.ir.names import NameSupply, supply

@@ -13,12 +13,11 @@ What depends on data is checked for each element in any case, and costs no divis
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from loopdiff.analysis.bounds import ALWAYS, is_counted, limits, negative_subscripts
 from loopdiff.analysis.polyhedral.model import Model, build_model
 from loopdiff.analysis.polyhedral.terms import guarded_loads, has_opaque
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, all_of, any_of, compare, extents_of, integer
 from loopdiff.ir.ops import Op

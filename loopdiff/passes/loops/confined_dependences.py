@@ -13,14 +13,14 @@ split where the dependences then let each of its parts be a vector, and did not 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import field
 
 from loopdiff.analysis.legality import AnyOrder, is_legal
 from loopdiff.analysis.ownership import owned_cells
 from loopdiff.analysis.polyhedral.model import Model, build_model, index_hull
 from loopdiff.analysis.strides import coefficient, dense_axis, varying_names
 from loopdiff.canonical.index_set_splitting import is_sum
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import added, from_linear, linear
 from loopdiff.ir.build import add, all_of, compare, integer, is_descending, is_unit_step, sub

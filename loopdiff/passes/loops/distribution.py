@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import replace
 
 from loopdiff.analysis.contractions import access_indices, contraction
 from loopdiff.analysis.exposure import depth_of
@@ -16,7 +15,7 @@ from loopdiff.analysis.legality import AnyOrder, Distribution, is_legal, within
 from loopdiff.analysis.ownership import owned_cells
 from loopdiff.analysis.polyhedral.events import Event
 from loopdiff.analysis.polyhedral.model import Model, build_model, derived_once
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer, is_descending, turned_round
 from loopdiff.ir.names import NameSupply, supply

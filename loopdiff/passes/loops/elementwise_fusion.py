@@ -12,10 +12,8 @@ to is no vector, and none joins it.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from loopdiff.analysis.strides import stride_of
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_constant
 from loopdiff.ir.renaming import body_at

@@ -29,14 +29,13 @@ is summed is a product of matrices, which is bound by arithmetic rather than by 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import reduce
 from itertools import combinations
 from typing import TypeGuard
 
 from loopdiff.analysis.contractions import Contraction, access_indices, accumulation, is_uniform
 from loopdiff.analysis.polyhedral.model import Model, build_model
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import all_of, compare, is_constant, mul, natural, neg, nested, sub, zero
 from loopdiff.ir.names import NameSupply, supply

@@ -11,8 +11,7 @@ the array can follow the zeros.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import nested, upto
 from loopdiff.ir.names import supply

@@ -13,7 +13,7 @@ loops themselves, of planes, are fused like nests, so that what nests hand on to
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from itertools import pairwise
 
 from loopdiff.analysis.contractions import contraction
@@ -21,7 +21,7 @@ from loopdiff.analysis.legality import Fusion, is_legal, keep_order, within
 from loopdiff.analysis.polyhedral.events import Event
 from loopdiff.analysis.polyhedral.model import Model, build_model
 from loopdiff.analysis.strides import stride_of
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import all_of, compare, integer, is_constant, parted, shifted, sub
 from loopdiff.ir.names import NameSupply, supply

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 
 from loopdiff.canonical.like_terms import collected
 from loopdiff.errors import NOWHERE
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import all_of, compare, integer, is_clear, parted, shifted, sub, zero
 from loopdiff.ir.names import NameSupply

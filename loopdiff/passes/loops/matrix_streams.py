@@ -17,14 +17,14 @@ in the same row.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from functools import reduce
 from typing import Literal
 
 from loopdiff.analysis.contractions import contraction, is_rectangular, nest_of_update
 from loopdiff.analysis.strides import dense_axis, lane_axis
 from loopdiff.canonical.put_in_place import nest_with_lets
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, integer, shifted, sub
 from loopdiff.ir.names import NameSupply, supply

@@ -11,10 +11,9 @@ for updates may be in any order; only reads and other writes of the array may no
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TypeGuard
 
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add
 from loopdiff.ir.names import NameSupply, supply

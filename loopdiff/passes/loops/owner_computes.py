@@ -24,11 +24,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 
 from loopdiff.analysis.ownership import Owned, cell_owners
 from loopdiff.canonical.simplify import simplify_expr, simplify_stmt
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_clear, is_zero, zeroed
 from loopdiff.ir.names import NameSupply, supply

@@ -12,9 +12,8 @@ for each of them: elements and arithmetic, but no elementary functions.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from loopdiff.canonical.invariant_motion import is_total
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_unit_step
 from loopdiff.ir.names import NameSupply, supply

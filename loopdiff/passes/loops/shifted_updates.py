@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from loopdiff.analysis.exposure import depth_of
 from loopdiff.analysis.legality import Distribution, is_legal, within
@@ -11,7 +10,7 @@ from loopdiff.analysis.ownership import Owned
 from loopdiff.analysis.polyhedral.model import build_model
 from loopdiff.analysis.privatization import span
 from loopdiff.analysis.strides import coefficient
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_constant, is_unit_step, nested, parted, shifted
 from loopdiff.ir.walk import (

@@ -12,12 +12,11 @@ at the same time; those over `i` do not. The map of iterations is a bijection, a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 
 from loopdiff.analysis.privatization import span
 from loopdiff.analysis.strides import coefficient
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import folded
 from loopdiff.ir.build import add, integer, is_unit_step, shifted, sub

@@ -16,11 +16,10 @@ unswitching: Allen and Kennedy, "Optimizing compilers for modern architectures",
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from loopdiff.canonical.invariant_motion import is_total
 from loopdiff.errors import Span
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import all_of, has_iterations, is_clear
 from loopdiff.ir.names import NameSupply, supply

@@ -8,9 +8,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from loopdiff.analysis.strides import coefficient
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_clear
 from loopdiff.ir.typing import cell_types

@@ -14,11 +14,10 @@ linear-algebra algorithms"). Where an array is touched at `i + j`, or at `j - i`
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from loopdiff.analysis.contractions import Contraction, is_rectangular, is_uniform, nest_of_update
 from loopdiff.analysis.strides import direction
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import folded
 from loopdiff.ir.build import integer, is_constant, nested, shifted

@@ -11,9 +11,8 @@ products may come in any order, and each product is made once on either side.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from loopdiff.analysis.contractions import Contraction, contraction
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import linear
 from loopdiff.ir.build import is_constant, nested, shifted

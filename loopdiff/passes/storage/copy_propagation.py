@@ -12,11 +12,10 @@ weighted sum is the loss, of all the weights.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TypeGuard
 
 from loopdiff.analysis.strides import coefficient
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_constant, is_descending, turned_round
 from loopdiff.ir.ops import Op

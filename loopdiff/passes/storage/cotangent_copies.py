@@ -10,11 +10,10 @@ uses it row by row (`schedule.blocks.array_contraction`).
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from loopdiff.ad.tape.sweeps import Sweeps
 from loopdiff.analysis.exposure import is_exposed, seen_writes
 from loopdiff.analysis.polyhedral.model import Model, build_model
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import supply
 from loopdiff.ir.walk import Path, map_expr, map_stmt_exprs, written_arrays

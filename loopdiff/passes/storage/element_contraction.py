@@ -11,9 +11,8 @@ contraction in array languages", PLDI 1998): the array needs no memory.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import Op

@@ -11,7 +11,6 @@ Reverse sweeps are full of both: every adjoint starts at zero, and goes back to 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from functools import partial, reduce
 from typing import Any, Generic, TypeVar
 
@@ -23,7 +22,7 @@ from loopdiff.analysis.polyhedral.model import Model, build_model
 from loopdiff.analysis.polyhedral.pairs import orders
 from loopdiff.analysis.polyhedral.translation import PARAM
 from loopdiff.analysis.privatization import Names
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import all_of, any_of, zeroed
 from loopdiff.ir.types import BOOL

@@ -15,12 +15,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 
 from loopdiff.analysis.contractions import Contraction, contraction, is_rectangular, is_uniform
 from loopdiff.analysis.ownership import touches_of
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import extents_of, integer, is_clear, is_constant, is_zero, natural, nested, zero
 from loopdiff.ir.names import NameSupply, supply

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from loopdiff.analysis.exposure import exposed_reads
 from loopdiff.analysis.polyhedral.model import build_model
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import accesses, all_statements, loads, read_arrays, returned_arrays, subexprs, written_arrays
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable
-from dataclasses import replace
 from itertools import combinations
 
 from loopdiff.analysis.polyhedral.model import build_model
 from loopdiff.analysis.privatization import find_privates
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import has_same_range, is_descending, turned_round
 from loopdiff.ir.ops import Op, effort

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from itertools import combinations
 
 from loopdiff.analysis.cell_flow import exposed_cells
@@ -25,7 +24,7 @@ from loopdiff.analysis.legality import Fusion, is_legal, within
 from loopdiff.analysis.polyhedral.model import build_model
 from loopdiff.analysis.privatization import find_privates
 from loopdiff.analysis.recurrences import hands_on
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import has_same_range, is_descending, turned_round
 from loopdiff.ir.renaming import body_at

@@ -17,10 +17,9 @@ Where the rest of an iteration adds nothing but multiples of an adjoint, all of 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from loopdiff.analysis.polyhedral.terms import guarded_loads
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import compare, zero
 from loopdiff.ir.ops import Op

@@ -15,10 +15,8 @@ What is left out would have added zeros, which the next iteration has to wait fo
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from loopdiff.analysis.cell_flow import exposed_cells
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import compare, zero
 from loopdiff.ir.ops import Op

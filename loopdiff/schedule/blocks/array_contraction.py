@@ -15,10 +15,10 @@ one plane, rows of that are kept likewise.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from loopdiff.analysis.exposure import depth_of, is_exposed
 from loopdiff.analysis.polyhedral.model import Model, build_model
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer, is_unit_step, parted
 from loopdiff.ir.ops import Op

@@ -16,7 +16,6 @@ loops whose number of iterations is that of another loop (outer-loop vectorizati
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TypeGuard
 
 from loopdiff.analysis.polyhedral.model import Model, build_model
@@ -24,7 +23,7 @@ from loopdiff.analysis.privatization import Names, Privates, find_privates, span
 from loopdiff.analysis.recurrences import hands_on
 from loopdiff.analysis.repeated_stores import conflicts
 from loopdiff.analysis.strides import stride_of, varying_names
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer, is_unit_step, nested, over_elements, zero
 from loopdiff.ir.names import NameSupply

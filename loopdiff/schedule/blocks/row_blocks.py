@@ -16,7 +16,6 @@ The loop is left alone unless that isolates a contraction with such reuse.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import reduce
 from typing import TypeGuard
 
@@ -28,7 +27,7 @@ from loopdiff.analysis.polyhedral.model import Model, build_model
 from loopdiff.analysis.privatization import find_privates, moved, span
 from loopdiff.analysis.repeated_stores import conflicts, owners
 from loopdiff.analysis.strides import direction
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import folded
 from loopdiff.ir.build import at_least_one, floordiv, integer, mul, natural, nested, over_elements, shifted, sub, zero

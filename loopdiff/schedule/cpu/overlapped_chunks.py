@@ -13,13 +13,12 @@ chunk keeps few of them at a time, as one thread does.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from loopdiff.analysis.exposure import depth_of, is_exposed
 from loopdiff.analysis.legality import dependence_distance, within
 from loopdiff.analysis.polyhedral.events import Event
 from loopdiff.analysis.polyhedral.model import Model
 from loopdiff.analysis.privatization import Names, conflicting
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_constant
 from loopdiff.ir.walk import Path, all_statements, read_arrays, written_arrays

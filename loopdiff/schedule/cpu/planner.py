@@ -6,15 +6,13 @@ small cost model over memory access patterns; only what the dependences allow is
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from loopdiff.analysis.contractions import Contraction, contraction, is_rectangular, is_uniform
 from loopdiff.analysis.legality import AnyOrder, Conflict, describe_conflict, interrupted, violation
 from loopdiff.analysis.ownership import owned_cells
 from loopdiff.analysis.polyhedral.model import Model
 from loopdiff.analysis.strides import is_varying, stride_of, varying_names
 from loopdiff.errors import ScheduleError
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_constant
 from loopdiff.ir.ops import Op

@@ -19,12 +19,11 @@ element one remains. The operations are the same, in the same order.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 
 from loopdiff.analysis.polyhedral.terms import guarded_loads
 from loopdiff.analysis.strides import stride_of
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import Sum, linear
 from loopdiff.ir.build import compare, is_constant, is_unit_step, shifted

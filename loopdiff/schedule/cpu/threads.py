@@ -8,8 +8,6 @@ early are left alone, and those that check something and write: which iteration 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from loopdiff.analysis.contractions import Contraction, contraction
 from loopdiff.analysis.legality import AnyOrder, describe_conflict, violation
 from loopdiff.analysis.ownership import homes_of_cells, owned_cells
@@ -17,7 +15,7 @@ from loopdiff.analysis.polyhedral.model import Model
 from loopdiff.analysis.privatization import find_privates
 from loopdiff.analysis.shared_reductions import Sums, lost_values, shared_sums
 from loopdiff.analysis.strides import coefficient
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import BOOL

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from functools import reduce
 
 import numpy as np
@@ -21,7 +20,7 @@ import numpy as np
 from loopdiff.analysis.legality import Jam, is_legal
 from loopdiff.analysis.polyhedral.model import Model
 from loopdiff.analysis.polyhedral.terms import guarded_loads
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, compare, conjuncts, integer, is_constant, mul, parted, shifted
 from loopdiff.ir.names import NameSupply

@@ -14,13 +14,12 @@ add to the same element, `x[t] += v`, they sum in a scalar, and that goes there.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TypeVar
 
 from loopdiff.analysis.polyhedral.model import Model, build_model
 from loopdiff.analysis.strides import coefficient
 from loopdiff.errors import Span
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import all_of, compare, extents_of, integer, nested, over_elements, zero
 from loopdiff.ir.names import NameSupply, supply

@@ -13,9 +13,10 @@ apart from those after them, which begin when all threads have found it true.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from loopdiff.analysis.polyhedral.model import build_model
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import has_same_range
 from loopdiff.ir.renaming import body_at

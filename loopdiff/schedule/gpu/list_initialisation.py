@@ -8,9 +8,9 @@ the other, and nothing may have touched the array since it was to be filled.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import extents_of, integer, is_zero, sub
 from loopdiff.ir.walk import read_arrays, touched_arrays

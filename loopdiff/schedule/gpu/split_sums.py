@@ -15,12 +15,11 @@ adds to the elements itself ("split-K" of matrix products).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import reduce
 
 from loopdiff.analysis.polyhedral.model import trip_count
 from loopdiff.errors import Span
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, at_least_one, compare, floordiv, integer, mul, natural, sub, zeroed
 from loopdiff.ir.names import NameSupply, supply

@@ -19,12 +19,12 @@ for threads.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from itertools import combinations, product
 from math import prod
 
 from loopdiff.canonical.invariant_motion import is_total
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import all_of
 from loopdiff.ir.names import NameSupply

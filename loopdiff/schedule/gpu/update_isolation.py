@@ -15,12 +15,11 @@ arithmetic, but no elementary functions.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from loopdiff.analysis.exposure import depth_of
 from loopdiff.analysis.legality import Distribution, is_legal
 from loopdiff.analysis.polyhedral.model import Model, build_model
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import supply
 from loopdiff.ir.ops import INFO, ROUNDINGS

@@ -15,11 +15,10 @@ them writes. See Bell and Garland, "Implementing sparse matrix-vector multiplica
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import reduce
 
 from loopdiff.analysis.polyhedral.model import build_model, trip_count
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, all_of, at_least_one, compare, integer, mul, natural, nested, sub
 from loopdiff.ir.ops import Op

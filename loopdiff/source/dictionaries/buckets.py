@@ -10,17 +10,18 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 
+from loopdiff.immutable import replace
 from loopdiff.numpy_functions import keyed
 from loopdiff.source.dictionaries.groups import is_copy_of, kept_list
 from loopdiff.source.dictionaries.parts import Filled, Rewriting, is_bound_in
 from loopdiff.source.dictionaries.tables import Table
 from loopdiff.source.first_iterations import copied_tree
 from loopdiff.source.functions import SourceFunction
+from loopdiff.source.nodes import syntax_nodes
 from loopdiff.source.scopes import bound_by, fresh, words_in
 
 ARANGE, LEN, RANGE, ZIP = (ast.Constant(cast(Any, function)) for function in (np.arange, len, range, zip))
@@ -39,7 +40,7 @@ def with_buckets(source: SourceFunction) -> SourceFunction:
         made = ast.fix_missing_locations(asked.visit(buckets.visit(copied_tree(node))))
         tables = {own: Table((), "", "", own, None, False, buckets.owners) for own in buckets.values}
         if not buckets.has_failed and kept_list(made, Rewriting(tables, outer, words)) is None:
-            for mention in (n for n in ast.walk(made) if isinstance(n, ast.Name) and n.id == buckets.numbers):
+            for mention in (n for n in syntax_nodes(made) if isinstance(n, ast.Name) and n.id == buckets.numbers):
                 mention.id = name  # as reports are to call it
             node, lists = made, {*lists, buckets.owners, *buckets.values}
             spoken |= dict.fromkeys((buckets.owners, *buckets.values), name)
@@ -51,7 +52,7 @@ def with_buckets(source: SourceFunction) -> SourceFunction:
 
 def widths_of(function: ast.FunctionDef) -> Mapping[str, int]:
     """How long the tuples are that go into such lists of lists, by their names, 1 for what is no tuple."""
-    nodes = list(ast.walk(function))
+    nodes = list(syntax_nodes(function))
     made = Counter(name for node in nodes if (name := makes_buckets(node)) is not None)
     bound = Counter(name for node in nodes for name in bound_by(node))
     bound += Counter(node.arg for node in nodes if isinstance(node, ast.arg))
@@ -238,7 +239,7 @@ class Buckets(ast.NodeTransformer):
 
     def key_inside(self, subscript: ast.expr) -> ast.expr:
         """The same where it is evaluated once for each item, and Python evaluates it once."""
-        self.has_failed |= any(isinstance(n, ast.Call | ast.NamedExpr) for n in ast.walk(subscript))
+        self.has_failed |= any(isinstance(n, ast.Call | ast.NamedExpr) for n in syntax_nodes(subscript))
         return self.key(subscript)
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
@@ -267,8 +268,8 @@ class Buckets(ast.NodeTransformer):
         """A comprehension, in which loops may go over one of the lists, or over all."""
         for k, part in enumerate(node.generators):
             if (at := self.subscript_of(part.iter)) is not None:
-                owner, own = self.new("owner"), {n.id for n in ast.walk(part.target) if isinstance(n, ast.Name)}
-                self.has_failed |= any(isinstance(n, ast.Name) and n.id in own for n in ast.walk(at))
+                owner, own = self.new("owner"), {n.id for n in syntax_nodes(part.target) if isinstance(n, ast.Name)}
+                self.has_failed |= any(isinstance(n, ast.Name) and n.id in own for n in syntax_nodes(at))
                 items = part.target.elts if isinstance(part.target, ast.Tuple) else [part.target]
                 self.has_failed |= len(items) != len(self.values) and len(self.values) > 1
                 each = [part.target] if len(self.values) == 1 else items
@@ -278,7 +279,7 @@ class Buckets(ast.NodeTransformer):
                 part.ifs = [ast.Compare(load(owner), [ast.Eq()], [copied_tree(number)]), *part.ifs]
             elif (found := self.over_all(part.target, part.iter)) is not None:
                 part.target, part.iter, name, items = found
-                read = {name, *(n.id for n in ast.walk(items) if isinstance(n, ast.Name))}
+                read = {name, *(n.id for n in syntax_nodes(items) if isinstance(n, ast.Name))}
                 inside = (node.elt, *part.ifs, *node.generators[k + 1 :])
                 self.has_failed |= any(is_bound_in(n, read) for n in inside)
                 filled = Filled({name: items})

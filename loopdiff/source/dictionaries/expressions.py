@@ -11,6 +11,7 @@ from loopdiff.source.dictionaries.iteration import dictionary_view, gone_through
 from loopdiff.source.dictionaries.parts import Filled, Rewriting, expression_of, is_bound_in, load_of
 from loopdiff.source.dictionaries.removing import removed
 from loopdiff.source.dictionaries.tables import Table
+from loopdiff.source.nodes import syntax_nodes
 
 GATHERING = (len, sum, max, min, any, all, sorted, list, tuple, enumerate, zip, reversed)
 VALUES = ("elt", "key", "value")  # of comprehensions
@@ -53,7 +54,7 @@ class Expressions(Rewriting):
         return node
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
-        with self.before(None), self.rebinding({n.arg for n in ast.walk(node.args) if isinstance(n, ast.arg)}):
+        with self.before(None), self.rebinding({n.arg for n in syntax_nodes(node.args) if isinstance(n, ast.arg)}):
             return self.generic_visit(node)
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
@@ -191,7 +192,7 @@ class Expressions(Rewriting):
             if any(is_bound_in(n, found.named) for n in rest):
                 return self.failed(node)
             self.fill(node, k, Filled(found.named))
-            bound = {n.id for n in ast.walk(part.target) if isinstance(n, ast.Name)} | found.named.keys()
+            bound = {n.id for n in syntax_nodes(part.target) if isinstance(n, ast.Name)} | found.named.keys()
             known = tuple(one for one in self.there if bound.isdisjoint(one[1]))
             self.inside, self.there = (*self.inside, *found.inside), (*known, *found.there)
             with self.before(None):

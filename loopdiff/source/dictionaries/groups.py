@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from loopdiff.source.dictionaries.parts import Rewriting
 from loopdiff.source.dictionaries.tables import Table
+from loopdiff.source.nodes import syntax_children, syntax_nodes
 
 CHANGING = ("append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse")
 Loop = ast.For | ast.While
@@ -31,7 +32,7 @@ def dictionary_of_list(node: ast.expr, tables: Mapping[str, Table]) -> str | Non
 
 def grows_in(nodes: Sequence[ast.stmt], name: str) -> bool:
     """Whether lists of that dictionary may change in `nodes`."""
-    return any(is_change(node, (name,)) for stmt in nodes for node in ast.walk(stmt))
+    return any(is_change(node, (name,)) for stmt in nodes for node in syntax_nodes(stmt))
 
 
 def is_change(node: ast.AST, names: Collection[str]) -> bool:
@@ -52,8 +53,8 @@ def kept_list(function: ast.FunctionDef, scope: Rewriting) -> ast.AST | None:
     """A list that is copied where more is done than to look into it, at once or, under names, while they stay as they
     are; None if there is none."""
     lists = {name for t in scope.tables.values() if t.owners for name in (t.values, t.owners, *t.more)}
-    parents = {child: node for node in ast.walk(function) for child in ast.iter_child_nodes(node)}
-    waiting: list[ast.AST] = [n for n in ast.walk(function) if is_copy_of(n, lists)]
+    parents = {child: node for node in syntax_nodes(function) for child in syntax_children(node)}
+    waiting: list[ast.AST] = [n for n in syntax_nodes(function) if is_copy_of(n, lists)]
     names: set[str] = set()
     while waiting:
         node = waiting.pop()
@@ -65,14 +66,14 @@ def kept_list(function: ast.FunctionDef, scope: Rewriting) -> ast.AST | None:
             case ast.UnaryOp(op=ast.Not()):
                 pass
             case ast.Assign(targets=[ast.Name(id=name)]) as stmt if stays(function, parents, stmt, lists):
-                more = [] if name in names else [n for n in ast.walk(function) if is_read(n, name)]
+                more = [] if name in names else [n for n in syntax_nodes(function) if is_read(n, name)]
                 names.add(name)
                 waiting += more
             case ast.Assign(targets=[ast.Name(id=name)]) as stmt if is_used_at_once(function, parents, stmt, lists):
-                waiting += [n for n in ast.walk(function) if is_read(n, name)]
+                waiting += [n for n in syntax_nodes(function) if is_read(n, name)]
             case _:
                 return node
-    return next((n for n in ast.walk(function) if is_augmented(n, names)), None)
+    return next((n for n in syntax_nodes(function) if is_augmented(n, names)), None)
 
 
 def is_copy_of(node: ast.AST, lists: Collection[str]) -> bool:
@@ -103,13 +104,15 @@ def is_used_at_once(
     name = next(t.id for t in stmt.targets if isinstance(t, ast.Name))
     block = next(b for b in blocks_of(parents[stmt]) if stmt in b)
     behind = block[block.index(stmt) + 1 :]
-    reads = [n for n in ast.walk(function) if is_read(n, name)]
-    until = next((k for k, other in enumerate(behind) if any(n in reads for n in ast.walk(other))), 0)
+    reads = [n for n in syntax_nodes(function) if is_read(n, name)]
+    until = next((k for k, other in enumerate(behind) if any(n in reads for n in syntax_nodes(other))), 0)
     between, user = behind[:until], behind[until : until + 1]
-    inside = {n for part in user for n in ast.walk(part)}
-    in_blocks = {n for part in user for b in blocks_of(part) for other in b for n in ast.walk(other)}
+    inside = {n for part in user for n in syntax_nodes(part)}
+    in_blocks = {n for part in user for b in blocks_of(part) for other in b for n in syntax_nodes(other)}
     are_held = all(isinstance(other, ast.Assign | ast.If) for other in between)
-    if any(isinstance(n, ast.While) for n in user) or any(is_change(n, lists) for o in between for n in ast.walk(o)):
+    if any(isinstance(n, ast.While) for n in user) or any(
+        is_change(n, lists) for o in between for n in syntax_nodes(o)
+    ):
         return False
     if any(isinstance(n, ast.For) for n in user) and any(is_change(n, lists) for n in in_blocks):
         return False
@@ -140,14 +143,14 @@ def stays(
         around.append(outermost)
     loops = [node for node in around if isinstance(node, Loop)]
     later = list(after(function, stmt))
-    nodes = (n for part in (*loops, *later) for n in ast.walk(part))
+    nodes = (n for part in (*loops, *later) for n in syntax_nodes(part))
     return not any(is_change(n, items) for n in nodes)
 
 
 def after(function: ast.FunctionDef, stmt: ast.stmt) -> Iterator[ast.AST]:
     """Statements of the text that come after `stmt`."""
-    nodes = [n for n in ast.walk(function) if isinstance(n, ast.stmt)]
-    inside = set(ast.walk(stmt))
+    nodes = [n for n in syntax_nodes(function) if isinstance(n, ast.stmt)]
+    inside = set(syntax_nodes(stmt))
     order = {node: k for k, node in enumerate(in_text(function))}
     yield from (n for n in nodes if order[n] > order[stmt] and n not in inside)
 
@@ -155,5 +158,5 @@ def after(function: ast.FunctionDef, stmt: ast.stmt) -> Iterator[ast.AST]:
 def in_text(node: ast.AST) -> Iterator[ast.AST]:
     """`node` and what is in it, in the order of the text."""
     yield node
-    for child in ast.iter_child_nodes(node):
+    for child in syntax_children(node):
         yield from in_text(child)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.numpy_functions import keyed
 from loopdiff.source.dictionaries.parts import Rewriting, Round, expression_of, load_of
 from loopdiff.source.dictionaries.tables import Table

@@ -14,7 +14,8 @@ import numpy as np
 from loopdiff.source.dictionaries.iteration import dictionary_view
 from loopdiff.source.dictionaries.parts import Rewriting
 from loopdiff.source.dictionaries.tables import Outer, keys_of, makings_in, value_in
-from loopdiff.source.named_results import pairs
+from loopdiff.source.named.results import pairs
+from loopdiff.source.nodes import syntax_nodes
 from loopdiff.source.scopes import bound_by
 
 WORDS = frozenset(("float16", "float32", "half", "single", "longdouble", "complex64", "f2", "f4", "c8"))
@@ -28,7 +29,7 @@ Values = Mapping[str, Sequence[ast.expr]]
 
 def other_key(function: ast.FunctionDef, scope: Rewriting) -> ast.AST | None:
     """A key that is not what it is taken for, or what may make such; None if there is none."""
-    nodes = [node for node in ast.walk(function) if node is not function]
+    nodes = [node for node in syntax_nodes(function) if node is not function]
     narrow = next((node for node in nodes if is_narrow(node, scope.outer)), None)
     makings, values = makings_in(nodes, scope.outer), values_of_names(nodes)
     tuples = widths_of_names(nodes, values, scope)
@@ -70,7 +71,7 @@ def may_be_array(node: ast.expr, outer: Outer, values: Values, behind: tuple[str
         case ast.Call(func=called):
             return any(value_in(outer, called) is made for made in ARRAYS)
         case ast.Subscript(slice=index):
-            return any(isinstance(n, ast.Constant) and n.value is ... for n in ast.walk(index))
+            return any(isinstance(n, ast.Constant) and n.value is ... for n in syntax_nodes(index))
         case _:
             return False
 

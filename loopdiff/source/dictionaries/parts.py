@@ -13,6 +13,7 @@ from loopdiff.numpy_functions import keyed
 from loopdiff.source.dictionaries.tables import Outer, Table, value_in
 from loopdiff.source.first_iterations import copied_tree
 from loopdiff.source.harmless import changes_nothing
+from loopdiff.source.nodes import syntax_nodes
 from loopdiff.source.scopes import bound_by, fresh
 
 PLACES: tuple[Callable[..., Any], ...] = (keyed.place_of, keyed.place_of_pair, keyed.place_of_triple)
@@ -40,12 +41,12 @@ class Filled(ast.NodeTransformer):
 
 def is_bound_in(node: ast.AST, names: Collection[str]) -> bool:
     """Whether functions or comprehensions in `node` have names of their own that are called so."""
-    return any(name in names for n in ast.walk(node) for name in (*bound_by(n), getattr(n, "arg", None)))
+    return any(name in names for n in syntax_nodes(node) for name in (*bound_by(n), getattr(n, "arg", None)))
 
 
 def unplaced(tree: ast.Module) -> ast.Module:
     """`tree` without places in a text."""
-    for node in ast.walk(tree):
+    for node in syntax_nodes(tree):
         for place in ("lineno", "col_offset", "end_lineno", "end_col_offset"):
             if hasattr(node, place):
                 delattr(node, place)
@@ -143,7 +144,7 @@ class Rewriting(ast.NodeTransformer):
     def before(self, ahead: list[ast.stmt] | None, *nodes: ast.AST) -> Iterator[None]:
         """Inside, what has to run ahead of `nodes`, or of parts of the same if there are none, goes to that list."""
         outer = self.ahead, self.is_steady, self.asked
-        inner = [n for node in nodes for n in ast.walk(node)]
+        inner = [n for node in nodes for n in syntax_nodes(node)]
         self.ahead = ahead
         if nodes:
             self.is_steady = not any(map(self.is_change, inner))

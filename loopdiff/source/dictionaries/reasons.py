@@ -13,6 +13,7 @@ from loopdiff.source.dictionaries.removing import given_away
 from loopdiff.source.dictionaries.statements import as_lists
 from loopdiff.source.dictionaries.tables import tables_in
 from loopdiff.source.functions import SourceFunction
+from loopdiff.source.nodes import syntax_children, syntax_nodes
 
 COPIES = "copy it by `{k: v for k, v in d.items()}`"
 MERGES = "write `for k, v in e.items(): d[k] = v`"
@@ -55,10 +56,10 @@ def reasons_in(source: SourceFunction) -> Iterable[tuple[tuple[str, ...], Diagno
         return
     names = tuple(tables_in(source.node, source.outer, given_away(source.node)))
     node = around(source.node, place)
-    name = next((n.id for n in ast.walk(node) if isinstance(n, ast.Name) and n.id in names), names[0])
+    name = next((n.id for n in syntax_nodes(node) if isinstance(n, ast.Name) and n.id in names), names[0])
     text = ast.unparse(node).split("\n")[0]
     text = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
-    is_narrow_number = any(is_narrow(n, source.outer) for n in ast.walk(node))
+    is_narrow_number = any(is_narrow(n, source.outer) for n in syntax_nodes(node))
     hint = NARROW if is_narrow_number else hint_for(node)
     message = f"`{text}` is nothing that can be done with `{name}`, a dictionary or set whose keys only the run says"
     yield (
@@ -70,9 +71,9 @@ def reasons_in(source: SourceFunction) -> Iterable[tuple[tuple[str, ...], Diagno
 def around(function: ast.FunctionDef, place: ast.AST) -> ast.AST:
     """What stands in the text of `function` where `place` does; of a name alone, what is done with it."""
     spot = (getattr(place, "lineno", 0), getattr(place, "col_offset", 0), getattr(place, "end_col_offset", 0))
-    there = [n for n in ast.walk(function) if spot == tuple(getattr(n, k, 0) for k in PLACES)]
+    there = [n for n in syntax_nodes(function) if spot == tuple(getattr(n, k, 0) for k in PLACES)]
     node = there[0] if there else place
-    parents = {child: parent for parent in ast.walk(function) for child in ast.iter_child_nodes(parent)}
+    parents = {child: parent for parent in syntax_nodes(function) for child in syntax_children(parent)}
     while isinstance(node, ast.Name | ast.Attribute):
         node = parents.get(node, function)
     return node

@@ -9,6 +9,7 @@ from loopdiff.numpy_functions import arranging, keyed
 from loopdiff.source.dictionaries.parts import Rewriting, expression_of, load_of, statements_of
 from loopdiff.source.dictionaries.tables import Table
 from loopdiff.source.lists.uses import is_dead_after, parents_in
+from loopdiff.source.nodes import syntax_nodes
 
 CHAINED = (keyed.chained, keyed.chained_pairs, keyed.chained_triples)
 OF_DICTIONARIES, OF_SETS = ("pop", "clear"), ("remove", "discard", "clear")
@@ -16,7 +17,7 @@ OF_DICTIONARIES, OF_SETS = ("pop", "clear"), ("remove", "discard", "clear")
 
 def losing_keys(function: ast.FunctionDef) -> frozenset[str]:
     """Names of dictionaries and sets that lose keys."""
-    return frozenset(name for node in ast.walk(function) for name in loses(node))
+    return frozenset(name for node in syntax_nodes(function) for name in loses(node))
 
 
 def loses(node: ast.AST) -> Iterator[str]:
@@ -116,7 +117,7 @@ def given_away(function: ast.FunctionDef) -> dict[str, list[str]]:
     """The other names that are assigned to names, where nobody asks those before they stand for something else."""
     found: dict[str, list[str]] = {}
     parents = parents_in(function)
-    for node in ast.walk(function):
+    for node in syntax_nodes(function):
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Name(id=other)) if name != other:
                 if is_dead_after(node, other, parents):

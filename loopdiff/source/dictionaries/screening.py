@@ -15,6 +15,7 @@ import numpy as np
 from loopdiff.source.dictionaries.iteration import VIEWS
 from loopdiff.source.dictionaries.tables import Table, making
 from loopdiff.source.functions import MISSING, dotted_name
+from loopdiff.source.nodes import syntax_nodes
 
 FRESH = (np.zeros, np.ones, np.full, np.empty, float, int, list)  # make something, and ask nobody
 
@@ -24,18 +25,18 @@ def what_tells(function: ast.FunctionDef, tables: Mapping[str, Table], outer: Ma
     None if nobody can tell."""
 
     def mentions(*nodes: ast.AST) -> bool:
-        return any(isinstance(n, ast.Name) and n.id in tables for node in nodes for n in ast.walk(node))
+        return any(isinstance(n, ast.Name) and n.id in tables for node in nodes for n in syntax_nodes(node))
 
     def adds(*nodes: ast.AST) -> bool:
-        names = (n.id for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name))
+        names = (n.id for node in nodes for n in syntax_nodes(node) if isinstance(n, ast.Name))
         return any(name in tables and tables[name].missing is not None for name in names)
 
     def is_fresh(node: ast.AST) -> bool:
         """Whether `node` asks no dictionary, and calls nothing but what makes arrays, numbers and lists."""
-        calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
+        calls = [n for n in syntax_nodes(node) if isinstance(n, ast.Call)]
         made = [outer.get(dotted_name(c.func) or "", MISSING) for c in calls]
         known = all(any(m is f for f in FRESH) for m in made)
-        return known and not mentions(node) and not any(isinstance(n, ast.NamedExpr) for n in ast.walk(node))
+        return known and not mentions(node) and not any(isinstance(n, ast.NamedExpr) for n in syntax_nodes(node))
 
     def tells(node: ast.AST) -> bool:
         match node:
@@ -53,7 +54,7 @@ def what_tells(function: ast.FunctionDef, tables: Mapping[str, Table], outer: Ma
             case _:
                 return False
 
-    nodes = list(ast.walk(function))
+    nodes = list(syntax_nodes(function))
     at_once = {id(n.value) for n in nodes if isinstance(n, ast.keyword) and n.arg == "key"}  # of max, min and sorted
     missing = [t.missing for t in tables.values() if t.missing is not None]
     if has_old_views(nodes, tables, lambda made: making(made, outer) is not None):

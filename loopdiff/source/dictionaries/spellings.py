@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import replace
 
+from loopdiff.immutable import replace
 from loopdiff.source.dictionaries.removing import given_away
 from loopdiff.source.dictionaries.tables import Outer, Table, located, tables_in, value_in
 from loopdiff.source.first_iterations import copied_tree
 from loopdiff.source.functions import SourceFunction
+from loopdiff.source.nodes import syntax_nodes
 
 MOST_COPIES = 4  # of copies
 
@@ -31,11 +32,11 @@ def holds_none(function: ast.FunctionDef) -> bool:
     """Whether None may be a value: it stands somewhere else than in questions for it."""
     asked = {
         id(part)
-        for n in ast.walk(function)
+        for n in syntax_nodes(function)
         if isinstance(n, ast.Compare) and all(isinstance(op, ast.Is | ast.IsNot) for op in n.ops)
         for part in n.comparators
     }
-    return any(isinstance(n, ast.Constant) and n.value is None and id(n) not in asked for n in ast.walk(function))
+    return any(isinstance(n, ast.Constant) and n.value is None and id(n) not in asked for n in syntax_nodes(function))
 
 
 class Spelling(ast.NodeTransformer):
@@ -49,7 +50,7 @@ class Spelling(ast.NodeTransformer):
         name = self.copied(node.value) if len(node.targets) == 1 and isinstance(node.targets[0], ast.Name) else None
         if name is not None:
             made = ast.parse(f"{{key: value for key, value in {name}.items()}}", mode="eval").body
-            for inner in ast.walk(made):
+            for inner in syntax_nodes(made):
                 ast.copy_location(inner, node.value)
             node.value, self.is_changed = made, True
         return node

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from loopdiff.immutable import replace
 from loopdiff.numpy_functions import keyed
 from loopdiff.source.dictionaries.expressions import Expressions
 from loopdiff.source.dictionaries.groups import dictionary_of_list, grows_in, kept_list, lists_of
@@ -29,6 +29,7 @@ from loopdiff.source.dictionaries.spellings import with_plain_spellings
 from loopdiff.source.dictionaries.tables import Making, Table, making, tables_in
 from loopdiff.source.first_iterations import copied_tree
 from loopdiff.source.functions import SourceFunction
+from loopdiff.source.nodes import syntax_nodes
 from loopdiff.source.scopes import words_in
 
 
@@ -53,7 +54,7 @@ def as_lists(source: SourceFunction) -> SourceFunction | ast.AST | None:
     if (key := other_key(source.node, rewriting)) is not None:
         return key
     made = rewriting.visit(copied_tree(source.node))
-    left = (n for n in ast.walk(made) if isinstance(n, ast.Name) and n.id in tables)
+    left = (n for n in syntax_nodes(made) if isinstance(n, ast.Name) and n.id in tables)
     if (unfit := rewriting.failing or next(left, None)) is not None:
         return unfit
     if (kept := kept_list(made, rewriting)) is not None:
@@ -241,7 +242,7 @@ class Statements(Expressions):
                 return []
             case ast.DictComp(generators=parts) | ast.SetComp(generators=parts) as each:
                 values = (each.key, each.value) if isinstance(each, ast.DictComp) else (each.elt,)
-                names = {n.id for p in parts for n in ast.walk(p.target) if isinstance(n, ast.Name)}
+                names = {n.id for p in parts for n in syntax_nodes(p.target) if isinstance(n, ast.Name)}
                 if any(is_bound_in(n, names) for n in (*values, *(t for p in parts for t in (p.iter, *p.ifs)))):
                     return self.failed([])
                 own = Filled({n: load_of(self.name(n)) for n in names})
@@ -269,7 +270,7 @@ class Statements(Expressions):
         key, value = values
         if isinstance(value, ast.List) and not value.elts:  # nothing is in any of the lists yet
             return statements_of(f"{name}.setdefault(KEY, [])", node, KEY=key)
-        if not any(self.is_change(n) or self.added_to(n) is not None for e in (key, value) for n in ast.walk(e)):
+        if not any(self.is_change(n) or self.added_to(n) is not None for e in (key, value) for n in syntax_nodes(e)):
             return statements_of(f"{name}[KEY] = VALUE", node, KEY=key, VALUE=value)
         parts = key.elts if isinstance(key, ast.Tuple) else [key]
         names = [self.name("key") for _ in parts]
@@ -368,7 +369,7 @@ class Statements(Expressions):
         return node
 
     def is_asked(self, node: ast.expr, name: str = "") -> bool:
-        found = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and n.id in self.tables}
+        found = {n.id for n in syntax_nodes(node) if isinstance(n, ast.Name) and n.id in self.tables}
         return name in found if name else bool(found)
 
     def visit_For(self, node: ast.For) -> Any:
@@ -381,7 +382,7 @@ class Statements(Expressions):
         first = [s for n, value in found.named.items() for s in statements_of(f"{n} = VALUE", node.target, VALUE=value)]
         if self.is_late(found, node.body):
             return self.failed(node)
-        stored = {n.id for stmt in node.body for n in ast.walk(stmt) if isinstance(n, ast.Name) and is_store(n)}
+        stored = {n.id for stmt in node.body for n in syntax_nodes(stmt) if isinstance(n, ast.Name) and is_store(n)}
         there = tuple((name, keys) for name, keys in found.there if stored.isdisjoint(keys))
         with self.over(replace(found, there=there)):
             node.body = [*first, *self.block(node.body)]
@@ -392,7 +393,7 @@ class Statements(Expressions):
         """Whether the loop, which finds values of a copy in the dictionary, may find there what it put into it."""
         if not found.named or found.inside:
             return False
-        return any(self.is_put(n, own, keys) for own, keys in found.there for stmt in body for n in ast.walk(stmt))
+        return any(self.is_put(n, own, keys) for own, keys in found.there for stmt in body for n in syntax_nodes(stmt))
 
     def is_put(self, node: ast.AST, own: str, keys: Sequence[str]) -> bool:
         """Whether `node` changes the dictionary, but for the value of the key in hand."""
@@ -419,7 +420,7 @@ def is_store(node: ast.Name) -> bool:
 
 def as_target(node: ast.expr) -> ast.expr:
     """`node` as what a loop binds."""
-    for inner in ast.walk(node):
+    for inner in syntax_nodes(node):
         if isinstance(inner, ast.Name | ast.Tuple | ast.List | ast.Starred):
             inner.ctx = ast.Store()
     return node

@@ -6,11 +6,11 @@ import ast
 import collections
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.source.functions import MISSING, dotted_name
+from loopdiff.source.nodes import syntax_children, syntax_nodes
 from loopdiff.source.scopes import bound_by, fresh, words_in
 
 MOST_PLACES = 3  # in a key that is a tuple
@@ -117,7 +117,7 @@ def set_of_items(node: ast.Call) -> Making | None:
 
 def located(made: ast.expr, node: ast.AST) -> ast.expr:
     """`made`, in the place of `node` where it is in none."""
-    for inner in ast.walk(made):
+    for inner in syntax_nodes(made):
         if isinstance(inner, ast.expr) and not hasattr(inner, "lineno"):
             ast.copy_location(inner, node)
     return made
@@ -144,7 +144,7 @@ def tables_in(
 ) -> dict[str, Table]:  # fmt: skip
     """Dictionaries of `function` that have keys put into them, or come of comprehensions, by their names; names that
     get those of others, by what is `taken`, are among them."""
-    nodes = [node for node in ast.walk(function) if node is not function]
+    nodes = [node for node in syntax_nodes(function) if node is not function]
     made = makings_in(nodes, outer)
     bound = Counter(n for node in nodes for n in bound_by(node))
     bound += Counter(node.arg for node in nodes if isinstance(node, ast.arg))
@@ -280,9 +280,9 @@ def holds_lists(nodes: Collection[ast.AST], name: str, makings: Collection[Makin
 def places_in_items(function: ast.FunctionDef, name: str) -> int:
     """How long the tuples are that go into the lists of a dictionary, if loops take them apart and nothing else is done
     with them; else 1."""
-    parents = {child: node for node in ast.walk(function) for child in ast.iter_child_nodes(node)}
+    parents = {child: node for node in syntax_nodes(function) for child in syntax_children(node)}
     widths = {1}
-    for node in (n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == name):
+    for node in (n for n in syntax_nodes(function) if isinstance(n, ast.Name) and n.id == name):
         match parents[node]:
             case ast.Assign(targets=[ast.Name() as target]) | ast.AnnAssign(target=target) if target is node:
                 pass
@@ -327,9 +327,9 @@ def width_of_use(node: ast.expr, parents: Mapping[ast.AST, ast.AST]) -> int:
 
 def is_looked_through(function: ast.FunctionDef, name: str) -> bool:
     """Whether anything tells which keys the dictionary has: more than values of keys that are named."""
-    subscripts = [n for n in ast.walk(function) if isinstance(n, ast.Subscript) and isinstance(n.value, ast.Name)]
+    subscripts = [n for n in syntax_nodes(function) if isinstance(n, ast.Subscript) and isinstance(n.value, ast.Name)]
     named = {id(n.value) for n in subscripts}
-    reads = (n for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+    reads = (n for n in syntax_nodes(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
     return any(n.id == name and id(n) not in named for n in reads)
 
 

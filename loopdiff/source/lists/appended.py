@@ -13,12 +13,13 @@ import ast
 from typing import Any
 
 from loopdiff.source.first_iterations import copied_tree
+from loopdiff.source.nodes import syntax_nodes
 from loopdiff.source.scopes import fresh, words_in
 
 
 def with_appends_last(function: ast.FunctionDef) -> ast.FunctionDef:
     """`function` with such branches; itself where there are none."""
-    if not any(isinstance(n, ast.If) and appended_to(n) is not None for n in ast.walk(function)):
+    if not any(isinstance(n, ast.If) and appended_to(n) is not None for n in syntax_nodes(function)):
         return function
     found = Appending(words_in(function)).visit(copied_tree(function))
     assert isinstance(found, ast.FunctionDef)

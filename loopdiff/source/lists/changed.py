@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import Any
 
+from loopdiff.immutable import replace
 from loopdiff.source.columns import Columns
 from loopdiff.source.dictionaries.tables import makings_in, value_in
 from loopdiff.source.first_iterations import copied_tree
@@ -13,6 +13,7 @@ from loopdiff.source.functions import SourceFunction
 from loopdiff.source.lists.found import NUMBERS, lists_in
 from loopdiff.source.lists.methods import ListStatements
 from loopdiff.source.lists.uses import loses_bounds
+from loopdiff.source.nodes import syntax_nodes
 from loopdiff.source.scopes import bound_within, words_in
 
 PLAIN = {"len": len, "zip": zip}
@@ -25,7 +26,7 @@ def with_changing_lists(source: SourceFunction) -> SourceFunction:
         return source
     node, words = Branching().visit(copied_tree(source.node)), {*words_in(source.node), *source.outer, *PLAIN}
     names, called = dict[str, str](), dict[str, Any]()
-    functions = [n for n in ast.walk(node) if isinstance(n, ast.FunctionDef)]
+    functions = [n for n in syntax_nodes(node) if isinstance(n, ast.FunctionDef)]
     for function in reversed(functions):
         found = changed_in(function, source, words)
         if found is None:
@@ -51,7 +52,7 @@ def changed_in(
         return value_in(source.outer, name)
 
     lists = lists_in(node, value_of)
-    dictionaries = set(makings_in(list(ast.walk(node)), source.outer))
+    dictionaries = set(makings_in(list(syntax_nodes(node)), source.outer))
     if loses_bounds(lists):
         return None
     writing = ListStatements(lists, words, dictionaries)
@@ -86,7 +87,7 @@ class Branching(ast.NodeTransformer):
                 pairs = zip(targets, values, strict=True)
                 return [ast.copy_location(ast.Assign([t], v), node) for t, v in pairs]
             case ast.Assign(targets=[ast.Name() as target], value=ast.IfExp(test=test, body=body, orelse=orelse)) if (
-                any(isinstance(n, ast.List | ast.ListComp) for n in ast.walk(node.value))
+                any(isinstance(n, ast.List | ast.ListComp) for n in syntax_nodes(node.value))
             ):
                 ways = [ast.copy_location(ast.Assign([copied_tree(target)], v), node) for v in (body, orelse)]
                 return ast.copy_location(ast.If(test, [ways[0]], [ways[1]]), node)
@@ -95,4 +96,4 @@ class Branching(ast.NodeTransformer):
 
 
 def is_constant(node: ast.expr) -> bool:
-    return not any(isinstance(n, ast.Name | ast.Call | ast.Starred) for n in ast.walk(node))
+    return not any(isinstance(n, ast.Name | ast.Call | ast.Starred) for n in syntax_nodes(node))

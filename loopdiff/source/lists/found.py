@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from loopdiff.immutable import immutable
+from loopdiff.source.nodes import syntax_nodes
 from loopdiff.source.scopes import own_names, stores_among, words_in
 
 ValueOf = Callable[[ast.expr], Any]
@@ -154,8 +155,8 @@ def lists_in(function: ast.FunctionDef, value_of: ValueOf) -> Lists:
     """The lists that `function` makes."""
     lists = Lists(function, value_of)
     bindings: dict[str, list[Binding]] = {}
-    inside = {id(n) for f in inner_functions(function) for n in ast.walk(f) if n is not f}
-    nodes = [n for n in ast.walk(function) if id(n) not in inside]
+    inside = {id(n) for f in inner_functions(function) for n in syntax_nodes(f) if n is not f}
+    nodes = [n for n in syntax_nodes(function) if id(n) not in inside]
     for node in nodes:
         match node:
             case (
@@ -187,8 +188,8 @@ def augmented_in(nodes: Iterable[ast.AST]) -> Mapping[str, int]:
 
 def inner_functions(function: ast.FunctionDef) -> Iterator[ast.AST]:
     """Functions inside, but for those that a call gives as its `key`."""
-    keys = {k.value for n in ast.walk(function) if isinstance(n, ast.Call) for k in n.keywords if k.arg == "key"}
-    for node in ast.walk(function):
+    keys = {k.value for n in syntax_nodes(function) if isinstance(n, ast.Call) for k in n.keywords if k.arg == "key"}
+    for node in syntax_nodes(function):
         if isinstance(node, ast.FunctionDef | ast.Lambda) and node is not function and node not in keys:
             yield node
         if isinstance(node, ast.Nonlocal | ast.Global):
@@ -203,7 +204,7 @@ def own_to(node: ast.AST) -> frozenset[str]:
 def find_widths(lists: Lists) -> None:
     """What the lists hold, by what they are made of and get later."""
     given: dict[str, list[int]] = {name: [] for name in lists.found}
-    for node in ast.walk(lists.function):
+    for node in syntax_nodes(lists.function):
         match node:
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append" | "appendleft"), args=[item]):
                 given.get(name, []).append(item_width(item))

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from loopdiff.source.dictionaries.parts import expression_of, load_of
 from loopdiff.source.first_iterations import copied_tree
 from loopdiff.source.lists.found import ValueOf
+from loopdiff.source.nodes import syntax_nodes
 
 
 def key_expressions(key: ast.expr, each: str, value_of: ValueOf) -> Sequence[ast.expr] | None:
@@ -38,7 +39,7 @@ class Renamed(ast.NodeTransformer):
         self.old, self.new = old, new
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
-        if self.old in {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}:
+        if self.old in {a.arg for a in syntax_nodes(node.args) if isinstance(a, ast.arg)}:
             node.args = self.visit(node.args)  # defaults; in the body the name means something else
             return node
         return self.generic_visit(node)

@@ -13,6 +13,7 @@ from loopdiff.source.first_iterations import copied_tree
 from loopdiff.source.lists.found import NUMBERS, Found, is_bounded_queue
 from loopdiff.source.lists.moving import ENDS, Moving
 from loopdiff.source.lists.uses import HEAPS, mentions
+from loopdiff.source.nodes import syntax_nodes
 
 
 class ListStatements(Moving):
@@ -151,8 +152,8 @@ class ListStatements(Moving):
         self, elt: ast.expr, parts: Sequence[ast.comprehension], name: str, node: ast.stmt
     ) -> list[ast.stmt]:  # fmt: skip
         """The loops of a comprehension, with names of their own."""
-        names = {n.id for p in parts for n in ast.walk(p.target) if isinstance(n, ast.Name)}
-        inner = [n for e in (elt, *(t for p in parts for t in p.ifs)) for n in ast.walk(e)]
+        names = {n.id for p in parts for n in syntax_nodes(p.target) if isinstance(n, ast.Name)}
+        inner = [n for e in (elt, *(t for p in parts for t in p.ifs)) for n in syntax_nodes(e)]
         if any(isinstance(n, ast.Lambda | ast.ListComp | ast.GeneratorExp | ast.DictComp | ast.SetComp) for n in inner):
             return self.failed([])
         if any(mentions(p.iter, n) for p in parts[:1] for n in names):
@@ -163,7 +164,7 @@ class ListStatements(Moving):
             for test in reversed(part.ifs):
                 body = [ast.If(own.visit(copied_tree(test)), body, [])]
             target = own.visit(copied_tree(part.target))
-            for inner_target in ast.walk(target):
+            for inner_target in syntax_nodes(target):
                 if isinstance(inner_target, ast.Name | ast.Tuple | ast.List):
                     inner_target.ctx = ast.Store()
             body = [ast.For(target, own.visit(copied_tree(part.iter)), body, [])]
@@ -329,7 +330,7 @@ class ListStatements(Moving):
                 return self.extended(found, value, node)
             case _:
                 ahead: list[ast.stmt] = []
-                is_part = not any(isinstance(n, ast.Call | ast.BinOp | ast.NamedExpr) for n in ast.walk(value))
+                is_part = not any(isinstance(n, ast.Call | ast.BinOp | ast.NamedExpr) for n in syntax_nodes(value))
                 over = value if is_part else self.held(value, "over", ahead)
                 text = f"{self.function(arranging.no_array)}(OVER)"
                 return [*ahead, *self.written(text, node, OVER=over), *self.extended(found, over, node)]

@@ -6,11 +6,11 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from types import FunctionType
 from typing import Any, TypeGuard, cast
 
 from loopdiff.errors import UnsupportedLoopError
+from loopdiff.immutable import replace
 from loopdiff.numpy_functions import arranging
 from loopdiff.source.dictionaries.parts import expression_of, statements_of
 from loopdiff.source.dictionaries.tables import value_in
@@ -18,6 +18,7 @@ from loopdiff.source.first_iterations import copied_tree
 from loopdiff.source.functions import SourceFunction, python_function, source_of
 from loopdiff.source.harmless import changes_nothing
 from loopdiff.source.lists.truths import with_questions
+from loopdiff.source.nodes import syntax_children, syntax_nodes
 from loopdiff.source.scopes import bound_by, fresh, words_in
 
 LOOKED_AT = (
@@ -42,9 +43,9 @@ def with_missing_apart(source: SourceFunction) -> SourceFunction:
 
 def names_of_missing(function: ast.FunctionDef) -> Iterator[str]:
     """Names that get one list, which is full of None."""
-    bound = Counter(name for node in ast.walk(function) for name in bound_by(node))
-    bound += Counter(node.arg for node in ast.walk(function) if isinstance(node, ast.arg))
-    for node in ast.walk(function):
+    bound = Counter(name for node in syntax_nodes(function) for name in bound_by(node))
+    bound += Counter(node.arg for node in syntax_nodes(function) if isinstance(node, ast.arg))
+    for node in syntax_nodes(function):
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if bound[name] == 1 and is_full_of_none(value):
                 yield name
@@ -101,14 +102,14 @@ class Missing(ast.NodeTransformer):
     def __init__(self, name: str, words: set[str], source: SourceFunction) -> None:
         self.name, self.source, self.words = name, source, words
         self.depth = max(
-            depth_of(n.value) for n in ast.walk(source.node) if isinstance(n, ast.Assign) and makes(n, name)
+            depth_of(n.value) for n in syntax_nodes(source.node) if isinstance(n, ast.Assign) and makes(n, name)
         )
         self.flags = fresh(words, f"{name}_is_there")
         self.known, self.all_known = fresh(words, "known"), fresh(words, "all_known")
         self.called = {self.known: arranging.known, self.all_known: arranging.all_known}
         self.each: dict[str, str] = {}
         self.has_failed = False
-        nodes = list(ast.walk(source.node))
+        nodes = list(syntax_nodes(source.node))
         asked = {
             n.left.id for n in nodes if isinstance(n, ast.Compare) and is_question(n) and isinstance(n.left, ast.Name)
         }
@@ -129,7 +130,7 @@ class Missing(ast.NodeTransformer):
             self.each[own] = fresh(words, f"{own}_is_there")
             self.has_failed |= bound[own] != assigned[own]
         self.has_failed |= any(bound[own] != count for own, count in gone.items())
-        stored = [n.value for n in ast.walk(source.node) if isinstance(n, ast.Assign) and self.is_stored_by(n)]
+        stored = [n.value for n in syntax_nodes(source.node) if isinstance(n, ast.Assign) and self.is_stored_by(n)]
         values = [v for v in stored if not is_none(v)]
         self.holds_truths = bool(values) and all(is_truth(v) for v in values)
 
@@ -169,10 +170,10 @@ class Missing(ast.NodeTransformer):
 
     def is_plain(self, node: ast.AST) -> bool:
         """Whether `node`, a place in the list, may be evaluated twice."""
-        calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
+        calls = [n for n in syntax_nodes(node) if isinstance(n, ast.Call)]
         is_pure = all(changes_nothing(value_in(self.source.outer, c.func), c) for c in calls)
-        parts = [n.slice for n in ast.walk(node) if isinstance(n, ast.Subscript)]
-        inner = [n for part in parts for n in ast.walk(part)]
+        parts = [n.slice for n in syntax_nodes(node) if isinstance(n, ast.Subscript)]
+        inner = [n for part in parts for n in syntax_nodes(part)]
         is_one = not any(isinstance(part, ast.Slice | ast.Tuple) for part in parts)
         return is_one and is_pure and not any(isinstance(n, ast.NamedExpr) or self.is_part(n) for n in inner)
 
@@ -195,7 +196,7 @@ class Missing(ast.NodeTransformer):
                 first = Filling(False if self.holds_truths else 0)
                 values = ast.Assign(node.targets, first.visit(copied_tree(value)))
                 flags = ast.Assign([ast.Name(self.flags, ast.Store())], Filling(False).visit(copied_tree(value)))
-                calls = [n for n in ast.walk(value) if isinstance(n, ast.Call)]
+                calls = [n for n in syntax_nodes(value) if isinstance(n, ast.Call)]
                 self.has_failed |= not all(changes_nothing(value_in(self.source.outer, c.func), c) for c in calls)
                 return [ast.copy_location(values, node), ast.copy_location(flags, node)]
             case ast.Assign(targets=[ast.Subscript() as target], value=value) if self.is_part(target):
@@ -220,7 +221,7 @@ class Missing(ast.NodeTransformer):
                 self.raw(copied_tree(value)) is not None and root_name(other) in self.others
             ):
                 return self.failed(node)
-            case ast.Assign(targets=targets) if any(self.is_part(n) for t in targets for n in ast.walk(t)):
+            case ast.Assign(targets=targets) if any(self.is_part(n) for t in targets for n in syntax_nodes(t)):
                 return self.failed(node)
             case _:
                 return self.simple(node)
@@ -282,7 +283,7 @@ class Missing(ast.NodeTransformer):
     def visit(self, node: ast.AST) -> Any:
         """`node`, written so; a statement of another kind may not ask for the list: nobody would look what is there."""
         is_other = isinstance(node, ast.stmt) and not isinstance(node, LOOKED_AT)
-        if is_other and any(isinstance(n, ast.Name) and n.id == self.name for n in ast.walk(node)):
+        if is_other and any(isinstance(n, ast.Name) and n.id == self.name for n in syntax_nodes(node)):
             return self.failed(node)
         return super().visit(node)
 
@@ -312,8 +313,8 @@ class Missing(ast.NodeTransformer):
 
     def value_of(self, value: ast.expr, node: ast.stmt) -> tuple[list[ast.stmt], ast.expr]:
         found = self.visit(value)
-        self.has_failed |= any(self.may_be_kept(n) for n in (node, *ast.walk(found)))
-        wholes = [n for n in ast.walk(found) if isinstance(n, ast.Name) and n.id == self.name and not known_in(n)]
+        self.has_failed |= any(self.may_be_kept(n) for n in (node, *syntax_nodes(found)))
+        wholes = [n for n in syntax_nodes(found) if isinstance(n, ast.Name) and n.id == self.name and not known_in(n)]
         if not wholes:
             return [], found
         text = f"assert {self.all_known}({self.flags}), 'TypeError: None is asked for as a number'"
@@ -325,9 +326,7 @@ class Missing(ast.NodeTransformer):
             return False
         if isinstance(node, ast.Call) and changes_nothing(value_in(self.source.outer, node.func), node):
             return False
-        return any(
-            isinstance(n, ast.Name) and n.id == self.name and not known_in(n) for n in ast.iter_child_nodes(node)
-        )
+        return any(isinstance(n, ast.Name) and n.id == self.name and not known_in(n) for n in syntax_children(node))
 
     def visit_For(self, node: ast.For) -> Any:
         node.target, node.iter = self.gone_through(node.target, node.iter)
@@ -343,7 +342,7 @@ class Missing(ast.NodeTransformer):
                 self.has_failed |= self.depth > 1
                 flag = self.each.setdefault(each, fresh(self.words, f"{each}_is_there"))
                 both = expression_of(f"ZIP({self.name}, {self.flags})", over, ZIP=ast.Constant(cast(Any, zip)))
-                for n in ast.walk(both):
+                for n in syntax_nodes(both):
                     mark_known(n)
                 names = ast.Tuple([ast.Name(each, ast.Store()), ast.Name(flag, ast.Store())], ast.Store())
                 return ast.copy_location(names, target), both
@@ -361,8 +360,8 @@ class Missing(ast.NodeTransformer):
             if isinstance(part.target, ast.Name) and isinstance(part.iter, ast.Name) and part.iter.id == self.name:
                 own = fresh(self.words, part.target.id)
                 inside = [node.elt, *part.ifs, *node.generators[k + 1 :]]
-                self.has_failed |= any(part.target.id in bound_by(n) for i in inside for n in ast.walk(i))
-                for n in (n for i in inside for n in ast.walk(i)):
+                self.has_failed |= any(part.target.id in bound_by(n) for i in inside for n in syntax_nodes(i))
+                for n in (n for i in inside for n in syntax_nodes(i)):
                     if isinstance(n, ast.Name) and n.id == part.target.id:
                         n.id = own
                 part.target.id = own
@@ -385,7 +384,7 @@ class Missing(ast.NodeTransformer):
                     return self.generic_visit(node)
                 return flag if isinstance(op, ast.IsNot) else ast.copy_location(ast.UnaryOp(ast.Not(), flag), node)
             case _ if any(self.is_part(n) for n in (node.left, *node.comparators)) and any(
-                map(is_none, ast.walk(node))
+                map(is_none, syntax_nodes(node))
             ):
                 return self.failed(node)
             case _:
@@ -397,7 +396,7 @@ class Missing(ast.NodeTransformer):
         if not self.is_plain(node) or not self.is_number(node):
             return self.failed(node)
         flag = self.flag(node, ast.Load())
-        for n in (*ast.walk(node), *ast.walk(flag)):
+        for n in (*syntax_nodes(node), *syntax_nodes(flag)):
             mark_known(n)
         return ast.copy_location(ast.Call(ast.Name(self.known, ast.Load()), [node, flag], []), node)
 
@@ -409,7 +408,7 @@ class Missing(ast.NodeTransformer):
             case ast.Call(func=ast.Name(id="len"), args=[ast.Subscript() as own]) if (
                 self.is_part(own) and self.is_plain(own) and not self.is_number(own)
             ):
-                for n in ast.walk(own):
+                for n in syntax_nodes(own):
                     mark_known(n)
                 return node
             case ast.Call(func=ast.Attribute(value=own)) if self.is_part(own):
@@ -428,7 +427,7 @@ class Missing(ast.NodeTransformer):
             return True
         functions: list[ast.AST] = [
             n
-            for n in ast.walk(self.source.node)
+            for n in syntax_nodes(self.source.node)
             if isinstance(n, ast.FunctionDef) and isinstance(call.func, ast.Name) and n.name == call.func.id
         ]
         if not functions and isinstance(value, FunctionType) and python_function(value) is not None:
@@ -436,7 +435,7 @@ class Missing(ast.NodeTransformer):
                 functions = [source_of(value).node]
             except UnsupportedLoopError:
                 return False
-        return any(is_none(n) for f in functions for n in ast.walk(f))
+        return any(is_none(n) for f in functions for n in syntax_nodes(f))
 
     def visit_Name(self, node: ast.Name) -> Any:
         if node.id in self.each and isinstance(node.ctx, ast.Load):

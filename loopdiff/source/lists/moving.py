@@ -15,6 +15,7 @@ from loopdiff.source.lists.found import NUMBERS
 from loopdiff.source.lists.keys import key_expressions
 from loopdiff.source.lists.places import Places
 from loopdiff.source.lists.uses import READING, holders, mentions
+from loopdiff.source.nodes import syntax_nodes
 
 ENDS = ("", "0", "-1")
 
@@ -99,16 +100,16 @@ class Moving(Places):
     def in_turn(self, node: ast.expr, stmt: ast.stmt) -> tuple[ast.expr, list[ast.stmt]]:
         """`node`, the expression of `stmt` that is evaluated first, and what runs ahead of it."""
         ahead: list[ast.stmt] = []
-        calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
+        calls = [n for n in syntax_nodes(node) if isinstance(n, ast.Call)]
         moving = [n for n in calls if self.writer_of(n) is not None]
         changed = {n.id for call in moving if not self.only_reads(call) for n in call_lists(call) if self.listed(n)}
-        asked = {n.id for call in moving for n in ast.walk(call) if isinstance(n, ast.Name) and self.listed(n)}
-        inside = {id(n) for call in moving for n in ast.walk(call)}
-        around = {id(c) for c in calls for n in ast.walk(c) if n in moving}
+        asked = {n.id for call in moving for n in syntax_nodes(call) if isinstance(n, ast.Name) and self.listed(n)}
+        inside = {id(n) for call in moving for n in syntax_nodes(call)}
+        around = {id(c) for c in calls for n in syntax_nodes(c) if n in moving}
         others = [c for c in calls if id(c) not in inside | around]
         if moving:
             self.has_failed |= asks_before(stmt, moving, holders(self.lists, changed))
-            self.has_failed |= any(isinstance(n, ast.NamedExpr) for n in ast.walk(node))
+            self.has_failed |= any(isinstance(n, ast.NamedExpr) for n in syntax_nodes(node))
             held = holders(self.lists, asked)
             self.has_failed |= not all(self.is_harmless(c, held) for c in others)
         with self.before(ahead):
@@ -202,7 +203,7 @@ class Moving(Places):
             return [name]
         each = self.new("each")
         found = key_expressions(key, each, self.lists.value_of)
-        has_calls = any(isinstance(n, ast.Call) for e in found or () for n in ast.walk(e))
+        has_calls = any(isinstance(n, ast.Call) for e in found or () for n in syntax_nodes(e))
         if found is None or (len(found) > 1 and has_calls) or mentions(key, name):
             self.failed(node)
             return [name]
@@ -261,9 +262,9 @@ def call_lists(node: ast.Call) -> list[ast.Name]:
 def asks_before(stmt: ast.stmt, moving: Sequence[ast.Call], names: set[str]) -> bool:
     """Whether `stmt` may mention lists of `names` before the calls `moving` change them, which are not evaluated before
     the rest, but ahead."""
-    own = {id(n) for call in moving for n in ast.walk(call)}
+    own = {id(n) for call in moving for n in syntax_nodes(call)}
     targets = stmt.targets if isinstance(stmt, ast.Assign) else []
-    later = {id(n) for target in targets for n in ast.walk(target)}
-    rest = [n for n in ast.walk(stmt) if isinstance(n, ast.Name) and n.id in names and id(n) not in own | later]
+    later = {id(n) for target in targets for n in syntax_nodes(target)}
+    rest = [n for n in syntax_nodes(stmt) if isinstance(n, ast.Name) and n.id in names and id(n) not in own | later]
     end = max((call.end_lineno or 0, call.end_col_offset or 0) for call in moving)
     return any((n.lineno, n.col_offset) < end for n in rest)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import FunctionType
 from typing import Any
 
+from loopdiff.source.nodes import syntax_children, syntax_nodes
 from loopdiff.source.scopes import MISSING
 
 ValueOf = Callable[[ast.expr], Any]
@@ -20,9 +21,10 @@ def misuses_queues(function: ast.FunctionDef, value_of: ValueOf) -> bool:
     """Whether `function` does something with a queue that Python does with lists alone, or that nobody sees here."""
     names, uses = names_of_queues(function, value_of), Uses(function, value_of)
     return any(
-        isinstance(n, ast.Name) and n.id in names and uses.are_lists(n, names) for n in ast.walk(function)
+        isinstance(n, ast.Name) and n.id in names and uses.are_lists(n, names) for n in syntax_nodes(function)
     ) or any(
-        isinstance(n, ast.Return) and n.value is not None and is_queue(n.value, value_of) for n in ast.walk(function)
+        isinstance(n, ast.Return) and n.value is not None and is_queue(n.value, value_of)
+        for n in syntax_nodes(function)
     )
 
 
@@ -36,7 +38,7 @@ def is_queue(node: ast.AST, value_of: ValueOf) -> bool:
 
 def names_of_queues(function: ast.FunctionDef, value_of: ValueOf) -> set[str]:
     """Names that get a queue, also from each other."""
-    pairs = [pair for node in ast.walk(function) for pair in given_by(node)]
+    pairs = [pair for node in syntax_nodes(function) for pair in given_by(node)]
     names = {name for name, value in pairs if is_queue(value, value_of)}
     while more := {n for n, value in pairs if isinstance(value, ast.Name) and value.id in names} - names:
         names |= more
@@ -71,9 +73,9 @@ class Uses:
 
     def __init__(self, function: ast.FunctionDef, value_of: ValueOf, depth: int = 0) -> None:
         self.parents: Mapping[ast.AST, ast.AST] = {
-            child: node for node in ast.walk(function) for child in ast.iter_child_nodes(node)
+            child: node for node in syntax_nodes(function) for child in syntax_children(node)
         }
-        self.inner = {n.name: n for n in ast.walk(function) if isinstance(n, ast.FunctionDef) and n is not function}
+        self.inner = {n.name: n for n in syntax_nodes(function) if isinstance(n, ast.FunctionDef) and n is not function}
         self.value_of, self.depth = value_of, depth
 
     def are_lists(self, node: ast.Name, names: set[str]) -> bool:
@@ -123,5 +125,5 @@ class Uses:
         if self.depth > 3 or place >= len(parameters):
             return False
         name, uses = parameters[place].arg, Uses(function, value_of, self.depth + 1)
-        loads = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == name]
+        loads = [n for n in syntax_nodes(function) if isinstance(n, ast.Name) and n.id == name]
         return any(uses.are_lists(n, {name}) for n in loads)

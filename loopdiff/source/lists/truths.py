@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from loopdiff.source.dictionaries.parts import expression_of
 from loopdiff.source.first_iterations import copied_tree
+from loopdiff.source.nodes import syntax_nodes
 
 N = TypeVar("N", bound=ast.AST)
 
@@ -22,7 +23,7 @@ class Questions(ast.NodeTransformer):
 
     def __init__(self, function: ast.FunctionDef, name: str) -> None:
         self.name = name
-        self.names = {n for node in ast.walk(function) for n in self.names_given(node)}
+        self.names = {n for node in syntax_nodes(function) for n in self.names_given(node)}
 
     def names_given(self, node: ast.AST) -> list[str]:
         match node:
@@ -137,4 +138,4 @@ def found(word: str, node: ast.Compare) -> ast.expr:
 
 
 def has_calls(node: ast.AST) -> bool:
-    return any(isinstance(n, ast.Call | ast.NamedExpr) for n in ast.walk(node))
+    return any(isinstance(n, ast.Call | ast.NamedExpr) for n in syntax_nodes(node))

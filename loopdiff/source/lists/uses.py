@@ -11,6 +11,7 @@ from loopdiff.errors import UnsupportedLoopError
 from loopdiff.source.functions import dotted_name, python_function, source_of
 from loopdiff.source.harmless import changes_nothing
 from loopdiff.source.lists.found import Found, Lists
+from loopdiff.source.nodes import syntax_children, syntax_nodes
 from loopdiff.source.scopes import MISSING
 
 CHANGING = ("append", "appendleft", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "rotate")
@@ -19,7 +20,7 @@ Parents = Mapping[ast.AST, ast.AST]
 
 
 def parents_in(function: ast.FunctionDef) -> Parents:
-    return {child: node for node in ast.walk(function) for child in ast.iter_child_nodes(node)}
+    return {child: node for node in syntax_nodes(function) for child in syntax_children(node)}
 
 
 def can_be_filled_again(lists: Lists, found: Found, parents: Parents) -> bool:
@@ -37,13 +38,13 @@ def can_be_filled_again(lists: Lists, found: Found, parents: Parents) -> bool:
 
 
 def loads_of(function: ast.FunctionDef, name: str) -> Iterator[ast.Name]:
-    for node in ast.walk(function):
+    for node in syntax_nodes(function):
         if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
             yield node
 
 
 def mentions(node: ast.AST, name: str) -> bool:
-    return any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node))
+    return any(isinstance(n, ast.Name) and n.id == name for n in syntax_nodes(node))
 
 
 def block_around(stmt: ast.AST, parents: Parents) -> list[ast.stmt]:
@@ -63,7 +64,7 @@ def is_made_before(found: Found, parents: Parents, function: ast.FunctionDef) ->
 
 
 def mentions_number(node: ast.AST, name: str) -> int:
-    return sum(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node))
+    return sum(isinstance(n, ast.Name) and n.id == name for n in syntax_nodes(node))
 
 
 def is_seen_at_once(lists: Lists, node: ast.Name, parents: Parents) -> bool:
@@ -118,11 +119,11 @@ def only_looks(value: Any) -> bool:
         source = source_of(value)
     except UnsupportedLoopError:
         return False
-    own = {a.arg for a in ast.walk(source.node.args) if isinstance(a, ast.arg)}
+    own = {a.arg for a in syntax_nodes(source.node.args) if isinstance(a, ast.arg)}
     parents, outer = parents_in(source.node), source.outer
-    uses = [n for n in ast.walk(source.node) if isinstance(n, ast.Name) and n.id in own]
+    uses = [n for n in syntax_nodes(source.node) if isinstance(n, ast.Name) and n.id in own]
     return all(is_look(n, parents, outer) for n in uses) and not any(
-        isinstance(n, ast.FunctionDef | ast.Lambda) and n is not source.node for n in ast.walk(source.node)
+        isinstance(n, ast.FunctionDef | ast.Lambda) and n is not source.node for n in syntax_nodes(source.node)
     )
 
 
@@ -156,7 +157,7 @@ def holders(lists: Lists, names: set[str]) -> set[str]:
     """`names` of lists of numbers, and those that may stand for one of these, or for something that has one in it."""
     plain = {n for name in names for n in names_with(lists, name)}
     found = plain
-    while more := {n for node in ast.walk(lists.function) for n in given_to(lists, node, found, plain)} - found:
+    while more := {n for node in syntax_nodes(lists.function) for n in given_to(lists, node, found, plain)} - found:
         found = found | more
     return found
 
@@ -193,7 +194,7 @@ def may_have(lists: Lists, node: ast.AST, names: set[str], plain: set[str]) -> b
         case ast.BinOp(left=left, right=right):
             parts = [part for part in (left, right) if not isinstance(part, ast.Name)]
         case _:
-            parts = list(ast.iter_child_nodes(node))
+            parts = list(syntax_children(node))
     return any(may_have(lists, part, names, plain) for part in parts)
 
 
@@ -216,7 +217,7 @@ def is_left(lists: Lists, names: set[str], parents: Parents) -> bool:
 
 
 def is_changed(lists: Lists, names: set[str]) -> bool:
-    return any(changes_one(lists, node, names) for node in ast.walk(lists.function))
+    return any(changes_one(lists, node, names) for node in syntax_nodes(lists.function))
 
 
 def names_after(lists: Lists, names: set[str]) -> set[str]:
@@ -232,7 +233,7 @@ def is_left_as_kept(lists: Lists, names: set[str]) -> bool:
     they are made alone, under the names that they are made for, and nothing changes through others."""
     made = {n for n in names if is_made_once(lists.found.get(n))}
     rows = (names | names_of_parts(lists.function)) - made
-    return not any(changes_one(lists, n, rows) or changes_part(lists, n) for n in ast.walk(lists.function))
+    return not any(changes_one(lists, n, rows) or changes_part(lists, n) for n in syntax_nodes(lists.function))
 
 
 def is_made_once(found: Found | None) -> bool:
@@ -242,7 +243,7 @@ def is_made_once(found: Found | None) -> bool:
 def names_of_parts(function: ast.FunctionDef) -> set[str]:
     """Names that may stand for a list that something else has, too."""
     found: set[str] = set()
-    for node in ast.walk(function):
+    for node in syntax_nodes(function):
         match node:
             case ast.For(target=target) | ast.comprehension(target=target) | ast.NamedExpr(target=target):
                 found |= names_in(target)
@@ -256,7 +257,7 @@ def names_of_parts(function: ast.FunctionDef) -> set[str]:
 
 
 def names_in(node: ast.AST) -> set[str]:
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    return {n.id for n in syntax_nodes(node) if isinstance(n, ast.Name)}
 
 
 def changes_part(lists: Lists, node: ast.AST) -> bool:
@@ -317,7 +318,7 @@ def gets_another(stmts: Sequence[ast.stmt], name: str) -> bool | None:
         settled = is_bound_first(stmt, name) if mentions(stmt, name) else None
         if settled is not None:
             return None if settled and may_leave else settled
-        may_leave |= any(isinstance(n, ast.Break | ast.Continue) for n in ast.walk(stmt))
+        may_leave |= any(isinstance(n, ast.Break | ast.Continue) for n in syntax_nodes(stmt))
     return None
 
 

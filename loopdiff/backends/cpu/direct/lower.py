@@ -16,11 +16,12 @@ from numba.core import types
 from numba.core.ir import Loc
 
 from loopdiff.backends.cpu.defects import moves_masked_loads
+from loopdiff.source.nodes import syntax_nodes
 
 from .expressions import INT64, Expressions, Value
 from .folding import drop_unused, fold_as_written
 from .hints import ROLLED, SCALAR, Hint, is_masked, tell
-from .syntax import Contents, constant_of, names_set, nodes_inside
+from .syntax import Contents, constant_of, names_set
 from .typed import is_counted
 
 BRANCHES = {ast.If, ast.IfExp, ast.BoolOp}  # under whose conditions something may be read
@@ -112,7 +113,7 @@ class Lowering(Expressions):
     def set_array(self, name: str, value: ast.expr, ty: types.Type) -> None:
         """Set a variable that owns a reference."""
         is_first = name in self.once and not self.exits
-        is_read = any(isinstance(n, ast.Name) and n.id == name for n in nodes_inside(value))
+        is_read = any(isinstance(n, ast.Name) and n.id == name for n in syntax_nodes(value))
         if not is_first and not is_read:
             self.release(name, ty)  # memory is given back before more is asked for
         new = self.made(value)

@@ -13,6 +13,7 @@ from typing import Any
 from numba.core.errors import UnsupportedError
 
 from loopdiff.backends.load import text_of
+from loopdiff.source.nodes import syntax_nodes
 
 BINARY: dict[type[ast.operator], Any] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
@@ -49,19 +50,6 @@ def tree_of(function: FunctionType) -> ast.FunctionDef:
         raise Unknown(f"no source of {function.__name__}") from error
 
 
-def nodes_inside(tree: ast.AST) -> list[ast.AST]:
-    """`tree` and what is inside it, outer nodes first: what `ast.walk` gives, but for operators and contexts."""
-    found = [tree]
-    for node in found:
-        for name in node._fields:
-            part = getattr(node, name, None)
-            if type(part) is list:
-                found.extend([p for p in part if isinstance(p, ast.AST)])
-            elif isinstance(part, ast.AST) and part._fields:
-                found.append(part)
-    return found
-
-
 def names_set(body: list[ast.stmt]) -> Iterator[ast.Name]:
     """The variables that statements, and those inside of them, set."""
     for stmt in body:
@@ -73,7 +61,7 @@ def names_set(body: list[ast.stmt]) -> Iterator[ast.Name]:
                 yield from names_set(then)
                 yield from names_set(orelse)
             case _:
-                yield from (n for n in nodes_inside(stmt) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+                yield from (n for n in syntax_nodes(stmt) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
 
 
 class Contents:
@@ -89,11 +77,11 @@ class Contents:
         if id(stmt) not in self.found:
             match stmt:
                 case ast.For(iter=over, body=body):
-                    kinds = self.of(body) | {ast.For, *map(type, nodes_inside(over))}
+                    kinds = self.of(body) | {ast.For, *map(type, syntax_nodes(over))}
                 case ast.If(test=test, body=body, orelse=orelse):
-                    kinds = self.of([*body, *orelse]) | {ast.If, *map(type, nodes_inside(test))}
+                    kinds = self.of([*body, *orelse]) | {ast.If, *map(type, syntax_nodes(test))}
                 case _:
-                    kinds = frozenset(map(type, nodes_inside(stmt)))
+                    kinds = frozenset(map(type, syntax_nodes(stmt)))
             self.found[id(stmt)] = kinds
         return self.found[id(stmt)]
 
@@ -155,7 +143,7 @@ class Uses:
                 self.read(stmt)
 
     def read(self, tree: ast.AST) -> None:
-        for node in nodes_inside(tree):
+        for node in syntax_nodes(tree):
             if isinstance(node, ast.Name):
                 if isinstance(node.ctx, ast.Store):
                     self.set(node.id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from math import prod
 from typing import Generic, NamedTuple, Protocol, TypeVar
@@ -17,6 +17,7 @@ from loopdiff.backends.cuda.text.failures import with_guards
 from loopdiff.backends.cuda.text.kernels import AxisText, Kernel, KernelEmitter
 from loopdiff.backends.cuda.text.threads import ListText
 from loopdiff.backends.cuda.text.warps import WarpText
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer
 from loopdiff.ir.types import INT, ArrayType, ScalarType

@@ -7,7 +7,7 @@ takes every iteration that is its own: as many threads apart as there are. It re
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from loopdiff.backends.cpu.chunks import free_names
 from loopdiff.backends.cpu.scalar_math import spell_constant
@@ -16,7 +16,7 @@ from loopdiff.backends.cuda.common_functions import WARP
 from loopdiff.backends.cuda.text.spelling import STATUS
 from loopdiff.backends.cuda.text.threads import ListText, Place, ThreadEmitter
 from loopdiff.backends.writer import Writer
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import BOOL, ArrayType, ScalarType
 from loopdiff.ir.walk import lets_in, map_accesses, map_body, map_expr, map_stmt_exprs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import reduce
 from itertools import groupby
 
@@ -14,7 +14,7 @@ from loopdiff.backends.cpu.vector import neutral_value
 from loopdiff.backends.cuda.common_functions import WARP
 from loopdiff.backends.cuda.text.spelling import CHECKED, OWN_FUNCTIONS, STATUS, FailureChecks
 from loopdiff.backends.cuda.text.warps import LaneSum, WarpText
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, integer, mul
 from loopdiff.ir.ops import Op

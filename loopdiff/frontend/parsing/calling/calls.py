@@ -52,6 +52,7 @@ from loopdiff.numpy_functions import GRIDS
 from loopdiff.numpy_functions.branching import COMPLEX, Owner, Question
 from loopdiff.numpy_functions.elementwise import around, to_digits
 from loopdiff.source.functions import LIBRARIES, MISSING
+from loopdiff.source.nodes import syntax_nodes
 
 
 def parse_call(state: State, node: ast.Call) -> Quantity:
@@ -186,7 +187,7 @@ def grid_call(state: State, node: ast.expr) -> ast.Call | None:
                 return None
         made.append(ast.Call(ast.Constant(cast(Any, function)), [lower or ast.Constant(0), upper, step], []))
     call = ast.copy_location(ast.Call(ast.Constant(GRIDS.get(grid) or JOINING[grid]), made, []), node)
-    for inner in ast.walk(call):
+    for inner in syntax_nodes(call):
         ast.copy_location(inner, inner if hasattr(inner, "lineno") else node)
     return call
 

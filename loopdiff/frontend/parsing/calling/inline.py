@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
@@ -36,12 +35,14 @@ from loopdiff.frontend.parsing.ways.jumps import remove_jumps
 from loopdiff.frontend.parsing.ways.returns import check_end
 from loopdiff.frontend.structures.scope import Apart
 from loopdiff.frontend.survey import survey
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads, operands, substitute
 from loopdiff.numpy_functions import METHODS, ROWS, is_of_numpy, takes_arrays
 from loopdiff.numpy_functions.newer import linspace_with_step
 from loopdiff.source.functions import MISSING, as_definition, python_function
+from loopdiff.source.nodes import syntax_nodes
 
 MOST_STATEMENTS = 2000
 
@@ -232,7 +233,7 @@ def is_refused(state: State, callee: Callee, node: ast.Call) -> bool:
         state.reject("LD130", f"`{name}` calls itself: {' -> '.join((*cycle, name))}", node)
         return True
     before = state.whole.inlined
-    state.whole.inlined += sum(isinstance(n, ast.stmt) for n in ast.walk(callee.source.node))
+    state.whole.inlined += sum(isinstance(n, ast.stmt) for n in syntax_nodes(callee.source.node))
     if before <= MOST_STATEMENTS < state.whole.inlined:
         message = f"with `{name}`, more than {MOST_STATEMENTS} statements of helpers are written out"
         state.reject("LD131", message, node)

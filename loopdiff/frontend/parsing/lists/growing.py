@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import reduce
 from typing import TypeGuard
 
@@ -33,10 +32,12 @@ from loopdiff.frontend.parsing.lists.lengths import (
 from loopdiff.frontend.parsing.sites import Append, Growth, ParseAgain, next_place
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.refused import REFUSED_EXPRESSIONS
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import folded
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads, substitute, written_arrays
+from loopdiff.source.nodes import syntax_children, syntax_nodes
 from loopdiff.source.scopes import own_nodes
 
 MOST_WRITTEN_OUT = 16
@@ -317,14 +318,14 @@ def always_comes(function: ast.FunctionDef, display: ast.List, node: ast.stmt) -
     if len(path) <= len(above) or path[: len(above)] != above:
         return False
     loops: Sequence[ast.AST] = path[len(above) : -1]
-    inner = [child for loop in loops for child in ast.walk(loop)]
+    inner = [child for loop in loops for child in syntax_nodes(loop)]
     has_jumps = any(isinstance(n, ast.Break | ast.Continue | ast.Return) for n in inner)
     return not has_jumps and all(isinstance(n, ast.For) and not n.orelse for n in loops)
 
 
 def path_to(root: ast.AST, node: ast.AST) -> Iterator[ast.AST]:
     """What `node` is a part of, from below `root` down to itself; nothing if it is no part of that."""
-    for child in ast.iter_child_nodes(root):
+    for child in syntax_children(root):
         if child is node:
             yield child
             return

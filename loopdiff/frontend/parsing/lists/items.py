@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
 from typing import TypeGuard
 
 from loopdiff.frontend.arrays.broadcasting import require_equal
@@ -18,7 +17,7 @@ from loopdiff.frontend.parsing.order import in_order, kept
 from loopdiff.frontend.parsing.sites import Copy
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.reach import arrays_of, arrays_of_all, others
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads

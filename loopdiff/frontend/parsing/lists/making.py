@@ -19,6 +19,7 @@ from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.totals import Filling, called_inside, in_loops, summands
 from loopdiff.frontend.parsing.ways.snapshots import tried
 from loopdiff.source.functions import MISSING
+from loopdiff.source.nodes import syntax_nodes
 
 
 def make_list(state: State, node: ast.expr) -> Value | None:
@@ -125,7 +126,7 @@ def one_behind_the_other(state: State, lists: list[ast.expr], node: ast.expr) ->
     """`a + b + ...` of `lists`. Python evaluates them all, with the items of displays, and then looks into them."""
     items, own = state.fresh_names("items", "list_of")
     each = iter(state.fresh_names(*places("each", len(lists))))  # of their own types
-    holding = Holding(state.fresh_names(*places("part", sum(1 for part in lists for _ in ast.walk(part)))))
+    holding = Holding(state.fresh_names(*places("part", sum(1 for part in lists for _ in syntax_nodes(part)))))
     adding = [f"{items} = []"]
     for part in lists:
         if isinstance(part, ast.List):

@@ -7,7 +7,6 @@ and lists do not, as `v + w`, is never meant. Of a list of lists, `dp[i]` is a l
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.integers import plus
@@ -18,6 +17,7 @@ from loopdiff.frontend.parsing.bindings import AnyList, ListRow
 from loopdiff.frontend.parsing.lists.lengths import Kinds, any_list_called, first_of, kinds_of, length_of
 from loopdiff.frontend.parsing.sites import Copy
 from loopdiff.frontend.parsing.state import State
+from loopdiff.immutable import replace
 
 ONE_INTEGER = "a list has one subscript here, an integer"
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.nests import copied_view
@@ -21,8 +20,10 @@ from loopdiff.frontend.parsing.lists.lengths import Kinds
 from loopdiff.frontend.parsing.lists.reading import holds_numbers, kinds_in, part_in
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.reach import arrays_of
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import written_arrays
+from loopdiff.source.nodes import syntax_nodes
 
 STORE = "store its elements in a loop"
 
@@ -114,15 +115,15 @@ def held_subscripts(
 
 
 def may_be_held(state: State, target: ast.Subscript) -> bool:
-    own = {n.id for n in ast.walk(target.value) if isinstance(n, ast.Name)}
-    parts = list(ast.walk(target.slice))
+    own = {n.id for n in syntax_nodes(target.value) if isinstance(n, ast.Name)}
+    parts = list(syntax_nodes(target.slice))
     is_plain = not any(isinstance(n, ast.Call | ast.NamedExpr) for n in parts)
     return is_plain and not any(isinstance(n, ast.Name) and n.id in own for n in parts)
 
 
 def reads_elements(target: ast.Subscript) -> bool:
     """Whether which place `target` is depends on elements, which what is stored before may change, or on calls."""
-    return any(isinstance(n, ast.Subscript | ast.Call | ast.NamedExpr) for n in ast.walk(target.slice))
+    return any(isinstance(n, ast.Subscript | ast.Call | ast.NamedExpr) for n in syntax_nodes(target.slice))
 
 
 def in_place(state: State, target: ast.Subscript) -> ast.Subscript:

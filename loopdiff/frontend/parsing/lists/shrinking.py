@@ -8,7 +8,6 @@ elements stay where they are: a cell says where those begin that are still in th
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 
 from loopdiff.frontend.arrays.values import Quantity, View
 from loopdiff.frontend.parsing.bindings import ListName
@@ -18,6 +17,7 @@ from loopdiff.frontend.parsing.lists.reading import is_of_numbers
 from loopdiff.frontend.parsing.order import frozen
 from loopdiff.frontend.parsing.sites import Growth, ParseAgain
 from loopdiff.frontend.parsing.state import State
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 

@@ -17,6 +17,7 @@ from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import subexprs, written_arrays
+from loopdiff.source.nodes import syntax_nodes
 
 Loop = ast.For | ast.While
 Ranges = dict[str, tuple[ir.Expr, ir.Expr]]
@@ -103,7 +104,7 @@ def counters_in(body: Sequence[ast.stmt]) -> Iterator[str]:
 
 def lengthened_in(body: Sequence[ast.stmt]) -> Iterator[str]:
     """Lists that every iteration that goes on appends to, where none gives elements away."""
-    inside = [n for stmt in body for n in ast.walk(stmt)]
+    inside = [n for stmt in body for n in syntax_nodes(stmt)]
     if any(isinstance(n, ast.Attribute) and n.attr == "pop" for n in inside):
         return
     for stmt in until_continued(body):
@@ -117,7 +118,7 @@ def lengthened_in(body: Sequence[ast.stmt]) -> Iterator[str]:
 def until_continued(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
     """Statements of `body` that every iteration comes to that goes on."""
     for stmt in body:
-        if any(isinstance(n, ast.Continue) for n in ast.walk(stmt)):
+        if any(isinstance(n, ast.Continue) for n in syntax_nodes(stmt)):
             return
         yield stmt
 
@@ -181,7 +182,7 @@ def stores_in(body: Sequence[ast.stmt]) -> dict[str, list[ast.expr | None]]:
     """What statements store in each name; None for what is not one expression."""
     found: dict[str, list[ast.expr | None]] = {}
     told = set[ast.AST]()
-    for node in (n for stmt in body for n in ast.walk(stmt)):
+    for node in (n for stmt in body for n in syntax_nodes(stmt)):
         match node:
             case ast.Assign(targets=[ast.Name(id=name) as target], value=value):
                 told.add(target)

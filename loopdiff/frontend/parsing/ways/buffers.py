@@ -5,12 +5,12 @@ the loop, one for each place and each array that is still in use there.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from loopdiff.errors import Span
 from loopdiff.frontend.parsing.bindings import Bindings, Varying, VaryingUsed
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.reach import arrays_of
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 
 

@@ -11,6 +11,7 @@ from loopdiff.frontend.arrays.values import ArrayValue
 from loopdiff.frontend.parsing.bindings import Varying
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.snapshots import tried
+from loopdiff.source.nodes import syntax_nodes
 
 
 def chooses(state: State, node: ast.IfExp) -> bool:
@@ -60,7 +61,7 @@ def with_named_choices(
 
     def each_named(parts: list[ast.expr]) -> list[ast.expr]:
         """Those before one that calls a function of Python, which may change what follows."""
-        calls = [k for k, p in enumerate(parts) if any(is_written_out_at(state, n) for n in ast.walk(p))]
+        calls = [k for k, p in enumerate(parts) if any(is_written_out_at(state, n) for n in syntax_nodes(p))]
         count = calls[0] + 1 if calls else len(parts)
         return [*map(named, parts[:count]), *parts[count:]]
 
@@ -81,7 +82,7 @@ def with_named_items(
         case _:
             return node, []
     varying = {name for name, b in state.bindings.items() if isinstance(b, Varying)}
-    if not any(isinstance(n, ast.Name) and n.id in varying for item in items for n in ast.walk(item)):
+    if not any(isinstance(n, ast.Name) and n.id in varying for item in items for n in syntax_nodes(item)):
         return node, []
     names = [state.fresh_names("item")[0] for _ in items]
     for name, item in zip(names, items, strict=True):

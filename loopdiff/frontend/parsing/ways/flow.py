@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import reduce
 
 from loopdiff.errors import Span
@@ -22,6 +21,7 @@ from loopdiff.frontend.parsing.bindings import (
 )
 from loopdiff.frontend.parsing.iterables import Iteration
 from loopdiff.frontend.parsing.state import State
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import subexprs

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.broadcasting import are_equal_here, require_equal, shape_text
@@ -36,6 +35,7 @@ from loopdiff.frontend.parsing.ways.resized import (
     resized_view,
     room_for,
 )
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.minima import could_be_equal_if_large
 from loopdiff.ir.types import ArrayType

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from functools import reduce
 
 from loopdiff.errors import Span
@@ -58,7 +58,7 @@ from loopdiff.frontend.parsing.ways.resized import (
 from loopdiff.frontend.parsing.ways.snapshots import Snapshot, keep_buffers
 from loopdiff.frontend.parsing.ways.varying import are_too_many, at_end, differing, differing_lists, with_heads
 from loopdiff.frontend.survey import becomes_part_of_itself, becomes_shorter
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads, subexprs, touched_arrays

@@ -8,7 +8,6 @@ longer has room for as much more in each iteration.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import reduce
 
 from loopdiff.errors import Span
@@ -20,6 +19,7 @@ from loopdiff.frontend.parsing.bindings import ArrayName, Binding
 from loopdiff.frontend.parsing.iterations import LoopState, Resized, Resizing, Trips
 from loopdiff.frontend.parsing.lists.lengths import is_known_at_entry
 from loopdiff.frontend.parsing.state import State
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import from_linear, linear
 from loopdiff.ir.ops import Op

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import replace
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.broadcasting import require_equal
@@ -29,6 +28,7 @@ from loopdiff.frontend.parsing.sites import JoinSite, ParseAgain
 from loopdiff.frontend.parsing.state import Returned, State
 from loopdiff.frontend.parsing.ways.joins import copy_to, make_memory, memory_like, view_of
 from loopdiff.frontend.parsing.ways.varying import MOST_COMBINATIONS
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 
 OF_ANOTHER_KIND = "this `return` gives an array of another shape or type than the first"

@@ -16,6 +16,7 @@ from loopdiff.frontend.parsing.bindings import ArrayName
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.joins import view_of
 from loopdiff.ir import nodes as ir
+from loopdiff.source.nodes import syntax_nodes
 
 
 def trips_of_shorter(state: State, node: ast.While) -> ir.Expr | None:
@@ -71,7 +72,7 @@ def ways_through(body: Sequence[ast.stmt], names: frozenset[str]) -> tuple[bool,
 
 def are_only_made_shorter(node: ast.While, names: frozenset[str]) -> bool:
     """Whether the loop gives `names` nothing but parts of their arrays."""
-    inside = [n for stmt in (node.test, *node.body) for n in ast.walk(stmt)]
+    inside = [n for stmt in (node.test, *node.body) for n in syntax_nodes(stmt)]
     stored = [n.id for n in inside if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load) and n.id in names]
     shorter = [name for n in inside if isinstance(n, ast.Assign) for name in made_shorter(n) if name in names]
     return len(stored) == len(shorter)

@@ -9,7 +9,6 @@ copy is as good as the array, names get memory of their own instead (see `joins`
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 
 from loopdiff.errors import Span
@@ -33,6 +32,7 @@ from loopdiff.frontend.parsing.ways.joins import Way, copy_all, join_ways, suppo
 from loopdiff.frontend.parsing.ways.reach import arrays_of
 from loopdiff.frontend.parsing.ways.resized import change_of
 from loopdiff.frontend.parsing.ways.snapshots import Snapshot
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads, map_expr, subexprs

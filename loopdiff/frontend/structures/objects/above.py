@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-from dataclasses import replace
 from types import FunctionType
 from typing import Any
 
@@ -14,6 +13,7 @@ from loopdiff.frontend.structures.known import static
 from loopdiff.frontend.structures.rewriting import base_of
 from loopdiff.frontend.structures.scope import Scope
 from loopdiff.frontend.structures.trees import Branch
+from loopdiff.immutable import replace
 from loopdiff.source.first_iterations import copied_tree
 from loopdiff.source.functions import MISSING, SourceFunction
 

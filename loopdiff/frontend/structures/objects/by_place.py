@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from loopdiff.frontend.structures.bindings import assign_tree
@@ -15,9 +14,10 @@ from loopdiff.frontend.structures.plain import may_be_one_array
 from loopdiff.frontend.structures.rewriting import base_of, copied, is_literal
 from loopdiff.frontend.structures.scope import Scope, name_read, name_stored
 from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, holds_structures, is_sequence
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.source.first_iterations import copied_tree
 from loopdiff.source.functions import MISSING
+from loopdiff.source.nodes import syntax_nodes
 
 
 class LastItem:
@@ -107,7 +107,7 @@ def array_ahead(name: str, base: ast.expr, count: int, node: ast.For) -> list[as
 
 def placed_at(made: ast.stmt, node: ast.AST) -> ast.stmt:
     """`made`, in the place of `node` where it is in none."""
-    for inner in ast.walk(made):
+    for inner in syntax_nodes(made):
         if getattr(inner, "lineno", 1) == 1:
             ast.copy_location(inner, node)
     return made
@@ -182,7 +182,7 @@ def moves(node: ast.For, name: str, base: ast.expr | None) -> bool:
     """Whether the body may give `name`, or what it goes over at `base`, another value."""
     if base is None:
         return True
-    inside = [n for stmt in node.body for n in ast.walk(stmt)]
+    inside = [n for stmt in node.body for n in syntax_nodes(stmt)]
     stored = {n.id for n in inside if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
     text, around = ast.unparse(base), set[str]()
     part: ast.expr = base
@@ -190,7 +190,7 @@ def moves(node: ast.For, name: str, base: ast.expr | None) -> bool:
         around.add(ast.unparse(part))
         part = part.value
     around.add(ast.unparse(part))
-    if stored & {name, *(n.id for n in ast.walk(base) if isinstance(n, ast.Name))}:
+    if stored & {name, *(n.id for n in syntax_nodes(base) if isinstance(n, ast.Name))}:
         return True
     return any(is_moving(n, name, text, around) for n in inside)
 
@@ -198,7 +198,7 @@ def moves(node: ast.For, name: str, base: ast.expr | None) -> bool:
 def is_moving(node: ast.AST, name: str, text: str, around: set[str]) -> bool:
     match node:
         case ast.Lambda() | ast.FunctionDef():
-            return any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node))
+            return any(isinstance(n, ast.Name) and n.id == name for n in syntax_nodes(node))
         case ast.Attribute() | ast.Subscript() if not isinstance(node.ctx, ast.Load):
             return ast.unparse(node) in around or (isinstance(node, ast.Subscript) and ast.unparse(node.value) == text)
         case ast.Call(func=func, args=args, keywords=named):
@@ -222,7 +222,7 @@ def body_at(node: ast.For, found: Sequence[Gone], changed: set[str], k: int) -> 
         elif one.base is not None:
             key = k if one.row is None else one.row.keys[one.places[k]]
             value = ast.Subscript(one.base, ast.Constant(key), ast.Load())
-        for inner in ast.walk(value):
+        for inner in syntax_nodes(value):
             if not hasattr(inner, "lineno"):
                 ast.copy_location(inner, node.iter)
         if isinstance(one.target, ast.Name) and one.target.id in changed:

@@ -12,6 +12,7 @@ from loopdiff.frontend.structures.scope import Scope
 from loopdiff.frontend.structures.trees import Branch, Tree, is_sequence
 from loopdiff.immutable import immutable
 from loopdiff.source.functions import MISSING, SourceFunction, dotted_name, python_function
+from loopdiff.source.nodes import syntax_nodes
 
 Trees = Mapping[str, Tree]
 
@@ -35,7 +36,7 @@ def changed_among(
     scope: Scope, nodes: Iterable[ast.AST], outer: Mapping[str, Any], given: Trees, met: tuple[ast.AST, ...] = ()
 ) -> set[str]:
     """Which of the names in `given`, that stand for these, statements may change."""
-    inside = [n for node in nodes for n in ast.walk(node)] if given else []
+    inside = [n for node in nodes for n in syntax_nodes(node)] if given else []
     known = {name: Part(name, tree) for name, tree in given.items()}
     for node in inside:
         if isinstance(node, ast.For):

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from loopdiff.frontend.structures.bindings import store_at
 from loopdiff.frontend.structures.calls import callee_of, run_ahead, without_structures
@@ -16,7 +15,7 @@ from loopdiff.frontend.structures.objects.making import handing, names_stored
 from loopdiff.frontend.structures.rewriting import base_of, copied, function_at
 from loopdiff.frontend.structures.scope import Place, Scope
 from loopdiff.frontend.structures.trees import Branch, Path, Static, Taken, Tree, holds_structures
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 
 
 @immutable

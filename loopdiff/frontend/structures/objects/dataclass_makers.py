@@ -6,14 +6,15 @@ from __future__ import annotations
 import ast
 import dataclasses
 import inspect
-from dataclasses import replace
 from enum import Enum
 from typing import Any
 
 from loopdiff.frontend.structures.methods import Bound
 from loopdiff.frontend.structures.scope import Scope
 from loopdiff.frontend.structures.trees import Blank
+from loopdiff.immutable import replace
 from loopdiff.source.functions import SourceFunction
+from loopdiff.source.nodes import syntax_nodes
 from loopdiff.source.scopes import fresh
 
 NUMBERS = (bool, int, float, complex, str, type(None))
@@ -64,7 +65,7 @@ def making_of_fields(source: SourceFunction, kind: type[Any]) -> SourceFunction:
 
 def placed(node: ast.FunctionDef, at: ast.AST) -> ast.FunctionDef:
     """`node` in the place of `at`, its parts in columns of their own: reads of names are told apart by these."""
-    for place, inner in enumerate(ast.walk(node)):
+    for place, inner in enumerate(syntax_nodes(node)):
         if isinstance(inner, ast.stmt | ast.expr | ast.arg | ast.keyword):
             ast.copy_location(inner, at)
             inner.col_offset += place

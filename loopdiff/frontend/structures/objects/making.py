@@ -6,14 +6,15 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from loopdiff.frontend.structures.methods import Bound, callee
 from loopdiff.frontend.structures.scope import Scope, name_read, name_stored
 from loopdiff.frontend.structures.trees import Blank, Path, Taken
+from loopdiff.immutable import replace
 from loopdiff.source.first_iterations import copied_tree
 from loopdiff.source.functions import SourceFunction
+from loopdiff.source.nodes import syntax_nodes
 from loopdiff.source.scopes import fresh, words_in
 
 
@@ -38,7 +39,7 @@ def own_name(node: ast.FunctionDef) -> str | None:
 
 def names_stored(node: ast.FunctionDef) -> set[str]:
     """Names that the function, or one inside, gives a value or none."""
-    inside = [n for stmt in node.body for n in ast.walk(stmt)]
+    inside = [n for stmt in node.body for n in syntax_nodes(stmt)]
     names = {n.id for n in inside if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
     return names | {n.name for n in inside if isinstance(n, ast.FunctionDef)}
 
@@ -109,7 +110,7 @@ class Returns(ast.NodeTransformer):
 
 def located(node: ast.FunctionDef) -> ast.FunctionDef:
     """`node`, whose parts are where it is if they are nowhere else."""
-    for inner in ast.walk(node):
+    for inner in syntax_nodes(node):
         if not hasattr(inner, "lineno") and isinstance(inner, ast.stmt | ast.expr):
             ast.copy_location(inner, node)
     return node

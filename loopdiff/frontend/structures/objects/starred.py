@@ -15,6 +15,7 @@ from loopdiff.frontend.structures.rewriting import base_of, copied, expression
 from loopdiff.frontend.structures.scope import Scope
 from loopdiff.frontend.structures.trees import Leaf
 from loopdiff.source.first_iterations import copied_tree
+from loopdiff.source.nodes import syntax_nodes
 
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 SIMPLE = ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr | ast.Return
@@ -22,9 +23,9 @@ SIMPLE = ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr | ast.Return
 
 def with_stars_apart(scope: Scope, node: ast.stmt) -> ast.stmt:
     """`node` with such calls, after assertions that the arrays have as many elements; itself where there are none."""
-    if not isinstance(node, SIMPLE) or not any(isinstance(n, ast.Starred) for n in ast.walk(node)):
+    if not isinstance(node, SIMPLE) or not any(isinstance(n, ast.Starred) for n in syntax_nodes(node)):
         return node
-    if any(isinstance(n, ast.NamedExpr) for n in ast.walk(node)):
+    if any(isinstance(n, ast.NamedExpr) for n in syntax_nodes(node)):
         return node
     made = TakingApart(scope).visit(copied_tree(node))
     assert isinstance(made, ast.stmt)
@@ -46,7 +47,7 @@ class TakingApart(ast.NodeTransformer):
         self.generic_visit(node)
         stars = [a for a in node.args if isinstance(a, ast.Starred)]
         row = stars[0].value if len(stars) == 1 else None
-        if row is None or any(isinstance(n, ast.Call) for n in ast.walk(row)) or not is_array(self.scope, row):
+        if row is None or any(isinstance(n, ast.Call) for n in syntax_nodes(row)) or not is_array(self.scope, row):
             return node
         count = count_of(self.scope, node)
         if count is None or count < 1:
@@ -70,7 +71,7 @@ def is_array(scope: Scope, node: ast.expr) -> bool:
 
 def in_place_of(made: Any, node: ast.AST) -> Any:
     """`made`, with what in it is in no place where `node` is."""
-    for inner in ast.walk(made):
+    for inner in syntax_nodes(made):
         if isinstance(inner, ast.expr | ast.stmt) and not hasattr(inner, "lineno"):
             ast.copy_location(inner, node)
     return made

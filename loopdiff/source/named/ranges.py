@@ -8,6 +8,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any, cast
 
+from loopdiff.source.nodes import syntax_nodes
 from loopdiff.source.scopes import fresh, stores_alone
 
 BOUNDS = ("start", "stop", "step")
@@ -15,7 +16,7 @@ BOUNDS = ("start", "stop", "step")
 
 def with_ranges(function: ast.FunctionDef, value_of: Callable[[ast.expr], Any]) -> ast.FunctionDef:
     """`function` without names that it binds to ranges alone; `value_of` says what names from outside mean."""
-    nodes = list(ast.walk(function))
+    nodes = list(syntax_nodes(function))
     names = {n.id for n in nodes if isinstance(n, ast.Name)} | {n.arg for n in nodes if isinstance(n, ast.arg)}
     ranges: dict[str, list[ast.Call]] = {}
     for node in nodes:
@@ -73,7 +74,7 @@ def is_literal(node: ast.expr) -> bool:
 
 
 def is_zero(node: ast.expr) -> bool:
-    return any(isinstance(n, ast.Constant) and n.value == 0 for n in ast.walk(node))
+    return any(isinstance(n, ast.Constant) and n.value == 0 for n in syntax_nodes(node))
 
 
 class Spelt(ast.NodeTransformer):
@@ -110,7 +111,7 @@ class Spelt(ast.NodeTransformer):
         if not is_length(node, self.value_of) or not isinstance(node.args[0], ast.Call):
             return node
         start, stop, step = in_full(node.args[0])
-        calls = [n for bound in (start, stop) for n in ast.walk(bound) if isinstance(n, ast.Call)]
+        calls = [n for bound in (start, stop) for n in syntax_nodes(bound) if isinstance(n, ast.Call)]
         is_plain = all(isinstance(n.func, ast.Constant) or self.value_of(n.func) is len for n in calls)
         if not is_literal(step) or is_zero(step) or not is_plain:  # the formula reads the end before the start
             counted = ast.copy_location(ast.Constant(cast(Any, numbers_in_range)), node)
@@ -118,7 +119,7 @@ class Spelt(ast.NodeTransformer):
         sign = "1" if isinstance(step, ast.Constant) else "-1"
         text, most = f"MAX((STOP - START + STEP - {sign}) // STEP, 0)", ast.Constant(cast(Any, max))
         found = ast.parse(text, mode="eval").body
-        for inner in ast.walk(found):
+        for inner in syntax_nodes(found):
             ast.copy_location(inner, node)
         ast.copy_location(most, node)
         return Given({"START": start, "STOP": stop, "STEP": step, "MAX": most}).visit(found)

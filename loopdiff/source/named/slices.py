@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from loopdiff.source.nodes import syntax_nodes
 from loopdiff.source.scopes import parameters, stores_alone, stores_among
 
 ValueOf = Callable[[ast.expr], Any]
@@ -18,7 +19,7 @@ Parts = tuple[ast.expr, ...]  # of a subscript
 
 def with_slices(function: ast.FunctionDef, value_of: ValueOf) -> ast.FunctionDef:
     """`function` without such; `value_of` says what names from outside mean."""
-    nodes = list(ast.walk(function))
+    nodes = list(syntax_nodes(function))
     if not any(slice_of(n, value_of) is not None for n in nodes):
         return function
     stores, alone = stores_among(nodes), stores_alone(function)

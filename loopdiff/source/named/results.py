@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from loopdiff.source.nodes import syntax_nodes
+
 Fields = tuple[str, ...]
 FIELDS: Mapping[Any, Fields] = {
     np.linalg.eigh: ("eigenvalues", "eigenvectors"),
@@ -23,7 +25,7 @@ NAMES = frozenset(name for fields in FIELDS.values() for name in fields)
 
 def with_places(function: ast.FunctionDef, value_of: Callable[[ast.expr], Any]) -> ast.FunctionDef:
     """`function` with subscripts in place of such fields; `value_of` says what names from outside mean."""
-    if not any(isinstance(n, ast.Attribute) and n.attr in NAMES for n in ast.walk(function)):
+    if not any(isinstance(n, ast.Attribute) and n.attr in NAMES for n in syntax_nodes(function)):
         return function
     found = deepcopy(function)
     Placed(fields_of_names(found, value_of), value_of).visit(found)
@@ -44,11 +46,11 @@ def fields_of_names(function: ast.FunctionDef, value_of: Callable[[ast.expr], An
     """The fields of what names hold that hold nothing else."""
     held: dict[str, set[Fields | None]] = defaultdict(set)
     plain: set[int] = set()
-    assigned = [node for node in ast.walk(function) if isinstance(node, ast.Assign)]
+    assigned = [node for node in syntax_nodes(function) if isinstance(node, ast.Assign)]
     for target, value in (pair for node in assigned for t in node.targets for pair in pairs(t, node.value)):
         held[target.id].add(fields_of_call(value, value_of))
         plain.add(id(target))
-    for node in ast.walk(function):
+    for node in syntax_nodes(function):
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load) and id(node) not in plain:
             held[node.id].add(None)
         elif isinstance(node, ast.arg):

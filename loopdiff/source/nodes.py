@@ -1,0 +1,51 @@
+"""What is inside of syntax trees, found several times as fast as by `ast.walk`.
+
+Each rewriting of a source looks through all of it: with the library's function, which asks every node for every field
+and gives `Load()` and `Store()` as well, this was a sixth of the time of the front end.
+"""
+
+from __future__ import annotations
+
+import ast
+
+TEXTS = frozenset(
+    ("arg", "asname", "attr", "conversion", "id", "is_async", "kind", "level", "module", "name", "rest", "simple")
+)
+SIGNS = frozenset(
+    ("ctx", "op", "ops")
+)  # what names are read for, and which operator it is, are asked of the node itself
+LEAVES = (ast.Constant, ast.Global, ast.Nonlocal, ast.TypeIgnore)
+
+
+def fields_of(kind: type[ast.AST]) -> tuple[str, ...]:
+    """The fields of a class of nodes that hold nodes."""
+    return () if kind in LEAVES else tuple(f for f in kind._fields if f not in TEXTS and f not in SIGNS)
+
+
+FIELDS = {k: fields_of(k) for k in vars(ast).values() if isinstance(k, type) and issubclass(k, ast.AST)}
+
+
+def syntax_nodes(root: ast.AST) -> list[ast.AST]:
+    """`root` and all that is in it, level by level as `ast.walk` has it, but for contexts and operators."""
+    found, fields, is_node = [root], FIELDS, ast.AST
+    append = found.append
+    for node in found:
+        for name in fields[node.__class__]:
+            value = getattr(node, name, None)
+            if value.__class__ is list:
+                found += [part for part in value if isinstance(part, is_node)]
+            elif isinstance(value, is_node):
+                append(value)
+    return found
+
+
+def syntax_children(node: ast.AST) -> list[ast.AST]:
+    """What stands in the fields of `node`, in their order, but for contexts and operators."""
+    found: list[ast.AST] = []
+    for name in FIELDS[node.__class__]:
+        value = getattr(node, name, None)
+        if value.__class__ is list:
+            found += [part for part in value if isinstance(part, ast.AST)]
+        elif isinstance(value, ast.AST):
+            found.append(value)
+    return found
