@@ -224,7 +224,7 @@ def are_calls_repeated(node: ast.FunctionDef, apart: ast.FunctionDef) -> bool:
 
 
 def is_work(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call | ast.MatMult)
+    return isinstance(node, ast.Call) or (isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult))
 
 
 def parse_apart(apart: Apart, sources: Sources, types: Mapping[str, ArgumentType] | None) -> Surface:

@@ -105,7 +105,7 @@ def sum_of_products(state: State, factors: Sequence[tuple[Array, str]], out: str
         return taken(array, [hole(out.index(c)) for c in labels], [sizes[c] for c in out])
     element: ir.Expr | None = None
     for array, labels in factors:
-        if isinstance(array, ArrayValue) and array.rank and is_costly(array.element) and set(labels) != set(letters):
+        if array.rank and is_costly(array.element) and set(labels) != set(letters):
             array = copied_view(state, array, "factor", span)
         factor = fill(array.element, [hole(letters.index(c)) for c in labels])
         element = factor if element is None else binary(Op.MUL, element, factor, span)

@@ -31,7 +31,7 @@ def combined(state: State, build: Callable[..., ir.Expr], values: Sequence[Quant
     held = [v if is_array(v) else held_once(state, v, span) for v in values]  # type: ignore[arg-type]
     extents, elements = broadcast(state, [as_array(v) for v in held], span)
     for place, value in enumerate(held):
-        if isinstance(value, ArrayValue) and is_costly(value.element) and is_repeated(value, extents):
+        if isinstance(value, ArrayValue | View) and is_costly(value.element) and is_repeated(value, extents):
             elements[place] = aligned(state, copied_view(state, value, "repeated", span), extents)
     return ArrayValue(extents, build(*elements))
 
@@ -50,7 +50,7 @@ def is_costly(formula: ir.Expr) -> bool:
     return any(isinstance(e, ir.Apply) and e.op not in CHEAP for e in subexprs(formula))
 
 
-def is_repeated(value: ArrayValue, extents: Sequence[ir.Expr]) -> bool:
+def is_repeated(value: Array, extents: Sequence[ir.Expr]) -> bool:
     """Whether an element of `value` is used more than once in an array of the `extents`."""
     if value.rank < len(extents):
         return True

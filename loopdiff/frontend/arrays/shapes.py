@@ -12,10 +12,12 @@ import ast
 from collections.abc import Sequence
 
 from loopdiff.errors import Span
-from loopdiff.frontend.arrays.integers import ONE, distance, times
-from loopdiff.frontend.arrays.nests import copied_view
-from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, has_holes, is_hole
-from loopdiff.frontend.arrays.views import Call, is_contiguous, product, reshaped, transposed
+from loopdiff.frontend.arrays.elementwise import is_costly
+from loopdiff.frontend.arrays.integers import ONE, ZERO, distance, maximum, plus, times
+from loopdiff.frontend.arrays.nests import copied_view, keep_type, nest, new_array
+from loopdiff.frontend.arrays.ranges import is_nonnegative_here, limit
+from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, fill, has_holes, hole, is_hole
+from loopdiff.frontend.arrays.views import Call, is_contiguous, product, taken, transposed
 from loopdiff.frontend.parsing.bindings import Cell, Given, LocalFunction, Outside, Rejected
 from loopdiff.frontend.parsing.outside import array_of, root_is_local
 from loopdiff.frontend.parsing.sites import Copy
@@ -285,6 +287,127 @@ def behind_each_other(node: ast.expr) -> list[ast.expr]:
 
 def starred_or_one(state: State, node: ast.expr) -> tuple[ir.Expr, ...] | None:
     return starred_extents(state, node) if isinstance(node, ast.Starred) else (state.number(node),)
+
+
+def reshaped(state: State, array: Array, extents: Sequence[ir.Expr | None], node: ast.AST) -> Array:
+    """`array` in another shape, row by row; None stands for the extent that follows from the others.
+
+    Extents that the old shape has too cancel, so that an array without elements keeps the others, where NumPy refuses.
+    """
+    span = state.source.span(node)
+    given = [e for e in extents if e is not None]
+    total, rest = product(array.extents), product(given)
+    for extent in given:
+        if not is_nonnegative_here(state, extent):
+            low = ir.Apply(Op.GE, (extent, ZERO), loc=span)
+            message = f"`{ast.unparse(node)}` is a shape with a negative extent"
+            state.out.append(ir.Require(low, "LD322", message, loc=span))
+    left = divided_evenly(array.extents, given) if None in extents else None
+    sizes = [(left or extent_left(total, rest)) if e is None else e for e in extents]
+    if None in extents and left is None and not is_positive(rest):
+        message = f"`{ast.unparse(node)}` leaves open how many -1 is: the other extents make no element"
+        state.out.append(ir.Require(ir.Apply(Op.GT, (rest, ZERO), loc=span), "LD322", message, loc=span))
+    before, after = (ir.Apply(Op.EQ, pair, loc=span) for pair in ((total, rest), (total, product(sizes))))
+    check = after if None in extents else before
+    if distance(*check.args) != 0:
+        message = f"`{ast.unparse(node)}` changes the number of elements"
+        state.out.append(ir.Require(check, "LD322", message, loc=span))
+    positions = unravelled(array.extents, sizes)
+    site = state.site("reshape", span)
+    if site in state.whole.decisions.shared or not is_better_copied(state, array, positions, sizes):
+        return taken(array, positions, sizes)
+    found = in_rows(state, array, sizes, span)
+    if isinstance(array, View):
+        state.whole.copies.append(Copy(site, state.whole.event(found.array), array.array))
+    return found
+
+
+def is_better_copied(state: State, array: Array, positions: Sequence[ir.Expr], sizes: Sequence[ir.Expr]) -> bool:
+    """Whether a copy takes less time than to divide for every element that is read. Shapes with as many axes are left:
+    what names say of them is mostly that they are the same, and then nothing is divided in the end."""
+    if not any(map(is_costly, positions)) or (isinstance(array, ArrayValue) and array.memory is not None):
+        return False
+    before, after = (sum(not is_one(e) for e in extents) for extents in (array.extents, sizes))
+    return before != after and all(limit(state, state.known(e)) is not None for e in (*array.extents, *sizes))
+
+
+def in_rows(state: State, array: Array, sizes: Sequence[ir.Expr], span: Span) -> View:
+    """`array` in a shape of other `sizes`, in memory of its own, without a division: along its own axes, of which those
+    that become others are one axis first, and then along those of the shape."""
+    first, last = axes_alike(array.extents, sizes)
+    behind = len(array.extents) - last
+    middle = product(array.extents[first:behind])
+    rows = new_array(state, "rows", (*array.extents[:first], middle, *array.extents[behind:]), span)
+    keep_type(state, rows.array, array.element)
+    places = unravelled(rows.extents, array.extents)
+
+    def make(subscripts: tuple[ir.Expr, ...]) -> list[ir.Stmt]:
+        target = rows.access([fill(p, subscripts) for p in places])
+        return [ir.Assign(target, fill(array.element, subscripts), loc=span)]
+
+    state.out += nest(state, array.extents, make, span)
+    found = taken(rows, unravelled(rows.extents, sizes), sizes)
+    assert isinstance(found, View)
+    axes = [e for e in sizes[first : len(sizes) - last] if not is_one(e)]
+    return found if len(axes) < 2 else copied_view(state, found, "rows", span)
+
+
+def axes_alike(old: Sequence[ir.Expr], new: Sequence[ir.Expr]) -> tuple[int, int]:
+    """How many of the first axes, and of the last, two shapes have in common."""
+    pairs = list(zip(old, new, strict=False))
+    first = next((k for k, (a, b) in enumerate(pairs) if distance(a, b) != 0), len(pairs))
+    rest = list(zip(reversed(old[first:]), reversed(new[first:]), strict=False))
+    return first, next((k for k, (a, b) in enumerate(rest) if distance(a, b) != 0), len(rest))
+
+
+def is_one(extent: ir.Expr) -> bool:
+    return isinstance(extent, ir.Const) and extent.value == 1
+
+
+def divided_evenly(old: Sequence[ir.Expr], given: Sequence[ir.Expr]) -> ir.Expr | None:
+    """The extent that `-1` stands for, if all that are `given` are among the `old` ones."""
+    left = list(old)
+    for extent in given:
+        same = next((k for k, e in enumerate(left) if distance(e, extent) == 0), None)
+        if same is None:
+            if isinstance(extent, ir.Const) and extent.value == 1:
+                continue
+            return None
+        del left[same]
+    return product(left)
+
+
+def extent_left(total: ir.Expr, rest: ir.Expr) -> ir.Expr:
+    """`total // rest`, the extent that others leave of a number of elements. Where these make none, that is an error,
+    and nothing that is evaluated ahead of it divides by zero."""
+    return ir.Apply(Op.FLOORDIV, (total, rest if is_positive(rest) else maximum(rest, ONE)))
+
+
+def is_positive(extent: ir.Expr) -> bool:
+    return isinstance(extent, ir.Const) and extent.value > 0
+
+
+def unravelled(old: Sequence[ir.Expr], new: Sequence[ir.Expr]) -> list[ir.Expr]:
+    """The subscripts in a shape `old` of what has the subscripts `#k` in the shape `new`."""
+    positions: list[ir.Expr] = [ZERO] * len(old)
+    sources = [k for k, e in enumerate(old) if not is_one(e)]
+    targets = [k for k, e in enumerate(new) if not is_one(e)]
+    while sources and targets and distance(old[sources[0]], new[targets[0]]) == 0:
+        positions[sources.pop(0)] = hole(targets.pop(0))
+    while sources and targets and distance(old[sources[-1]], new[targets[-1]]) == 0:
+        positions[sources.pop()] = hole(targets.pop())
+    flat: ir.Expr = ZERO
+    for axis in targets:
+        flat = plus(scaled(flat, new[axis]), hole(axis))
+    for place, axis in enumerate(sources):
+        inner = product([old[k] for k in sources[place + 1 :]])
+        part = flat if isinstance(inner, ir.Const) and inner.value == 1 else ir.Apply(Op.FLOORDIV, (flat, inner))
+        positions[axis] = part if place == 0 else ir.Apply(Op.MOD, (part, old[axis]))
+    return positions
+
+
+def scaled(value: ir.Expr, factor: ir.Expr) -> ir.Expr:
+    return value if value == ZERO else times(value, factor)
 
 
 def flat(state: State, array: Array, node: ast.AST) -> Array:

@@ -167,7 +167,7 @@ def with_new_axes(array: Array, axes: Sequence[int]) -> Array:
     return taken(array, [hole(k) for k in kept], extents)
 
 
-# -- reshape -------------------------------------------------------------------------------------------------
+# -- memory --------------------------------------------------------------------------------------------------
 def product(extents: Sequence[ir.Expr]) -> ir.Expr:
     total: ir.Expr = ONE
     for extent in extents:
@@ -177,78 +177,6 @@ def product(extents: Sequence[ir.Expr]) -> ir.Expr:
             else ir.Apply(Op.MUL, (total, extent))
         )
     return total
-
-
-def reshaped(state: State, array: Array, extents: Sequence[ir.Expr | None], node: ast.AST) -> Array:
-    """`array` in another shape, row by row; None stands for the extent that follows from the others.
-
-    Extents that the old shape has too cancel, so that an array without elements keeps the others, where NumPy refuses.
-    """
-    span = state.source.span(node)
-    given = [e for e in extents if e is not None]
-    total, rest = product(array.extents), product(given)
-    for extent in given:
-        if not is_nonnegative_here(state, extent):
-            low = ir.Apply(Op.GE, (extent, ZERO), loc=span)
-            message = f"`{ast.unparse(node)}` is a shape with a negative extent"
-            state.out.append(ir.Require(low, "LD322", message, loc=span))
-    left = divided_evenly(array.extents, given) if None in extents else None
-    sizes = [(left or extent_left(total, rest)) if e is None else e for e in extents]
-    if None in extents and left is None and not is_positive(rest):
-        message = f"`{ast.unparse(node)}` leaves open how many -1 is: the other extents make no element"
-        state.out.append(ir.Require(ir.Apply(Op.GT, (rest, ZERO), loc=span), "LD322", message, loc=span))
-    before, after = (ir.Apply(Op.EQ, pair, loc=span) for pair in ((total, rest), (total, product(sizes))))
-    check = after if None in extents else before
-    if distance(*check.args) != 0:
-        message = f"`{ast.unparse(node)}` changes the number of elements"
-        state.out.append(ir.Require(check, "LD322", message, loc=span))
-    return taken(array, unravelled(array.extents, sizes), sizes)
-
-
-def divided_evenly(old: Sequence[ir.Expr], given: Sequence[ir.Expr]) -> ir.Expr | None:
-    """The extent that `-1` stands for, if all that are `given` are among the `old` ones."""
-    left = list(old)
-    for extent in given:
-        same = next((k for k, e in enumerate(left) if distance(e, extent) == 0), None)
-        if same is None:
-            if isinstance(extent, ir.Const) and extent.value == 1:
-                continue
-            return None
-        del left[same]
-    return product(left)
-
-
-def extent_left(total: ir.Expr, rest: ir.Expr) -> ir.Expr:
-    """`total // rest`, the extent that others leave of a number of elements. Where these make none, that is an error,
-    and nothing that is evaluated ahead of it divides by zero."""
-    return ir.Apply(Op.FLOORDIV, (total, rest if is_positive(rest) else maximum(rest, ONE)))
-
-
-def is_positive(extent: ir.Expr) -> bool:
-    return isinstance(extent, ir.Const) and extent.value > 0
-
-
-def unravelled(old: Sequence[ir.Expr], new: Sequence[ir.Expr]) -> list[ir.Expr]:
-    """The subscripts in a shape `old` of what has the subscripts `#k` in the shape `new`."""
-    positions: list[ir.Expr] = [ZERO] * len(old)
-    sources = [k for k, e in enumerate(old) if not (isinstance(e, ir.Const) and e.value == 1)]
-    targets = [k for k, e in enumerate(new) if not (isinstance(e, ir.Const) and e.value == 1)]
-    while sources and targets and distance(old[sources[0]], new[targets[0]]) == 0:
-        positions[sources.pop(0)] = hole(targets.pop(0))
-    while sources and targets and distance(old[sources[-1]], new[targets[-1]]) == 0:
-        positions[sources.pop()] = hole(targets.pop())
-    flat: ir.Expr = ZERO
-    for axis in targets:
-        flat = plus(scaled(flat, new[axis]), hole(axis))
-    for place, axis in enumerate(sources):
-        inner = product([old[k] for k in sources[place + 1 :]])
-        part = flat if isinstance(inner, ir.Const) and inner.value == 1 else ir.Apply(Op.FLOORDIV, (flat, inner))
-        positions[axis] = part if place == 0 else ir.Apply(Op.MOD, (part, old[axis]))
-    return positions
-
-
-def scaled(value: ir.Expr, factor: ir.Expr) -> ir.Expr:
-    return value if value == ZERO else times(value, factor)
 
 
 def is_contiguous(state: State, array: Array) -> bool:
