@@ -31,6 +31,12 @@ def given() -> tuple[Any, ...]:
 SAME = (
     "B = A * 1.0; B.T[0, 1], B[0, 1] = B[0, 1] * 3.0, B.T[0, 1]; return (B * A).sum()",
     "B = x.reshape(2, 2); r = B.ravel(); r[1] = 9.0; return x.sum()",
+    "z = A.reshape(9); t = z[1]; A[0, 1] = 7.0; return t + z[1] * z[2]",
+    "z = A.ravel(); z[3] = s; return A.sum() * z[4]",
+    "t = 0.0\n    for i in range(3): z = A.reshape(-1); t += z[i] * z[i + 4]; A[1, 1] += t\n    return t",
+    "z = A.reshape(-1); t = 0.0\n    for i in range(3): t += z[i] * z[4]; A[1, 1] += t\n    return t + z[4]",
+    "z = (A[:, :, None] * x).reshape(9, -1); q = z.reshape(3, -1); q[1, 2] = 9.0; return (z @ z.T).sum() + q[1].sum()",
+    "z = A.reshape(9); q = z[2:]; A[1] = q[:3]; return z @ z + A.sum()",
     "B = A.reshape(9); r = B.reshape(3, 3).ravel(); r[1] = 9.0; return A[0, 1] * 2.0",
     "C = 2.0 * A.T; r = C.ravel(); q = C.reshape(-1); return r[1] * q[2] * C[0, 1]",
     "C = A.T.copy(); r = C.reshape(-1); r[1] = 5.0; return C[0, 1] * C[1, 0]",
