@@ -11,18 +11,21 @@ import ast
 TEXTS = frozenset(
     ("arg", "asname", "attr", "conversion", "id", "is_async", "kind", "level", "module", "name", "rest", "simple")
 )
-SIGNS = frozenset(
-    ("ctx", "op", "ops")
-)  # what names are read for, and which operator it is, are asked of the node itself
+# What names are read for, and which operator it is, are asked of the node that has it.
+SIGNS = frozenset(("ctx", "op", "ops"))
 LEAVES = (ast.Constant, ast.Global, ast.Nonlocal, ast.TypeIgnore)
 
 
-def fields_of(kind: type[ast.AST]) -> tuple[str, ...]:
-    """The fields of a class of nodes that hold nodes."""
-    return () if kind in LEAVES else tuple(f for f in kind._fields if f not in TEXTS and f not in SIGNS)
+class Fields(dict[type[ast.AST], tuple[str, ...]]):
+    """The fields of each class of nodes that hold nodes, found when the first one is met."""
+
+    def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
+        is_leaf = issubclass(kind, LEAVES)
+        found = self[kind] = () if is_leaf else tuple(f for f in kind._fields if f not in TEXTS and f not in SIGNS)
+        return found
 
 
-FIELDS = {k: fields_of(k) for k in vars(ast).values() if isinstance(k, type) and issubclass(k, ast.AST)}
+FIELDS = Fields()
 
 
 def syntax_nodes(root: ast.AST) -> list[ast.AST]:

@@ -51,3 +51,11 @@ def test_nodes_are_those_of_the_library(text: str) -> None:
 def test_fields_that_are_not_set_hold_nothing() -> None:
     """Nodes that rewritings make need not have every field."""
     assert syntax_nodes(call := ast.Call(name := ast.Name("f"))) == [call, name]
+
+
+class Marked(ast.Tuple):
+    """A node of a kind that the library does not have, as rewritings make them."""
+
+
+def test_kinds_of_nodes_of_our_own() -> None:
+    assert syntax_nodes(row := Marked([name := ast.Name("f", ast.Load())], ast.Load())) == [row, name]
