@@ -17,6 +17,7 @@ from loopdiff.analysis.strides import (
     LEAST_BYTES,
     Stride,
     close_step,
+    coefficient,
     is_reversed_run,
     is_varying,
     stride_of,
@@ -43,6 +44,7 @@ from loopdiff.model.machine import (
     LATENCY,
     LOAD,
     LOOP,
+    OVERLAPPING,
     PLACE,
     REDUCE,
     SCATTERED,
@@ -197,9 +199,10 @@ class Reader:
     sums: int = 0
 
     def block(
-        self, body: tuple[ir.Stmt, ...], ranges: Ranges, is_deep: bool, times: float = 1.0, depth: int = 0
+        self, body: tuple[ir.Stmt, ...], ranges: Ranges, is_deep: bool, times: float = 1.0, around: str = ""
     ) -> None:
-        """Count `body`, which runs `times` times, with the loops inside if `is_deep`."""
+        """Count `body`, which runs `times` times, with the loops inside if `is_deep`; `around` is the index of the loop
+        inside that it is in, the innermost."""
         seen: set[ir.Expr] = set()
         mine, own = self.tally, Tally()
         for stmt in body:
@@ -209,20 +212,20 @@ class Reader:
                     self.tally = mine
                     if is_deep:
                         trips, span = self.model.counter.trips(stmt, ranges)
-                        self.block(stmt.body, {**ranges, stmt.index: span}, True, times * trips, depth + 1)
+                        self.block(stmt.body, {**ranges, stmt.index: span}, True, times * trips, stmt.index)
                         mine.add(Tally(arithmetic=LOOP, instructions=LOOP / ISSUE), times * trips)
                 case ir.If(cond=cond, then=then, orelse=orelse):
                     self.value(cond, seen)
                     self.tally = mine
                     share = 1.0 if is_varying(cond, self.varying) and self.lanes > 1 else OFTEN
                     for branch in (then, orelse):
-                        self.block(branch, ranges, is_deep, times * share, depth)
+                        self.block(branch, ranges, is_deep, times * share, around)
                 case _:
-                    self.simple(stmt, seen, times, depth)
+                    self.simple(stmt, seen, times, around)
         self.tally = mine
         mine.add(own, times)
 
-    def simple(self, stmt: ir.Stmt, seen: set[ir.Expr], times: float, depth: int) -> None:
+    def simple(self, stmt: ir.Stmt, seen: set[ir.Expr], times: float, around: str) -> None:
         match stmt:
             case ir.Let(value=value):
                 self.value(value, seen)
@@ -232,7 +235,7 @@ class Reader:
             case ir.Accumulate(target=target, value=value):
                 is_fused = stmt.op == "add" and isinstance(value, ir.Apply) and value.op is Op.MUL
                 is_lanes = self.value(value, seen)
-                self.accumulate(stmt, is_fused, is_lanes, times, depth)
+                self.accumulate(stmt, is_fused, is_lanes, times, around)
             case ir.Require(cond=cond) | ir.Exit(cond=cond):
                 self.value(cond, seen)
             case ir.Call():
@@ -242,21 +245,23 @@ class Reader:
             case _:
                 pass
 
-    def accumulate(self, stmt: ir.Accumulate, is_fused: bool, is_lanes: bool, times: float, depth: int) -> None:
+    def accumulate(self, stmt: ir.Accumulate, is_fused: bool, is_lanes: bool, times: float, around: str) -> None:
         """An update, in a register where its target stays the same."""
         if not is_fused:
             self.work(ARITHMETIC if stmt.op == "add" else SEQUENCES[Op.MAX])
         if stmt.target.subscripts and self.stride(stmt.target) != "uniform":
             if self.stride(stmt.target) == "indexed" and self.lanes > 1:
                 self.tally.arithmetic += PLACE * self.lanes
+            if around and self.overlaps(stmt.target, around):
+                self.waiting += times * (OVERLAPPING + LATENCY)
             self.load(stmt.target)
             self.store(stmt.target)
             return
-        moves = depth == 0 or not stmt.target.subscripts
+        moves = not around or not stmt.target.subscripts
         if self.lanes > 1 and is_lanes and moves:
             copies = COPIES if self.tally.instructions <= LIGHT else 1.0
             self.waiting += times * LATENCY / copies
-            self.sums += depth == 0
+            self.sums += not around
         elif stmt.target.subscripts:
             self.tally.arithmetic += REDUCE if self.lanes > 1 else 0.0
             self.load(stmt.target)
@@ -327,6 +332,13 @@ class Reader:
     # -- memory ----------------------------------------------------------------------------------------------
     def stride(self, access: ir.Access) -> Stride:
         return stride_of(access, self.index, self.varying, self.model.ls) if self.lanes > 1 else "unit"
+
+    def overlaps(self, target: ir.Access, around: str) -> bool:
+        """Whether a vector is made of parts of those that the iterations of the loop `around` before have stored, which
+        are read when they have reached the memory: `y[i + j] += ..` in lanes of `i`."""
+        steps = [coefficient(s, around) for s in target.subscripts]
+        is_here = self.stride(target) == "unit" and not any(steps[:-1])
+        return is_here and steps[-1] is not None and 0 < abs(steps[-1]) < self.lanes
 
     def places(self, access: ir.Access) -> int:
         """How many places in memory the lanes have to be brought together from."""

@@ -14,6 +14,7 @@ ARITHMETIC, LOAD, STORE, ISSUE = 0.5, 0.5, 1.0, 0.25
 IMPEDED = 0.15  # of what units other than the busiest do is not hidden behind it
 LATENCY = 4.0
 DIVISION_LATENCY, FUNCTION_LATENCY, FORWARDING = 14.0, 30.0, 5.0
+OVERLAPPING = 20.0  # a vector read from parts of several that were just stored
 LOOP = 1.5  # counting and branching of an iteration
 START = 10.0  # bounds, masks and the last partial vector of a vector loop
 REDUCE = 12.0  # adding the lanes of a vector
