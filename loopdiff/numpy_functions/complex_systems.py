@@ -13,7 +13,7 @@ import numpy as np
 
 def solve_complex(a, b, x):
     """`x` with a @ x = b, for a vector or for the columns of a matrix, by elimination with LAPACK's pivots."""
-    n, kind = a.shape[0], x.real.ravel()[:0]
+    n, kind = a.shape[0], x.real[:0].ravel()
     left = np.empty((n, 2 * a.shape[1]), dtype=kind.dtype)
     for i in range(n):
         for j in range(a.shape[1]):

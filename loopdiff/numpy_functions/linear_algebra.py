@@ -104,7 +104,7 @@ def substitute_rows(row, found):
 
 def of_both(a, b):
     """An array without elements, of the type of floats that holds those of `a` and `b`."""
-    return np.concatenate((1.0 * a.ravel()[:0], 1.0 * b.ravel()[:0]))
+    return np.concatenate((1.0 * a[:0].ravel(), 1.0 * b[:0].ravel()))
 
 
 def eliminate(lu, k):
@@ -142,7 +142,7 @@ def exchange(numbers, left, k, other):
 def det(a):
     """The determinant: zero, with the derivatives that it has there, of a singular matrix."""
     if a.ndim == 3:
-        each = 1.0 * a.ravel()[:0]
+        each = 1.0 * a[:0].ravel()
         out = np.empty(a.shape[0], dtype=each.dtype)
         for i in range(a.shape[0]):
             out[i] = determinant(a[i])
@@ -173,7 +173,7 @@ def determinant(a):
 def slogdet(a):
     """The sign of the determinant, and the logarithm of its magnitude."""
     if a.ndim == 3:
-        one = 1.0 * a.ravel()[:0]
+        one = 1.0 * a[:0].ravel()
         real = np.abs(one)
         signs, logarithms = np.empty(a.shape[0], dtype=one.dtype), np.empty(a.shape[0], dtype=real.dtype)
         for i in range(a.shape[0]):

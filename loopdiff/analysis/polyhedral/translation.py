@@ -16,6 +16,7 @@ from loopdiff.settings.deferred import deferred_interrupts
 with deferred_interrupts():  # half of its types would be registered, and the next import abort the process
     import islpy as isl
 
+MANY = 64  # parts of a set
 SET, PARAM, DIV = isl.dim_type.set, isl.dim_type.param, isl.dim_type.div
 
 
@@ -69,7 +70,7 @@ class Translation:
     def join(self, args: tuple[ir.Expr, ...], how: str) -> Any:
         found = self.truth(args[0])
         for arg in args[1:]:
-            found = getattr(found, how)(self.truth(arg))
+            found = in_few_pieces(getattr(found, how)(self.truth(arg)))
         return found
 
     def function(self, term: ir.Expr) -> Any:
@@ -124,6 +125,11 @@ class Translation:
 
     def number(self, value: int) -> Any:
         return isl.Val.int_from_si(self.space.get_ctx(), value)
+
+
+def in_few_pieces(found: Any) -> Any:
+    """The same set, of less parts if there are many: what comes of it has as many as the product of all."""
+    return found.coalesce() if found.n_basic_set() > MANY else found
 
 
 def without_extremum(op: Op, args: tuple[ir.Expr, ...]) -> ir.Expr | None:

@@ -327,6 +327,8 @@ def is_better_copied(state: State, array: Array, positions: Sequence[ir.Expr], s
     what names say of them is mostly that they are the same, and then nothing is divided in the end."""
     if not any(map(is_costly, positions)) or (isinstance(array, ArrayValue) and array.memory is not None):
         return False
+    if ZERO in sizes:  # only its type is asked for
+        return False
     before, after = (sum(not is_one(e) for e in extents) for extents in (array.extents, sizes))
     return before != after and all(limit(state, state.known(e)) is not None for e in (*array.extents, *sizes))
 
