@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from loopdiff.errors import Diagnostic, raise_if
 from loopdiff.frontend.binding.derivatives import with_derivatives
+from loopdiff.frontend.binding.large_integers import with_checked_integers
+from loopdiff.frontend.binding.narrow_integers import with_narrow_integers
 from loopdiff.frontend.binding.shapes import Shapes
 from loopdiff.frontend.binding.types import (
     CELL_DTYPE,
@@ -46,7 +48,10 @@ def bind(surface: ir.LoopSet, types: Mapping[str, ArgumentType | ScalarType]) ->
     )
     raise_if(shapes.diagnostics)
     binder = Binder(replace(surface, body=body, results=results), arguments, shapes)
-    bound = binder.bind()
+    numbers = {n for n, s in arguments.scalars.items() if s.is_weak}
+    binder.surface, found = with_narrow_integers(binder.surface, binder.dtypes, numbers)
+    raise_if(found)
+    bound = with_checked_integers(binder.bind())
     raise_if(binder.typing.diagnostics)
     verify(bound, "bind")
     return with_derivatives(bound)
