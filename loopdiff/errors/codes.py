@@ -210,8 +210,8 @@ CODES: dict[str, Code] = {
     ),
     "LD214": Code(
         "integer of Python's or of NumPy's",
-        "NumPy's narrow integers wrap, and Python's take their type where they meet: what `v + 1` is depends on which of "
-        "both `v` is, where a name holds one or the other, or `int(a[i])` meets `b[i]`.",
+        "NumPy's narrow integers wrap, and Python's take their type where they meet: where a name holds one or the "
+        "other, what `v + 1` is depends on which of both `v` is.",
         "say which is meant: `int(v)` of each, or `v.astype(...)`",
     ),
     "LD220": Code(
@@ -345,8 +345,8 @@ CODES: dict[str, Code] = {
     ),
     "LD335": Code(
         "integer beyond 64 bits",
-        "Python's integers have no end, those of compiled loops have 64 bits. Where a loop multiplies one, or raises one "
-        "to a power, it is checked.",
+        "Python's integers have no end, those of compiled loops have 64 bits. Where a loop multiplies one, or one is "
+        "raised to a power, it is checked.",
         "take remainders, as `h = (h * 33 + i) % m`, or the last bits: `& 0xFFFFFFFF`",
     ),
     # -- LD34x: seeds, cotangents, directions and types given by the caller --------------------------------

@@ -286,12 +286,12 @@ ACCEPTED: tuple[Construct, ...] = (
         "integer arithmetic",
         "idx[0] = (n // 2) % 3 + (n << 1) + (n & 6) - (n | 1)",
         "0.1",
-        "64 bits. Where an integer of Python's may outgrow these, as `h = h * 33 + i` in a loop, it is checked (LD335); "
-        "elements wrap as NumPy's do, of int32 when stored.",
+        "64 bits. Where one of Python's may outgrow these, as `h = h * 33 + i` in a loop, it is checked (LD335). "
+        "Elements wrap as NumPy's do, those of int32 when they are stored.",
     ),
     Construct(
         "narrow integers",
-        "narrow = idx.astype(np.uint8)\ny[0] = (narrow * narrow + 1)[0] - narrow.sum()",
+        "narrow = idx.astype(np.uint8)\ny[0] = (narrow - 3)[0] * s",
         "0.1",
         "Arithmetic of int8, int16, uint8, uint16 and uint32 wraps as NumPy's does, also that of numbers taken out of "
         "arrays; Python's integers take the type that they meet. A name for one or the other is refused there (LD214).",

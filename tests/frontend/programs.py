@@ -859,7 +859,7 @@ def narrow_integers(x, u, v):
     w = (u - v.astype(np.uint8)) * u
     w += 100
     low = v - 100
-    return x[w % 8].sum() * low.sum() + x[(u * 2)[1] % 8] * (-v)[1], (~u)[0], u @ u, u.sum(), u / 2
+    return x[w % 8].sum() * low.sum() + x[(u * 2)[1] % 8] * (-v)[1] * (~u)[0] * x[0] + x[1] * (u @ u), u / 2
 
 
 # -- arrays of other types -----------------------------------------------------------------------------------

@@ -57,7 +57,9 @@ OUTGROWN = [(hashed, 10, 30), (fibonacci, 90, 95), (powers, 17, 19), (squares, 5
 
 
 @pytest.mark.parametrize(("function", "few", "many"), OUTGROWN, ids=lambda v: getattr(v, "__name__", ""))
-def test_integers_of_python_that_outgrow_64_bits_are_an_error(function: Callable[..., Any], few: int, many: int) -> None:
+def test_integers_of_python_that_outgrow_64_bits_are_an_error(
+    function: Callable[..., Any], few: int, many: int
+) -> None:
     f = vectorize_grad(function)
     assert f(X, few) == function(X, few)
     for call in (f, f.grad):
@@ -71,7 +73,7 @@ def bounded(x, n, seed):
     for i in range(n):
         h = ((h ^ i) * 16777619) & 0xFFFFFFFF
         state = (1103515245 * state + 12345) % 2**31
-        k += 1
+        k = k + 1
         total += 2 * i
         mid = (low + high) // 2
         low, high = (mid, high) if state % 2 == 0 else (low, mid)

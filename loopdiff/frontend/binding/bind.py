@@ -25,7 +25,7 @@ from loopdiff.frontend.capture import ArgumentType, ScalarArgument, number_for_a
 from loopdiff.frontend.derivatives import Derivative
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
-from loopdiff.ir.types import ArrayType, ScalarType
+from loopdiff.ir.types import BOOL, INT, ArrayType, ScalarType
 from loopdiff.ir.verify import verify
 from loopdiff.ir.walk import map_expr, map_stmt_exprs, written_arrays
 
@@ -48,7 +48,7 @@ def bind(surface: ir.LoopSet, types: Mapping[str, ArgumentType | ScalarType]) ->
     )
     raise_if(shapes.diagnostics)
     binder = Binder(replace(surface, body=body, results=results), arguments, shapes)
-    numbers = {n for n, s in arguments.scalars.items() if s.is_weak}
+    numbers = {n for n, s in arguments.scalars.items() if s.is_weak and s.type in (INT, BOOL)}
     binder.surface, found = with_narrow_integers(binder.surface, binder.dtypes, numbers)
     raise_if(found)
     bound = with_checked_integers(binder.bind())

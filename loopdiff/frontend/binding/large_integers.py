@@ -2,7 +2,7 @@
 in a loop, it is checked (LD335) ahead of the statement that computes it.
 
 How many bits integers need follows from the text: from literals, from remainders and masks, and from what loops do with
-their variables. Numbers that a call gives, extents and counters are taken to have 31 bits, loops to have at most 2**28
+their variables. Numbers that a call gives, extents and counters are taken to have 20 bits, loops to have at most 2**28
 iterations. Elements of arrays, and what is computed with these, wrap as NumPy's do, and are left alone.
 """
 
@@ -11,23 +11,26 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from loopdiff.errors import Span
+from loopdiff.frontend.parsing.placing import with_place
 from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import any_of, compare, integer
 from loopdiff.ir.ops import COMPARISONS, Op
-from loopdiff.ir.types import F64, INT
+from loopdiff.ir.types import F32, F64, INT
 from loopdiff.ir.typing import TypeEnv, cell_types, type_env, type_of
-from loopdiff.ir.walk import all_statements, loads, map_body, operands, stmt_exprs
+from loopdiff.ir.walk import all_statements, loads, map_body, map_expr, map_stmt_exprs, operands, stmt_exprs
 
 WORD = 63  # bits of a magnitude that 64 bits hold
-GIVEN = 31  # of numbers that a call gives, of extents and counters
+GIVEN = 20  # of numbers that a call gives, of extents and counters: three are multiplied without a check
 ITERATIONS = 28
 MOST_ROUNDS = 8  # until what still grows is taken to grow for ever
 LIMIT = float(2**63) * (1.0 - 2.0**-40)  # products and sums of floating numbers are a little off
 RING = (Op.ADD, Op.SUB, Op.MUL, Op.NEG)
 GROWING = (*RING, Op.POW, Op.SHL)
+MOST_POWER = 1000
 MESSAGE = "an integer becomes larger than 64 bits hold"
 Bits = Mapping[str, float]
 Stores = Mapping[str, Sequence[ir.Expr]]
@@ -35,6 +38,7 @@ Stores = Mapping[str, Sequence[ir.Expr]]
 
 def with_checked_integers(ls: ir.LoopSet) -> ir.LoopSet:
     """Bound `ls` with checks of the integers of Python that may need more than 64 bits."""
+    ls = with_exact_numbers(ls)
     env, stores = type_env(ls), stores_of(ls)
     sizes = Sizes(env, python_cells(ls, env, stores), bits_of_cells(stores))
 
@@ -51,7 +55,36 @@ def with_checked_integers(ls: ir.LoopSet) -> ir.LoopSet:
 
 
 def required(cond: ir.Expr, at: Span) -> ir.Stmt:
-    return ir.Require(cond, "LD335", MESSAGE, loc=at)
+    return ir.Require(with_place(cond, at), "LD335", MESSAGE, loc=at)
+
+
+def with_exact_numbers(ls: ir.LoopSet) -> ir.LoopSet:
+    """`ls` with floating numbers for those that are written as integers beyond 64 bits, as `2**80 * x`."""
+
+    def rounded(expr: ir.Expr) -> ir.Expr:
+        value = written(expr.value) if isinstance(expr, ir.Cast) and expr.dtype in (F32, F64) else None
+        if value is None or abs(value) < 2**WORD or not isinstance(expr, ir.Cast):
+            return expr
+        return ir.Cast(expr.dtype, ir.Const(float(value), F64, loc=expr.loc), loc=expr.loc)
+
+    body = tuple(map_stmt_exprs(partial(map_expr, rounded), stmt) for stmt in ls.body)
+    results = (ir.ScalarResult(map_expr(rounded, r.value)) if isinstance(r, ir.ScalarResult) else r for r in ls.results)
+    return replace(ls, body=body, results=tuple(results))
+
+
+def written(expr: ir.Expr) -> int | None:
+    """The integer that `expr` is, of literals alone; None for others, and beyond all floating numbers."""
+    match expr:
+        case ir.Const(value=int() as value):
+            return int(value)
+        case ir.Apply(op=Op.POW, args=(base, ir.Const(value=int() as exponent))) if 0 <= exponent < MOST_POWER:
+            found = written(base)
+            return None if found is None or abs(found) > MOST_POWER else found**exponent
+        case ir.Apply(op=Op.MUL, args=(first, second)):
+            factors = written(first), written(second)
+            return None if factors[0] is None or factors[1] is None else factors[0] * factors[1]
+        case _:
+            return None
 
 
 def stored_value(stmt: ir.Assign | ir.Accumulate) -> ir.Expr:
@@ -177,8 +210,8 @@ def is_mask(expr: ir.Expr) -> bool:
 def bits_of(expr: ir.Expr, bits: Bits) -> float:
     """How many bits the magnitude of an integer needs at most."""
     match expr:
-        case ir.Const(value=value):
-            return float(abs(int(value)).bit_length())
+        case ir.Const(value=int() as value):
+            return float(abs(value).bit_length())
         case ir.Load(access=access):
             return bits.get(access.array, WORD)
         case ir.Index() | ir.Dim() | ir.SizeOf() | ir.RankOf() | ir.Param():
@@ -194,26 +227,15 @@ def bits_of(expr: ir.Expr, bits: Bits) -> float:
 def bits_of_operation(expr: ir.Apply, bits: Bits) -> float:
     """The same of an operation."""
     first, *rest = sizes = [bits_of(a, bits) for a in expr.args]
-    last = expr.args[-1]
-    match expr.op, last:
+    match expr.op, expr.args[-1]:
         case Op.ADD | Op.SUB, _:
             return max(sizes) + float(min(sizes) > 0.0)
         case Op.MUL, _:
             return sum(sizes)
-        case Op.POW, ir.Const(value=value) if value >= 0:
-            return first * value if value else 1.0
-        case Op.POW, _:
-            return 0.0 if first == 0.0 else math.inf if first > 1.0 else 1.0
-        case Op.SHL, ir.Const(value=value):
-            return first + max(0, int(value))
-        case Op.SHL, _:
-            return math.inf if first else 0.0
-        case Op.SHR, ir.Const(value=value):
-            return max(0.0, first - int(value))
-        case Op.FLOORDIV, ir.Const():
-            return max(0.0, first - rest[0] + 1.0)
-        case Op.MOD, ir.Const(value=value):
-            return float(max(0, abs(int(value)) - 1).bit_length())
+        case Op.POW | Op.SHL | Op.SHR | Op.FLOORDIV | Op.MOD as op, ir.Const(value=value) if value >= 0:
+            return bits_by_number(op, first, int(value))
+        case Op.POW | Op.SHL, _:
+            return 0.0 if first == 0.0 else 1.0 if first == 1.0 and expr.op is Op.POW else math.inf
         case Op.MOD, _:
             return rest[0]
         case Op.BITAND, _ if masks := [s for a, s in zip(expr.args, sizes, strict=True) if is_mask(a)]:
@@ -222,6 +244,21 @@ def bits_of_operation(expr: ir.Apply, bits: Bits) -> float:
             return 1.0
         case _:
             return max(sizes)
+
+
+def bits_by_number(op: Op, first: float, value: int) -> float:
+    """The same of an operation of what has `first` bits with a number that is written out."""
+    match op:
+        case Op.POW:
+            return first * value if value else 1.0
+        case Op.SHL:
+            return first + value
+        case Op.SHR:
+            return max(0.0, first - value)
+        case Op.FLOORDIV:
+            return max(0.0, first - value.bit_length() + 1.0)
+        case _:
+            return float(max(0, value - 1).bit_length())
 
 
 # -- checks --------------------------------------------------------------------------------------------------
@@ -263,8 +300,8 @@ class Sizes:
 
     def may_outgrow(self, expr: ir.Apply) -> bool:
         """Whether an operation gives an integer of Python that may need more bits than there are."""
-        is_growing = expr.op in GROWING and bits_of(expr, self.bits) > WORD
-        return is_growing and type_of(expr, self.env) is INT and is_pythons(expr, self.pythons, self.pythons)
+        is_growing = expr.op in GROWING and type_of(expr, self.env) is INT and bits_of(expr, self.bits) > WORD
+        return is_growing and is_pythons(expr, self.pythons, self.pythons)
 
     def fits(self, expr: ir.Apply) -> ir.Expr:
         """Whether what `expr` gives has its place in 64 bits, as its operands do."""

@@ -151,9 +151,14 @@ def kept_call(scope: Scope, call: ast.Call, target: Bound, node: ast.AST) -> tup
     has_functions = any(isinstance(n, ast.Lambda | ast.FunctionDef) for n in own)
     if pending is not None and target.local is None and is_plain and not has_functions:
         result = pending[1]
-        if result is None or (result.kind == "tuple" and not any(isinstance(i, Branch) for i in result.items)):
+        if result is None or all(map(is_new, (result,) if result.kind != "tuple" else result.items)):
             scope.owned = owned  # numbers and arrays are all that is left of it
     return pending
+
+
+def is_new(tree: Tree) -> bool:
+    """Whether nobody has any of the structures in `tree` yet."""
+    return not isinstance(tree, Branch) or (tree.is_fresh and all(map(is_new, tree.items)))
 
 
 def pending_call(scope: Scope, call: ast.Call, target: Bound, node: ast.AST) -> tuple[ast.expr, Branch | None] | None:

@@ -291,11 +291,11 @@ class Scope:
             case Torn(Static(value=None), Leaf()) | Torn(Leaf(), Static(value=None)) if name in self.flags:
                 return None
             case Torn(first, second):
-                words = ", or ".join(described(held) for held in (first, second))
+                text, words = apart_in(name, first, second)
                 are_lists = all(isinstance(held, Branch) and held.kind == "list" for held in (first, second))
                 is_late = any(isinstance(held, Static) and held.value is None for held in (first, second))
                 hint = GROWING if are_lists else FROM_NONE if is_late else None
-                found = self.reject(f"`{name}` holds {words}, depending on the way here", node, hint)
+                found = self.reject(f"`{text}` holds {words}, depending on the way here", node, hint)
                 if are_lists:
                     self.growing.said[self.diagnostics[-1]] = (self.source.name, name)
                 return found
@@ -363,6 +363,23 @@ class Scope:
         """What `value` is called in the function, where it is from outside."""
         found = (t for t, v in self.source.outer.items() if v is value and t.isascii() and not t.startswith("global "))
         return next((t for t in found if t.split(".")[0] not in self.held), None)
+
+
+def apart_in(text: str, first: Tree, second: Tree) -> tuple[str, str]:
+    """What differs in two trees of what is written as `text`: the first part of the same name that does, and what it is
+    in both, in words."""
+    if isinstance(first, Branch) and isinstance(second, Branch) and first.type is second.type:
+        is_record = first.kind == "record"
+        for key, item in zip(first.keys, first.items, strict=True):
+            other = second.item(key)
+            if other is None and is_record:
+                return text, f"a `{first.type.__name__}` with `{key}`, or one without"
+            if other is not None and not are_alike(item, other):
+                return apart_in(f"{text}.{key}" if is_record else f"{text}[{key!r}]", item, other)
+        missing = [k for k in second.keys if first.item(k) is None]
+        if is_record and missing:
+            return text, f"a `{first.type.__name__}` with `{missing[0]}`, or one without"
+    return text, ", or ".join(map(described, (first, second)))
 
 
 def at(node: ast.expr, place: ast.AST) -> ast.expr:

@@ -56,6 +56,8 @@ from loopdiff.frontend.structures.trees import (
 )
 from loopdiff.source.functions import MISSING, dotted_name
 
+ROWS = ("tuple", "list")
+
 
 def tree_of(scope: Scope, node: ast.expr) -> Tree | None:
     """What `node` is, where names give it several values, or one that is known; None for other expressions."""
@@ -116,7 +118,7 @@ def either(scope: Scope, node: ast.IfExp) -> Tree | None:
         return None
     parts = (node.body, node.orelse)
     with scope.in_place():
-        if not any(isinstance(n, ast.Tuple | ast.List | ast.Dict) or holds_row(scope, n) for n in parts):
+        if not any(isinstance(n, ast.Tuple | ast.List | ast.Dict) or holds(scope, n, (*ROWS, "record")) for n in parts):
             return None
         first, second = (element(scope, part) for part in parts)
     if not isinstance(first, Branch) or not are_alike(first, second):
@@ -397,5 +399,10 @@ def is_row(scope: Scope, node: ast.expr) -> bool:
 
 def holds_row(scope: Scope, node: ast.expr) -> bool:
     """Whether `node` is a tuple or list that has a name, or is a part of one that has."""
+    return holds(scope, node, ROWS)
+
+
+def holds(scope: Scope, node: ast.expr, kinds: Sequence[str]) -> bool:
+    """Whether `node` is a structure of such a kind that has a name, or is a part of one that has."""
     found = base_of(scope, node) if isinstance(node, ast.Name | ast.Subscript | ast.Attribute) else None
-    return isinstance(found, Branch) and found.kind in ("tuple", "list")
+    return isinstance(found, Branch) and found.kind in kinds

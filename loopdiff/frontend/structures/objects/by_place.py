@@ -14,18 +14,10 @@ from loopdiff.frontend.structures.objects.changes_in import changed_among
 from loopdiff.frontend.structures.plain import may_be_one_array
 from loopdiff.frontend.structures.rewriting import base_of, copied, is_literal
 from loopdiff.frontend.structures.scope import Scope, name_read, name_stored
-from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, holds_structures, is_sequence
+from loopdiff.frontend.structures.trees import LAST, Branch, Leaf, Tree, holds_structures, is_sequence
 from loopdiff.immutable import immutable
 from loopdiff.source.first_iterations import copied_tree
 from loopdiff.source.functions import MISSING
-
-
-class LastItem:
-    def __repr__(self) -> str:
-        return "the last item of what a loop went over and changed"
-
-
-LAST = Static(LastItem())
 
 
 @immutable

@@ -27,17 +27,18 @@ class Given:
     tree: Branch
 
 
-def changing_call(scope: Scope, node: ast.Call) -> Tree | None:
-    """What a call gives that changes what it is given; None for other calls, and where it may not run ahead."""
+def changing_call(scope: Scope, node: ast.Call, is_used: bool = True) -> Tree | None:
+    """What a call gives, if that `is_used`, that changes what it is given; None for other calls, and where it may not
+    run ahead."""
     key = ~id(node)  # beside what is known of the call as one that changes nothing
     if key not in scope.ahead:
         if not scope.may_run_ahead or id(node) not in scope.leading:
             return None
-        scope.ahead[key] = node, changed_ahead(scope, node)
+        scope.ahead[key] = node, changed_ahead(scope, node, is_used)
     return scope.ahead[key][1]
 
 
-def changed_ahead(scope: Scope, node: ast.Call) -> Tree | None:
+def changed_ahead(scope: Scope, node: ast.Call, is_used: bool) -> Tree | None:
     target = callee_of(scope, node.func)
     if target is None or target.local is not None:
         return None
@@ -45,7 +46,7 @@ def changed_ahead(scope: Scope, node: ast.Call) -> Tree | None:
     changed = changed_by(scope, target.source, {name: of.tree for name, of in given.items()})
     kept = changed - names_stored(target.source.node)  # a parameter that gets something else is not what was given
     given = {name: of for name, of in given.items() if name in kept}
-    return called_with(scope, target, node, given) if given else None
+    return called_with(scope, target, node, given, is_used) if given else None
 
 
 def given_places(scope: Scope, target: Bound, node: ast.Call) -> Iterator[tuple[str, Given]]:
@@ -71,7 +72,7 @@ def written_for(scope: Scope, target: Bound, node: ast.Call) -> Iterator[tuple[s
     yield from ((k.arg, k.value) for k in node.keywords if k.arg is not None)
 
 
-def called_with(scope: Scope, target: Bound, node: ast.Call, given: Mapping[str, Given]) -> Tree | None:
+def called_with(scope: Scope, target: Bound, node: ast.Call, given: Mapping[str, Given], is_used: bool) -> Tree | None:
     """What the call gives, after which what is `given` stands in its places as it is then."""
     own = {name: owned_in(scope, of.place) for name, of in given.items()}
     written = {id(part): name for name, part in written_for(scope, target, node) if name in given}
@@ -88,7 +89,7 @@ def called_with(scope: Scope, target: Bound, node: ast.Call, given: Mapping[str,
         args=[taken(a) for a in node.args],
         keywords=[copied(k, value=taken(k.value)) for k in node.keywords],
     )
-    found = without_structures(scope, call, replace(target, source=handing(scope, target.source, own)))
+    found = without_structures(scope, call, replace(target, source=handing(scope, target.source, own, is_used)))
     made, result = (None, None) if found is None else found
     if made is None or result is None:
         return None
