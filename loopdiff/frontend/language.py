@@ -433,6 +433,29 @@ ACCEPTED: tuple[Construct, ...] = (
         "change it, on a line of their own or as what is evaluated first; so may loops over lists of such.",
     ),
     Construct(
+        "objects of classes",
+        "w, v = Walker(x[0], s), Walker(x[1], 2.0 * s)\nfor u in y[:3]:\n    w.step(u)\nw += v\nw.pace *= 2.0\n"
+        "best = w if w.at > v.at else v\ny[0] = best.at + sum(u.at for u in [Walker(u, s) for u in x[:3]])",
+        "0.1",
+        "Of plain classes and dataclasses: methods, properties and what sets them, operators, classes of classes. An "
+        "object that others may have, too, is not changed: that it has two names, stands in a list and has a name, or "
+        "was chosen by a branch. As many are made in a comprehension as the text says.",
+    ),
+    Construct(
+        "arrays behind stars",
+        "def blend(a, b, c):\n    return a * b - c\npairs = [(u, v * s) for u, v in zip(x, y)]\n"
+        "first, second = zip(*pairs)\ny[0] = blend(*x[:3]) + max(*x) * first[1] - second[2]",
+        "0.1",
+        "Where the function says how many values it takes; that there are as many is checked.",
+    ),
+    Construct(
+        "copies of lists, dictionaries and objects",
+        'd = {"rate": s, "log": [x[0], x[1]]}\ne, f = copy.copy(d), copy.deepcopy([x])\ne["rate"] = 2.0\n'
+        'f[0][1] = s\nlog = d["log"].copy()\nlog.append(s)\ny[0] = d["rate"] * e["rate"] + sum(log) * f[0].sum()',
+        "0.1",
+        "Of lists and dictionaries of known length; `deepcopy` where there is one array at most.",
+    ),
+    Construct(
         "return from inside",
         "for i in range(n):\n    if x[i] > s:\n        return x[i]\nreturn 0.0",
         "0.1",
