@@ -16,7 +16,7 @@ from loopdiff.frontend.structures.calls import called, operator_call, property_o
 from loopdiff.frontend.structures.changes import part_at
 from loopdiff.frontend.structures.effects import require_settled
 from loopdiff.frontend.structures.given import flattened, known_rank, outer_tree
-from loopdiff.frontend.structures.iterated import comprehension, spread
+from loopdiff.frontend.structures.iterated import comprehension, makes_records, spread
 from loopdiff.frontend.structures.known import static, truth
 from loopdiff.frontend.structures.objects.changing import changing_call
 from loopdiff.frontend.structures.plain import element_of_copy, reject_open
@@ -394,6 +394,8 @@ def is_row(scope: Scope, node: ast.expr) -> bool:
     """Whether `node` is a tuple or list: written out, put together of such, or under a name."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Mult):
         return is_row(scope, node.left) or is_row(scope, node.right)
+    if isinstance(node, ast.ListComp):
+        return makes_records(scope, node)
     return isinstance(node, ast.Tuple | ast.List) or holds_row(scope, node)
 
 
