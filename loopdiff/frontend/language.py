@@ -51,7 +51,7 @@ ACCEPTED: tuple[Construct, ...] = (
         "    if i > n:\n        continue\n    y[j] += v * s",
         "0.1",
         "Also `np.ndindex(A.shape)`, and `itertools.product` and `combinations` of ranges; one name stands for all, "
-        "`for ij in np.ndindex(3, 4)`, where the program says how many there are. They are one loop inside another: "
+        "`for ij in np.ndindex(A.shape)`, where it is known how many there are. They are one loop inside another: "
         "without `break`, and nothing else, no loop around them either, changes their variables, or reads them later.",
     ),
     Construct(

@@ -48,9 +48,9 @@ LISTS: tuple[Construct, ...] = (
         "y[1] = sum((k + 1) * u for k, u in enumerate(v)) + len(left)",
         "0.1",
         "Of lists of numbers, and of tuples of numbers, that the function makes: `insert`, `pop(k)`, `del v[k]`, "
-        "`del v[a:b]`, `extend`, `reverse`, `sort`; of numbers also `v[a:b] = w` of another list, `remove`, `index`, `count` and `u in v`. What takes an element away "
-        "stands where "
-        "its statement evaluates it always, and nothing else in that asks the list.",
+        "`del v[a:b]`, `extend`, `reverse`, `sort`; of numbers also `v[a:b] = w` of another list, `remove`, `index`, "
+        "`count` and `u in v`. What takes an element away stands where its statement evaluates it always, and nothing "
+        "else in that asks the list.",
     ),
     Construct(
         "sorting by a key, and the least by a key",

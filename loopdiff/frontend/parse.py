@@ -102,13 +102,18 @@ def parse_surface(source: SourceFunction, sources: Sources, types: Mapping[str, 
     try:
         return parse_rewritten(source, sources, types)
     except UnsupportedLoopError as error:
-        if types is None and asks_for_classes((source, *sources.known.values())):
+        if types is None and (asks_for_classes(known := (source, *sources.known.values())) or goes_by_axes(known)):
             raise TypesNeeded from None  # what is refused may be in a branch for others
         raise with_reasons(error, (source, *sources.known.values())) from None
 
 
 def asks_for_classes(sources: Iterable[SourceFunction]) -> bool:
     return any(OF_CLASSES.search(s.text) for s in sources)
+
+
+def goes_by_axes(sources: Iterable[SourceFunction]) -> bool:
+    """Whether a loop may be one for each axis of an array, whose type says how many there are."""
+    return any("ndindex" in s.text for s in sources)
 
 
 def parse_rewritten(source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentType] | None) -> Surface:

@@ -310,6 +310,22 @@ def operators_in_place(x, h):
 
 
 @given(draw(4), 0.3)
+def operators_between_items(x, h):
+    rows = [Pair(x[i], x[i + 1]) for i in range(3)]
+    for r in rows:
+        r += Pair(h, x[0])
+    rows[0] += rows[1]
+    first, second = rows[2] * 2.0, Pair(h, h)
+    n = 0
+    while n < 3:
+        first += second
+        n += 1
+        if first.norm() > h:
+            second += first
+    return sum(r.norm() for r in rows) * first.a + second.b
+
+
+@given(draw(4), 0.3)
 def one_of_two_objects(x, h):
     best = Pair(h, x[0])
     for u in x:

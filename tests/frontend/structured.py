@@ -585,6 +585,21 @@ def walked(x, s):
     return best.at, w.at * w.pace, sum(u.at * u.speed for u in [Walker(u, k) for k, u in enumerate(x[:3])])
 
 
+@shows("loops over several ranges", matrix(), vector())
+def places_by_one_name(A, x):
+    t, B = 0.0, np.zeros((2, 3, 2))
+    for ijk in np.ndindex(B.shape):
+        if ijk[1] == 1:
+            continue
+        B[ijk] = x[ijk[0]] * ijk[2]
+    for ij in np.ndindex(A.shape):
+        t += A[ij] * x[ij[1]] * (ij[0] + 1)
+        ij = (0, 0)
+    for k in np.ndindex(x.shape):
+        t += x[k] * k[0]
+    return t, B.sum()
+
+
 @shows("arrays behind stars", vector(), 0.7)
 def behind_stars(x, s):
     def blend(a, b, c):

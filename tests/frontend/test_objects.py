@@ -286,6 +286,38 @@ def replaced_by_an_operator(s):
     return b.parts[0]
 
 
+class Keeping:
+    def __init__(self, x):
+        self.x, self.other = x, None
+
+    def take(self, other):
+        self.other = other
+
+    def add(self, other):
+        self.x += other.x
+        self.x += other.x
+
+
+def taken_by_a_method(s):
+    a, b = Keeping(s), Keeping(2.0 * s)
+    a.take(b)
+    b.x += 1.0
+    return a.other.x
+
+
+def added_to_itself(s):
+    a = Keeping(s)
+    a.add(a)
+    return a.x
+
+
+def added_to_itself_in_a_list(s):
+    rows = [Keeping(s), Keeping(2.0 * s)]
+    rows[0].add(rows[1])
+    rows[0].add(rows[0])
+    return rows[0].x
+
+
 def of_an_argument(c):
     c.add(1.0)
     return c.total
@@ -298,6 +330,7 @@ def of_an_argument(c):
         of_a_function_that_gets_another, computed_once, computed_before, returned_many_times, appended_and_kept,
         appended_many_times, given_to_two_places, read_by_a_function_inside, kept_by_a_comprehension,
         chosen_and_changed, changed_after_it_was_chosen, added_in_place, made_of_the_same_list, replaced_by_an_operator,
+        taken_by_a_method, added_to_itself, added_to_itself_in_a_list,
     ],
 )  # fmt: skip
 def test_changes_that_somebody_could_tell_are_refused(function: Any) -> None:

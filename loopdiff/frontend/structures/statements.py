@@ -10,6 +10,7 @@ from loopdiff.frontend.structures.absent import facts, learn, require_number
 from loopdiff.frontend.structures.bindings import assign_tree, places_behind, store_at
 from loopdiff.frontend.structures.calls import callee_of, kept_call, leading, operator_call
 from loopdiff.frontend.structures.changes import PlaceChange, changed, part_to_store
+from loopdiff.frontend.structures.indexed import by_axes
 from loopdiff.frontend.structures.iterated import is_call_of, items_of, known_range, lengths_behind
 from loopdiff.frontend.structures.iterators import refuse_iterators
 from loopdiff.frontend.structures.known import static, truth, with_rank
@@ -63,7 +64,7 @@ from loopdiff.source.functions import MISSING
 
 def block(scope: Scope, nodes: Sequence[ast.stmt]) -> bool:
     """Write `nodes`; whether the end is reached."""
-    for one in (part for node in nodes for part in augmented(scope, node)):
+    for one in (part for node in nodes for first in augmented(scope, node) for part in by_axes(scope, first)):
         scope.ahead.clear()
         node = with_stars_apart(scope, spelt(scope, one))
         first = node.iter if isinstance(node, ast.For) else getattr(node, "value", getattr(node, "test", None))

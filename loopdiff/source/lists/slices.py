@@ -46,7 +46,8 @@ class SliceStatements(Moving):
                 made += self.written(f"{name} = {default}", node)
                 continue
             value, ahead = self.in_turn(end, ast.copy_location(ast.Expr(end), node))
-            text = f"{name} = END\nif {name} < 0:\n    {name} = {name} + {length}\n    if {name} < 0:\n        {name} = 0\n"
+            text = f"{name} = END\nif {name} < 0:\n    {name} = {name} + {length}\n"
+            text += f"    if {name} < 0:\n        {name} = 0\n"
             text += f"if {name} > {length}:\n    {name} = {length}"
             made += [*ahead, *self.written(text, node, END=value)]
         return *names, made

@@ -263,7 +263,7 @@ def is_taken(state: State, name: str, view: View, array: str, is_list: bool, spa
 
 
 def is_shorter(size: ir.Expr, wanted: ir.Expr) -> bool:
-    """Whether a list of `size` elements is certainly shorter or longer than one of so many, but where both are empty."""
+    """Whether a list of `size` elements is certainly shorter or longer than one of so many, unless both are empty."""
     return distance(count_of(size), count_of(wanted)) not in (None, 0)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from loopdiff.frontend.structures.bindings import store_at
-from loopdiff.frontend.structures.calls import callee_of, run_ahead, without_structures
+from loopdiff.frontend.structures.calls import callee_of, keeps_nothing, run_ahead, without_structures
 from loopdiff.frontend.structures.known import held_place
 from loopdiff.frontend.structures.methods import Bound
 from loopdiff.frontend.structures.objects.changes_in import changed_by
@@ -74,7 +74,7 @@ def written_for(scope: Scope, target: Bound, node: ast.Call) -> Iterator[tuple[s
 
 def called_with(scope: Scope, target: Bound, node: ast.Call, given: Mapping[str, Given], is_used: bool) -> Tree | None:
     """What the call gives, after which what is `given` stands in its places as it is then."""
-    own = {name: owned_in(scope, of.place) for name, of in given.items()}
+    own, owned = {name: owned_in(scope, of.place) for name, of in given.items()}, set(scope.owned)
     written = {id(part): name for name, part in written_for(scope, target, node) if name in given}
 
     def taken(part: ast.expr) -> ast.expr:
@@ -94,6 +94,9 @@ def called_with(scope: Scope, target: Bound, node: ast.Call, given: Mapping[str,
     if made is None or result is None:
         return None
     places = [of.place for of in given.values()]
+    others = [part for name, part in written_for(scope, target, node) if name not in given]
+    if keeps_nothing(call, target, result) and all(is_apart(scope, part, places) for part in others):
+        scope.owned = owned
     if not all(place in scope.owned for place in places) or any(map(is_inside, pairs_among(places))):
         scope.reject_shared(f"what `{ast.unparse(node)}` is given", node)
         return Static(None)
@@ -102,6 +105,16 @@ def called_with(scope: Scope, target: Bound, node: ast.Call, given: Mapping[str,
     for place, tree in zip(places, after.items[1:], strict=True):
         store_at(scope, place, tree, node)
     return after.items[0]
+
+
+def is_apart(scope: Scope, part: ast.expr, places: list[Place]) -> bool:
+    """Whether nothing of what an argument is stands in one of `places`, nor one of these in it."""
+    is_place = isinstance(part, ast.Name | ast.Attribute | ast.Subscript)
+    tree = base_of(scope, part) if is_place else None
+    if isinstance(part, ast.Constant) or (is_place and not isinstance(tree, Branch)):
+        return True
+    place = held_place(scope, part) if is_place else None
+    return place is not None and not any(is_inside((place, p)) or is_inside((p, place)) for p in places)
 
 
 def owned_in(scope: Scope, place: Place) -> frozenset[Path]:
