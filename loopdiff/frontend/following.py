@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from loopdiff.errors import Diagnostic, Span
@@ -17,16 +17,20 @@ Line = tuple[str, int]
 
 
 def of_their_own(
-    findings: Sequence[Diagnostic], others: Iterable[Diagnostic], sources: Iterable[SourceFunction]
+    findings: Sequence[Diagnostic],
+    others: Iterable[Diagnostic],
+    sources: Iterable[SourceFunction],
+    spoken: Mapping[str, str],
 ) -> list[Diagnostic]:
     """Those of `others` that say something new beside `findings`: they are of no line that was rejected, nor of what is
-    called there, nor of a line that reads what such a line computes."""
+    called there, nor of a line that reads what such a line computes. `spoken` are texts of the program for names."""
     known = list(sources)
     unknown = {(d.span.file, d.span.line) for d in findings}
     unknown |= {line for source in known for line in lines_behind(source, unknown)}
     words = {word for source in known for word in WORD.findall(source.text)}
     found = (d for d in others if not any((s.file, s.line) in unknown for s in places_of_calls(d.span)))
-    return [in_words_of(d, words) for d in found]
+    own = {name: text for name, text in spoken.items() if name not in words}
+    return [in_words_of(d, words, own) for d in found]
 
 
 def places_of_calls(span: Span | None) -> Iterator[Span]:
@@ -67,10 +71,11 @@ def own_parts(node: ast.stmt) -> Iterator[ast.AST]:
     return (part for part in ast.iter_child_nodes(node) if not isinstance(part, ast.stmt))
 
 
-def in_words_of(found: Diagnostic, words: set[str]) -> Diagnostic:
-    """A diagnostic that calls classes and functions as the program does, which got names for what has none in it."""
+def in_words_of(found: Diagnostic, words: set[str], spoken: Mapping[str, str]) -> Diagnostic:
+    """A diagnostic that calls what got names, as classes, functions and parts of structures, as the program does."""
 
     def own(match: re.Match[str]) -> str:
         return match[0] if match[0] in words else match[1]
 
-    return replace(found, message=GIVEN.sub(own, found.message))
+    message = WORD.sub(lambda match: spoken.get(match[0], match[0]), found.message)
+    return replace(found, message=GIVEN.sub(own, message))

@@ -241,7 +241,7 @@ def parse_apart(
         found = parse_as_written(apart.source, sources, types)
     except UnsupportedLoopError as error:
         known = (source, *sources.known.values())
-        others = of_their_own(apart.diagnostics, error.diagnostics, known)
+        others = of_their_own(apart.diagnostics, error.diagnostics, known, dict(apart.source.spoken))
         raise UnsupportedLoopError(*apart.findings, *others) from None
     raise_if(apart.findings)
     return found

@@ -7,7 +7,7 @@ own have 64 bits there, too.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -174,7 +174,7 @@ def either(a: Found, b: Found) -> Found:
     return Width(max((w.dtype for w in (a, b) if w.dtype is not None), key=NARROW.index), True)
 
 
-def joined(found: list[Found]) -> Found:
+def joined(found: Sequence[Found]) -> Found:
     """What an operation gives of such values."""
     if "wide" in found:
         return "wide"

@@ -188,7 +188,8 @@ class Scope:
     `held`: what its names hold here; `out` is the block being written. `captured` is what functions in it read of its
     names; `owned` the places of lists and dictionaries that nobody else has, `as_arrays` names that are used as arrays
     and hold none. `outer` are values from outside that it gets names for, `outside` structures from there, `hidden`
-    parameters for what is in these, `variables` the names of what names hold parts of. `uses_ranks`: what arrays were
+    parameters for what is in these, `variables` the names of what names hold parts of, `texts` how the
+    program writes these. `uses_ranks`: what arrays were
     said to have for axes mattered.
     `callees` are functions that were taken apart, `active` those that are being so. `jumped`: what was known at jumps
     out of the loop around. `may_run_ahead`: whether calls can be put before the statement; `ahead` are those that were,
@@ -214,6 +215,7 @@ class Scope:
     hidden: dict[Hidden, str] = field(default_factory=dict)
     outside: dict[Outer, Snapshot] = field(default_factory=dict)
     variables: dict[tuple[str, Path], str] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
     captured: dict[str, Tree] = field(default_factory=dict)
     jumped: list[Flow] = field(default_factory=list)
     results: list[Tree | None] = field(default_factory=list)
@@ -442,9 +444,21 @@ def in_variables(scope: Scope, name: str, tree: Tree, node: ast.AST) -> Tree:
     """`tree` with the variables of `name` as its leaves."""
 
     def variable(path: Path, leaf: Leaf) -> Leaf:
-        return Leaf(name_read(scope.variable(name, path) if path else name, node), leaf.known)
+        own = scope.variable(name, path) if path else name
+        if path:
+            scope.texts.setdefault(own, written(name, tree, path))
+        return Leaf(name_read(own, node), leaf.known)
 
     return with_leaves(shared(tree), variable)
+
+
+def written(name: str, tree: Tree, path: Path) -> str:
+    """How the part at `path` of `tree`, which `name` holds, is written."""
+    text, part = name, tree
+    for key in path:
+        text += f".{key}" if isinstance(part, Branch) and part.kind == "record" else f"[{key!r}]"
+        part = (part.item(key) if isinstance(part, Branch) else None) or part
+    return text
 
 
 def holds_functions(tree: Tree) -> bool:

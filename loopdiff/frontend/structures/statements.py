@@ -10,7 +10,6 @@ from loopdiff.frontend.structures.absent import facts, learn, require_number
 from loopdiff.frontend.structures.bindings import assign_tree, places_behind, store_at
 from loopdiff.frontend.structures.calls import callee_of, kept_call, leading, operator_call
 from loopdiff.frontend.structures.changes import PlaceChange, changed, part_to_store
-from loopdiff.frontend.structures.indexed import by_axes
 from loopdiff.frontend.structures.iterated import is_call_of, items_of, known_range, lengths_behind
 from loopdiff.frontend.structures.iterators import refuse_iterators
 from loopdiff.frontend.structures.known import static, truth, with_rank
@@ -19,6 +18,7 @@ from loopdiff.frontend.structures.objects.above import spelt
 from loopdiff.frontend.structures.objects.by_place import parts_by_place
 from loopdiff.frontend.structures.objects.changing import changing_call
 from loopdiff.frontend.structures.objects.in_place import augmented
+from loopdiff.frontend.structures.objects.indexed import by_axes
 from loopdiff.frontend.structures.objects.starred import with_stars_apart
 from loopdiff.frontend.structures.plain import leave_to_parser, lists_apart, with_named_rows
 from loopdiff.frontend.structures.rewriting import (
