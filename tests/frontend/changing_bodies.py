@@ -32,7 +32,8 @@ return sum(k * u for u, k in v) + len(v)""",
 while len(p) > 1:
     p = [p[i] * 0.7 + p[i + 1] for i in range(len(p) - 1)]
 return p[0]""",
-    """p, t = list(x), 0.0
+    """p = list(x)
+t = 0.0
 for k in range(len(x) - 1):
     p = [p[i] * p[i + 1] for i in range(len(p) - 1)]
     t += sum(p) * len(p)

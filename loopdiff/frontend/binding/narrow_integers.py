@@ -150,7 +150,7 @@ class Widths:
         """What NumPy makes of the operation."""
         if expr.op not in LEAVING or is_of_numpy(expr.loc.file):
             return expr
-        found = [self.of(a) for a in expr.args]
+        found: list[Found] = [self.of(a) for a in expr.args]
         whole = joined(found)
         if whole == "wide" or whole.dtype is None:
             return expr

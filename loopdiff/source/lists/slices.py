@@ -6,6 +6,7 @@ import ast
 from typing import Any
 
 from loopdiff.numpy_functions import arranging
+from loopdiff.source.dictionaries.parts import expression_of
 from loopdiff.source.lists.found import NUMBERS, Found
 from loopdiff.source.lists.moving import Moving
 
@@ -27,6 +28,8 @@ class SliceStatements(Moving):
         if part.step is not None or found.width != NUMBERS or not self.lists.makes(node.value):
             return node
         name, given, rest = found.name, self.new_list(f"{found.name}_given", NUMBERS), self.new_list("rest", NUMBERS)
+        if isinstance(node.value, ast.Name):
+            node.value = expression_of(f"{node.value.id}[:]", node.value)
         value, ahead = self.in_turn(node.value, node)
         ahead.append(ast.copy_location(ast.Assign([ast.Name(given, ast.Store())], value), node))
         low, high, made = self.bounds(found, part, node)
