@@ -208,6 +208,12 @@ CODES: dict[str, Code] = {
         "NumPy's `x += y` stores in the array `x`, and refuses floats for integers and numbers for booleans.",
         "make a new array: `x = x + y`, or convert: `x += y.astype(x.dtype)`",
     ),
+    "LD214": Code(
+        "integer of Python's or of NumPy's",
+        "NumPy's narrow integers wrap, and Python's take their type where they meet: where a name holds one or the "
+        "other, what `v + 1` is depends on which of both `v` is.",
+        "say which is meant: `int(v)` of each, or `v.astype(...)`",
+    ),
     "LD220": Code(
         "no such function of complex numbers",
         "Complex numbers are not ordered, and have no remainder, rounding or sign.",
@@ -336,6 +342,12 @@ CODES: dict[str, Code] = {
         "Nothing in the program says how many elements the list may come to have, as in `while t < T: ts.append(t)`. "
         "Such a list has room for 4096.",
         "make an array that is large enough first, as `np.empty(n)`, and count what is stored in it",
+    ),
+    "LD335": Code(
+        "integer beyond 64 bits",
+        "Python's integers have no end, those of compiled loops have 64 bits. Where a loop multiplies one, or one is "
+        "raised to a power, it is checked.",
+        "take remainders, as `h = (h * 33 + i) % m`, or the last bits: `& 0xFFFFFFFF`",
     ),
     # -- LD34x: seeds, cotangents, directions and types given by the caller --------------------------------
     "LD340": Code(

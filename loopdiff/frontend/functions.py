@@ -57,6 +57,11 @@ def to_int(op: Op | None, x: ir.Expr) -> ir.Expr:
     return ir.Cast(INT, x if op is None else ir.Apply(op, (x,)))
 
 
+def exactly_int64(x: ir.Expr) -> ir.Expr:
+    """`np.int64(x)`: narrow integers that meet it have 64 bits, unlike those that meet `int(x)`, which is one Cast."""
+    return ir.Cast(INT, ir.Cast(INT, x))
+
+
 def exactly_float64(x: ir.Expr) -> ir.Expr:
     """`np.float64(x)`: a float64 that widens float32 expressions, unlike `float(x)`, which is one Cast."""
     return ir.Cast(F64, ir.Cast(F64, x))
@@ -115,7 +120,7 @@ BUILTIN_FUNCTIONS: dict[Any, ScalarFunction] = {
     complex: ScalarFunction("complex", complex_number, 1, 2),
     np.float64: ScalarFunction("np.float64", exactly_float64),
     np.float32: ScalarFunction("np.float32", partial(ir.Cast, F32)),
-    np.int64: ScalarFunction("np.int64", partial(to_int, None)),
+    np.int64: ScalarFunction("np.int64", exactly_int64),
     np.bool_: ScalarFunction("np.bool_", truth),
     stop_gradient: ScalarFunction("stop_gradient", partial(apply, Op.STOP)),
     np.complex128: ScalarFunction("np.complex128", exactly_complex128, 1, 2),

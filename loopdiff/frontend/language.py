@@ -51,7 +51,7 @@ ACCEPTED: tuple[Construct, ...] = (
         "    if i > n:\n        continue\n    y[j] += v * s",
         "0.1",
         "Also `np.ndindex(A.shape)`, and `itertools.product` and `combinations` of ranges; one name stands for all, "
-        "`for ij in np.ndindex(3, 4)`, where the program says how many there are. They are one loop inside another: "
+        "`for ij in np.ndindex(A.shape)`, where it is known how many there are. They are one loop inside another: "
         "without `break`, and nothing else, no loop around them either, changes their variables, or reads them later.",
     ),
     Construct(
@@ -286,7 +286,15 @@ ACCEPTED: tuple[Construct, ...] = (
         "integer arithmetic",
         "idx[0] = (n // 2) % 3 + (n << 1) + (n & 6) - (n | 1)",
         "0.1",
-        "64 bits, wrapping.",
+        "64 bits. Where one of Python's may outgrow these, as `h = h * 33 + i` in a loop, it is checked (LD335). "
+        "Elements wrap as NumPy's do, those of int32 when they are stored.",
+    ),
+    Construct(
+        "narrow integers",
+        "narrow = idx.astype(np.uint8)\ny[0] = (narrow - 3)[0] * s",
+        "0.1",
+        "Arithmetic of int8, int16, uint8, uint16 and uint32 wraps as NumPy's does, also that of numbers taken out of "
+        "arrays; Python's integers take the type that they meet. A name for one or the other is refused there (LD214).",
     ),
     Construct(
         "integer and boolean arrays",
@@ -423,6 +431,29 @@ ACCEPTED: tuple[Construct, ...] = (
         "Also [of the decorated function](howto/structures.md). Records and objects of plain classes, too, with their "
         "methods; `*` and `**`. Where nobody else has an object, a list or a dictionary, methods and functions may "
         "change it, on a line of their own or as what is evaluated first; so may loops over lists of such.",
+    ),
+    Construct(
+        "objects of classes",
+        "w, v = Walker(x[0], s), Walker(x[1], 2.0 * s)\nfor u in y[:3]:\n    w.step(u)\nw += v\nw.pace *= 2.0\n"
+        "best = w if w.at > v.at else v\ny[0] = best.at + sum(u.at for u in [Walker(u, s) for u in x[:3]])",
+        "0.1",
+        "Of plain classes and dataclasses: methods, properties and what sets them, operators, classes of classes. An "
+        "object that others may have, too, is not changed: that it has two names, stands in a list and has a name, or "
+        "was chosen by a branch. As many are made in a comprehension as the text says.",
+    ),
+    Construct(
+        "arrays behind stars",
+        "def blend(a, b, c):\n    return a * b - c\npairs = [(u, v * s) for u, v in zip(x, y)]\n"
+        "first, second = zip(*pairs)\ny[0] = blend(*x[:3]) + max(*x) * first[1] - second[2]",
+        "0.1",
+        "Where the function says how many values it takes; that there are as many is checked.",
+    ),
+    Construct(
+        "copies of lists, dictionaries and objects",
+        'd = {"rate": s, "log": [x[0], x[1]]}\ne, f = copy.copy(d), copy.deepcopy([x])\ne["rate"] = 2.0\n'
+        'f[0][1] = s\nlog = d["log"].copy()\nlog.append(s)\ny[0] = d["rate"] * e["rate"] + sum(log) * f[0].sum()',
+        "0.1",
+        "Of lists and dictionaries of known length; `deepcopy` where there is one array at most.",
     ),
     Construct(
         "return from inside",

@@ -43,15 +43,14 @@ LISTS: tuple[Construct, ...] = (
     Construct(
         "elements of lists in other places",
         "v = [u * s for u in x[:5]]\nv.insert(1, s)\ny[0] = v.pop(n - 3) * v.index(v[2])\n"
-        "del v[0]\nv.extend(u for u in y[1:3])\n"
+        "del v[0]\nv.extend(u for u in y[1:3])\nv[1:2] = [s, x[2]]\ndel v[-1:]\n"
         "left = [k for k in range(n)]\nleft.remove(n - 1)\nif n not in left:\n    v.reverse()\n"
         "y[1] = sum((k + 1) * u for k, u in enumerate(v)) + len(left)",
         "0.1",
         "Of lists of numbers, and of tuples of numbers, that the function makes: `insert`, `pop(k)`, `del v[k]`, "
-        "`extend`, "
-        "`reverse`, `sort`; of numbers also `remove`, `index`, `count` and `u in v`. What takes an element away "
-        "stands where "
-        "its statement evaluates it always, and nothing else in that asks the list.",
+        "`del v[a:b]`, `extend`, `reverse`, `sort`; of numbers also `v[a:b] = w` of another list, `remove`, `index`, "
+        "`count` and `u in v`. What takes an element away stands where its statement evaluates it always, and nothing "
+        "else in that asks the list.",
     ),
     Construct(
         "sorting by a key, and the least by a key",

@@ -22,6 +22,7 @@ from loopdiff.frontend.callees import ArrayParameters, Known, Sources
 from loopdiff.frontend.capture import ArgumentType, number_for_array
 from loopdiff.frontend.classes import class_of
 from loopdiff.frontend.extents import Question, is_so
+from loopdiff.frontend.following import of_their_own
 from loopdiff.frontend.parsing.bindings import ArrayName
 from loopdiff.frontend.parsing.boxes import shared_boxes
 from loopdiff.frontend.parsing.calling.inline import inline_call
@@ -101,13 +102,18 @@ def parse_surface(source: SourceFunction, sources: Sources, types: Mapping[str, 
     try:
         return parse_rewritten(source, sources, types)
     except UnsupportedLoopError as error:
-        if types is None and asks_for_classes((source, *sources.known.values())):
+        if types is None and (asks_for_classes(known := (source, *sources.known.values())) or goes_by_axes(known)):
             raise TypesNeeded from None  # what is refused may be in a branch for others
         raise with_reasons(error, (source, *sources.known.values())) from None
 
 
 def asks_for_classes(sources: Iterable[SourceFunction]) -> bool:
     return any(OF_CLASSES.search(s.text) for s in sources)
+
+
+def goes_by_axes(sources: Iterable[SourceFunction]) -> bool:
+    """Whether a loop may be one for each axis of an array, whose type says how many there are."""
+    return any("ndindex" in s.text for s in sources)
 
 
 def parse_rewritten(source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentType] | None) -> Surface:
@@ -198,14 +204,14 @@ def parse_in_some_way(source: SourceFunction, sources: Sources, types: Mapping[s
     if apart.is_long or are_repeated:
         most = 1 if are_repeated else FEW_ITEMS
         try:
-            found = parse_apart(taken_apart(source, sources, ranks(types or {}), most), sources, types)
+            found = parse_apart(taken_apart(source, sources, ranks(types or {}), most), source, sources, types)
             if types is not None:
                 bind(found.ls, types)
             return found
         except UnsupportedLoopError:
             pass  # lists that are no arrays need their loops written out
     try:
-        return parse_apart(apart, sources, types)
+        return parse_apart(apart, source, sources, types)
     except UnsupportedLoopError as error:
         try:
             return parse_as_written(source, sources, types)
@@ -227,13 +233,15 @@ def is_work(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) or (isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult))
 
 
-def parse_apart(apart: Apart, sources: Sources, types: Mapping[str, ArgumentType] | None) -> Surface:
-    """A function without its structures; what is wrong with these is said before what follows from it."""
-    lines = {(d.span.file, d.span.line) for d in apart.diagnostics}
+def parse_apart(
+    apart: Apart, source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentType] | None
+) -> Surface:
+    """`source` without its structures; what is wrong with these is said before what follows from it."""
     try:
         found = parse_as_written(apart.source, sources, types)
     except UnsupportedLoopError as error:
-        others = [d for d in error.diagnostics if (d.span.file, d.span.line) not in lines]
+        known = (source, *sources.known.values())
+        others = of_their_own(apart.diagnostics, error.diagnostics, known, dict(apart.source.spoken))
         raise UnsupportedLoopError(*apart.findings, *others) from None
     raise_if(apart.findings)
     return found

@@ -33,7 +33,7 @@ ARGUMENTS = (
 NAMES = ", ".join(a.name for a in ARGUMENTS)
 # What examples mention that their text does not define, or that would fill the screen.
 # Nor does a difference know of `stop_gradient`.
-OUTSIDE = frozenset(("heapq", "power", "chain", "special", "WEIGHTS", "CONFIG", "print", "loopdiff"))
+OUTSIDE = frozenset(("heapq", "power", "chain", "copy", "special", "Walker", "WEIGHTS", "CONFIG", "print", "loopdiff"))
 SIZES = ((5, 8),)
 LOSS = "np.tanh(x).sum() + np.tanh(y).sum() + np.tanh(A).sum()"
 WRAPPINGS = (

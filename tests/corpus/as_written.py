@@ -126,7 +126,7 @@ def decimals_and_small_integers(x):
     return (
         np.sum(np.round(x, 1) * x)
         + x[0].round(2) * np.sum(signs * x)
-        + np.sum(narrow * x)
+        + np.sum((narrow + 10) * x)
         + np.sum(whole + rest * rest) * divmod(a, b)[0]
     )
 
@@ -134,7 +134,7 @@ def decimals_and_small_integers(x):
 def decimals_oracle(xp, x):
     rounded = np.round(np.asarray(x), 1)
     first = float(np.round(np.asarray(x)[0], 2))
-    signs, narrow = np.array([-1, 1, -1, 1, -1, 1]), np.array([0, 50, 100, 150, 200, 250])
+    signs, narrow = np.array([-1, 1, -1, 1, -1, 1]), np.array([10, 60, 110, 160, 210, 4])
     whole = np.floor(np.asarray(x) / 0.25)
     rest = x - 0.25 * whole
     return {"result": xp.sum(rounded * x) + first * xp.sum(signs * x) + xp.sum(narrow * x) + xp.sum(whole + rest**2)}
@@ -229,6 +229,6 @@ ENTRIES = (
     ),
     entry(
         decimals_and_small_integers, lambda r: {"x": r.random(6) * 0.02 + np.arange(6) * 0.3 + 0.01}, ("x",),
-        decimals_oracle, (), "what is rounded has no derivative", is_twin=False,
+        decimals_oracle, ("narrow integers",), "what is rounded has no derivative", is_twin=False,
     ),
 )  # fmt: skip

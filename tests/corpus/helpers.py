@@ -45,3 +45,27 @@ def chain(q, stiffness):
 
 
 cube = lambda v: v * v * v
+
+
+class Walker:
+    """An object that methods and operators change."""
+
+    def __init__(self, at, speed):
+        self.at, self.speed = at, speed
+
+    def step(self, force):
+        self.at += self.speed * force
+        return self
+
+    def __iadd__(self, other):
+        self.at += other.at
+        self.speed += other.speed
+        return self
+
+    @property
+    def pace(self):
+        return self.speed * self.at
+
+    @pace.setter
+    def pace(self, value):
+        self.speed = value / self.at

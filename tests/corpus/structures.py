@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 
 from .entry import Entry
+from .helpers import Walker
 
 
 def rotated(state, p, rate=0.1):
@@ -36,7 +39,51 @@ def coupled_oracle(xp, x, y, n):
     return {"result": total + u * v + xp.sum(x**2) + xp.sum(y**2)}
 
 
+def blended(a, b, c):
+    return a * b - c
+
+
+# Walkers that push each other, one of which is looked at.
+def walkers(x, s):
+    w, v = Walker(x[0], s), Walker(x[1], 2.0 * s)
+    for u in x[1:]:
+        w.step(u)
+        v.step(w.at)
+    before = copy.copy(v)
+    w += v
+    w.pace *= 1.5
+    best = w if w.at > v.at else v
+    firsts, seconds = zip(*[(u.at, u.speed) for u in [Walker(u, s * u) for u in x[:3]]])
+    pairs = [(u, u * s) for u in x]
+    here, there = zip(*pairs)
+    return best.speed + before.at * sum(firsts) + max(seconds) + blended(*x[:3]) + here[1] * max(*there)
+
+
+def walkers_oracle(xp, x, s):
+    at, other = x[0], x[1]
+    for k in range(1, x.shape[0]):
+        at = at + s * x[k]
+        other = other + 2.0 * s * at
+    speed, total = 3.0 * s * 1.5, at + other
+    last = xp.where(total > other, speed, 2.0 * s)
+    sums = other * (x[0] + x[1] + x[2]) + s * xp.maximum(xp.maximum(x[0], x[1]), x[2])
+    return {"result": last + sums + x[0] * x[1] - x[2] + x[1] * s * xp.max(x)}
+
+
 ENTRIES = (
+    Entry(
+        name="walkers",
+        function=walkers,
+        make=lambda r: dict(x=r.random(4) + 0.1, s=0.7),
+        wrt=("x", "s"),
+        oracle=walkers_oracle,
+        is_twin=True,
+        constructs=(
+            "objects of classes",
+            "arrays behind stars",
+            "copies of lists, dictionaries and objects",
+        ),
+    ),
     Entry(
         name="coupled",
         function=coupled,

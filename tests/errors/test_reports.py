@@ -72,12 +72,19 @@ class Own:
         return self
 
 
+class Made:
+    """An object that is made of a number."""
+
+    def __init__(self, v: float) -> None:
+        self.v = v
+
+
 ROW = Row()
 ROW.x = np.ones(2)
 OUTSIDE = {"np": np, "math": math, "random": random, "linalg": scipy.linalg, "transforms": scipy.fft}
 OUTSIDE |= {"loopdiff": loopdiff, "RNG": np.random.default_rng(0), "TABLE": np.zeros(3), "NAME": "name"}
 OUTSIDE |= {"PAIR": (1.0, 2.0), "LIST": [1.0], "Point": Point, "Checked": Checked, "replace": replace, "deque": deque}
-OUTSIDE |= {"Row": Row, "ROW": ROW, "Own": Own, "copy": copy, "defaultdict": defaultdict}
+OUTSIDE |= {"Row": Row, "ROW": ROW, "Own": Own, "Made": Made, "copy": copy, "defaultdict": defaultdict}
 
 
 @dataclass(frozen=True, slots=True)

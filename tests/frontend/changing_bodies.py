@@ -4,6 +4,40 @@ errors for, and what is refused since nobody could tell a list from a copy."""
 from __future__ import annotations
 
 SAME = (
+    """v = [u * 2.0 for u in x]
+t = 0.0
+for k in range(3):
+    v[-2:] = [v[0], v[1] * x[k], 3.0]
+    v[1:1] = [x[k]]
+    del v[:1]
+    v[100:] = [x[0] * 1.5]
+    del v[3:2]
+    t += sum(v) * len(v)
+v[5:1] = [7.0, x[1]]
+return t + sum(k * u for k, u in enumerate(v))""",
+    """v = [u for u in x]
+w = v
+del v[1:idx[0]]
+v[1:3] = [u * u for u in v]
+return sum(k * u for k, u in enumerate(w)) * len(v)""",
+    """v = [u for u in x]
+w = v[:]
+v[1:2] = v
+v[:] = [u * x[0] for u in v if u > 0.3]
+return sum(k * u for k, u in enumerate(v)) + w[1] * len(v)""",
+    """v = [(u, k) for k, u in enumerate(x)]
+del v[1:-1]
+return sum(k * u for u, k in v) + len(v)""",
+    """p = [u for u in x]
+while len(p) > 1:
+    p = [p[i] * 0.7 + p[i + 1] for i in range(len(p) - 1)]
+return p[0]""",
+    """p = list(x)
+t = 0.0
+for k in range(len(x) - 1):
+    p = [p[i] * p[i + 1] for i in range(len(p) - 1)]
+    t += sum(p) * len(p)
+return t""",
     """seen = [False] * 5
 t = 0.0
 for k, b in enumerate(seen):
@@ -1039,6 +1073,12 @@ return t""",
 )
 
 REFUSED = (
+    """v = [u for u in x]
+v[::2] = [1.0, 2.0, 3.0, x[0]]
+return sum(v)""",
+    """v = [u for u in x]
+v[1:3] = x[:3] * 2.0
+return sum(v)""",
     """v = [u for u in x]
 v += x
 return sum(v) + len(v)""",

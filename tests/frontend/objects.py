@@ -253,3 +253,94 @@ def classes_of_others(x, s):
     e = Empty()
     e.value = h.momentum()
     return h.momentum() * e.value
+
+
+class Pair:
+    """A vector, whose operators change it or make another one."""
+
+    def __init__(self, a, b):
+        self.a, self.b = a, b
+
+    def __iadd__(self, other):
+        self.a += other.a
+        self.b += other.b
+        return self
+
+    def __mul__(self, c):
+        return Pair(c * self.a, c * self.b)
+
+    def turned(self):
+        self.a, self.b = -self.b, self.a
+        return self
+
+    def norm(self):
+        return self.a * self.a + self.b * self.b
+
+    @property
+    def mean(self):
+        return 0.5 * (self.a + self.b)
+
+    @mean.setter
+    def mean(self, value):
+        self.a = self.b = value
+
+
+class Moving:
+    """Two of them."""
+
+    def __init__(self, p, v):
+        self.p, self.v = p, v
+
+
+@given(draw(4), 0.3)
+def operators_in_place(x, h):
+    pairs = [Moving(Pair(x[i], x[i + 1]), Pair(x[3], h)) for i in range(2)]
+    for _ in range(3):
+        for i in range(2):
+            for j in range(2):
+                if i != j:
+                    pairs[i].v += pairs[j].p * h
+        for m in pairs:
+            m.p += m.v * h
+    p = pairs[0].p * 2.0
+    p.turned()
+    p.mean += x[1]
+    p.mean *= p.norm()
+    return sum(m.p.norm() for m in pairs) + p.a
+
+
+@given(draw(4), 0.3)
+def operators_between_items(x, h):
+    rows = [Pair(x[i], x[i + 1]) for i in range(3)]
+    for r in rows:
+        r += Pair(h, x[0])
+    rows[0] += rows[1]
+    first, second = rows[2] * 2.0, Pair(h, h)
+    n = 0
+    while n < 3:
+        first += second
+        n += 1
+        if first.norm() > h:
+            second += first
+    return sum(r.norm() for r in rows) * first.a + second.b
+
+
+@given(draw(4), 0.3)
+def one_of_two_objects(x, h):
+    best = Pair(h, x[0])
+    for u in x:
+        one = Pair(u, u * h)
+        best = one if one.norm() > best.norm() else best
+    first, second = Pair(x[0], h), Pair(x[1], h)
+    chosen = first if h > x[2] else second
+    return best.a * best.b + chosen.a
+
+
+@given(draw(5), 0.3)
+def objects_of_elements(x, h):
+    pairs = [Pair(u, k * v) for k, (u, v) in enumerate(zip(x[:3], x[:3]))] + [Pair(u, h) for u in x[:2]]
+    for p in pairs:
+        p.a *= h
+    rows = [(float(k), u * h) for k, u in enumerate(x)]
+    places, values = zip(*rows)
+    return sum(p.norm() for p in pairs) + sum(k * u for k, u in zip(places, values)) + max(*values) * values[1]

@@ -854,6 +854,14 @@ def integer_arithmetic(a, b):
     return a // b, a % b, b // 3, b % 3, a / b, a * b, a & 12, a | 8, a ^ b, ~a, a << 2, b >> 1, -a, +b
 
 
+@shows("narrow integers", vector(8), np.array([3, 77, 31], np.uint8), np.array([100, -100, 27], np.int8))
+def narrow_integers(x, u, v):
+    w = (u - v.astype(np.uint8)) * u
+    w += 100
+    low = v - 100
+    return x[w % 8].sum() * low.sum() + x[(u * 2)[1] % 8] * (-v)[1] * (~u)[0] * x[0] + x[1] * (u @ u), u / 2
+
+
 # -- arrays of other types -----------------------------------------------------------------------------------
 @shows("integer and boolean arrays", integers(3, -4, 5), np.array([True, False, True]), np.zeros(3, np.int32))
 def integer_arrays(k, flag, out):

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 from collections import namedtuple
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tests.corpus.helpers import Walker
 from tests.frontend.programs import matrix, shows, vector
 
 RNG = np.random.default_rng(7)
@@ -569,6 +571,56 @@ def handed_on(x, s):
         state = step(state, {"k": s})
     found = sums(x, 2.0 * x, w=state[1])
     return state[0] + found["each"][1] * found["named"]
+
+
+@shows("objects of classes", vector(), 0.7)
+def walked(x, s):
+    w, v = Walker(x[0], s), Walker(x[1], 2.0 * s)
+    for u in x[2:]:
+        w.step(u)
+    w.step(s)
+    w += v
+    w.pace += 0.3
+    best = v if w.at > v.at else w
+    return best.at, w.at * w.pace, sum(u.at * u.speed for u in [Walker(u, k) for k, u in enumerate(x[:3])])
+
+
+@shows("loops over several ranges", matrix(), vector())
+def places_by_one_name(A, x):
+    t, B = 0.0, np.zeros((2, 3, 2))
+    for ijk in np.ndindex(B.shape):
+        if ijk[1] == 1:
+            continue
+        B[ijk] = x[ijk[0]] * ijk[2]
+    for ij in np.ndindex(A.shape):
+        t += A[ij] * x[ij[1]] * (ij[0] + 1)
+        ij = (0, 0)
+    for k in np.ndindex(x.shape):
+        t += x[k] * k[0]
+    return t, B.sum()
+
+
+@shows("arrays behind stars", vector(), 0.7)
+def behind_stars(x, s):
+    def blend(a, b, c):
+        return a * b - c
+
+    rows = [(u, k, s * u) for k, u in enumerate(x)]
+    first, places, last = zip(*rows)
+    return blend(*x[:3]), np.hypot(*x[1:3]), max(*first) * min(*last), places[2] * first[1]
+
+
+@shows("copies of lists, dictionaries and objects", vector(), 0.7)
+def copied(x, s):
+    d = {"rate": s, "log": [x[0], x[1]]}
+    e, f, w = copy.copy(d), copy.deepcopy([{"x": x}]), Walker(x[2], s)
+    e["rate"] = 2.0
+    f[0]["x"][1] = s
+    v = copy.copy(w)
+    v.step(s)
+    log = d["log"].copy()
+    log.append(s)
+    return d["rate"], e["rate"], f[0]["x"].sum(), sum(log) + len(d["log"]), w.at - v.at
 
 
 @given({"w": draw(3), "b": draw(2)}, draw(3, 2), 0.5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import cmath
+import copy
 import heapq
 import inspect
 import math
@@ -32,7 +33,7 @@ from loopdiff.ir.interpret import run
 from loopdiff.ir.walk import expressions, statements, subexprs
 from loopdiff.source.functions import SourceFunction, source_of
 from loopdiff.specialize.interface import in_parts, interface_of
-from tests.corpus.helpers import chain
+from tests.corpus.helpers import Walker, chain
 from tests.corpus.ruled import power
 from tests.texts import registered
 
@@ -96,10 +97,12 @@ def example_function(body: str) -> Callable[..., Any]:
     text = "def f(A, x, y, idx, n, s):\n" + textwrap.indent(body, "    ") + "\n"
     file = f"<example {abs(hash(body))}>"
     known = {
+        "copy": copy,
         "heapq": heapq,
         "special": scipy.special,
         "power": power,
         "chain": chain,
+        "Walker": Walker,
         "WEIGHTS": np.array([0.5, 2.0, -1.0]),
     }
     known["CONFIG"] = {"rate": 0.5, "functions": [np.sin, abs]}

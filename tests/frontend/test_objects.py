@@ -234,6 +234,90 @@ def kept_by_a_comprehension(s):
     return sum(parts[0])
 
 
+def chosen_and_changed(s):
+    a, b = Counter(s), Counter(2.0 * s)
+    one = a if s > 0.0 else b
+    one.add(1.0)
+    return a.total
+
+
+def changed_after_it_was_chosen(s):
+    a, b = Counter(s), Counter(2.0 * s)
+    one = a if s > 0.0 else b
+    a.add(1.0)
+    return one.total
+
+
+class Sum:
+    def __init__(self, parts):
+        self.parts = parts
+
+    def __iadd__(self, other):
+        self.parts[0] += other
+        return self
+
+    def again(self):
+        return Sum(self.parts)
+
+
+def added_in_place(s):
+    a = Sum([s])
+    b = a
+    a += 2.0
+    return b.parts[0]
+
+
+def made_of_the_same_list(s):
+    a = Sum([s])
+    b = a.again()
+    a += 2.0
+    return b.parts[0]
+
+
+class Replaced(Sum):
+    def __iadd__(self, other):
+        return Replaced([self.parts[0] + other])
+
+
+def replaced_by_an_operator(s):
+    a = Replaced([s])
+    b = a
+    a += 2.0
+    return b.parts[0]
+
+
+class Keeping:
+    def __init__(self, x):
+        self.x, self.other = x, None
+
+    def take(self, other):
+        self.other = other
+
+    def add(self, other):
+        self.x += other.x
+        self.x += other.x
+
+
+def taken_by_a_method(s):
+    a, b = Keeping(s), Keeping(2.0 * s)
+    a.take(b)
+    b.x += 1.0
+    return a.other.x
+
+
+def added_to_itself(s):
+    a = Keeping(s)
+    a.add(a)
+    return a.x
+
+
+def added_to_itself_in_a_list(s):
+    rows = [Keeping(s), Keeping(2.0 * s)]
+    rows[0].add(rows[1])
+    rows[0].add(rows[0])
+    return rows[0].x
+
+
 def of_an_argument(c):
     c.add(1.0)
     return c.total
@@ -245,6 +329,8 @@ def of_an_argument(c):
         shared, in_a_list, leaked, twice_in_a_list, kept_by_another, in_no_order, replaced_meanwhile, read_later,
         of_a_function_that_gets_another, computed_once, computed_before, returned_many_times, appended_and_kept,
         appended_many_times, given_to_two_places, read_by_a_function_inside, kept_by_a_comprehension,
+        chosen_and_changed, changed_after_it_was_chosen, added_in_place, made_of_the_same_list, replaced_by_an_operator,
+        taken_by_a_method, added_to_itself, added_to_itself_in_a_list,
     ],
 )  # fmt: skip
 def test_changes_that_somebody_could_tell_are_refused(function: Any) -> None:
@@ -277,6 +363,29 @@ def test_stars_give_as_many_values_as_there_are_parameters() -> None:
     assert vectorize_grad(of_two)(np.array([3.0, 1.0])) == 2.0
     with pytest.raises(LoopdiffError, match=r"LD332: assertion failed: .* takes 2 values behind the star"):
         vectorize_grad(of_two)(np.ones(3))
+
+
+def columns(x):
+    rows = [(u, 2.0 * u) for u in x]
+    first, second = zip(*rows, strict=True)
+    return sum(first) * second[0]
+
+
+def largest(x):
+    squares = [u * u for u in x]
+    return max(*squares) + min(*x)
+
+
+def three_of(x):
+    return sum(c.total for c in [Counter(u) for u in x[:3]])
+
+
+def test_numbers_of_elements_that_python_needs_are_checked() -> None:
+    for function, least in ((columns, 1), (largest, 2), (three_of, 3)):
+        x = np.arange(1.0, least + 1.0)
+        assert vectorize_grad(function)(x) == function(x)
+        with pytest.raises(LoopdiffError, match="LD332"):
+            vectorize_grad(function)(x[1:])
 
 
 def test_gradients_are_objects_of_the_class() -> None:

@@ -22,7 +22,7 @@ from loopdiff.analysis.polyhedral.events import EVERYWHERE, Event, Frame, elemen
 from loopdiff.analysis.polyhedral.facts import Fact, Facts, Owners, find_owners
 from loopdiff.analysis.polyhedral.shared import Shared
 from loopdiff.analysis.polyhedral.terms import Terms
-from loopdiff.analysis.polyhedral.translation import PARAM, SET, Translation, in_few_pieces, isl
+from loopdiff.analysis.polyhedral.translation import PARAM, SET, Translation, isl
 from loopdiff.analysis.polyhedral.value_ranges import ValueRange
 from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from loopdiff.errors import Diagnostic, raise_if
 from loopdiff.frontend.binding.derivatives import with_derivatives
+from loopdiff.frontend.binding.large_integers import with_checked_integers
+from loopdiff.frontend.binding.narrow_integers import with_narrow_integers
 from loopdiff.frontend.binding.shapes import Shapes
 from loopdiff.frontend.binding.types import (
     CELL_DTYPE,
@@ -24,7 +26,7 @@ from loopdiff.frontend.derivatives import Derivative
 from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
-from loopdiff.ir.types import ArrayType, ScalarType
+from loopdiff.ir.types import BOOL, INT, ArrayType, ScalarType
 from loopdiff.ir.verify import verify
 from loopdiff.ir.walk import map_expr, map_stmt_exprs, written_arrays
 
@@ -47,7 +49,10 @@ def bind(surface: ir.LoopSet, types: Mapping[str, ArgumentType | ScalarType]) ->
     )
     raise_if(shapes.diagnostics)
     binder = Binder(replace(surface, body=body, results=results), arguments, shapes)
-    bound = binder.bind()
+    numbers = {n for n, s in arguments.scalars.items() if s.is_weak and s.type in (INT, BOOL)}
+    binder.surface, found = with_narrow_integers(binder.surface, binder.dtypes, numbers)
+    raise_if(found)
+    bound = with_checked_integers(binder.bind())
     raise_if(binder.typing.diagnostics)
     verify(bound, "bind")
     return with_derivatives(bound)

@@ -31,6 +31,7 @@ from loopdiff.frontend.parsing.meanings import local_function
 from loopdiff.frontend.parsing.order import in_order
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.snapshots import Snapshot
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import folded
 from loopdiff.ir.ops import Op
@@ -101,8 +102,11 @@ def of_array(state: State, node: ast.Call, name: str, rest: list[ast.expr]) -> V
         what = "several axes" if is_array(array) else "a number"
         hint = f"write `np.{name}(...)`" if is_array(array) else None
         return state.reject("LD110", f"`{name}` goes through an array with one axis, here {what}", node, hint)
+    written, span = len(state.out), state.source.span(node)
     found = reduced(state, name, array, (0,), False, node)
-    span = state.source.span(node)
+    for k, stmt in enumerate(state.out[written:], start=written) if name == "sum" else ():
+        if isinstance(stmt, ir.Assign) and stmt.loc == span:  # NumPy's own sums are told apart by where they start
+            state.out[k] = replace(stmt, loc=state.source.span(node.args[0]))
     return combined(state, lambda a, b: binary(Op.ADD, a, b, span), [found, *starts], node) if starts else found
 
 
@@ -139,7 +143,10 @@ def written_out(
         inner = f"{one} = ITEM\n{total} = {one} if {first} else CALLED({total}, {one})\n{first} = False"
         after = f"assert not {first}, 'no elements'\nreturn {total}"
     fill = Filling({"ITEM": item, "CALLED": node.func, "TARGET": parts[0].target})
-    loops = in_loops(parts, iterables, fill.statements(inner))
+    each = fill.statements(inner)
+    if name == "sum":  # Python's, which does not go on where it starts
+        ast.copy_location(each[0], item)
+    loops = in_loops(parts, iterables, each)
     body = [*fill.statements(before), *loops, *fill.statements(after)]
     return called_inside(state, own, (first, end)[: len(given)], body, given, node)
 

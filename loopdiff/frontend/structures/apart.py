@@ -248,6 +248,7 @@ def apart(
         outer=outer,
         apart=(*given.items(), *((of.text, outer_tree(there)) for of, there in scope.outside.items())),
         hidden=frozenset(hidden.values()),
+        spoken=(*source.spoken, *scope.texts.items()),
     )
     is_changed = any(map(is_apart, given.values())) or not is_same(made, node)
     result = result_of(scope, node)

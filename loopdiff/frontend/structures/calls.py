@@ -146,15 +146,25 @@ def kept_call(scope: Scope, call: ast.Call, target: Bound, node: ast.AST) -> tup
     owned = set(scope.owned)
     hand_out(scope, target.first, call.func)
     pending = pending_call(scope, call, target, node)
+    if pending is not None and keeps_nothing(call, target, pending[1]):
+        scope.owned = owned
+    return pending
+
+
+def keeps_nothing(call: ast.Call, target: Bound, result: Branch | None) -> bool:
+    """Whether numbers, arrays and new structures are all that is left of what a call is given, which gives `result`."""
     inside = [n for part in (*call.args, *call.keywords) for n in syntax_nodes(part)]
     is_plain = not any(isinstance(n, ast.Call | ast.NamedExpr) for n in inside)
     own = [n for n in syntax_nodes(target.source.node) if n is not target.source.node]
     has_functions = any(isinstance(n, ast.Lambda | ast.FunctionDef) for n in own)
-    if pending is not None and target.local is None and is_plain and not has_functions:
-        result = pending[1]
-        if result is None or (result.kind == "tuple" and not any(isinstance(i, Branch) for i in result.items)):
-            scope.owned = owned  # numbers and arrays are all that is left of it
-    return pending
+    if target.local is not None or not is_plain or has_functions:
+        return False
+    return result is None or all(map(is_new, (result,) if result.kind != "tuple" else result.items))
+
+
+def is_new(tree: Tree) -> bool:
+    """Whether nobody has any of the structures in `tree` yet."""
+    return not isinstance(tree, Branch) or (tree.is_fresh and all(map(is_new, tree.items)))
 
 
 def pending_call(scope: Scope, call: ast.Call, target: Bound, node: ast.AST) -> tuple[ast.expr, Branch | None] | None:

@@ -8,10 +8,20 @@ from enum import Enum
 from functools import partial
 from typing import Any
 
+from loopdiff.frontend.classes import is_record_class
 from loopdiff.frontend.structures.effects import require_settled
 from loopdiff.frontend.structures.known import static
 from loopdiff.frontend.structures.plain import reject_open
-from loopdiff.frontend.structures.rewriting import base_of, element, free_names, hand_out, steadied, where_held
+from loopdiff.frontend.structures.rewriting import (
+    base_of,
+    element,
+    expression,
+    free_names,
+    hand_out,
+    in_place_of,
+    steadied,
+    where_held,
+)
 from loopdiff.frontend.structures.scope import MOST_ITEMS, Names, Scope, stored_names
 from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, dictionary_of, in_row, is_sequence
 from loopdiff.source.functions import MISSING
@@ -242,7 +252,42 @@ def refuse_late_names(scope: Scope, node: ast.ListComp | ast.GeneratorExp | ast.
 def gone_over(scope: Scope, node: ast.expr, over: ast.expr) -> list[Tree] | None:
     """What a comprehension goes over, where that is known."""
     found = items_of(scope, over)
-    return known_range(scope, over) if found is None and isinstance(node, ast.ListComp | ast.DictComp) else found
+    if found is None and isinstance(node, ast.ListComp | ast.DictComp):
+        found = known_range(scope, over) or (first_elements(scope, over) if makes_records(scope, node) else None)
+    return found
+
+
+def makes_records(scope: Scope, node: ast.expr) -> bool:
+    """Whether a comprehension has an object or record for each item: no array holds these."""
+    elt = node.elt if isinstance(node, ast.ListComp) else getattr(node, "value", node)
+    calls = [n for n in syntax_nodes(elt) if isinstance(n, ast.Call)]
+    made = (scope.value_outside(n.func) for n in calls)
+    return any(isinstance(kind, type) and is_record_class(kind) for kind in made)
+
+
+def first_elements(scope: Scope, over: ast.expr) -> list[Tree] | None:
+    """Elements of arrays of which the text says how many they are, as `x[:3]`, after assertions that they are there."""
+    match over:
+        case ast.Call(args=[inside]) if is_call_of(scope, over, enumerate):
+            rows = [first_elements(scope, inside)]
+        case ast.Call(args=args) if is_call_of(scope, over, zip):
+            rows = [items_of(scope, a) or first_elements(scope, a) for a in args]
+        case ast.Subscript(value=base, slice=ast.Slice(lower=None, upper=ast.Constant(value=int(count)), step=None)):
+            text, length = ast.unparse(over), ast.Call(scope.name_for(len, over), [expression(scope, over)], [])
+            test = ast.Compare(length, [ast.Eq()], [ast.Constant(count)])
+            message = ast.Constant(f"`{text}` has {count} elements, of which objects are made")
+            scope.out.append(in_place_of(ast.Assert(test, message), over))
+            whole = expression(scope, base)
+            parts = (ast.Subscript(whole, ast.Constant(k), ast.Load()) for k in range(count))
+            return [Leaf(in_place_of(part, over)) for part in parts]
+        case _:
+            return None
+    known = [row for row in rows if row is not None]
+    if len(known) < len(rows):
+        return None
+    if is_call_of(scope, over, enumerate):
+        return [in_row("tuple", (number(k, over), item)) for k, item in enumerate(known[0])]
+    return [in_row("tuple", row) for row in zip(*known, strict=False)]
 
 
 def held_by(scope: Scope, target: ast.expr, item: Tree) -> Names:

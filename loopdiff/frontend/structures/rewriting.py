@@ -12,6 +12,7 @@ from loopdiff.frontend.structures.scope import PLAIN, Local, Names, Scope, Torn,
 from loopdiff.frontend.structures.signs import is_known
 from loopdiff.frontend.structures.trees import (
     Branch,
+    LastItem,
     Leaf,
     Static,
     Tree,
@@ -26,6 +27,7 @@ from loopdiff.source.nodes import syntax_nodes
 from loopdiff.source.scopes import parameters
 
 COPY = "put copies in it: `row[:]`"
+FEW = "make as many objects as the text says, as for `x[:3]` or `range(3)`, or keep a list for each attribute"
 Display = ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp
 
 
@@ -42,6 +44,9 @@ def display_of(scope: Scope, tree: Tree, node: ast.AST) -> ast.expr:
     match tree:
         case Leaf(expr=expr):
             return expr
+        case Static(value=LastItem()):
+            hint = "give it a name in the loop, or read it from the list"
+            return scope.reject(f"`{ast.unparse(node)}` is {described(tree)}", node, hint).expr
         case Static(value=value):
             return scope.name_for(value, node)
         case Branch(items=items) if is_sequence(tree):
@@ -65,8 +70,10 @@ def rebuilt(scope: Scope, node: Any) -> Any:
             inner: Names = {**later(scope.held), **{a.arg: PLAIN for a in parameters(args)}}
             return copied(node, body=where_held(scope, inner, lambda: expression(scope, body)))
         case ast.ListComp() | ast.GeneratorExp() | ast.SetComp() | ast.DictComp():
+            said = len(scope.diagnostics)
             refuse_shared(scope, [node.elt] if isinstance(node, ast.ListComp) else [])
-            return plain_comprehension(scope, node)
+            is_refused = len(scope.diagnostics) > said
+            return ast.copy_location(ast.Constant(0), node) if is_refused else plain_comprehension(scope, node)
         case (
             ast.Call(func=ast.Attribute(attr="append" | "extend" | "insert"), args=items)
             | ast.AugAssign(value=ast.List(elts=items))
@@ -105,8 +112,11 @@ def refuse_shared(scope: Scope, items: Sequence[ast.expr]) -> None:
                     scope.reject(f"the lists in `{ast.unparse(row)}` would be in another list, too", item, COPY)
             case ast.Name() | ast.Attribute() | ast.Subscript() | ast.Call():
                 if (found := base_of(scope, item)) is not None and holds_structures(found):
-                    text = ast.unparse(item)
-                    scope.reject(f"`{text}` is a list that would be in another one, too", item, COPY)
+                    text, is_row = ast.unparse(item), not isinstance(found, Branch) or found.kind != "record"
+                    message = (
+                        "is a list that would be in another one, too" if is_row else "would be in a list of any length"
+                    )
+                    scope.reject(f"`{text}` {message}", item, COPY if is_row else FEW)
             case _:
                 pass
 
@@ -293,3 +303,11 @@ def assignment(targets: Sequence[ast.expr], value: ast.expr, node: ast.AST) -> a
     """What takes apart the tuple `value`, of one element, too."""
     target = ast.copy_location(ast.Tuple(list(targets), ast.Store()), node)
     return ast.copy_location(ast.Assign([target], value), node)
+
+
+def in_place_of(made: Any, node: ast.AST) -> Any:
+    """`made`, with what in it is in no place where `node` is."""
+    for inner in syntax_nodes(made):
+        if isinstance(inner, ast.expr | ast.stmt) and not hasattr(inner, "lineno"):
+            ast.copy_location(inner, node)
+    return made

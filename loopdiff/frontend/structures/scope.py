@@ -189,7 +189,8 @@ class Scope:
     `held`: what its names hold here; `out` is the block being written. `captured` is what functions in it read of its
     names; `owned` the places of lists and dictionaries that nobody else has, `as_arrays` names that are used as arrays
     and hold none. `outer` are values from outside that it gets names for, `outside` structures from there, `hidden`
-    parameters for what is in these, `variables` the names of what names hold parts of. `uses_ranks`: what arrays were
+    parameters for what is in these, `variables` the names of what names hold parts of, `texts` how the
+    program writes these. `uses_ranks`: what arrays were
     said to have for axes mattered.
     `callees` are functions that were taken apart, `active` those that are being so. `jumped`: what was known at jumps
     out of the loop around. `may_run_ahead`: whether calls can be put before the statement; `ahead` are those that were,
@@ -215,6 +216,7 @@ class Scope:
     hidden: dict[Hidden, str] = field(default_factory=dict)
     outside: dict[Outer, Snapshot] = field(default_factory=dict)
     variables: dict[tuple[str, Path], str] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
     captured: dict[str, Tree] = field(default_factory=dict)
     jumped: list[Flow] = field(default_factory=list)
     results: list[Tree | None] = field(default_factory=list)
@@ -292,11 +294,11 @@ class Scope:
             case Torn(Static(value=None), Leaf()) | Torn(Leaf(), Static(value=None)) if name in self.flags:
                 return None
             case Torn(first, second):
-                words = ", or ".join(described(held) for held in (first, second))
+                text, words = apart_in(name, first, second)
                 are_lists = all(isinstance(held, Branch) and held.kind == "list" for held in (first, second))
                 is_late = any(isinstance(held, Static) and held.value is None for held in (first, second))
                 hint = GROWING if are_lists else FROM_NONE if is_late else None
-                found = self.reject(f"`{name}` holds {words}, depending on the way here", node, hint)
+                found = self.reject(f"`{text}` holds {words}, depending on the way here", node, hint)
                 if are_lists:
                     self.growing.said[self.diagnostics[-1]] = (self.source.name, name)
                 return found
@@ -366,6 +368,23 @@ class Scope:
         return next((t for t in found if t.split(".")[0] not in self.held), None)
 
 
+def apart_in(text: str, first: Tree, second: Tree) -> tuple[str, str]:
+    """What differs in two trees of what is written as `text`: the first part of the same name that does, and what it is
+    in both, in words."""
+    if isinstance(first, Branch) and isinstance(second, Branch) and first.type is second.type:
+        is_record = first.kind == "record"
+        for key, item in zip(first.keys, first.items, strict=True):
+            other = second.item(key)
+            if other is None and is_record:
+                return text, f"a `{first.type.__name__}` with `{key}`, or one without"
+            if other is not None and not are_alike(item, other):
+                return apart_in(f"{text}.{key}" if is_record else f"{text}[{key!r}]", item, other)
+        missing = [k for k in second.keys if first.item(k) is None]
+        if is_record and missing:
+            return text, f"a `{first.type.__name__}` with `{missing[0]}`, or one without"
+    return text, ", or ".join(map(described, (first, second)))
+
+
 def at(node: ast.expr, place: ast.AST) -> ast.expr:
     """`node` in another place."""
     for inner in syntax_nodes(node):
@@ -426,9 +445,21 @@ def in_variables(scope: Scope, name: str, tree: Tree, node: ast.AST) -> Tree:
     """`tree` with the variables of `name` as its leaves."""
 
     def variable(path: Path, leaf: Leaf) -> Leaf:
-        return Leaf(name_read(scope.variable(name, path) if path else name, node), leaf.known)
+        own = scope.variable(name, path) if path else name
+        if path:
+            scope.texts.setdefault(own, written(name, tree, path))
+        return Leaf(name_read(own, node), leaf.known)
 
     return with_leaves(shared(tree), variable)
+
+
+def written(name: str, tree: Tree, path: Path) -> str:
+    """How the part at `path` of `tree`, which `name` holds, is written."""
+    text, part = name, tree
+    for key in path:
+        text += f".{key}" if isinstance(part, Branch) and part.kind == "record" else f"[{key!r}]"
+        part = (part.item(key) if isinstance(part, Branch) else None) or part
+    return text
 
 
 def holds_functions(tree: Tree) -> bool:

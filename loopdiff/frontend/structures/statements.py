@@ -16,6 +16,8 @@ from loopdiff.frontend.structures.methods import has_own_method
 from loopdiff.frontend.structures.objects.above import spelt
 from loopdiff.frontend.structures.objects.by_place import parts_by_place
 from loopdiff.frontend.structures.objects.changing import changing_call
+from loopdiff.frontend.structures.objects.in_place import augmented
+from loopdiff.frontend.structures.objects.indexed import by_axes
 from loopdiff.frontend.structures.objects.starred import with_stars_apart
 from loopdiff.frontend.structures.plain import leave_to_parser, lists_apart, with_named_rows
 from loopdiff.frontend.structures.rewriting import (
@@ -63,7 +65,7 @@ from loopdiff.source.nodes import syntax_children, syntax_nodes
 
 def block(scope: Scope, nodes: Sequence[ast.stmt]) -> bool:
     """Write `nodes`; whether the end is reached."""
-    for one in nodes:
+    for one in (part for node in nodes for first in augmented(scope, node) for part in by_axes(scope, first)):
         scope.ahead.clear()
         node = with_stars_apart(scope, spelt(scope, one))
         first = node.iter if isinstance(node, ast.For) else getattr(node, "value", getattr(node, "test", None))
@@ -122,8 +124,10 @@ def simple(scope: Scope, node: ast.stmt) -> None:
     match node:
         case ast.Expr(value=value) if (found := changed(scope, value)) is not None:
             change(scope, found, node)
-        case ast.Expr(value=ast.Call() as call) if changing_call(scope, call) is not None:
+        case ast.Expr(value=ast.Call() as call) if changing_call(scope, call, is_used=False) is not None:
             pass
+        case ast.Expr(value=ast.Call() as call) if isinstance(scope.tree_of(call), Branch):
+            pass  # it runs ahead, and nobody asks what it gives
         case ast.Delete(targets=[ast.Subscript(value=base) as target]) if isinstance(base_of(scope, base), Branch):
             delete(scope, target, node)
         case _:

@@ -72,6 +72,16 @@ class Branch:
 Tree = Leaf | Static | Branch
 
 
+class LastItem:
+    """As a value: what a loop variable holds behind a loop whose items were written in its place."""
+
+    def __repr__(self) -> str:
+        return "the last item of what a loop went over and changed"
+
+
+LAST = Static(LastItem())
+
+
 @immutable
 class Blank:
     """As a value in the text: a new object of the class `kind`, without attributes."""

@@ -15,7 +15,7 @@ from loopdiff.frontend.structures.calls import called, operator_call, property_o
 from loopdiff.frontend.structures.changes import part_at
 from loopdiff.frontend.structures.effects import require_settled
 from loopdiff.frontend.structures.given import flattened, known_rank, outer_tree
-from loopdiff.frontend.structures.iterated import comprehension, spread
+from loopdiff.frontend.structures.iterated import comprehension, makes_records, spread
 from loopdiff.frontend.structures.known import static, truth
 from loopdiff.frontend.structures.objects.changing import changing_call
 from loopdiff.frontend.structures.plain import element_of_copy, reject_open
@@ -56,6 +56,8 @@ from loopdiff.frontend.structures.trees import (
 from loopdiff.immutable import replace
 from loopdiff.source.functions import MISSING, dotted_name
 from loopdiff.source.nodes import syntax_nodes
+
+ROWS = ("tuple", "list")
 
 
 def tree_of(scope: Scope, node: ast.expr) -> Tree | None:
@@ -117,7 +119,7 @@ def either(scope: Scope, node: ast.IfExp) -> Tree | None:
         return None
     parts = (node.body, node.orelse)
     with scope.in_place():
-        if not any(isinstance(n, ast.Tuple | ast.List | ast.Dict) or holds_row(scope, n) for n in parts):
+        if not any(isinstance(n, ast.Tuple | ast.List | ast.Dict) or holds(scope, n, (*ROWS, "record")) for n in parts):
             return None
         first, second = (element(scope, part) for part in parts)
     if not isinstance(first, Branch) or not are_alike(first, second):
@@ -393,10 +395,17 @@ def is_row(scope: Scope, node: ast.expr) -> bool:
     """Whether `node` is a tuple or list: written out, put together of such, or under a name."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Mult):
         return is_row(scope, node.left) or is_row(scope, node.right)
+    if isinstance(node, ast.ListComp):
+        return makes_records(scope, node)
     return isinstance(node, ast.Tuple | ast.List) or holds_row(scope, node)
 
 
 def holds_row(scope: Scope, node: ast.expr) -> bool:
     """Whether `node` is a tuple or list that has a name, or is a part of one that has."""
+    return holds(scope, node, ROWS)
+
+
+def holds(scope: Scope, node: ast.expr, kinds: Sequence[str]) -> bool:
+    """Whether `node` is a structure of such a kind that has a name, or is a part of one that has."""
     found = base_of(scope, node) if isinstance(node, ast.Name | ast.Subscript | ast.Attribute) else None
-    return isinstance(found, Branch) and found.kind in ("tuple", "list")
+    return isinstance(found, Branch) and found.kind in kinds

@@ -1,6 +1,5 @@
-"""The program's own errors about shapes and arguments, `if n < 0: raise ValueError(...)`, ahead of all checks, and those
-of shapes that it gives arrays.
-
+"""The program's own errors about shapes and arguments, `if n < 0: raise ValueError(...)`, and those of the shapes that
+it gives arrays, ahead of all checks.
 They say more than a check of a subscript that would fail for the same reason.
 """
 

@@ -11,12 +11,13 @@ from loopdiff.numpy_functions import arranging
 from loopdiff.source.dictionaries.parts import Filled, expression_of, load_of
 from loopdiff.source.first_iterations import copied_tree
 from loopdiff.source.lists.found import NUMBERS, Found, is_bounded_queue
-from loopdiff.source.lists.moving import ENDS, Moving
+from loopdiff.source.lists.moving import ENDS
+from loopdiff.source.lists.slices import SliceStatements
 from loopdiff.source.lists.uses import HEAPS, mentions
 from loopdiff.source.nodes import syntax_nodes
 
 
-class ListStatements(Moving):
+class ListStatements(SliceStatements):
     """Writes statements."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
@@ -72,6 +73,8 @@ class ListStatements(Moving):
                 text = f"{self.function(arranging.place_to_end)}(PLACE, {name})\n{name}.pop()"
                 found, ahead = self.in_turn(place, node)
                 return [*ahead, *self.written(text, node, PLACE=found)]
+            case [ast.Subscript(value=own, slice=ast.Slice() as part)] if (found_list := self.listed(own)) is not None:
+                return self.without_slice(found_list, part, node)
             case _:
                 return node
 
@@ -85,6 +88,8 @@ class ListStatements(Moving):
         match node.targets:
             case [ast.Name() as target] if (found := self.listed(target)) is not None:
                 return self.bound(found, node)
+            case [ast.Subscript(value=own, slice=ast.Slice() as part)] if (found := self.listed(own)) is not None:
+                return self.with_slice(found, part, node)
             case _:
                 node.targets = [self.perhaps(t) for t in node.targets]
                 node.value, ahead = self.in_turn(node.value, node)

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.broadcasting import are_equal_here, require_equal, shape_text
 from loopdiff.frontend.arrays.element_types import dtype_of
-from loopdiff.frontend.arrays.integers import distance
+from loopdiff.frontend.arrays.integers import count_of, distance
 from loopdiff.frontend.arrays.nests import copied_view, nest, note_order, reads_written
 from loopdiff.frontend.arrays.values import View, fill
 from loopdiff.frontend.parsing.bindings import AnyList, ArrayName, Binding, Bindings, ListName, ListRow, Unsure
@@ -256,7 +256,15 @@ def is_taken(state: State, name: str, view: View, array: str, is_list: bool, spa
     """Whether `array`, the memory of `name`, may get a copy of `view`."""
     if array in state.whole.resized:
         return has_room(state, array, view, span)
-    return memory_for(state, name, (state.all_of(array, span), view), is_list, span) is not None
+    memory = state.all_of(array, span)
+    if is_list and any(is_shorter(*pair) for pair in zip(view.extents, memory.extents, strict=False)):
+        return False
+    return memory_for(state, name, (memory, view), is_list, span) is not None
+
+
+def is_shorter(size: ir.Expr, wanted: ir.Expr) -> bool:
+    """Whether a list of `size` elements is certainly shorter or longer than one of so many, unless both are empty."""
+    return distance(count_of(size), count_of(wanted)) not in (None, 0)
 
 
 @contextmanager

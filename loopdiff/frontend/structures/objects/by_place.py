@@ -10,22 +10,15 @@ from loopdiff.frontend.structures.bindings import assign_tree
 from loopdiff.frontend.structures.iterated import has_parts_alone, is_call_of
 from loopdiff.frontend.structures.known import held_place, static
 from loopdiff.frontend.structures.objects.changes_in import changed_among
+from loopdiff.frontend.structures.objects.in_place import ByMethods
 from loopdiff.frontend.structures.plain import may_be_one_array
 from loopdiff.frontend.structures.rewriting import base_of, copied, is_literal
 from loopdiff.frontend.structures.scope import Scope, name_read, name_stored
-from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, holds_structures, is_sequence
-from loopdiff.immutable import immutable, replace
+from loopdiff.frontend.structures.trees import LAST, Branch, Leaf, Tree, holds_structures, is_sequence
+from loopdiff.immutable import immutable
 from loopdiff.source.first_iterations import copied_tree
 from loopdiff.source.functions import MISSING
 from loopdiff.source.nodes import syntax_nodes
-
-
-class LastItem:
-    def __repr__(self) -> str:
-        return "the last item of what a loop went over and changed"
-
-
-LAST = Static(LastItem())
 
 
 @immutable
@@ -53,6 +46,7 @@ def parts_by_place(scope: Scope, node: ast.For) -> list[list[ast.stmt]] | None:
         return None
     names = {one.target.id: one for one in rows if isinstance(one.target, ast.Name) and is_owned(scope, one)}
     like = {name: item for name, one in names.items() if (item := first_of(one)) is not None}
+    node = copied(node, body=[ByMethods(scope, like).visit(copied_tree(stmt)) for stmt in node.body]) if like else node
     changed = changed_among(scope, node.body, scope.source.outer, like)
     if any(moves(node, name, names[name].base) for name in changed):
         return None

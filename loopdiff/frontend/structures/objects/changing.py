@@ -7,7 +7,7 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from loopdiff.frontend.structures.bindings import store_at
-from loopdiff.frontend.structures.calls import callee_of, run_ahead, without_structures
+from loopdiff.frontend.structures.calls import callee_of, keeps_nothing, run_ahead, without_structures
 from loopdiff.frontend.structures.known import held_place
 from loopdiff.frontend.structures.methods import Bound
 from loopdiff.frontend.structures.objects.changes_in import changed_by
@@ -26,17 +26,18 @@ class Given:
     tree: Branch
 
 
-def changing_call(scope: Scope, node: ast.Call) -> Tree | None:
-    """What a call gives that changes what it is given; None for other calls, and where it may not run ahead."""
+def changing_call(scope: Scope, node: ast.Call, is_used: bool = True) -> Tree | None:
+    """What a call gives, if that `is_used`, that changes what it is given; None for other calls, and where it may not
+    run ahead."""
     key = ~id(node)  # beside what is known of the call as one that changes nothing
     if key not in scope.ahead:
         if not scope.may_run_ahead or id(node) not in scope.leading:
             return None
-        scope.ahead[key] = node, changed_ahead(scope, node)
+        scope.ahead[key] = node, changed_ahead(scope, node, is_used)
     return scope.ahead[key][1]
 
 
-def changed_ahead(scope: Scope, node: ast.Call) -> Tree | None:
+def changed_ahead(scope: Scope, node: ast.Call, is_used: bool) -> Tree | None:
     target = callee_of(scope, node.func)
     if target is None or target.local is not None:
         return None
@@ -44,7 +45,7 @@ def changed_ahead(scope: Scope, node: ast.Call) -> Tree | None:
     changed = changed_by(scope, target.source, {name: of.tree for name, of in given.items()})
     kept = changed - names_stored(target.source.node)  # a parameter that gets something else is not what was given
     given = {name: of for name, of in given.items() if name in kept}
-    return called_with(scope, target, node, given) if given else None
+    return called_with(scope, target, node, given, is_used) if given else None
 
 
 def given_places(scope: Scope, target: Bound, node: ast.Call) -> Iterator[tuple[str, Given]]:
@@ -70,9 +71,9 @@ def written_for(scope: Scope, target: Bound, node: ast.Call) -> Iterator[tuple[s
     yield from ((k.arg, k.value) for k in node.keywords if k.arg is not None)
 
 
-def called_with(scope: Scope, target: Bound, node: ast.Call, given: Mapping[str, Given]) -> Tree | None:
+def called_with(scope: Scope, target: Bound, node: ast.Call, given: Mapping[str, Given], is_used: bool) -> Tree | None:
     """What the call gives, after which what is `given` stands in its places as it is then."""
-    own = {name: owned_in(scope, of.place) for name, of in given.items()}
+    own, owned = {name: owned_in(scope, of.place) for name, of in given.items()}, set(scope.owned)
     written = {id(part): name for name, part in written_for(scope, target, node) if name in given}
 
     def taken(part: ast.expr) -> ast.expr:
@@ -87,11 +88,14 @@ def called_with(scope: Scope, target: Bound, node: ast.Call, given: Mapping[str,
         args=[taken(a) for a in node.args],
         keywords=[copied(k, value=taken(k.value)) for k in node.keywords],
     )
-    found = without_structures(scope, call, replace(target, source=handing(scope, target.source, own)))
+    found = without_structures(scope, call, replace(target, source=handing(scope, target.source, own, is_used)))
     made, result = (None, None) if found is None else found
     if made is None or result is None:
         return None
     places = [of.place for of in given.values()]
+    others = [part for name, part in written_for(scope, target, node) if name not in given]
+    if keeps_nothing(call, target, result) and all(is_apart(scope, part, places) for part in others):
+        scope.owned = owned
     if not all(place in scope.owned for place in places) or any(map(is_inside, pairs_among(places))):
         scope.reject_shared(f"what `{ast.unparse(node)}` is given", node)
         return Static(None)
@@ -100,6 +104,16 @@ def called_with(scope: Scope, target: Bound, node: ast.Call, given: Mapping[str,
     for place, tree in zip(places, after.items[1:], strict=True):
         store_at(scope, place, tree, node)
     return after.items[0]
+
+
+def is_apart(scope: Scope, part: ast.expr, places: list[Place]) -> bool:
+    """Whether nothing of what an argument is stands in one of `places`, nor one of these in it."""
+    is_place = isinstance(part, ast.Name | ast.Attribute | ast.Subscript)
+    tree = base_of(scope, part) if is_place else None
+    if isinstance(part, ast.Constant) or (is_place and not isinstance(tree, Branch)):
+        return True
+    place = held_place(scope, part) if is_place else None
+    return place is not None and not any(is_inside((place, p)) or is_inside((p, place)) for p in places)
 
 
 def owned_in(scope: Scope, place: Place) -> frozenset[Path]:

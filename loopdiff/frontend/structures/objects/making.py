@@ -59,22 +59,25 @@ def making(source: SourceFunction, own: str, kind: type[Any]) -> SourceFunction:
     return replace(source, name=kind.__name__, node=located(node), signature=signature)
 
 
-def handing(scope: Scope, source: SourceFunction, own: Mapping[str, frozenset[Path]]) -> SourceFunction:
+def handing(scope: Scope, source: SourceFunction, own: Mapping[str, frozenset[Path]], is_used: bool) -> SourceFunction:
     """`source` as a function that has for its own what it is given for the parameters in `own`, and the structures at
-    these paths in it; it returns that after its result."""
-    made, key = scope.sources.made, (source.node, tuple(own.items()))
+    these paths in it; it returns that after its result, which is nothing where it is one of these and not used."""
+    made, key = scope.sources.made, (source.node, tuple(own.items()), is_used)
     if key not in made:
-        made[key] = handed(source, own)
+        made[key] = handed(source, own, is_used)
     return made[key]
 
 
-def handed(source: SourceFunction, own: Mapping[str, frozenset[Path]]) -> SourceFunction:
+def handed(source: SourceFunction, own: Mapping[str, frozenset[Path]], is_used: bool) -> SourceFunction:
     node = copied_tree(source.node)
     assert isinstance(node, ast.FunctionDef)
     name = fresh(words_in(node), "result")
 
     def returning(one: ast.Return) -> list[ast.stmt]:
         result: ast.expr = ast.Constant(None) if one.value is None else name_read(name, one)
+        if not is_used and isinstance(one.value, ast.Name) and one.value.id in own:
+            one = ast.copy_location(ast.Return(None), one)
+            result = ast.Constant(None)
         first = [] if one.value is None else [ast.copy_location(ast.Assign([name_stored(name, one)], one.value), one)]
         row = ast.Tuple([result, *(name_read(n, one) for n in own)], ast.Load())
         return [*first, ast.copy_location(ast.Return(row), one)]

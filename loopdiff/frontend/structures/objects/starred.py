@@ -1,4 +1,5 @@
-"""Arrays behind stars: `f(*p)` of a function with three parameters is `f(p[0], p[1], p[2])`."""
+"""Arrays behind stars: `f(*p)` of a function with three parameters is `f(p[0], p[1], p[2])`, `max(*v)` is `max(v)`, and
+`a, b = zip(*rows)` are lists of what the rows have in each place."""
 
 from __future__ import annotations
 
@@ -6,12 +7,11 @@ import ast
 import inspect
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
 
 import numpy as np
 
 from loopdiff.frontend.structures.calls import callee_of
-from loopdiff.frontend.structures.rewriting import base_of, copied, expression
+from loopdiff.frontend.structures.rewriting import base_of, copied, expression, in_place_of
 from loopdiff.frontend.structures.scope import Scope
 from loopdiff.frontend.structures.trees import Leaf
 from loopdiff.source.first_iterations import copied_tree
@@ -29,7 +29,33 @@ def with_stars_apart(scope: Scope, node: ast.stmt) -> ast.stmt:
         return node
     made = TakingApart(scope).visit(copied_tree(node))
     assert isinstance(made, ast.stmt)
-    return made
+    match made:
+        case ast.Assign(
+            targets=[ast.Tuple(elts=names)], value=ast.Call(func=func, args=[ast.Starred(value=rows)], keywords=how)
+        ) if scope.value_outside(func) is zip and is_array(scope, rows) and all(k.arg == "strict" for k in how):
+            are_plain = all(isinstance(n, ast.Name) for n in names)
+            return copied(made, value=columns_of(scope, rows, len(names))) if are_plain else made
+        case _:
+            return made
+
+
+def columns_of(scope: Scope, rows: ast.expr, count: int) -> ast.Tuple:
+    """Lists of what `rows` of so many items have in each place, of which there is one at least."""
+    names = [scope.names.fresh("column") for _ in range(count)]
+    require_length(scope, rows, ast.Gt(), 0, f"there is something in `{ast.unparse(rows)}`")
+
+    def column(name: str) -> ast.expr:
+        target = ast.Tuple([ast.Name(n, ast.Store()) for n in names], ast.Store())
+        return ast.ListComp(ast.Name(name, ast.Load()), [ast.comprehension(target, copied_tree(rows), [], 0)])
+
+    return in_place_of(ast.Tuple([column(n) for n in names], ast.Load()), rows)
+
+
+def require_length(scope: Scope, row: ast.expr, op: ast.cmpop, count: int, message: str) -> None:
+    """Write the assertion that `row` has so many elements."""
+    length = ast.Call(scope.name_for(len, row), [expression(scope, row)], [])
+    test = ast.Compare(length, [op], [ast.Constant(count)])
+    scope.out.append(in_place_of(ast.Assert(test, ast.Constant(message)), row))
 
 
 class TakingApart(ast.NodeTransformer):
@@ -49,13 +75,14 @@ class TakingApart(ast.NodeTransformer):
         row = stars[0].value if len(stars) == 1 else None
         if row is None or any(isinstance(n, ast.Call) for n in syntax_nodes(row)) or not is_array(self.scope, row):
             return node
+        text = ast.unparse(node)
+        if any(self.scope.value_outside(node.func) is f for f in (max, min)) and len(node.args) == 1:
+            require_length(self.scope, row, ast.Gt(), 1, f"`{text}` takes two values behind the star at least")
+            return copied(node, args=[row])
         count = count_of(self.scope, node)
         if count is None or count < 1:
             return node
-        length = ast.Call(self.scope.name_for(len, row), [expression(self.scope, row)], [])
-        test = ast.Compare(length, [ast.Eq()], [ast.Constant(count)])
-        message = f"`{ast.unparse(node)}` takes {count} values behind the star"
-        self.scope.out.append(in_place_of(ast.Assert(test, ast.Constant(message)), row))
+        require_length(self.scope, row, ast.Eq(), count, f"`{text}` takes {count} values behind the star")
         parts = [in_place_of(ast.Subscript(row, ast.Constant(k), ast.Load()), row) for k in range(count)]
         args = [part for a in node.args for part in (parts if a is stars[0] else [a])]
         return copied(node, args=args)
@@ -67,14 +94,6 @@ def is_array(scope: Scope, node: ast.expr) -> bool:
         return False
     tree = base_of(scope, node)
     return tree is None or isinstance(tree, Leaf)
-
-
-def in_place_of(made: Any, node: ast.AST) -> Any:
-    """`made`, with what in it is in no place where `node` is."""
-    for inner in syntax_nodes(made):
-        if isinstance(inner, ast.expr | ast.stmt) and not hasattr(inner, "lineno"):
-            ast.copy_location(inner, node)
-    return made
 
 
 def count_of(scope: Scope, node: ast.Call) -> int | None:

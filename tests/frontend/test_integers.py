@@ -1,0 +1,161 @@
+"""Integers beyond what holds them: Python's have no end, NumPy's narrow ones wrap. Plain Python is the oracle."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loopdiff import ArgumentError, UnsupportedLoopError, vectorize_grad
+
+X = np.arange(1.0, 9.0)
+A = np.array([200, 250, 7], np.int64)
+B = np.array([201, 251, 77], np.int64)
+
+
+# -- Python's --------------------------------------------------------------------------------------------------
+def hashed(x, n):
+    h, t = 5381, 0.0
+    for i in range(n):
+        h = h * 33 + i
+        t += x[h % 8]
+    return t
+
+
+def fibonacci(x, n):
+    a, b = 0, 1
+    for _ in range(n):
+        a, b = b, a + b
+    return x[a % 8]
+
+
+def powers(x, n):
+    k = 1
+    while k < 10**n:
+        k *= 10
+    return x[k % 7] + x[n**9 % 5]
+
+
+def squares(x, n):
+    s = 0
+    for i in range(n):
+        s += i * i * i * i * i * i * i * i * i * i
+    return x[s % 8]
+
+
+def shifts(x, n):
+    t = 0.0
+    for i in range(n):
+        t += x[(3 << i) % 7] if i < 70 else x[(1 << i) % 5]
+    return t
+
+
+OUTGROWN = [(hashed, 10, 30), (fibonacci, 90, 95), (powers, 17, 19), (squares, 50, 90), (shifts, 30, 64)]
+
+
+@pytest.mark.parametrize(("function", "few", "many"), OUTGROWN, ids=lambda v: getattr(v, "__name__", ""))
+def test_integers_of_python_that_outgrow_64_bits_are_an_error(
+    function: Callable[..., Any], few: int, many: int
+) -> None:
+    f = vectorize_grad(function)
+    assert f(X, few) == function(X, few)
+    for call in (f, f.grad):
+        with pytest.raises(ArgumentError, match="LD335"):
+            call(X, many)
+
+
+def bounded(x, n, seed):
+    h, state, k, total, low, high = 2166136261, seed, 0, 0, 0, 1000
+    t = 0.0
+    for i in range(n):
+        h = ((h ^ i) * 16777619) & 0xFFFFFFFF
+        state = (1103515245 * state + 12345) % 2**31
+        k = k + 1
+        total += 2 * i
+        mid = (low + high) // 2
+        low, high = (mid, high) if state % 2 == 0 else (low, mid)
+        t += x[h % 8] * x[state % 8] + x[(k + total + mid) % 8]
+    return t
+
+
+def test_integers_that_stay_small_are_not_looked_at() -> None:
+    f = vectorize_grad(bounded)
+    assert np.isclose(f(X, 50, 7), bounded(X, 50, 7), rtol=1e-12)
+    assert "LD335" not in str(f.compile(X, 50, 7).ir("normal"))
+
+
+def choosing(x, n):
+    k = 1
+    for i in range(n):
+        k = k * 3 if i < 30 else k
+    return x[k % 8] if n < 40 or n**20 > 5 else 0.0
+
+
+def test_only_what_is_computed_is_looked_at() -> None:
+    assert vectorize_grad(choosing)(X, 39) == choosing(X, 39)
+
+
+# -- NumPy's -----------------------------------------------------------------------------------------------------
+def added(x, a, b):
+    s = 0
+    for v in a:
+        s += v
+    t = a[0]
+    for i in range(1, 3):
+        t = t * a[i] - b[i]
+    return x[0] * s + x[1] * (a[0] - b[1]) + x[t % 8] * (a + 100)[1]
+
+
+def of_whole_arrays(x, a, b):
+    d = a - b
+    for i in range(3):
+        d[i] += 200
+    m = np.maximum(a, b)
+    return x[0] * d[0] + x[1] * (m + m)[1] + x[2] * (-a)[0] + x[3] * (~a)[1] + x[4] * np.abs(a - b)[0] + (a**2)[1]
+
+
+def by_functions_of_numpy(x, a, b):
+    sums = np.sum(a) * x[0] + a.sum() * x[1] + np.prod(a[:2]) * x[2] + np.mean(a) + np.cumsum(a)[-1] + np.max(a)
+    return sums + x[3] * (a @ b) + x[4] * np.diff(a)[0] + x[5] * np.outer(a, b)[1, 2] + (a / 2)[0]
+
+
+def by_sums_of_python(x, a, b):
+    return x[0] * sum(a) + x[1] * sum(v * w for v, w in zip(a, b, strict=True))
+
+
+def with_conversions(x, a, b):
+    wide = a.astype(np.int64) + b
+    return x[0] * (int(a[0]) + int(b[1])) + x[1] * wide[1] + x[2] * (int(a[2]) + b[1]) + x[3] * (np.int64(a[0]) + b[0])
+
+
+NARROW = (added, of_whole_arrays, by_functions_of_numpy, by_sums_of_python, with_conversions)
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int8, np.uint16, np.int64])
+def test_narrow_integers_wrap_as_numpys_do(kind: type[np.integer[Any]]) -> None:
+    a, b = A.astype(kind), B.astype(kind)
+    for function in NARROW:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                expected = function(X, a.copy(), b.copy())
+            except OverflowError:
+                continue  # Python's integer does not fit in the type that it meets
+        assert np.isclose(vectorize_grad(function)(X, a.copy(), b.copy()), expected, rtol=1e-14), function.__name__
+
+
+def best_of(x, a):
+    best = 0
+    for v in a:
+        if v > best:
+            best = v
+    return x[0] * (best + 1)
+
+
+def test_a_name_for_integers_of_both_is_refused() -> None:
+    with pytest.raises(UnsupportedLoopError, match="LD214"):
+        vectorize_grad(best_of)(X, A.astype(np.uint8))
+    assert vectorize_grad(best_of)(X, A) == best_of(X, A)
