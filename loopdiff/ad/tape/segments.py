@@ -18,10 +18,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from loopdiff.ad.facts import Facts
+from loopdiff.ad.tape.decided import is_recordable, rounded
 from loopdiff.ad.tape.needed import At, Needed
 from loopdiff.ad.tape.plan import Tape, TapeStore, Why
 from loopdiff.ad.tape.record import ONE, ZERO, reversed_range, segment_length, trips_before
-from loopdiff.ad.tape.replay import repeats_exactly, slice_of, spans
+from loopdiff.ad.tape.replay import slice_of, spans
 from loopdiff.errors import Span
 from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
@@ -53,17 +54,16 @@ def hindrance(facts: Facts, path: Path) -> str | None:
     """Why the loop at `path` is not to run again in segments, if it is not."""
     inside = [p for p, s in facts.sites.items() if isinstance(s.stmt, ir.Loop) and p[: len(path)] == path]
     counted = [p for p in inside if facts.trip_hull(p) is None]
-    if counted == [path] and facts.loops_around(path):
+    if path in counted and facts.loops_around(path):
         return "data decide how often it runs, and it is inside of another loop"
-    if counted not in ([], [path]):
-        return "data decide how often a loop inside of it runs"
     if any(spans(r, path) for r in facts.regions):
         return "a maximum or minimum goes on over its iterations"
-    if repeats_exactly(facts, path):
-        return None
     calls = [s.stmt for p, s in facts.sites.items() if p[: len(path)] == path and isinstance(s.stmt, ir.Call)]
-    is_calling = not all(is_printing(call.rule) for call in calls)
-    return "it calls a function with a rule" if is_calling else "rounding may decide a branch or a subscript in it"
+    if not all(is_printing(call.rule) for call in calls):
+        return "it calls a function with a rule"
+    if not is_recordable(facts, path, rounded(facts, path)):
+        return "rounding may decide something in a loop inside of it whose length data decide"
+    return None
 
 
 def hindered(facts: Facts, tape: Tape) -> tuple[tuple[Span, str], ...]:
@@ -98,6 +98,8 @@ class SegmentedLoop:
         needed, loop, own = self.needed, self.loop, self.needed.own(self.path)
         again = slice_of(needed, loop, self.path, self.reverse)
         lower, _, step, count = needed.range_made(loop, self.path)
+        if again or needed.tape.segment_counters(self.path):
+            needed.tape.measure_segments(self.path)
         if not again:
             return [ir.Loop(loop.index, *reversed_range(lower, add(lower, mul(count, step)), step), self.reverse)]
         copies = {a: self.copy(a) for a in sorted(own & touched_arrays(again))}
@@ -224,7 +226,9 @@ class Levels:
         """An innermost segment: run with its recordings, then reversed."""
         lower, upper, step = reversed_range(self.place(first), self.place(end), self.step)
         reverse = replace(self.of.loop, lower=lower, upper=upper, step=step, body=self.of.reverse)
-        return (*self.run(self.again, first, end), reverse)
+        counters = self.of.needed.tape.segment_counters(self.of.path)
+        start = (ir.Assign(ir.Access(c.base), ZERO) for c in counters)
+        return (*start, *self.run(self.again, first, end), reverse)
 
     def place(self, number: ir.Expr) -> ir.Expr:
         """The index of the iteration with this number."""
