@@ -20,6 +20,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, compare, mul
 from loopdiff.ir.ops import STRICT, Op
 from loopdiff.ir.slicing import Names
+from loopdiff.ir.types import INT, ScalarType
 from loopdiff.ir.typing import type_of
 from loopdiff.ir.walk import Path, exits, operands, statements, stmt_exprs, subexprs, substitute
 from loopdiff.rules.printing import is_printing
@@ -66,13 +67,6 @@ def repeats_exactly(facts: Facts, path: Path) -> bool:
         return False
     is_rounded = rounding(facts, loop, is_strict_exact=False)
     return not any(any(deciders(s.stmt, is_rounded)) for s in sites if s.stmt not in exits(loop))
-
-
-def is_recordable(facts: Facts, path: Path, found: Rounded) -> bool:
-    """Whether what rounding decides in the loop at `path` can be found again by the numbers of iterations: data decide
-    the length of no loop between."""
-    inner = (p for at in (*found.values, *found.loops) for p, _ in facts.loops_around(at) if len(p) > len(path))
-    return all(facts.trip_hull(p) is not None for p in inner)
 
 
 def deciders(stmt: ir.Stmt, is_rounded: Callable[[ir.Expr], bool]) -> Iterator[tuple[ir.Expr, Guards]]:
@@ -172,27 +166,34 @@ class Decided:
         strict = self.needed.tape.strict.get(at, {})
         for value, guards in self.found.values.get(at, ()):
             if expr in (value, substitute(value, strict)):
-                return self.recorded(value, at, "before", guards)
+                return self.recorded(value, at, "before", guards, type_of(value, self.needed.facts.types))
         return None
 
-    def recorded(self, value: ir.Expr, at: Path, when: When, guards: Guards = ()) -> ir.Expr:
+    def recorded(self, value: ir.Expr, at: Path, when: When, guards: Guards = (), kind: ScalarType = INT) -> ir.Expr:
+        """`value`, of this kind, as it was when the forward sweep came to the statement at `at`."""
         if (at, value) not in self.kept:
-            needed, tape, facts = self.needed, self.needed.tape, self.needed.facts
-            around = facts.loops_around(self.path)
-            inside = tuple((p, s) for p, s in facts.loops_around(at) if len(p) >= len(self.path))
-            shape = (*tape.extents(around, None), *(tape.hull(p) for p, _ in inside))
+            tape, around = self.needed.tape, self.needed.facts.loops_around(at)
             why = Why(value.loc, "rounding decided it")
-            name = tape.declare(f"{tape_stem(value)}_decided", type_of(value, facts.types), shape, None, why)
-
-            outer, held = (
-                tape.coordinates(around, None, bound)
-                for bound in (as_it_is, lambda e, path: needed.exact(e, At(path), closed=True))
-            )
-            numbers = tuple(trip_number(s, p, as_it_is) for p, s in inside)
-            target = ir.Access(name, (*outer, *numbers))
+            name = tape.declare(f"{tape_stem(value)}_decided", kind, tape.extents(around, None), None, why)
+            target = ir.Access(name, tape.coordinates(around, None, as_it_is))
             tape.stores.append(TapeStore(None, at, when, target, value, guards))
-            self.kept[at, value] = ir.Load(replace(target, subscripts=(*held, *numbers)))
+            self.kept[at, value] = ir.Load(replace(target, subscripts=self.place(at)))
         return self.kept[at, value]
+
+    def place(self, at: Path) -> tuple[ir.Expr, ...]:
+        """Where the segment that runs again finds what was recorded for the statement at `at`."""
+        tape, depth = self.needed.tape, len(self.path)
+        outer = self.needed.facts.loops_around(self.path)
+        inside = [(p, s) for p, s in self.needed.facts.loops_around(at) if len(p) >= depth]
+        counted, plain = tape.split(inside[1:], None)
+        numbers = tuple(trip_number(s, p, as_it_is) for p, s in plain)
+        if counted is None:
+            held = tape.coordinates(outer, None, lambda e, path: self.needed.exact(e, At(path), closed=True))
+            return (*held, trip_number(inside[0][1], self.path, as_it_is), *numbers)
+        loop = self.needed.facts.sites[counted].stmt
+        assert isinstance(loop, ir.Loop)
+        start = self.recorded(ir.Load(ir.Access(tape.counter(None, counted).base)), counted, "before")
+        return (add(start, trip_number(loop, counted, as_it_is)), *numbers)
 
     def loop(self, loop: ir.Loop, path: Path) -> ir.Loop:
         """`loop`, inside of the one that runs again, made to end when it did, if rounding decided that."""

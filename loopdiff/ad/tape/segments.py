@@ -18,7 +18,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from loopdiff.ad.facts import Facts
-from loopdiff.ad.tape.decided import is_recordable, rounded
 from loopdiff.ad.tape.needed import At, Needed
 from loopdiff.ad.tape.plan import Tape, TapeStore, Why
 from loopdiff.ad.tape.record import ONE, ZERO, reversed_range, segment_length, trips_before
@@ -52,18 +51,12 @@ def recorded_around(facts: Facts, tape: Tape) -> list[Path]:
 
 def hindrance(facts: Facts, path: Path) -> str | None:
     """Why the loop at `path` is not to run again in segments, if it is not."""
-    inside = [p for p, s in facts.sites.items() if isinstance(s.stmt, ir.Loop) and p[: len(path)] == path]
-    counted = [p for p in inside if facts.trip_hull(p) is None]
-    if path in counted and facts.loops_around(path):
+    if facts.trip_hull(path) is None and facts.loops_around(path):
         return "data decide how often it runs, and it is inside of another loop"
     if any(spans(r, path) for r in facts.regions):
         return "a maximum or minimum goes on over its iterations"
     calls = [s.stmt for p, s in facts.sites.items() if p[: len(path)] == path and isinstance(s.stmt, ir.Call)]
-    if not all(is_printing(call.rule) for call in calls):
-        return "it calls a function with a rule"
-    if not is_recordable(facts, path, rounded(facts, path)):
-        return "rounding may decide something in a loop inside of it whose length data decide"
-    return None
+    return None if all(is_printing(call.rule) for call in calls) else "it calls a function with a rule"
 
 
 def hindered(facts: Facts, tape: Tape) -> tuple[tuple[Span, str], ...]:
