@@ -8,7 +8,8 @@ from dataclasses import replace
 from loopdiff.ad.emitter import Emitter
 from loopdiff.ad.partials import is_strong_factor, partials, with_squares
 from loopdiff.ad.strength import Strength, is_always_finite
-from loopdiff.ad.tape.needed import At, Needed
+from loopdiff.ad.tape.needed import Needed
+from loopdiff.ad.tape.providers import At
 from loopdiff.analysis.activity import is_active
 from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir

@@ -13,8 +13,9 @@ from loopdiff.ad.tape import segments
 from loopdiff.ad.tape.counting import counting_loopset, counts_exactly
 from loopdiff.ad.tape.expansion import expanded_buffers, with_expanded
 from loopdiff.ad.tape.kept_sums import arrays_to_sum, handed_on
-from loopdiff.ad.tape.needed import At, Needed
+from loopdiff.ad.tape.needed import Needed
 from loopdiff.ad.tape.plan import Tape, TapeCounter
+from loopdiff.ad.tape.providers import At
 from loopdiff.ad.tape.record import Recorder, segment_length
 from loopdiff.ad.tape.replay import choose_replays
 from loopdiff.ad.tape.sharing import shareable

@@ -1,157 +1,29 @@
-"""What rounding decides in a loop that runs again in segments: recorded as it was decided the first time.
+"""What rounding decides in a loop that runs again in segments is recorded as it was decided the first time: a byte for
+a condition, and a number for a subscript, a bound, or the iterations of a loop that such a condition ends.
 
-Repeated arithmetic may round differently, so a branch, an element or a number of iterations that follows from it is not
-decided again: the forward sweep leaves a byte for a condition, and a number for a subscript, a bound, or the iterations
-of a loop that such a condition ends. Operations that are rounded one by one, and functions of the C library, come out
-the same; what follows from nothing else is decided again, and leaves nothing.
+The forward sweep records it for each iteration of the whole loop, and segments find it by the numbers of iterations.
+Below a loop whose length data decide that is a running position, which is recorded as well, once for each time that
+the loop begins.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from loopdiff.ad.exits import Count, Passes
-from loopdiff.ad.facts import Facts
-from loopdiff.ad.tape.needed import At, Needed
+from loopdiff.ad.rounded import Rounded
+from loopdiff.ad.tape.needed import Needed
 from loopdiff.ad.tape.plan import Guards, TapeStore, When, Why, tape_stem, trip_number
-from loopdiff.immutable import immutable
+from loopdiff.ad.tape.providers import At
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, compare, mul
-from loopdiff.ir.ops import STRICT, Op
-from loopdiff.ir.slicing import Names
+from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT, ScalarType
 from loopdiff.ir.typing import type_of
-from loopdiff.ir.walk import Path, exits, operands, statements, stmt_exprs, subexprs, substitute
-from loopdiff.rules.printing import is_printing
-
-Deciders = tuple[tuple[ir.Expr, Guards], ...]
+from loopdiff.ir.walk import Path, substitute
 
 
-@immutable
-class Rounded:
-    """What rounding may decide inside of a loop: the expressions of each statement, with the conditions under which it
-    evaluates them, and the loops that end early by such a condition."""
-
-    values: Mapping[Path, Deciders]
-    loops: tuple[Path, ...]
-
-
-def rounded(facts: Facts, path: Path) -> Rounded:
-    """What rounding may decide in iterations of the loop at `path`, where operations rounded alone are none; when the
-    loop itself ends is known."""
-    loop = facts.sites[path].stmt
-    assert isinstance(loop, ir.Loop)
-    is_rounded = rounding(facts, loop, is_strict_exact=True)
-    values: dict[Path, Deciders] = {}
-    loops: list[Path] = []
-    for site in statements(loop.body):
-        at, stmt = (*path, *site.path), site.stmt
-        if isinstance(stmt, ir.Loop) and any(is_rounded(e.cond) for e in exits(stmt)):
-            loops.append(at)
-        found = () if isinstance(stmt, ir.Exit) else tuple(deciders(stmt, is_rounded))
-        if found:
-            values[at] = found
-    return Rounded(values, tuple(loops))
-
-
-def repeats_exactly(facts: Facts, path: Path) -> bool:
-    """Whether nothing that decides control flow or an address in the loop at `path` goes through float arithmetic, so
-    that an iteration may run again alone. When the loop itself ended is known. What is called is called once; what is
-    printed is left out.
-    """
-    loop = facts.sites[path].stmt
-    assert isinstance(loop, ir.Loop)
-    sites = list(statements(loop.body))
-    if any(isinstance(s.stmt, ir.Call) and not is_printing(s.stmt.rule) for s in sites):
-        return False
-    is_rounded = rounding(facts, loop, is_strict_exact=False)
-    return not any(any(deciders(s.stmt, is_rounded)) for s in sites if s.stmt not in exits(loop))
-
-
-def deciders(stmt: ir.Stmt, is_rounded: Callable[[ir.Expr], bool]) -> Iterator[tuple[ir.Expr, Guards]]:
-    """Conditions, bounds and subscripts that `stmt` evaluates itself and rounding may decide."""
-    match stmt:
-        case ir.Require():
-            return
-        case ir.Loop() | ir.If() | ir.Exit():
-            whole, parts = stmt_exprs(stmt), ()
-        case ir.Assign(target=target, value=value) | ir.Accumulate(target=target, value=value):
-            whole, parts = target.subscripts, (value,)
-        case _:
-            whole, parts = (), stmt_exprs(stmt)
-    yield from ((e, ()) for e in whole if is_rounded(e))
-    for part in parts:
-        yield from deciders_in(part, (), is_rounded)
-
-
-def deciders_in(
-    expr: ir.Expr, guards: Guards, is_rounded: Callable[[ir.Expr], bool]
-) -> Iterator[tuple[ir.Expr, Guards]]:
-    """Those inside of an expression that is evaluated under conditions; where only a part of it may be evaluated, the
-    whole truth value is one of them."""
-    match expr:
-        case ir.Select(cond=cond, then=then, orelse=orelse):
-            if is_rounded(cond):
-                yield cond, guards
-            yield from deciders_in(then, (*guards, (cond, True)), is_rounded)
-            yield from deciders_in(orelse, (*guards, (cond, False)), is_rounded)
-        case ir.Load(access=access):
-            yield from ((e, guards) for e in access.subscripts if is_rounded(e))
-        case ir.Apply(op=Op.AND | Op.OR, args=args):
-            if any(any(deciders_in(e, guards, is_rounded)) for e in args):
-                yield expr, guards
-        case _:
-            for part in operands(expr):
-                yield from deciders_in(part, guards, is_rounded)
-
-
-# -- what comes out the same -------------------------------------------------------------------------------------
-def rounding(facts: Facts, loop: ir.Loop, is_strict_exact: bool) -> Callable[[ir.Expr], bool]:
-    """Tells of expressions in `loop` whether they may have other bits when it runs again."""
-    made = [found for s in statements(loop.body) for found in definition(s.stmt)]
-    inexact: Names = frozenset()
-    while True:
-        more = inexact | {name for name, value in made if is_inexact(value, inexact, facts, is_strict_exact)}
-        if more == inexact:
-            return lambda expr: is_inexact(expr, inexact, facts, is_strict_exact)
-        inexact = more
-
-
-def definition(stmt: ir.Stmt) -> list[tuple[str, ir.Expr]]:
-    match stmt:
-        case ir.Let(name=name, value=value):
-            return [(name, value)]
-        case ir.Accumulate(op="add", target=target, value=value):
-            return [(target.array, ir.Apply(Op.ADD, (ir.Load(target), value)))]
-        case ir.Assign(target=target, value=value) | ir.Accumulate(target=target, value=value):
-            return [(target.array, value)]
-        case _:
-            return []
-
-
-def is_inexact(expr: ir.Expr, inexact: Names, facts: Facts, is_strict_exact: bool) -> bool:
-    """Whether evaluating `expr` again may give another value: float arithmetic, sums, or names that hold such. What is
-    rounded alone is none, if `is_strict_exact`."""
-    for node in subexprs(expr):
-        match node:
-            case ir.Apply() if is_strict_exact and (node.is_strict or node.op in STRICT):
-                pass
-            case ir.Apply() if not facts.repeatable.is_operation(node):
-                return True
-            case ir.Load(access=ir.Access(array=name)) | ir.Var(name=name) if name in inexact:
-                return True
-            case ir.Var(name=name) if name in facts.lets:
-                stmt = facts.lets[name].stmt
-                assert isinstance(stmt, ir.Let)
-                if is_inexact(stmt.value, inexact, facts, is_strict_exact):
-                    return True
-            case _:
-                pass
-    return False
-
-
-# -- recording ---------------------------------------------------------------------------------------------------
 @dataclass(slots=True)
 class Decided:
     """Provides what rounding decided in iterations of the loop at `path` to the segments that run them again."""

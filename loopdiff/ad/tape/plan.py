@@ -236,13 +236,13 @@ class Tape:
     def weight_of(self, extents: Iterable[ir.Expr]) -> float:
         """How much an array of these extents keeps. Half an axis is one that grows with a square root, a third one with
         a cube root, none one that is short, and others are as many as make their length, of `AXIS_LENGTH` elements
-        each."""
-        roots = {
+        each. A running position has the axes of all loops that it goes on over."""
+        known = {
             f(p): 1.0 / (s.levels + 1)
             for p, s in self.segments.items()
             for f in (self.segment_length, self.segment_number)
         }
-        roots |= {self.room(c): roots[self.segment_length(c.scope)] for c in self.segment_counters() if c.scope}
+        rooms = {self.room(c): c for c in self.counters.values()}
 
         def axes(extent: ir.Expr) -> float:
             match extent:
@@ -250,8 +250,16 @@ class Tape:
                     return axes_of_constant(extent)
                 case ir.Dim(array=array, axis=axis) if self.facts.is_short(array, axis):
                     return 0.0
+                case _ if extent in rooms:
+                    return axes_of_position(rooms[extent])
                 case _:
-                    return roots.get(extent, 1.0)
+                    return known.get(extent, 1.0)
+
+        def axes_of_position(counter: TapeCounter) -> float:
+            around = [p for p, _ in self.loops(counter.path, counter.scope) if p != counter.scope]
+            hulls = [self.facts.trip_hull(p) for p in around]
+            own = 0.0 if counter.scope not in self.segments else axes(self.segment_length(counter.scope or ()))
+            return own + 1.0 + sum(1.0 if hull is None else axes(natural(hull)) for hull in hulls)
 
         return tuning.AXIS_LENGTH ** sum(map(axes, extents))
 

@@ -95,7 +95,11 @@ class Recorder:
         self.seen = len(self.tape.stores)
         found = self.placed.get((path, when), ())
         inside = (*path, 0) if when == "end" else path
-        return [replace(s, value=self.rewrite(self.strictly(s.value, path), inside)) for s in found]
+
+        def here(expr: ir.Expr) -> ir.Expr:
+            return self.rewrite(self.strictly(expr, path), inside)
+
+        return [replace(s, value=here(s.value), guards=tuple((here(e), o) for e, o in s.guards)) for s in found]
 
     def strictly(self, expr: ir.Expr, path: Path) -> ir.Expr:
         """`expr` of the statement at `path` in the form in which both sweeps evaluate it."""

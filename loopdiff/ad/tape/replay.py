@@ -10,10 +10,11 @@ from functools import partial
 
 from loopdiff.ad.facts import Facts, is_open
 from loopdiff.ad.regions import Region
-from loopdiff.ad.tape.decided import Decided, as_far_as, repeats_exactly, rounded
-from loopdiff.ad.tape.needed import At, Needed
+from loopdiff.ad.rounded import repeats_exactly
+from loopdiff.ad.tape.decided import Decided, as_far_as
+from loopdiff.ad.tape.needed import Needed
 from loopdiff.ad.tape.plan import Tape
-from loopdiff.ad.tape.providers import InPlace
+from loopdiff.ad.tape.providers import At, InPlace
 from loopdiff.ad.tape.record import Recorder
 from loopdiff.ad.tape.sweeps import Built
 from loopdiff.ir import nodes as ir
@@ -113,7 +114,7 @@ def slice_of(needed: Needed, loop: ir.Loop, path: Path, reverse: tuple[ir.Stmt, 
     segment only the recordings.
     """
     facts = needed.facts
-    decided = Decided(needed, path, rounded(facts, path)) if path in needed.segmented else None
+    decided = Decided(needed, path, needed.rounded[path]) if path in needed.segmented else None
 
     def rewrite(expr: ir.Expr, at: Path) -> ir.Expr:
         known = None if decided is None else decided.value(expr, at)
