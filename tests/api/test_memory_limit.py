@@ -220,3 +220,16 @@ def test_loops_of_unknown_length_inside_of_segments() -> None:
     k.forward(*args, *few)
     with pytest.raises(ArgumentError, match="LD347: the workspace has too little room in"):
         k.reverse(*args, *few, seed.copy(), np.zeros(16))
+
+
+def test_explain_says_what_is_the_least_where_nothing_fits() -> None:
+    args = populations()
+    with interpreting():
+        f = limited(growth, 100)
+        run, least = min(runs(f, args), key=lambda found: found[1])
+        text = f.explain(*args)
+        assert f"no call runs (LD345): `growth` needs {least} bytes between the sweeps, the limit is 100." in text
+        assert f"{least} bytes in all" in text
+        assert all(t.name in text for t in run.units.plan.temporaries)
+        assert "measured" not in text
+        assert "LD345" not in limited(growth, least).explain(*args)
