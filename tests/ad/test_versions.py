@@ -300,3 +300,37 @@ def test_an_extremum_in_a_loop_that_is_left_with_one_iteration() -> None:
 
     with interpreting():
         check_grads(vectorize_grad(program), (2, RNG.random(4), RNG.random(4), RNG.random((4, 3))))
+
+
+@pytest.mark.parametrize("is_split", [False, True])
+def test_the_row_that_eliminates_is_kept_once_for_each_step(is_split: bool) -> None:
+    def in_one_loop(a):
+        n = a.shape[0]
+        for k in range(n):
+            p = a[k, k]
+            for j in range(n):
+                a[k, j] = a[k, j] / p
+            for i in range(n):
+                if i != k:
+                    f = a[i, k]
+                    for j in range(n):
+                        a[i, j] -= f * a[k, j]
+
+    def above_and_below(a):
+        n = a.shape[0]
+        for k in range(n):
+            p = a[k, k]
+            for j in range(n):
+                a[k, j] = a[k, j] / p
+            for i in range(k):
+                f = a[i, k]
+                for j in range(n):
+                    a[i, j] -= f * a[k, j]
+            for i in range(k + 1, n):
+                f = a[i, k]
+                for j in range(n):
+                    a[i, j] -= f * a[k, j]
+
+    n = 6
+    found = kept(above_and_below if is_split else in_one_loop, (RNG.random((n, n)) + n * np.eye(n),))
+    assert total(found) <= (5 if is_split else 3) * n * n * 8 + n * 8
