@@ -88,7 +88,7 @@ class Needed:
         self.written = written_arrays(self.facts.ls.body)
         self.recorded = Recordings(self.facts)
         self.rounded = {p: rounded(self.facts, p) for p in loops}
-        found = (values for r in self.rounded.values() for values in r.values.items())
+        found = [items for r in self.rounded.values() for items in r.values.items()]
         self.deciders = {at: frozenset(e for e, _ in values) for at, values in found}
 
     # -- scopes ----------------------------------------------------------------------------------------------
@@ -120,7 +120,7 @@ class Needed:
         return self.copied[scope]
 
     def is_decided(self, expr: ir.Expr, at: At) -> bool:
-        """Whether rounding decides `expr` in a loop that runs again: it is found then, and never worked out twice."""
+        """Whether rounding decides `expr` in a loop that runs again: it is found then, not worked out twice."""
         return expr in self.deciders.get(at.path, ())
 
     # -- values ----------------------------------------------------------------------------------------------
@@ -256,8 +256,7 @@ class Needed:
     def find_exact_let(self, name: str, closed: bool) -> Steps[ir.Expr]:
         site = self.facts.lets[name]
         assert isinstance(site.stmt, ir.Let)
-        is_known = name in self.recorded_lets
-        here = At(site.path)
+        is_known, here = name in self.recorded_lets, At(site.path)
         if not is_known and (self.is_exact(site.stmt.value, here) or self.made_strict(site.stmt.value, here)):
             if closed or isinstance(site.stmt.value, ir.Const | ir.Index | ir.Param | ir.Dim):
                 return (yield from self.find_exact(site.stmt.value, here, closed))
@@ -266,10 +265,9 @@ class Needed:
                 self.heads[name] = ir.Let(name, restored, loc=site.stmt.loc)
             return ir.Var(name)
         stored = ir.Load(self.record_let(name))
-        if closed:
-            return stored
-        self.heads[name] = ir.Let(name, stored, loc=site.stmt.loc)
-        return ir.Var(name)
+        if not closed:
+            self.heads[name] = ir.Let(name, stored, loc=site.stmt.loc)
+        return stored if closed else ir.Var(name)
 
     def made_strict(self, expr: ir.Expr, at: At) -> ir.Expr | None:
         """The form of `expr`, floating arithmetic, in which both sweeps evaluate it from now on; None, and nothing
@@ -376,7 +374,11 @@ class Needed:
         assert isinstance(loop, ir.Loop)
         return not any(isinstance(s, ir.Exit) for s in loop.body[inner[len(path)] :])
 
-    def record(self, expr: ir.Expr, at: At) -> ir.Expr:
+    def is_recorded(self, expr: ir.Expr, at: At) -> bool:
+        """Whether what the statement evaluates is on the tape already."""
+        return (at.path, expr, at.guards) in self.recorded.slots
+
+    def record(self, expr: ir.Expr, at: At, dtype: str | None = None) -> ir.Expr:
         """Record `expr` where the primal evaluates it: ahead of the statement, or for a result at the end."""
         key = (at.path, expr, at.guards)
         if key not in self.recorded.slots:
@@ -385,7 +387,7 @@ class Needed:
                 same = self.recorded_elsewhere(expr, at.path, scope)
                 if same is not None:
                     return same
-            slot = self.slot(expr, at.path, scope)
+            slot = self.slot(expr, at.path, scope, dtype)
             self.recorded.add(key, slot)
             when = "before" if at.path else "end"
             self.tape.stores.append(TapeStore(scope, at.path, when, self.element(slot, exactly=False), expr, at.guards))
