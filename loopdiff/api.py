@@ -16,7 +16,7 @@ import numpy as np
 from loopdiff.calls.arguments import Arguments, Checked, Key, arguments_in_order, call_key, positional_count
 from loopdiff.calls.compiled import CompiledGradient
 from loopdiff.calls.pullback import Pullback
-from loopdiff.calls.runs import Counted, ReverseRun, fitting_run, limit_of, sweeps_of
+from loopdiff.calls.runs import Counted, ReverseRun, best_run, fitting_run, limit_of, sweeps_of
 from loopdiff.calls.sweep_entry_points import vjp
 from loopdiff.checking.identity import prove
 from loopdiff.errors import (
@@ -298,16 +298,22 @@ class Differentiable(InPrograms, Generic[P, R]):
         """
         return self.compiled(self.arranged(args, named), "sums")
 
-    def compiled(self, args: Arguments, form: SweepForm) -> CompiledGradient:
-        """The generated functions for arguments or their types, with the reverse sweep in one of its forms."""
+    def compiled(self, args: Arguments, form: SweepForm, is_shown: bool = False) -> CompiledGradient:
+        """The generated functions for arguments or their types, with the reverse sweep in one of its forms; where they
+        are only shown, those that keep least if a memory limit is too small for all."""
         if any(is_declaration(a) for a in args):
             spec = self.specialization_of(args)
-            return CompiledGradient(spec, sweeps_of(spec, form), None)
+            return CompiledGradient(spec, sweeps_of(spec, form), "", None)
         checked = self.checked(args)
         if (structured := in_structures(checked)) is not None:
-            return structured.flat.compiled(structured.leaves(args), form)
+            return structured.flat.compiled(structured.leaves(args), form, is_shown)
         spec, prepared = checked.specialization, checked.prepare(*args)
-        return CompiledGradient(spec, self.reverse_run(spec, form, prepared), prepared)
+        if is_shown and (limit := limit_of(self.options)) is not None:
+            known = Counted()
+            return CompiledGradient(
+                spec, *best_run(spec, form, lambda run: run.sizes(prepared, known), limit), prepared
+            )
+        return CompiledGradient(spec, self.reverse_run(spec, form, prepared), "", prepared)
 
     def precompile(self, /, *args: Any, **named: Any) -> None:
         """Compile all that calls with these arguments, or with arguments of these types, run; run nothing.
@@ -327,8 +333,8 @@ class Differentiable(InPrograms, Generic[P, R]):
 
     def explain(self, /, *args: Any, **named: Any) -> Text:
         """What was decided for these arguments (or types) and why, loop by loop and array by array: of the sweeps
-        that `vjp` runs."""
-        return self.compiled(self.arranged(args, named), "pullback").explain()
+        that `vjp` runs, or, where a memory limit is too small for all, of those that keep least."""
+        return self.compiled(self.arranged(args, named), "pullback", is_shown=True).explain()
 
     def plot_memory(self, /, *args: Any, **named: Any) -> Any:
         """Which arrays hold how much memory in the course of both sweeps of `vjp`, as predicted for these arguments: a
@@ -338,7 +344,7 @@ class Differentiable(InPrograms, Generic[P, R]):
         """
         from loopdiff.report.memory_figure import draw_memory
 
-        return draw_memory(self.compiled(self.arranged(args, named), "pullback").memory)
+        return draw_memory(self.compiled(self.arranged(args, named), "pullback", is_shown=True).memory)
 
     def on(self, target: Target) -> Differentiable[P, R]:
         """The same function for another target: `cpu`, `cuda` or `cuda-emulated`.

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from loopdiff.ad.choices import chosen_slopes
 from loopdiff.ad.emitter import Emitter
 from loopdiff.ad.partials import is_strong_factor, partials, with_squares
 from loopdiff.ad.strength import Strength, is_always_finite
-from loopdiff.ad.tape.needed import At, Needed
+from loopdiff.ad.tape.needed import Needed
+from loopdiff.ad.tape.providers import At
 from loopdiff.analysis.activity import is_active
 from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
@@ -71,10 +73,11 @@ class Propagation:
         table = partials(replace(expr, args=args), kind, RESULT)
         bar = emitter.hold(bar, "bar") if len(expr.args) > 1 or expr.op not in LINEAR else bar
         strength = Strength(facts.types)
+        chosen = chosen_slopes(self.needed, expr, kind, at)
         for position, (arg, partial) in enumerate(zip(expr.args, table, strict=True)):
             if is_constant(partial, 0) or not is_active(arg, facts.activity.active, facts.types):
                 continue
-            slope = self.provide(partial, expr, at)
+            slope = self.provide(partial, expr, at) if chosen is None else chosen[position]
             if is_strong_factor(expr.op, position):
                 contribution = strong_mul(slope, bar)
             elif strength.is_needed(expr, position, partial) or (is_masked and not is_always_finite(partial)):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial, reduce
-from typing import Literal
 
 from loopdiff.ad.emitter import Emitter
 from loopdiff.ad.facts import Facts, gather_facts
@@ -13,8 +12,9 @@ from loopdiff.ad.tape import segments
 from loopdiff.ad.tape.counting import counting_loopset, counts_exactly
 from loopdiff.ad.tape.expansion import expanded_buffers, with_expanded
 from loopdiff.ad.tape.kept_sums import arrays_to_sum, handed_on
-from loopdiff.ad.tape.needed import At, Needed
+from loopdiff.ad.tape.needed import Needed
 from loopdiff.ad.tape.plan import Tape, TapeCounter
+from loopdiff.ad.tape.providers import At
 from loopdiff.ad.tape.record import Recorder, segment_length
 from loopdiff.ad.tape.replay import choose_replays
 from loopdiff.ad.tape.sharing import shareable
@@ -85,7 +85,8 @@ def lighter(one: Built, other: Built, worth: float = 1.0) -> Built:
 
 def is_sized(built: Built) -> bool:
     """Whether the extent of every tape can be had: a forward sweep that counts does not see the loops of a replay."""
-    return all(c.scope is None for c in built.tape.counters.values()) or not built.sweeps.count_tapes
+    tape = built.tape
+    return all(c in tape.kept_counters for c in tape.counters.values()) or not built.sweeps.count_tapes
 
 
 def build(
@@ -205,11 +206,7 @@ def workspace_arrays(facts: Facts, tape: Tape, adjoint_of: Mapping[str, str]) ->
     """Arrays the caller keeps between the sweeps: locals, tape, counts, adjoints of locals that are not returned."""
     returned = returned_arrays(facts.ls)
     local = [a for a in facts.ls.arrays if a.role == "local" and not is_cell(a)]
-    counts = [
-        ir.ArrayDecl(c.count, ArrayType("int64", 1), "tape", (integer(1),))
-        for c in tape.counters.values()
-        if c.scope is None
-    ]
+    counts = [ir.ArrayDecl(c.count, ArrayType("int64", 1), "tape", (integer(1),)) for c in tape.kept_counters]
     adjoints = [adjoint_array(a, adjoint_of) for a in local if a.name in adjoint_of and a.name not in returned]
     return (*local, *tape.arrays, *counts, *adjoints)
 
@@ -229,23 +226,25 @@ def assemble_forward(
         ls,
         name=f"{ls.name}_forward",
         params=(*ls.params, *(a.name for a in workspace)),
-        arrays=(*kept, *workspace, *base_cells(tape, None)),
+        arrays=(*kept, *workspace, *base_cells(tape.kept_counters)),
         body=body,
     )
     return simplify(normalize(forward))
 
 
-def base_cells(tape: Tape, scope: Path | Literal["all"] | None) -> tuple[ir.ArrayDecl, ...]:
+def base_cells(counters: Iterable[TapeCounter]) -> tuple[ir.ArrayDecl, ...]:
     """Running positions of counted loops, as scalar cells."""
-    counters = [c for c in tape.counters.values() if scope == "all" or c.scope == scope]
     return tuple(ir.ArrayDecl(c.base, ArrayType("int64", 0), "local", ()) for c in counters)
 
 
 def read_count(tape: Tape, counter: TapeCounter) -> Iterator[ir.Stmt]:
-    """The position at the end of the forward sweep, which must not be past the end of a tape."""
+    """The position at the end of the forward sweep, or of the longest iteration, which must not be past the end of a
+    tape."""
     count = ir.Load(ir.Access(counter.count, (integer(0),)))
-    room: dict[ir.Expr, ir.Expr] = {ir.Param(counter.total): integer(1)}
-    if counter.path in tape.segments:
+    if counter.scope is not None:
+        count = mul(count, segment_length(tape, counter.scope, tape.segments[counter.scope].levels))
+    room: dict[ir.Expr, ir.Expr] = {tape.room(counter): integer(1)}
+    if counter.scope is None and counter.path in tape.segments:
         room[tape.segment_number(counter.path)] = segment_length(tape, counter.path)
     for array in tape.arrays:
         for extent in (array.extents or ())[:1]:
@@ -253,7 +252,8 @@ def read_count(tape: Tape, counter: TapeCounter) -> Iterator[ir.Stmt]:
                 continue
             fits = compare(Op.LE, count, mul(ir.Dim(array.name, 0), room[extent]))
             yield ir.Require(fits, "LD347", f"the workspace has too little room in `{array.name}`")
-    yield ir.Assign(ir.Access(counter.base), count)
+    if counter.scope is None:
+        yield ir.Assign(ir.Access(counter.base), count)
 
 
 def assemble_reverse(
@@ -275,7 +275,7 @@ def assemble_reverse(
             seeds.append(replace(ls.array(result.array), name=name, role="adjoint", like=None, dtype_like=None))
         else:
             seeds.append(ir.ScalarDecl(name, type_of(result.value, facts.types)))
-    start = tuple(s for c in tape.counters.values() if c.scope is None for s in read_count(tape, c))
+    start = tuple(s for c in tape.kept_counters for s in read_count(tape, c))
     scalars = [s for s in ls.scalars if s.name in facts.activity.wrt]
     reverse = ir.LoopSet(
         name=f"{ls.name}_reverse",
@@ -285,7 +285,7 @@ def assemble_reverse(
             *workspace,
             *(s for s in seeds if isinstance(s, ir.ArrayDecl)),
             *buffers,
-            *base_cells(tape, "all"),
+            *base_cells(tape.counters.values()),
             *primal_cells(facts, reversal),
             *adjoint_cells(facts, reversal),
         ),

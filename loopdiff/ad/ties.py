@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from loopdiff.ad.regions import Region
-from loopdiff.ad.tape.needed import At, Needed
+from loopdiff.ad.tape.needed import Needed
+from loopdiff.ad.tape.providers import At
 from loopdiff.ad.tape.record import reversed_range
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import compare, sub

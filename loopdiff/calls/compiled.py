@@ -46,8 +46,9 @@ class CompiledGradient:
     functions without the checks.
     """
 
-    def __init__(self, spec: Specialization, run: ReverseRun, args: tuple[Any, ...] | None) -> None:
-        self.spec, self.run, self.args = spec, run, args
+    def __init__(self, spec: Specialization, run: ReverseRun, refusal: str, args: tuple[Any, ...] | None) -> None:
+        """`refusal`: why calls with these arguments are refused, if they are."""
+        self.spec, self.run, self.refusal, self.args = spec, run, refusal, args
         self.made: dict[str, Generated] = {}
 
     def __repr__(self) -> str:
@@ -238,7 +239,7 @@ class CompiledGradient:
 
         With arguments, not just their types, also the time that the cost model predicts for the sweeps, and the time
         that they take, on copies of the arguments. `measure`: whether to take the time; if None (default), where the
-        prediction is below a tenth of a second.
+        prediction is below a tenth of a second and the memory limit allows for them.
         """
         from loopdiff.calls.stopwatch import shapes_of
         from loopdiff.specialize.explain import Sweep, explain
@@ -249,13 +250,14 @@ class CompiledGradient:
         if not self.spec.options.is_for_cpu:
             found = [self.spec.explain_for_cuda(u, shapes, values) for u in units]
             sweeps = [Sweep(n, *f, None) for n, f in zip(("forward", "reverse"), found, strict=True)]
-            return explain(self.spec, sweeps, "", self.temporaries)
+            return explain(self.spec, self.refusal, sweeps, "", self.temporaries)
         found = [explain_loops(self.spec.arranged(u), shapes, values) for u in units]
         predicted = [ns for _, ns in found if ns is not None]
-        is_measured = bool(predicted) and (sum(predicted) < QUICK if measure is None else measure)
+        is_quick = sum(predicted) < QUICK and not self.refusal
+        is_measured = bool(predicted) and (is_quick if measure is None else measure)
         seconds = self.seconds(is_forced=bool(measure)) if is_measured else (None, None)
         sweeps = [Sweep(n, *f, took) for n, f, took in zip(("forward", "reverse"), found, seconds, strict=True)]
-        return explain(self.spec, sweeps, self.one_pass_text(), self.temporaries)
+        return explain(self.spec, self.refusal, sweeps, self.one_pass_text(), self.temporaries)
 
     def one_pass_text(self) -> str:
         """How both sweeps are scheduled as one; empty where they are not."""

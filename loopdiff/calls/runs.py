@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from loopdiff.calls.buffers import recipes_of, scratch_of
-from loopdiff.errors import ArgumentError, Span
+from loopdiff.errors import ArgumentError
 from loopdiff.errors.codes import reject
 from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
@@ -244,16 +244,26 @@ def fitting_run(
 
     `sizes_for` gives the shapes of what sweeps keep. To ask for these compiles nothing but what counts iterations.
     """
-    kept: list[int] = []
-    hindered: tuple[tuple[Span, str], ...] = ()
+    run, refusal = best_run(spec, form, sizes_for, limit)
+    if refusal:
+        raise ArgumentError(reject("LD345", refusal, spec.normal.loc))
+    return run
+
+
+def best_run(
+    spec: Specialization, form: SweepForm, sizes_for: Callable[[ReverseRun], Sizes], limit: int
+) -> tuple[ReverseRun, str]:  # fmt: skip
+    """Those of `fitting_run`, or the sweeps that keep least, and why calls are refused."""
+    kept: list[tuple[int, ReverseRun]] = []
     for run in runs_of(spec, form):
-        kept.append(run.arena.bytes(sizes_for(run)))
-        hindered = run.units.plan.hindered
-        if kept[-1] <= limit:
-            return run
-    message = f"`{spec.normal.name}` needs {min(kept)} bytes between the sweeps, the limit is {limit}"
+        kept.append((run.arena.bytes(sizes_for(run)), run))
+        if kept[-1][0] <= limit:
+            return run, ""
+    least, best = min(kept, key=lambda found: found[0])
+    message = f"`{spec.normal.name}` needs {least} bytes between the sweeps, the limit is {limit}"
+    hindered = kept[-1][1].units.plan.hindered
     message += "".join(f"; all of the loop at {loc.in_words} is kept: {reason}" for loc, reason in hindered)
-    raise ArgumentError(reject("LD345", message, spec.normal.loc))
+    return best, message
 
 
 def make_arena(

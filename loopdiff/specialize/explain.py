@@ -31,9 +31,14 @@ class Sweep:
         return f"{self.name} sweep{predicted}{measured}:"
 
 
-def explain(spec: Specialization, sweeps: Sequence[Sweep], one_pass: str, temporaries: Sequence[Temporary]) -> Text:
-    """The report of `f.explain(*args)`; `one_pass` is how both sweeps are scheduled as one, if they ever are."""
+def explain(
+    spec: Specialization, refusal: str, sweeps: Sequence[Sweep], one_pass: str, temporaries: Sequence[Temporary]
+) -> Text:  # fmt: skip
+    """The report of `f.explain(*args)`; `refusal` is why no sweeps run, if none do, and `one_pass` how both are
+    scheduled as one, if they ever are."""
     lines = [header(spec)]
+    if refusal:
+        lines.append(f"no call runs (LD345): {refusal}. The sweeps that keep least:")
     for sweep in sweeps:
         if sweep.text:
             lines += [sweep.title, *(f"  {line}" for line in in_user_words(sweep.text, spec.words).splitlines())]

@@ -14,6 +14,11 @@ from loopdiff import vectorize_grad
 from loopdiff.ad import reverse
 from loopdiff.ad.reverse import build_sweeps
 from loopdiff.analysis.activity import differentiable_arguments
+from loopdiff.analysis.decisions import total
+from loopdiff.analysis.repeatable import repeatable
+from loopdiff.ir import nodes as ir
+from loopdiff.ir.interpret import run
+from loopdiff.ir.walk import all_statements, stmt_exprs, subexprs
 from loopdiff.settings.options import SEGMENT_LEVELS, PlanPolicy
 from tests.ad.interpreted import lower, pull, verified_sweeps, vjp
 from tests.corpus.ruled import looked_up
@@ -179,6 +184,61 @@ def fields_in_turn(u, v, T):
     return u[1] * u[2]
 
 
+def implicit_steps(u, r, T):
+    n = u.shape[0]
+    w = np.zeros(n)
+    c = 0.1
+    for t in range(T):
+        for i in range(n):
+            w[i] = u[i]
+        rest = 1.0
+        while rest > 1e-6:
+            rest = 0.0
+            for i in range(n):
+                g = w[i] - u[i] + 0.1 * r[i] * w[i] ** 3
+                w[i] -= g / (1.0 + 0.3 * r[i] * w[i] * w[i])
+                rest += g * g
+        for i in range(1, n):
+            u[i] = w[i] + 0.1 * np.sin(u[i - 1] + c)
+        c = 0.5 * c + w[t % n]
+
+
+def decided_within_what_is_decided(u, r, T):
+    n = u.shape[0]
+    k = 1
+    rest = 1.0 * T
+    while rest > 0.0:
+        s = 0.0
+        for i in range(n):
+            s += u[i] * r[i]
+        for h in range(4):
+            for i in range(1, n):
+                v = u[i]
+                for _ in range(3):
+                    v = np.sin(v + r[i] * s)
+                    if v > 0.6:
+                        break
+                    v = v * u[i - 1]
+                u[i] = v if v * s > 0.2 else np.cos(v)
+            part = s
+            while part > 0.4:
+                part = 0.0
+                for i in range(n):
+                    u[i] *= 0.9
+                    part += u[i] * r[i]
+            if u[h] * u[k] > 0.3:
+                break
+            u[0] = np.cos(u[0] * u[2])
+        k = int(9.0 * s * u[1]) % n
+        u[k] = np.sin(u[k] + 0.3)
+        for i in range(int(3.0 * u[k]) + 1):
+            u[i] = u[i] * 0.8 + 0.2 * u[k]
+        if s < 0.01:
+            break
+        rest -= 1.0
+    return u[1] * u[k]
+
+
 def cases(T: int) -> dict[str, tuple[Any, dict[str, Any]]]:
     rng = np.random.default_rng(T)
     u = rng.uniform(0.2, 0.9, 5)
@@ -198,6 +258,8 @@ def cases(T: int) -> dict[str, tuple[Any, dict[str, Any]]]:
         "middle": (left_in_the_middle, dict(u=u, v=rng.uniform(0.1, 0.9, T), T=T)),
         "negative": (left_in_the_middle, dict(u=u, v=np.append(rng.uniform(0.1, 0.9, T), [-1.0, 1.0]), T=T)),
         "data": (as_long_as_data_say, dict(u=u, n=np.array([2, T + 2]), T=T)),
+        "implicit": (implicit_steps, dict(u=u, r=rng.random(5), T=T)),
+        "within": (decided_within_what_is_decided, dict(u=u, r=rng.uniform(0.2, 0.9, 5), T=T)),
         "fields": (fields_in_turn, dict(u=u, v=rng.random(5), T=T)),
     }
 
@@ -213,7 +275,7 @@ def seeds_of(name: str) -> dict[str, Any]:
             return {"seeds": (), "cotangents": {"u": np.linspace(1.0, 2.0, 5), "w": np.ones(2)}}
         case "later":
             return {"seeds": (), "cotangents": {"u": np.linspace(1.0, 2.0, 5), "r": np.ones(5)}}
-        case "map" | "step" | "triangle" | "data":
+        case "map" | "step" | "triangle" | "data" | "implicit":
             return {"seeds": (), "cotangents": {"u": np.linspace(1.0, 2.0, 5)}}
         case _:
             return {"cotangents": {"u": np.linspace(1.0, 2.0, 5)}}
@@ -293,15 +355,6 @@ def test_complex_states_run_in_segments() -> None:
     assert_allclose(again, stored, rtol=1e-12)
 
 
-def branch_on_a_sum(u, T):
-    for _ in range(T):
-        s = 0.0
-        for i in range(u.shape[0]):
-            s += u[i]
-        if s > 1.0:
-            u[0] = u[0] * s
-
-
 def largest_of_all(u, T):
     m = 0.0
     for _ in range(T):
@@ -310,13 +363,10 @@ def largest_of_all(u, T):
     return m
 
 
-def solver_in_each_step(u, T):
-    for _ in range(T):
-        v = u[0]
-        while abs(v * v - u[1]) > 1e-9:
-            v = 0.5 * (v + u[1] / v)
-        u[0] = v * u[0]
-        u[1] = np.sin(u[1] * v)
+def solver_in_each_of_few_steps(u, T):
+    for k in range(3):
+        while u[0] * u[1] > 0.5**T:
+            u[0] = np.sin(u[0] * u[k % 2])
 
 
 def call_in_each_step(u, T):
@@ -332,15 +382,14 @@ def quietly_in_each_step(u, T):
 
 
 HINDRANCES = {
-    branch_on_a_sum: "rounding may decide a branch or a subscript in it",
     largest_of_all: "a maximum or minimum goes on over its iterations",
-    solver_in_each_step: "data decide how often a loop inside of it runs",
+    solver_in_each_of_few_steps: "data decide how often it runs, and it is inside of another loop",
     call_in_each_step: "it calls a function with a rule",
 }
 
 
 @pytest.mark.parametrize("function", HINDRANCES)
-def test_what_rounding_may_decide_is_never_run_again(function) -> None:
+def test_what_does_not_run_again_is_told(function) -> None:
     out = vjp(function, {"u": np.array([0.4, 0.7]), "T": 20}, policy="recompute", cotangents={"u": np.ones(2)})
     assert not out.sweeps.has_segments
     (where, reason), *_ = out.sweeps.hindered
@@ -348,9 +397,9 @@ def test_what_rounding_may_decide_is_never_run_again(function) -> None:
 
 
 def loop_of(function: Any) -> int:
-    """The line of the first loop."""
+    """The line of the first loop of many iterations."""
     lines, first = inspect.getsourcelines(function)
-    return first + next(k for k, line in enumerate(lines) if "for " in line)
+    return first + next(k for k, line in enumerate(lines) if "for _" in line or "while" in line)
 
 
 def test_what_runs_again_is_not_hindered() -> None:
@@ -358,3 +407,70 @@ def test_what_runs_again_is_not_hindered() -> None:
         out = vjp(function, {"u": np.linspace(0.4, 0.7, 5), "T": 20}, policy="recompute", cotangents={"u": np.ones(5)})
         assert out.sweeps.has_segments
         assert out.sweeps.hindered == ()
+
+
+DECIDED = ("implicit", "within")
+
+
+def decided_by_rounding(ls: ir.LoopSet) -> list[ir.Expr]:
+    """Conditions, bounds and subscripts of `ls` that arithmetic on floating numbers reaches, by whatever names."""
+    repeats, sites = repeatable(ls), list(all_statements(ls.body))
+    made = [(s.name, s.value) for s in sites if isinstance(s, ir.Let)]
+    made += [(s.target.array, s.value) for s in sites if isinstance(s, ir.Assign)]
+    made += [(s.target.array, total(s)) for s in sites if isinstance(s, ir.Accumulate)]
+    rounded: set[str] = set()
+
+    def is_rounded(expr: ir.Expr) -> bool:
+        parts = list(subexprs(expr))
+        names = {e.access.array if isinstance(e, ir.Load) else e.name for e in parts if isinstance(e, ir.Load | ir.Var)}
+        return not names.isdisjoint(rounded) or not all(map(repeats.is_operation, parts))
+
+    while more := {name for name, value in made if name not in rounded and is_rounded(value)}:
+        rounded |= more
+    deciding = [e for s in sites if isinstance(s, ir.Loop | ir.If | ir.Exit) for e in stmt_exprs(s)]
+    deciding += [e for s in sites if isinstance(s, ir.Assign | ir.Accumulate) for e in s.target.subscripts]
+    for part in (part for s in sites for expr in stmt_exprs(s) for part in subexprs(expr)):
+        deciding += part.access.subscripts if isinstance(part, ir.Load) else ()
+        deciding += (part.cond,) if isinstance(part, ir.Select) else ()
+    return [e for e in deciding if is_rounded(e)]
+
+
+@pytest.mark.parametrize("name", DECIDED)
+@pytest.mark.parametrize("policy", ["recompute", "recompute-2"])
+def test_nothing_is_decided_again_by_rounding(name: str, policy: PlanPolicy) -> None:
+    ls = lower(*cases(1)[name])
+    sweeps = build_sweeps(ls, differentiable_arguments(ls), policy)
+    assert sweeps.has_segments
+    assert decided_by_rounding(sweeps.forward)
+    assert decided_by_rounding(sweeps.reverse) == []
+
+
+def close_to_a_threshold(u, v, c, T):
+    for _ in range(T):
+        for i in range(v.shape[0]):
+            v[i] = np.sin(v[i] * u[1])
+        s = 0.0
+        for i in range(u.shape[0]):
+            s += u[i]
+        if s > 1.0:
+            u[0] = u[0] * (0.5 + 0.1 * c[0])
+        if s <= 1.0:
+            u[0] = u[0] * (2.0 + 3.0 * c[0])
+
+
+def test_segments_that_round_differently_go_the_same_way() -> None:
+    args = dict(u=np.array([0.75, 0.25]), v=np.ones(2), c=np.zeros(1), T=40)
+    sweeps = build_sweeps(lower(close_to_a_threshold, args), ("u", "v", "c"), "recompute")
+    state = allocated(sweeps, args)
+    run(sweeps.forward, state)
+    found = []
+    for error in (0.0, 1e-9):  # at the start of each segment: `s` is 1 there, or above
+        again = {k: v.copy() if isinstance(v, np.ndarray) else v for k, v in state.items()}
+        again[next(n for n in sweeps.forward.params if n.startswith("u_start"))] += error
+        buffers = dict(u_adj=np.array([1.0, 0.0]), v_adj=np.zeros(2), c_adj=np.zeros(1))
+        run(sweeps.reverse, again | buffers)
+        found.append(buffers)
+    assert found[0]["u_adj"][0] == 1.0  # twenty times 0.5 * 2
+    assert_allclose(found[0]["c_adj"], 20 * 0.75 * (0.1 / 0.5 + 3.0 / 2.0), rtol=1e-12)
+    for name, value in found[0].items():
+        assert_allclose(found[1][name], value, rtol=1e-7)

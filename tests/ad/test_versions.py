@@ -300,3 +300,79 @@ def test_an_extremum_in_a_loop_that_is_left_with_one_iteration() -> None:
 
     with interpreting():
         check_grads(vectorize_grad(program), (2, RNG.random(4), RNG.random(4), RNG.random((4, 3))))
+
+
+def in_one_loop(a):
+    n = a.shape[0]
+    for k in range(n):
+        p = a[k, k]
+        for j in range(n):
+            a[k, j] = a[k, j] / p
+        for i in range(n):
+            if i != k:
+                f = a[i, k]
+                for j in range(n):
+                    a[i, j] -= f * a[k, j]
+
+
+def above_and_below(a):
+    n = a.shape[0]
+    for k in range(n):
+        p = a[k, k]
+        for j in range(n):
+            a[k, j] = a[k, j] / p
+        for i in range(k):
+            f = a[i, k]
+            for j in range(n):
+                a[i, j] -= f * a[k, j]
+        for i in range(k + 1, n):
+            f = a[i, k]
+            for j in range(n):
+                a[i, j] -= f * a[k, j]
+
+
+@pytest.mark.parametrize(("function", "matrices"), [(in_one_loop, 3), (above_and_below, 5)])
+def test_the_row_that_eliminates_is_kept_once_for_each_step(function: Any, matrices: int) -> None:
+    n = 6
+    assert total(kept(function, (RNG.random((n, n)) + n * np.eye(n),))) <= (matrices * n + 1) * n * 8
+
+
+def test_who_was_the_greater_of_two_that_are_overwritten_takes_a_byte() -> None:
+    def widest(w):
+        n = w.shape[0]
+        for k in range(n):
+            for i in range(n):
+                for j in range(n):
+                    w[i, j] = max(w[i, j], min(w[i, k], w[k, j]))
+
+    n = 5
+    assert total(kept(widest, (RNG.random((n, n)),))) == 2 * n**3
+    with interpreting():  # ties are shared as they are by the values themselves
+        w = np.array([[2.0, np.nan], [1.0, 2.0]])
+        found = [vectorize_grad(f) for f in (smaller_ones, smaller_again)]
+        shares = [f.vjp(w.copy())[1](w=np.ones((2, 2))).w for f in found]
+        dtypes = [{t.dtype for t in f.compile(w).temporaries} for f in found]
+    np.testing.assert_array_equal(*shares)
+    np.testing.assert_array_equal(shares[0], [[0.25, 0.0], [1.0, 0.25]])
+    assert dtypes[0] == {"int8"}
+    assert dtypes[1] != {"int8"}
+
+
+def smaller_ones(w):
+    for k in range(2):
+        low = min(w[0, k], w[1, 1])
+        w[0, k] = 0.5 * low
+        w[1, 1] = 3.0 + low
+
+
+def smaller_again(w):
+    for k in range(2):
+        x = w[0, k]
+        y = w[1, 1]
+        low = x if x < y else y
+        if x == y:
+            low = 0.5 * x + 0.5 * y
+        if not (x <= y or y <= x):
+            low = x * 0.0
+        w[0, k] = 0.5 * low
+        w[1, 1] = 3.0 + low

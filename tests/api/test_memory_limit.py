@@ -178,3 +178,58 @@ def test_segments_of_unknown_length_compiled() -> None:
     k.forward(*args, *few)
     with pytest.raises(ArgumentError, match="LD347: the workspace has too little room in `u_start`"):
         k.reverse(*args, *few, seed.copy(), np.zeros(8))
+
+
+def cooled(u, r, steps):
+    """A step of an implicit method ends when a sum is small."""
+    n = u.shape[0]
+    w = np.zeros(n)
+    for _ in range(steps):
+        for i in range(n):
+            w[i] = u[i]
+        rest = 1.0
+        while rest > 1e-9:
+            rest = 0.0
+            for i in range(n):
+                g = w[i] - u[i] + 0.1 * r[i] * w[i] ** 3
+                w[i] -= g / (1.0 + 0.3 * r[i] * w[i] * w[i])
+                rest += g * g
+        for i in range(1, n):
+            u[i] = w[i] + 0.1 * np.sin(u[i - 1])
+
+
+def bars(scale: float, steps: int) -> tuple[np.ndarray, np.ndarray, int]:
+    return scale * np.linspace(0.5, 0.9, 16), scale * np.linspace(1.0, 2.0, 16), steps
+
+
+def test_loops_of_unknown_length_inside_of_segments() -> None:
+    seed = np.linspace(1.0, 2.0, 16)
+    with interpreting():
+        f = limited(cooled, 0)
+        kept = [size for _, size in runs(f, bars(1.0, 400))]
+        expected = limited(cooled, None, tape="store").vjp(*bars(1.0, 400))[1](u=seed)
+    assert kept[1] < kept[0] / 6
+    assert kept == sorted(kept, reverse=True)
+    f = limited(cooled, kept[1])
+    found = f.vjp(*bars(1.0, 400))[1](u=seed)
+    assert_allclose(found.u, expected.u, rtol=1e-10, atol=1e-300)
+    assert_allclose(found.r, expected.r, rtol=1e-10)
+    k = f.compile(*bars(1.0, 400))
+    few = k.workspace(*bars(1e-4, 400))  # where solvers run twice at most, not three times
+    args = bars(1.0, 400)
+    k.forward(*args, *few)
+    with pytest.raises(ArgumentError, match="LD347: the workspace has too little room in"):
+        k.reverse(*args, *few, seed.copy(), np.zeros(16))
+
+
+def test_explain_says_what_is_the_least_where_nothing_fits() -> None:
+    args = populations()
+    with interpreting():
+        f = limited(growth, 100)
+        run, least = min(runs(f, args), key=lambda found: found[1])
+        text = f.explain(*args)
+        assert f"no call runs (LD345): `growth` needs {least} bytes between the sweeps, the limit is 100." in text
+        assert f"{least} bytes in all" in text
+        assert all(t.name in text for t in run.units.plan.temporaries)
+        assert "measured" not in text
+        assert "LD345" not in limited(growth, least).explain(*args)

@@ -20,7 +20,8 @@ LIMITS = ("LD310", "LD311")
 def counting_loopset(facts: Facts, counters: tuple[TapeCounter, ...]) -> ir.LoopSet:
     """A slice of the primal that returns, for each counter, the trips of its loop over the counter's scope.
 
-    For a replayed loop that is the largest number over its iterations. The slice may write the arrays it is given.
+    For a loop that runs again that is the largest number over its iterations. The slice may write the arrays it is
+    given.
     """
     ls = facts.ls
     body = Counting(facts, counters).block(ls.body, ())
@@ -71,16 +72,15 @@ class Counting:
         match stmt:
             case ir.Loop(body=body):
                 inner = self.block(body, path)
-                scoped = [c for c in self.counters if c.scope == path]
-                start = tuple(ir.Assign(ir.Access(c.base), ZERO) for c in scoped)
-                largest = tuple(ir.Accumulate("max", ir.Access(c.total), ir.Load(ir.Access(c.base))) for c in scoped)
+                start = tuple(ir.Assign(ir.Access(c.base), ZERO) for c in self.counters if c.scope == path)
                 count = trips_made(stmt, self.facts)
-                mine = [
-                    ir.Accumulate("add", ir.Access(c.total if c.scope is None else c.base), count)
-                    for c in self.counters
-                    if c.path == path
-                ]
-                loop = replace(stmt, body=(*start, *inner, *largest))
+                mine: list[ir.Stmt] = []
+                for c in self.counters:
+                    if c.path == path:
+                        mine.append(ir.Accumulate("add", ir.Access(c.total if c.scope is None else c.base), count))
+                    if c.path == path and c.scope is not None:
+                        mine.append(ir.Accumulate("max", ir.Access(c.total), ir.Load(ir.Access(c.base))))
+                loop = replace(stmt, body=(*start, *inner))
                 return [loop, *mine] if is_open(stmt) else [*mine, loop]
             case _:
                 return [map_blocks_at(self.block, stmt, path)]

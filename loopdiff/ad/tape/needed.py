@@ -14,13 +14,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from loopdiff.ad.emitter import Emitter
 from loopdiff.ad.exits import Count
 from loopdiff.ad.facts import Facts
+from loopdiff.ad.rounded import Rounded, rounded
 from loopdiff.ad.tape.ahead import Ahead, Loops, recorded_ahead
 from loopdiff.ad.tape.kept_sums import is_sum_of
 from loopdiff.ad.tape.plan import (
-    Guards,
     Scope,
     Segment,
     Tape,
@@ -32,12 +31,12 @@ from loopdiff.ad.tape.plan import (
     trip_number,
     trips,
 )
-from loopdiff.ad.tape.providers import AtUse, CopiedAt, InPlace, Provider, Slot
+from loopdiff.ad.tape.providers import At, AtUse, CopiedAt, InPlace, Provider, Slot
 from loopdiff.ad.tape.recordings import Recorded, Recordings
 from loopdiff.ad.tape.repeating import is_dear, strict_form
 from loopdiff.ad.tape.stepwise import Steps, completed
 from loopdiff.ad.tape.versions import NO_COPIES, ArrayVersion, Copies, never_with
-from loopdiff.immutable import immutable, replace
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, compare, extents_of, integer, mul, natural
 from loopdiff.ir.names import NameSupply
@@ -46,19 +45,6 @@ from loopdiff.ir.types import BOOL
 from loopdiff.ir.typing import type_of
 from loopdiff.ir.walk import Path, loads, loads_of, operands, rebuild, subexprs, substitute, written_arrays
 from loopdiff.settings.options import SEGMENT_LEVELS, PlanPolicy
-
-
-@immutable
-class At:
-    """Where a value is asked for: the primal statement, the conditions around the expression inside it, and the
-    emitter that may hold shared subexpressions (None: the value must be one closed expression)."""
-
-    path: Path
-    guards: Guards = ()
-    emitter: Emitter | None = None
-
-    def under(self, cond: ir.Expr, outcome: bool, emitter: Emitter | None = None) -> At:
-        return At(self.path, (*self.guards, (cond, outcome)), emitter)
 
 
 @dataclass(slots=True)
@@ -85,6 +71,8 @@ class Needed:
     strict: set[ir.Expr] = field(default_factory=set)
     exact_lets: set[str] = field(default_factory=set)
     written: frozenset[str] = field(init=False)
+    rounded: dict[Path, Rounded] = field(init=False)
+    deciders: dict[Path, frozenset[ir.Expr]] = field(init=False)
 
     def __post_init__(self) -> None:
         loops = {p: self.facts.sites[p].stmt for p in sorted(self.segmented)}
@@ -100,6 +88,9 @@ class Needed:
         self.tape = Tape(self.facts, self.names, segments)
         self.written = written_arrays(self.facts.ls.body)
         self.recorded = Recordings(self.facts)
+        self.rounded = {p: rounded(self.facts, p) for p in loops}
+        found = [items for r in self.rounded.values() for items in r.values.items()]
+        self.deciders = {at: frozenset(e for e, _ in values) for at, values in found}
 
     # -- scopes ----------------------------------------------------------------------------------------------
     def scope_of(self, path: Path) -> Scope:
@@ -129,6 +120,10 @@ class Needed:
             )
         return self.copied[scope]
 
+    def is_decided(self, expr: ir.Expr, at: At) -> bool:
+        """Whether rounding decides `expr` in a loop that runs again: it is found then, not worked out twice."""
+        return expr in self.deciders.get(at.path, ())
+
     # -- values ----------------------------------------------------------------------------------------------
     def value(self, expr: ir.Expr, at: At) -> ir.Expr:
         """`expr`, evaluated where the primal did, up to rounding."""
@@ -142,7 +137,7 @@ class Needed:
                 return (yield self.find_let(name))
             case ir.Load():
                 return (yield from self.find_load(expr, at))
-            case ir.Select(cond=cond, then=then, orelse=orelse):
+            case ir.Select(cond=cond, then=then, orelse=orelse) if not self.is_decided(expr, at):
                 is_true = yield from self.find_exact(cond, replace(at, emitter=None))
                 chosen = yield from self.find_value(then, at.under(cond, True))
                 other = yield from self.find_value(orelse, at.under(cond, False))
@@ -179,6 +174,8 @@ class Needed:
 
     def is_kept(self, expr: ir.Expr, at: At) -> bool:
         """Whether the tape plan records `expr`, an operation, rather than repeat it; never for a result (no path)."""
+        if self.is_decided(expr, at):
+            return True
         if not at.path or not type_of(expr, self.facts.types).is_float:
             return False
         missing = {
@@ -197,7 +194,7 @@ class Needed:
             assert isinstance(site.stmt, ir.Let)
             value, at = site.stmt.value, At(site.path)
             is_leaf = isinstance(value, ir.Load | ir.Const | ir.Index | ir.Param | ir.Dim | ir.Var | ir.Cast)
-            if name in self.recorded_lets or (not is_leaf and self.is_kept(value, at)):
+            if name in self.recorded_lets or self.is_decided(value, at) or (not is_leaf and self.is_kept(value, at)):
                 restored: ir.Expr = ir.Load(self.record_let(name))
             elif isinstance(value, ir.Load) and isinstance(self.provider(value.access, at), AtUse):
                 restored = ir.Load(self.record_let(name))
@@ -234,7 +231,7 @@ class Needed:
                 return (yield self.find_exact_let(name, closed))
             case ir.Load():
                 return (yield from self.find_load(expr, at, closed))
-            case ir.Select(cond=cond, then=then, orelse=orelse):
+            case ir.Select(cond=cond, then=then, orelse=orelse) if not self.is_decided(expr, at):
                 is_true = yield from self.find_exact(cond, at, closed)
                 chosen = yield from self.find_exact(then, at.under(cond, True), closed)
                 other = yield from self.find_exact(orelse, at.under(cond, False), closed)
@@ -260,8 +257,7 @@ class Needed:
     def find_exact_let(self, name: str, closed: bool) -> Steps[ir.Expr]:
         site = self.facts.lets[name]
         assert isinstance(site.stmt, ir.Let)
-        is_known = name in self.recorded_lets
-        here = At(site.path)
+        is_known, here = name in self.recorded_lets, At(site.path)
         if not is_known and (self.is_exact(site.stmt.value, here) or self.made_strict(site.stmt.value, here)):
             if closed or isinstance(site.stmt.value, ir.Const | ir.Index | ir.Param | ir.Dim):
                 return (yield from self.find_exact(site.stmt.value, here, closed))
@@ -270,15 +266,15 @@ class Needed:
                 self.heads[name] = ir.Let(name, restored, loc=site.stmt.loc)
             return ir.Var(name)
         stored = ir.Load(self.record_let(name))
-        if closed:
-            return stored
-        self.heads[name] = ir.Let(name, stored, loc=site.stmt.loc)
-        return ir.Var(name)
+        if not closed:
+            self.heads[name] = ir.Let(name, stored, loc=site.stmt.loc)
+        return stored if closed else ir.Var(name)
 
     def made_strict(self, expr: ir.Expr, at: At) -> ir.Expr | None:
         """The form of `expr`, floating arithmetic, in which both sweeps evaluate it from now on; None, and nothing
         changes, if operands were to be recorded."""
-        if not at.path or self.policy == "store" or not type_of(expr, self.facts.types).is_float:
+        is_asked = at.path and self.policy != "store" and not self.is_decided(expr, at)
+        if not is_asked or not type_of(expr, self.facts.types).is_float:
             return None
         form = strict_form(expr, self.facts.types)
         if form is None:
@@ -297,8 +293,8 @@ class Needed:
         return is_strict or self.facts.repeatable.is_operation(expr)
 
     def is_cheaply_exact(self, expr: ir.Expr, at: At) -> bool:
-        """False for a truth value that would need a wider recording than its own."""
-        return type_of(expr, self.facts.types) != BOOL or self.is_exact(expr, at)
+        """False for a truth value that would need a wider recording than its own, and for what rounding decides."""
+        return not self.is_decided(expr, at) and (type_of(expr, self.facts.types) != BOOL or self.is_exact(expr, at))
 
     def is_exact(self, expr: ir.Expr, at: At) -> bool:
         """Whether `expr` can be had exactly without recording anything at full depth: a Let of fewer loops may be."""
@@ -306,6 +302,8 @@ class Needed:
         pending, lets = [(expr, at)], set[str]()
         while pending:
             e, at = pending.pop()
+            if self.is_decided(e, at):
+                return False
             match e:
                 case ir.Var(name=name):
                     if name not in self.recorded_lets and name not in self.exact_lets and name not in lets:
@@ -377,7 +375,11 @@ class Needed:
         assert isinstance(loop, ir.Loop)
         return not any(isinstance(s, ir.Exit) for s in loop.body[inner[len(path)] :])
 
-    def record(self, expr: ir.Expr, at: At) -> ir.Expr:
+    def is_recorded(self, expr: ir.Expr, at: At) -> bool:
+        """Whether what the statement evaluates is on the tape already."""
+        return (at.path, expr, at.guards) in self.recorded.slots
+
+    def record(self, expr: ir.Expr, at: At, dtype: str | None = None) -> ir.Expr:
         """Record `expr` where the primal evaluates it: ahead of the statement, or for a result at the end."""
         key = (at.path, expr, at.guards)
         if key not in self.recorded.slots:
@@ -386,7 +388,7 @@ class Needed:
                 same = self.recorded_elsewhere(expr, at.path, scope)
                 if same is not None:
                     return same
-            slot = self.slot(expr, at.path, scope)
+            slot = self.slot(expr, at.path, scope, dtype)
             self.recorded.add(key, slot)
             when = "before" if at.path else "end"
             self.tape.stores.append(TapeStore(scope, at.path, when, self.element(slot, exactly=False), expr, at.guards))

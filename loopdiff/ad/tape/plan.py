@@ -72,7 +72,8 @@ class TapeStore:
 class TapeCounter:
     """Running position of a loop with data-dependent trip count: `base` before the loop, `at` inside it.
 
-    `total` names the number of trips over the whole scope; `count` is the tape element that carries it over.
+    `total` names the number of trips over the whole scope, or in one iteration at most of a loop that runs again;
+    `count` is the tape element that carries it over.
     """
 
     scope: Scope
@@ -153,8 +154,18 @@ class Tape:
     def extents(self, loops: Iterable[tuple[Path, ir.Loop]], scope: Scope) -> tuple[ir.Expr, ...]:
         """Shape that holds one value per iteration of `loops`."""
         counted, plain = self.split(loops, scope)
-        head = () if counted is None else (ir.Param(self.counter(scope, counted).total),)
+        head = () if counted is None else (self.room(self.counter(scope, counted)),)
         return (*head, *(self.segment_length(p) if p == scope else self.hull(p) for p, _ in plain))
+
+    def room(self, counter: TapeCounter) -> ir.Expr:
+        """Room for all iterations of the loop of `counter`: in a segment, for as many as there are in one iteration of
+        that loop at most, times its length."""
+        total, scope = ir.Param(counter.total), counter.scope
+        return mul(self.segment_length(scope), total) if scope is not None and scope in self.segments else total
+
+    def segment_counters(self, scope: Scope = None) -> list[TapeCounter]:
+        """The counters of loops inside of those that run again in segments, or of those inside of one of these."""
+        return [c for c in self.counters.values() if c.scope in self.segments and scope in (None, c.scope)]
 
     def coordinates(
         self, loops: Iterable[tuple[Path, ir.Loop]], scope: Scope, bound: Callable[[ir.Expr, Path], ir.Expr]
@@ -162,7 +173,7 @@ class Tape:
         """Element that belongs to the current iteration; `bound` gives a loop bound's value where it is needed."""
         counted, plain = self.split(loops, scope)
         out = [trip_number(s, p, bound) for p, s in plain]
-        if scope is not None and scope in self.segments:
+        if counted is None and scope is not None and scope in self.segments:
             out[0] = sub(out[0], ir.Var(self.segments[scope].first))
         if counted is not None:
             loop = self.facts.sites[counted].stmt
@@ -200,10 +211,22 @@ class Tape:
             root = ir.Apply(Op.POW, (trips, ir.Const(1.0 / (levels + 1), ScalarType.F64)))
         return add(ir.Cast(INT, root), integer(1))
 
+    def measure_segments(self, path: Path) -> None:
+        """Have an array whose first axis is as long as an innermost segment of the loop at `path`: see
+        `record.segment_length`."""
+        room = self.segment_length(path)
+        if not any(self.scopes[a.name] == path and (a.extents or ())[:1] == (room,) for a in self.arrays):
+            self.declare("length", "int8", (room,), path, Why(NOWHERE, "as long as a segment of the loop"))
+
     def segment_number(self, path: Path) -> ir.Expr:
         """Room for so many outermost segments."""
         whole = reduce(mul, [self.segment_length(path)] * self.segments[path].levels)
         return add(floordiv(self.hull(path), whole), integer(1))
+
+    @property
+    def kept_counters(self) -> list[TapeCounter]:
+        """The counters that the forward sweep keeps."""
+        return [c for c in self.counters.values() if c.scope is None or c.scope in self.segments]
 
     @property
     def weight(self) -> float:
@@ -213,12 +236,13 @@ class Tape:
     def weight_of(self, extents: Iterable[ir.Expr]) -> float:
         """How much an array of these extents keeps. Half an axis is one that grows with a square root, a third one with
         a cube root, none one that is short, and others are as many as make their length, of `AXIS_LENGTH` elements
-        each."""
-        roots = {
+        each. A running position has the axes of all loops that it goes on over."""
+        known = {
             f(p): 1.0 / (s.levels + 1)
             for p, s in self.segments.items()
             for f in (self.segment_length, self.segment_number)
         }
+        rooms = {self.room(c): c for c in self.counters.values()}
 
         def axes(extent: ir.Expr) -> float:
             match extent:
@@ -226,8 +250,16 @@ class Tape:
                     return axes_of_constant(extent)
                 case ir.Dim(array=array, axis=axis) if self.facts.is_short(array, axis):
                     return 0.0
+                case _ if extent in rooms:
+                    return axes_of_position(rooms[extent])
                 case _:
-                    return roots.get(extent, 1.0)
+                    return known.get(extent, 1.0)
+
+        def axes_of_position(counter: TapeCounter) -> float:
+            around = [p for p, _ in self.loops(counter.path, counter.scope) if p != counter.scope]
+            hulls = [self.facts.trip_hull(p) for p in around]
+            own = 0.0 if counter.scope not in self.segments else axes(self.segment_length(counter.scope or ()))
+            return own + 1.0 + sum(1.0 if hull is None else axes(natural(hull)) for hull in hulls)
 
         return tuning.AXIS_LENGTH ** sum(map(axes, extents))
 

@@ -1,13 +1,29 @@
-"""Where the reverse sweep finds a value of the primal that a statement loaded: in place, in a copy, or on the tape."""
+"""Where the reverse sweep asks for values of the primal, and finds those that a statement loaded: in place, in a copy,
+or on the tape.
+"""
 
 from __future__ import annotations
 
+from loopdiff.ad.emitter import Emitter
 from loopdiff.ad.tape.ahead import Ahead
-from loopdiff.ad.tape.plan import Scope
+from loopdiff.ad.tape.plan import Guards, Scope
 from loopdiff.ad.tape.versions import ArrayVersion
 from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import Path
+
+
+@immutable
+class At:
+    """Where a value is asked for: the primal statement, the conditions around the expression inside it, and the
+    emitter that may hold shared subexpressions (None: the value must be one closed expression)."""
+
+    path: Path
+    guards: Guards = ()
+    emitter: Emitter | None = None
+
+    def under(self, cond: ir.Expr, outcome: bool, emitter: Emitter | None = None) -> At:
+        return At(self.path, (*self.guards, (cond, outcome)), emitter)
 
 
 @immutable

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import starmap
@@ -73,17 +73,19 @@ class Recorder:
     rewrite: Callable[[ir.Expr, Path], ir.Expr] = lambda expr, path: expr
     is_guarded: bool = False
     left_out: tuple[TapeStore, ...] = ()
+    ended: Callable[[ir.Loop, Path], ir.Loop] = lambda loop, path: loop
     placed: dict[tuple[Path, str], list[TapeStore]] = field(default_factory=dict)
     seen: int = 0  # so many of the stores were looked at, and those of the scope are in `placed`
 
     def sweep(self, body: tuple[ir.Stmt, ...], prefix: Path) -> tuple[ir.Stmt, ...]:
         """The scope's body with counters started, recordings inserted and, for the function, totals kept."""
         counters = [c for c in self.tape.counters.values() if c.scope == self.scope]
-        start = [ir.Assign(ir.Access(c.base), ZERO) for c in counters]
+        start = [] if self.scope in self.tape.segments else [ir.Assign(ir.Access(c.base), ZERO) for c in counters]
         inner = self.block(body, prefix)
         at_end = [s for store in self.stores(prefix, "end") for s in self.copy(store)]
         keep: list[ir.Stmt] = []
         if self.scope is None:
+            start += [ir.Assign(ir.Access(c.count, (ZERO,)), ZERO) for c in self.tape.segment_counters()]
             keep = [ir.Assign(ir.Access(c.count, (ZERO,)), ir.Load(ir.Access(c.base))) for c in counters]
         return (*start, *inner, *at_end, *keep)
 
@@ -94,7 +96,11 @@ class Recorder:
         self.seen = len(self.tape.stores)
         found = self.placed.get((path, when), ())
         inside = (*path, 0) if when == "end" else path
-        return [replace(s, value=self.rewrite(self.strictly(s.value, path), inside)) for s in found]
+
+        def here(expr: ir.Expr) -> ir.Expr:
+            return self.rewrite(self.strictly(expr, path), inside)
+
+        return [replace(s, value=here(s.value), guards=tuple((here(e), o) for e, o in s.guards)) for s in found]
 
     def strictly(self, expr: ir.Expr, path: Path) -> ir.Expr:
         """`expr` of the statement at `path` in the form in which both sweeps evaluate it."""
@@ -112,6 +118,8 @@ class Recorder:
         match stmt:
             case ir.Loop(body=body):
                 inner = self.block(body, path)
+                if self.scope is None:
+                    inner = (*(ir.Assign(ir.Access(c.base), ZERO) for c in self.tape.segment_counters(path)), *inner)
                 if path != self.scope:
                     inner += tuple(s for store in self.stores(path, "end") for s in self.copy(store))
                 starts = tuple(s for store in self.stores(path, "start") for s in self.copy(store))
@@ -124,7 +132,9 @@ class Recorder:
                 if counter is not None:
                     before.append(ir.Let(counter.at, ir.Load(ir.Access(counter.base)), loc=stmt.loc))
                     (after if is_open(stmt) else before).append(self.advance(counter, stmt))
-                stmt = replace(stmt, body=inner)
+                if self.scope is None:
+                    (after if is_open(stmt) else before).extend(self.most(stmt, path))
+                stmt = self.ended(replace(stmt, body=inner), path)
             case ir.If():
                 stmt = map_blocks_at(self.block, stmt, path)
             case ir.Call() if path in self.tape.kept:
@@ -170,6 +180,15 @@ class Recorder:
         return ir.Assign(
             ir.Access(counter.base), add(ir.Var(counter.at), trips_made(loop, self.tape.facts)), loc=loop.loc
         )
+
+    def most(self, loop: ir.Loop, path: Path) -> Iterator[ir.Stmt]:
+        """Keep how often `loop` runs in one iteration of a loop that runs again in segments, at most."""
+        for counter in self.tape.segment_counters():
+            if counter.path == path:
+                base, most = ir.Access(counter.base), ir.Access(counter.count, (ZERO,))
+                now = add(ir.Load(base), trips_made(loop, self.tape.facts))
+                yield ir.Assign(base, now, loc=loop.loc)
+                yield ir.Assign(most, ir.Apply(Op.MAX, (ir.Load(most), ir.Load(base))), loc=loop.loc)
 
     def keeping(self, call: ir.Call, tape: ir.Access) -> ir.Stmt:
         """`call` by the function that fills the `tape` too, where it is long enough."""

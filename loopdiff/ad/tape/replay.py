@@ -6,32 +6,31 @@ then writes nothing that anyone else sees, and works on one row of buffers howev
 
 from __future__ import annotations
 
+from functools import partial
+
 from loopdiff.ad.facts import Facts, is_open
 from loopdiff.ad.regions import Region
-from loopdiff.ad.tape.needed import At, Needed
+from loopdiff.ad.rounded import repeats_exactly
+from loopdiff.ad.tape.decided import Decided, as_far_as
+from loopdiff.ad.tape.needed import Needed
 from loopdiff.ad.tape.plan import Tape
-from loopdiff.ad.tape.providers import InPlace
+from loopdiff.ad.tape.providers import At, InPlace
 from loopdiff.ad.tape.record import Recorder
 from loopdiff.ad.tape.sweeps import Built
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.ops import Op
 from loopdiff.ir.slicing import Names, is_live, keep_live, live_names, names_read
 from loopdiff.ir.walk import (
     Path,
     all_statements,
-    exits,
     loads_of,
     operands,
     read_arrays,
     rebuild,
     statements,
-    stmt_exprs,
-    subexprs,
     written_arrays,
 )
 from loopdiff.model import tuning
 from loopdiff.model.latency import waiting
-from loopdiff.rules.printing import is_printing
 from loopdiff.settings.options import SEGMENT_LEVELS, PlanPolicy
 
 
@@ -103,75 +102,6 @@ def waits_long(stmt: ir.Stmt, arrays: Names) -> bool:
     return any(waiting(stmt.body, access) > tuning.REPLAY_LATENCY for access in reads if access.subscripts)
 
 
-def repeats_exactly(facts: Facts, path: Path) -> bool:
-    """Whether nothing that decides control flow or an address in the loop at `path` goes through float arithmetic.
-
-    Repeated arithmetic may round differently, so a replay must not let it choose a branch, a trip count or an element.
-    When the loop itself ended is known, and is not decided again. What is called is called once; what is printed is
-    left out.
-    """
-    loop = facts.sites[path].stmt
-    assert isinstance(loop, ir.Loop)
-    sites = list(statements(loop.body))
-    if any(isinstance(s.stmt, ir.Call) and not is_printing(s.stmt.rule) for s in sites):
-        return False
-    inexact: Names = frozenset()
-    while True:
-        more = inexact | {
-            name for s in sites for name, value in definition(s.stmt) if is_inexact(value, inexact, facts)
-        }
-        if more == inexact:
-            break
-        inexact = more
-    deciders = [e for s in sites if s.stmt not in exits(loop) for e in deciding(s.stmt)]
-    return not any(is_inexact(e, inexact, facts) for e in deciders)
-
-
-def definition(stmt: ir.Stmt) -> list[tuple[str, ir.Expr]]:
-    match stmt:
-        case ir.Let(name=name, value=value):
-            return [(name, value)]
-        case ir.Accumulate(op="add", target=target, value=value):
-            return [(target.array, ir.Apply(Op.ADD, (ir.Load(target), value)))]
-        case ir.Assign(target=target, value=value) | ir.Accumulate(target=target, value=value):
-            return [(target.array, value)]
-        case _:
-            return []
-
-
-def deciding(stmt: ir.Stmt) -> list[ir.Expr]:
-    """Conditions, loop bounds and subscripts in `stmt` itself."""
-    own = list(stmt_exprs(stmt))
-    match stmt:
-        case ir.Loop() | ir.If() | ir.Exit():
-            found = own
-        case ir.Assign(target=target) | ir.Accumulate(target=target):
-            found = list(target.subscripts)
-        case _:
-            found = []
-    inner = [e for expr in own for e in subexprs(expr)]
-    found += [s for e in inner if isinstance(e, ir.Load) for s in e.access.subscripts]
-    return found + [e.cond for e in inner if isinstance(e, ir.Select)]
-
-
-def is_inexact(expr: ir.Expr, inexact: Names, facts: Facts) -> bool:
-    """Whether evaluating `expr` again may give another value: float arithmetic, sums, or names that hold such."""
-    for node in subexprs(expr):
-        match node:
-            case ir.Apply() if not facts.repeatable.is_operation(node):
-                return True
-            case ir.Load(access=ir.Access(array=name)) | ir.Var(name=name) if name in inexact:
-                return True
-            case ir.Var(name=name) if name in facts.lets:
-                stmt = facts.lets[name].stmt
-                assert isinstance(stmt, ir.Let)
-                if is_inexact(stmt.value, inexact, facts):
-                    return True
-            case _:
-                pass
-    return False
-
-
 def choose_replays(facts: Facts, policy: PlanPolicy, plain: Built) -> frozenset[Path]:
     """Loops to try to replay, given the plan without replay; empty if that plan keeps nothing they could save."""
     if policy in ("store", "rows") or not plain.tape.arrays:
@@ -179,26 +109,17 @@ def choose_replays(facts: Facts, policy: PlanPolicy, plain: Built) -> frozenset[
     return candidates(facts, policy, plain.tape)
 
 
-def as_far_as_it_got(needed: Needed, loop: ir.Loop, path: Path, body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
-    """`body`, an iteration of `loop` that runs again: what is behind an Exit for the iterations that got past it."""
-    passes = needed.facts.passes[loop.index]
-    left = list(passes.past)
-    rest: tuple[ir.Stmt, ...] = ()
-    for stmt in reversed(body):
-        if not isinstance(stmt, ir.Exit):
-            rest = (stmt, *rest)
-        elif (count := left.pop()) != passes.all:
-            rest = (ir.If(needed.has_passed(loop, path, count), rest, loc=stmt.loc),)
-    return rest
-
-
 def slice_of(needed: Needed, loop: ir.Loop, path: Path, reverse: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
     """The statements of one iteration of `loop` that produce what `reverse`, its reverse, reads: in place, or of a
     segment only the recordings.
     """
     facts = needed.facts
+    decided = Decided(needed, path, needed.rounded[path]) if path in needed.segmented else None
 
     def rewrite(expr: ir.Expr, at: Path) -> ir.Expr:
+        known = None if decided is None else decided.value(expr, at)
+        if known is not None:
+            return known
         if isinstance(expr, ir.Load):
             owner = needed.owner_of(expr.access.array, at)
             is_own = owner is not None and owner[: len(path)] == path
@@ -206,9 +127,12 @@ def slice_of(needed: Needed, loop: ir.Loop, path: Path, reverse: tuple[ir.Stmt, 
                 return needed.value(expr, At(at))
         return rebuild(expr, tuple(rewrite(e, at) for e in operands(expr)))
 
-    body = Recorder(needed.tape, needed.names, path, rewrite).sweep(loop.body, path)
+    recorder = Recorder(needed.tape, needed.names, path, rewrite)
+    if decided is not None:
+        recorder.ended = decided.loop
+    body = recorder.sweep(loop.body, path)
     if is_open(loop):
-        body = as_far_as_it_got(needed, loop, path, body)
+        body = as_far_as(facts.passes[loop.index], body, partial(needed.has_passed, loop, path))
     recorded = {n for n, scope in needed.tape.scopes.items() if scope == path}
     writable = needed.own(path) | recorded | {c.base for c in needed.tape.counters.values() if c.scope == path}
     wanted = read_arrays(reverse)

@@ -17,10 +17,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from loopdiff.ad.facts import Facts
-from loopdiff.ad.tape.needed import At, Needed
+from loopdiff.ad.tape.needed import Needed
 from loopdiff.ad.tape.plan import Tape, TapeStore, Why
+from loopdiff.ad.tape.providers import At
 from loopdiff.ad.tape.record import ONE, ZERO, reversed_range, segment_length, trips_before
-from loopdiff.ad.tape.replay import repeats_exactly, slice_of, spans
+from loopdiff.ad.tape.replay import slice_of, spans
 from loopdiff.errors import Span
 from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
@@ -50,19 +51,12 @@ def recorded_around(facts: Facts, tape: Tape) -> list[Path]:
 
 def hindrance(facts: Facts, path: Path) -> str | None:
     """Why the loop at `path` is not to run again in segments, if it is not."""
-    inside = [p for p, s in facts.sites.items() if isinstance(s.stmt, ir.Loop) and p[: len(path)] == path]
-    counted = [p for p in inside if facts.trip_hull(p) is None]
-    if counted == [path] and facts.loops_around(path):
+    if facts.trip_hull(path) is None and facts.loops_around(path):
         return "data decide how often it runs, and it is inside of another loop"
-    if counted not in ([], [path]):
-        return "data decide how often a loop inside of it runs"
     if any(spans(r, path) for r in facts.regions):
         return "a maximum or minimum goes on over its iterations"
-    if repeats_exactly(facts, path):
-        return None
     calls = [s.stmt for p, s in facts.sites.items() if p[: len(path)] == path and isinstance(s.stmt, ir.Call)]
-    is_calling = not all(is_printing(call.rule) for call in calls)
-    return "it calls a function with a rule" if is_calling else "rounding may decide a branch or a subscript in it"
+    return None if all(is_printing(call.rule) for call in calls) else "it calls a function with a rule"
 
 
 def hindered(facts: Facts, tape: Tape) -> tuple[tuple[Span, str], ...]:
@@ -97,6 +91,8 @@ class SegmentedLoop:
         needed, loop, own = self.needed, self.loop, self.needed.own(self.path)
         again = slice_of(needed, loop, self.path, self.reverse)
         lower, _, step, count = needed.range_made(loop, self.path)
+        if again or needed.tape.segment_counters(self.path):
+            needed.tape.measure_segments(self.path)
         if not again:
             return [ir.Loop(loop.index, *reversed_range(lower, add(lower, mul(count, step)), step), self.reverse)]
         copies = {a: self.copy(a) for a in sorted(own & touched_arrays(again))}
@@ -223,7 +219,9 @@ class Levels:
         """An innermost segment: run with its recordings, then reversed."""
         lower, upper, step = reversed_range(self.place(first), self.place(end), self.step)
         reverse = replace(self.of.loop, lower=lower, upper=upper, step=step, body=self.of.reverse)
-        return (*self.run(self.again, first, end), reverse)
+        counters = self.of.needed.tape.segment_counters(self.of.path)
+        start = (ir.Assign(ir.Access(c.base), ZERO) for c in counters)
+        return (*start, *self.run(self.again, first, end), reverse)
 
     def place(self, number: ir.Expr) -> ir.Expr:
         """The index of the iteration with this number."""

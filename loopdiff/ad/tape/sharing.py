@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from loopdiff.ad.tape.ahead import Ahead
-from loopdiff.ad.tape.needed import At, Needed
-from loopdiff.ad.tape.providers import AtUse, Slot
+from loopdiff.ad.tape.needed import Needed
+from loopdiff.ad.tape.providers import At, AtUse, Slot
 from loopdiff.ad.tape.versions import ArrayVersion, Copies, Read, are_exclusive, versions_read
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import Path, loads, stmt_exprs, subexprs

@@ -91,7 +91,7 @@ def versions_read(facts: Facts, reads: Iterable[tuple[Read, Scope]]) -> Versions
     for (path, access), scope in reads:
         if not access.subscripts:
             continue
-        seen = version_read(facts, path, access, scope) or nearer_version(facts, path, access, scope)
+        seen = smallest_version(facts, path, access, scope)
         if seen is not None:
             found.setdefault((access.array, seen.place, seen.row), []).append(seen)
     versions: dict[Read, ArrayVersion] = {}
@@ -102,6 +102,23 @@ def versions_read(facts: Facts, reads: Iterable[tuple[Read, Scope]]) -> Versions
             version = ArrayVersion(array, sunk(facts, array, place, [s.path for s in seen_by]), sizes, row)
             versions |= {(s.path, s.access): version for s in seen_by}
     return versions
+
+
+def smallest_version(facts: Facts, path: Path, access: ir.Access, scope: Scope) -> Seen | None:
+    """The version in which the statement at `path` finds what it reads in `access`: that of the whole array, unless
+    copies of it have as many axes as the recordings that they replace, and those of a row have fewer."""
+    whole = version_read(facts, path, access, scope)
+    if whole is not None and axes_of(facts, whole) < len(facts.loops_around(path)):
+        return whole
+    nearer = nearer_version(facts, path, access, scope)
+    if whole is None or nearer is None:
+        return whole or nearer
+    return nearer if axes_of(facts, nearer) < axes_of(facts, whole) else whole
+
+
+def axes_of(facts: Facts, seen: Seen) -> int:
+    """How many axes a tape of its copies has."""
+    return len(facts.loops_around(seen.place)) + len(seen.sizes)
 
 
 def version_read(facts: Facts, path: Path, access: ir.Access, scope: Scope) -> Seen | None:

@@ -1,5 +1,6 @@
 """The program's own errors about shapes and arguments, `if n < 0: raise ValueError(...)`, and those of the shapes that
 it gives arrays, ahead of all checks.
+
 They say more than a check of a subscript that would fail for the same reason.
 """
 
