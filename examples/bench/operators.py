@@ -224,14 +224,16 @@ def of_torch(row: Row, seed: np.ndarray) -> tuple[Callable[[], Any], Callable[[]
     import torch
 
     torch.set_num_threads(CORES)
+    assert row.in_torch is not None, "asked for by rows that have it alone"
+    run = row.in_torch
     given = [torch.from_numpy(a.copy()).requires_grad_(a.dtype.kind == "f") for a in row.arguments]
     active, adjoint = [a for a in given if a.requires_grad], torch.from_numpy(seed)
 
     def value() -> Any:
         with torch.no_grad():
-            return row.in_torch(*given)
+            return run(*given)
 
-    return value, lambda: torch.autograd.grad(row.in_torch(*given), active, adjoint)
+    return value, lambda: torch.autograd.grad(run(*given), active, adjoint)
 
 
 def measured(row: Row) -> Iterator[str]:
