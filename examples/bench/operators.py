@@ -26,6 +26,7 @@ import argparse  # noqa: E402
 import importlib.util  # noqa: E402
 from collections.abc import Callable, Iterator  # noqa: E402
 from dataclasses import dataclass  # noqa: E402
+from itertools import pairwise  # noqa: E402
 from typing import Any  # noqa: E402
 
 import jax  # noqa: E402
@@ -35,7 +36,7 @@ from machine import processor  # noqa: E402
 from report import duration, versions  # noqa: E402
 from timing import paired  # noqa: E402
 
-from loopdiff.kernels import Operator, nn  # noqa: E402
+from loopdiff.kernels import Operator, encodings, networks, nn  # noqa: E402
 
 PAGE = Path(__file__).parents[2] / "docs" / "operators_measured.md"
 HAS_TORCH = importlib.util.find_spec("torch") is not None
@@ -55,7 +56,7 @@ class Row:
     options: dict[str, Any]
     arguments: tuple[np.ndarray, ...]
     in_jax: Callable[..., Any]
-    in_torch: Callable[..., Any]
+    in_torch: Callable[..., Any] | None = None
 
 
 def convolved(x: Any, w: Any, b: Any) -> Any:
@@ -100,6 +101,58 @@ def torch_lstm(x: Any, h: Any, c: Any, w: Any, u: Any, b: Any) -> Any:
     return torch.lstm(x, (h[None], c[None]), weights, True, 1, 0.0, False, False, False)[0]
 
 
+def by_layers(widths: tuple[int, ...]) -> Callable[..., Any]:
+    def f(x: Any, buffer: Any) -> Any:
+        for k, (w, b) in enumerate(networks.unpack(buffer, widths)):
+            x = x @ w.T + b
+            x = jax.nn.relu(x) if k < len(widths) - 2 else x
+        return x
+
+    return f
+
+
+def hashed(points: Any, tables: Any, cells: Any) -> Any:
+    T, primes = tables.shape[1], np.array([1, 2654435761, 805459861], dtype=np.uint32)
+
+    def level(table: Any, side: Any) -> Any:
+        x = jnp.clip(points, 0.0, 1.0) * side
+        i = jnp.clip(jnp.floor(jax.lax.stop_gradient(x)).astype(jnp.int32), 0, side - 1)
+        total = 0.0
+        for corner in np.ndindex(2, 2, 2):
+            j = i + np.array(corner, dtype=np.int32)
+            mixed = jnp.bitwise_xor.reduce(j.astype(jnp.uint32) * primes, axis=1)
+            order = (j[:, 0] + (side + 1) * (j[:, 1] + (side + 1) * j[:, 2])).astype(jnp.uint32)
+            entry = jnp.where((side + 1.0) ** 3 <= T, order, mixed) % np.uint32(T)
+            total += jnp.where(np.array(corner) == 1, x - i, 1.0 - (x - i)).prod(axis=1)[:, None] * table[entry]
+        return total
+
+    return jnp.concatenate([level(tables[k], cells[k].astype(jnp.int32)) for k in range(len(tables))], axis=1)
+
+
+def transformed(x: Any, window: Any) -> Any:
+    frames = jnp.arange((x.shape[1] - 400) // 160 + 1)[:, None] * 160 + jnp.arange(400)
+    return jnp.fft.rfft(x[:, frames] * window, axis=2).real.mT
+
+
+def newer_rows() -> list[Row]:
+    def network(name: str, widths: tuple[int, ...]) -> Row:
+        shapes = [(k, d) for d, k in pairwise(widths)]
+        buffer = networks.pack(tuple((draw(*s) / np.float32(np.sqrt(s[1])), draw(s[0])) for s in shapes))
+        options = {"widths": widths, "activation": nn.relu}
+        return Row(name, networks.packed_mlp, options, (draw(65_536, widths[0]), buffer), by_layers(widths))
+
+    points = rng.uniform(size=(100_000, 3)).astype(np.float32)
+    cells = np.floor(16 * 1.38 ** np.arange(16)).astype(np.int64)
+    return [
+        network("mlp 32-32-32-3, 65,536 samples", (32, 32, 32, 3)),
+        network("mlp 32-64-64-3, 65,536 samples", (32, 64, 64, 3)),
+        Row("hash_grid3d, 100,000 points, 16 levels", encodings.hash_grid3d, {},
+            (points, draw(16, 2**19, 2), cells), hashed),
+        Row("stft (real part) of 16 s, 400 samples each 160", nn.stft, {"hop": 160}, (draw(1, 256_000), draw(400)),
+            transformed),
+    ]  # fmt: skip
+
+
 def rows() -> list[Row]:
     F: Any = importlib.import_module("torch.nn.functional") if HAS_TORCH else None
 
@@ -131,6 +184,7 @@ def rows() -> list[Row]:
         Row("lstm 128, 100 steps, batch 8", nn.lstm, {}, lstm, remembered, torch_lstm),
         Row("gelu, a million", nn.gelu, {}, (draw(1_000_000),), lambda x: jax.nn.gelu(x, approximate=False),
             lambda x: F.gelu(x)),
+        *newer_rows(),
     ]  # fmt: skip
 
 
@@ -170,20 +224,22 @@ def of_torch(row: Row, seed: np.ndarray) -> tuple[Callable[[], Any], Callable[[]
     import torch
 
     torch.set_num_threads(CORES)
+    assert row.in_torch is not None, "asked for by rows that have it alone"
+    run = row.in_torch
     given = [torch.from_numpy(a.copy()).requires_grad_(a.dtype.kind == "f") for a in row.arguments]
     active, adjoint = [a for a in given if a.requires_grad], torch.from_numpy(seed)
 
     def value() -> Any:
         with torch.no_grad():
-            return row.in_torch(*given)
+            return run(*given)
 
-    return value, lambda: torch.autograd.grad(row.in_torch(*given), active, adjoint)
+    return value, lambda: torch.autograd.grad(run(*given), active, adjoint)
 
 
 def measured(row: Row) -> Iterator[str]:
     seed = rng.standard_normal(first(row.operator(*row.arguments, **row.options)).shape).astype(np.float32)
     forms = {"loopdiff": ours(row, seed), "jax": of_jax(row, seed)}
-    if HAS_TORCH:
+    if HAS_TORCH and row.in_torch is not None:
         forms["torch"] = of_torch(row, seed)
     wanted = [np.asarray(g) for g in forms["jax"][1]()]
     for name, (_, gradient) in forms.items():

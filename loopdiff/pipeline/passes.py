@@ -21,6 +21,7 @@ from loopdiff.canonical.invariant_motion import hoist
 from loopdiff.canonical.like_terms import with_like_terms
 from loopdiff.canonical.python_rounding import keep_decisions
 from loopdiff.canonical.selection import merge_choices
+from loopdiff.canonical.short_loops import with_short_written_out
 from loopdiff.canonical.simplify import simplify
 from loopdiff.canonical.single_assignment import normalize
 from loopdiff.canonical.strong_products import choose_strong_products
@@ -137,6 +138,7 @@ LOWERING: Passes = (
     Pass("extents", with_equal_extents),
     Pass("induction", without_counters),
     Pass("compactions", without_compactions),
+    Pass("short-loops", with_short_written_out),
     Pass("decisions", keep_decisions, lambda c: {"is_strict": not c.fastmath}, needed=True),
     Pass("checks", add_checks, lambda c: {"words": c.words, "from_end": c.from_end}, needed=True),
     Pass("substitute", with_substitutions),

@@ -6,6 +6,7 @@ import ast
 import importlib
 import inspect
 import pickle
+import re
 from pathlib import Path
 
 import numpy as np
@@ -111,3 +112,13 @@ def test_every_operator_is_named_in_a_test() -> None:
     for room in loopdiff.kernels.ROOMS:
         named = texts | {n.attr for n in attributes if n.value.id == room}  # type: ignore[attr-defined]
         assert set(importlib.import_module(f"loopdiff.kernels.{room}").__all__) - named == set()
+
+
+def test_the_page_of_other_libraries_has_all_operators_that_these_could_have() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "operators_peers.md").read_text(encoding="utf-8")
+    cells = [row.split("|")[2] for row in page.splitlines() if row.startswith("|") and row.count("|") == 6]
+    named = {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
+    for room in ("nn", "networks", "encodings"):
+        package = importlib.import_module(f"loopdiff.kernels.{room}")
+        own = {n for n in package.__all__ if not getattr(package, n).__module__.endswith(".activations")}
+        assert own - named == set()

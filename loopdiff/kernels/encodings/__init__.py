@@ -6,5 +6,14 @@ have derivatives by the tables and by the places, of any order.
 
 from loopdiff.kernels.encodings.grids import dense_grid2d, dense_grid3d, triplane
 from loopdiff.kernels.encodings.hashing import hash_grid2d, hash_grid3d, hash_grid4d
+from loopdiff.kernels.encodings.lattice import permutohedral_grid
 
-__all__ = ["hash_grid2d", "hash_grid3d", "hash_grid4d", "dense_grid2d", "dense_grid3d", "triplane"]
+__all__ = [
+    "hash_grid2d",
+    "hash_grid3d",
+    "hash_grid4d",
+    "dense_grid2d",
+    "dense_grid3d",
+    "triplane",
+    "permutohedral_grid",
+]

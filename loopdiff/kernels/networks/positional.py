@@ -37,6 +37,36 @@ def frequency_encoding(x, *, octaves, shift=0.0):
     return y.reshape(N, D * octaves * 2)
 
 
+@operator
+def fourier_features(x, frequencies, phases):
+    """Sines of `2 pi (frequencies @ x + phases)`, waves along directions that are drawn once (Rahimi and Recht, 2007;
+    Tancik et al., 2020) or learned (Li et al., 2021): all arguments have derivatives.
+
+    Args:
+        x: `(N, D)`, floats.
+        frequencies: `(K, D)`, how many periods to the length 1.
+        phases: `(K,)`, in periods: a cosine begins at 1/4.
+
+    Returns:
+        `(N, K)`.
+
+    Raises:
+        ArgumentError: LD332 where shapes do not fit, or `x` holds integers.
+    """
+    require_floats(x)
+    (N, D), K = x.shape, frequencies.shape[0]
+    if frequencies.shape[1] != D or phases.shape[0] != K:
+        raise ValueError("`frequencies` is (K, D), and `phases` (K,)")
+    y = np.empty((N, K), dtype=x.dtype)
+    for n in range(N):
+        for k in range(K):
+            turns = phases[k]
+            for d in range(D):
+                turns += frequencies[k, d] * x[n, d]
+            y[n, k] = np.sin(2.0 * math.pi * turns)
+    return y
+
+
 def triangle_wave(x):
     """A wave of lines with the period 1: 1 at integers, -1 between them."""
     return 1.0 - 4.0 * abs(x - np.floor(x + 0.5))

@@ -35,6 +35,22 @@ def leaky_relu(x, slope=0.01):
 
 
 @operator
+def prelu(x, slopes):
+    """`x` of `(N, C, ...)` above zero, else by the slope of its channel, `(C,)` (He et al., 2015); at 0 the derivative
+    is that slope. Raises ArgumentError (LD332) where there is not one slope for each channel."""
+    if slopes.shape[0] != x.shape[1]:
+        raise ValueError("there is one slope for each channel")
+    channels = x.reshape(x.shape[0], x.shape[1], -1)
+    y = np.empty_like(channels)
+    for n in range(channels.shape[0]):
+        for c in range(channels.shape[1]):
+            for j in range(channels.shape[2]):
+                value = channels[n, c, j]
+                y[n, c, j] = value if value > 0.0 else slopes[c] * value
+    return y.reshape(x.shape)
+
+
+@operator
 def elu(x, alpha=1.0):
     """`x` above zero, else `alpha * (exp(x) - 1)` (Clevert et al., 2016)."""
     return np.where(x > 0.0, x, alpha * np.expm1(np.where(x > 0.0, 0.0, x)))

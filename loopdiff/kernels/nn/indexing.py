@@ -90,6 +90,13 @@ def scatter_max(rows, indices, *, size):
 
 
 @operator
+def scatter_min(rows, indices, *, size):
+    """The least of rows that have one index, column by column; inf where no row goes. Equal numbers share the
+    derivative as in `scatter_max`. Arguments as of `scatter_add`."""
+    return -scatter_max(-rows, indices, size=size)
+
+
+@operator
 def scatter_prod(rows, indices, *, size):
     """Products of rows that have one index; one where no row goes. Exact at zeros: nothing is divided. Arguments as of
     `scatter_add`."""

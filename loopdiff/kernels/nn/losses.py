@@ -95,6 +95,29 @@ def huber(x, y, *, delta=1.0):
 
 
 @operator
+def poisson_nll(log_rates, counts):
+    """The negative logarithm of the probability of counts, up to what the counts alone say: `exp(log_rate) - count *
+    log_rate`, element by element."""
+    return np.exp(log_rates) - counts * log_rates
+
+
+@operator
+def gaussian_nll(means, variances, x, *, epsilon=1e-6):
+    """The negative logarithm of normal densities at `x`, up to a constant: `(log(v) + (x - mean) ** 2 / v) / 2` with
+    the variance `v` not below `epsilon`, where it has no derivative; element by element."""
+    v = np.where(variances > epsilon, variances, epsilon)
+    return 0.5 * (np.log(v) + (x - means) ** 2 / v)
+
+
+@operator
+def margin_ranking(x, y, signs, *, margin=0.0):
+    """`max(0, margin - sign * (x - y))`: how far `x` is from being ranked above `y`, or below it where the sign is -1,
+    element by element. At 0 the derivative is 0."""
+    missing = margin - signs * (x - y)
+    return np.where(missing > 0.0, missing, 0.0)
+
+
+@operator
 def kl_divergence(log_q, p):
     """`sum(p * (log(p) - log_q))` of each row; where `p` is zero it counts nothing.
 

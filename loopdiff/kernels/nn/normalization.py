@@ -185,3 +185,35 @@ def batch_norm_inference(x, mean, variance, weight=None, bias=None, *, epsilon=1
                 scaled = value if weight is None else value * weight[c]
                 y[n, c, j] = scaled if bias is None else scaled + bias[c]
     return y.reshape(x.shape)
+
+
+@operator
+def local_response_norm(x, *, size, alpha=1e-4, beta=0.75, k=1.0):
+    """Channels by a power of the sum of squares of those around them (Krizhevsky et al., 2012, section 3.3):
+    `x / (k + alpha / size * squares) ** beta`.
+
+    Args:
+        x: `(N, C, ...)`, floats.
+        size: How many channels are around one, itself among them: `size // 2` below it.
+        alpha, beta, k: As above.
+
+    Returns:
+        An array like `x`.
+
+    Raises:
+        ArgumentError: LD332 where `size` is below 1, or `x` holds integers.
+    """
+    require_floats(x)
+    if size < 1:
+        raise ValueError("`size` is 1 or more")
+    channels = x.reshape(x.shape[0], x.shape[1], -1)
+    N, C, L = channels.shape
+    y = np.empty_like(channels)
+    for n in range(N):
+        for c in range(C):
+            for j in range(L):
+                squares = 0.0
+                for d in range(max(c - size // 2, 0), min(c - size // 2 + size, C)):
+                    squares += channels[n, d, j] ** 2
+                y[n, c, j] = channels[n, c, j] / (k + alpha / size * squares) ** beta
+    return y.reshape(x.shape)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from loopdiff.kernels.checks import require_floats
-from loopdiff.kernels.nn.extents import pair, sides
+from loopdiff.kernels.nn.extents import pair, sides, triple
 from loopdiff.kernels.operator import operator
 
 
@@ -214,3 +214,57 @@ def mean_pool1d(x, *, window, stride=None, padding=0, count_padding=True):
         count_padding=count_padding,
     )
     return y[:, :, 0, :]
+
+
+@operator
+def max_pool3d(x, *, window, stride=None):
+    """`max_pool2d` of volumes, without cells around them: `x` is `(N, C, D, H, W)`, the result `(N, C, O, P, Q)`. The
+    derivative goes to the first of equals. Errors as of `max_pool2d`."""
+    require_floats(x)
+    T, R, S = triple(window)
+    back, down, across = (T, R, S) if stride is None else triple(stride)
+    N, C, D, H, W = x.shape
+    O, P, Q = (D - T) // back + 1, (H - R) // down + 1, (W - S) // across + 1
+    if min(O, P, Q) < 1:
+        raise ValueError("the window is larger than the volume")
+    y = np.empty((N, C, O, P, Q), dtype=x.dtype)
+    for n in range(N):
+        for c in range(C):
+            for o in range(O):
+                for p in range(P):
+                    for q in range(Q):
+                        best = -np.inf
+                        for t in range(T):
+                            for r in range(R):
+                                for s in range(S):
+                                    value = x[n, c, o * back + t, p * down + r, q * across + s]
+                                    if is_better(value, best):
+                                        best = value
+                        y[n, c, o, p, q] = best
+    return y
+
+
+@operator
+def mean_pool3d(x, *, window, stride=None):
+    """`mean_pool2d` of volumes, without cells around them: `x` is `(N, C, D, H, W)`, the result `(N, C, O, P, Q)`.
+    Errors as of `max_pool2d`."""
+    require_floats(x)
+    T, R, S = triple(window)
+    back, down, across = (T, R, S) if stride is None else triple(stride)
+    N, C, D, H, W = x.shape
+    O, P, Q = (D - T) // back + 1, (H - R) // down + 1, (W - S) // across + 1
+    if min(O, P, Q) < 1:
+        raise ValueError("the window is larger than the volume")
+    y = np.empty((N, C, O, P, Q), dtype=x.dtype)
+    for n in range(N):
+        for c in range(C):
+            for o in range(O):
+                for p in range(P):
+                    for q in range(Q):
+                        total = 0.0
+                        for t in range(T):
+                            for r in range(R):
+                                for s in range(S):
+                                    total += x[n, c, o * back + t, p * down + r, q * across + s]
+                        y[n, c, o, p, q] = total / (T * R * S)
+    return y

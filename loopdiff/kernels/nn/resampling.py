@@ -87,6 +87,24 @@ def pixel_shuffle(x, *, scale):
     return y
 
 
+@operator
+def pixel_unshuffle(x, *, scale):
+    """What `pixel_shuffle` is undone by: `(N, C, H * scale, W * scale)` to `(N, C * scale ** 2, H, W)`. Raises
+    ArgumentError (LD332) where height and width do not divide."""
+    N, C, H, W = x.shape[0], x.shape[1], x.shape[2] // scale, x.shape[3] // scale
+    if H * scale != x.shape[2] or W * scale != x.shape[3]:
+        raise ValueError("height and width must be multiples of `scale`")
+    y = np.empty((N, C * scale * scale, H, W), dtype=x.dtype)
+    for n in range(N):
+        for c in range(C):
+            for r in range(scale):
+                for s in range(scale):
+                    for i in range(H):
+                        for j in range(W):
+                            y[n, (c * scale + r) * scale + s, i, j] = x[n, c, i * scale + r, j * scale + s]
+    return y
+
+
 def cell(x, n, c, i, j, border):
     """A cell of an image; outside of it zero, or that at the edge."""
     H, W = x.shape[2], x.shape[3]

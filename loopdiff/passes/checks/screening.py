@@ -17,7 +17,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import takewhile
 
 from loopdiff.analysis.contractions import inlined
 from loopdiff.analysis.repeatable import Repeatable, repeatable
@@ -29,9 +28,19 @@ from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.renaming import body_at, renamed_block
 from loopdiff.ir.types import ArrayType
-from loopdiff.ir.walk import accesses, all_statements, map_blocks, statements, stmt_exprs, subexprs, written_access
+from loopdiff.ir.walk import (
+    accesses,
+    all_statements,
+    has_values,
+    map_blocks,
+    statements,
+    stmt_exprs,
+    subexprs,
+    written_access,
+)
 from loopdiff.passes.checks.certainty import certain_if
 
+Block = tuple[ir.Stmt, ...]
 ONE = integer(1)
 LARGEST, LEAST = integer((1 << 63) - 1), integer(-(1 << 63))
 
@@ -156,9 +165,10 @@ def noted(body: tuple[ir.Stmt, ...], wrong: ir.Access) -> tuple[ir.Stmt, ...]:
     for number, stmt in enumerate(body):
         match stmt:
             case ir.Require():
-                checks = list(takewhile(lambda s: isinstance(s, ir.Require), body[number:]))
-                holds = all_of([part for c in checks if isinstance(c, ir.Require) for part in conjuncts(c.cond)])
-                rest = noted(body[number + len(checks) :], wrong)
+                reads, checks, rest = asked_together(body[number:])
+                out += reads
+                holds = all_of(checks)
+                rest = noted(rest, wrong)
                 if rest:
                     out.append(ir.If(holds, rest, (ir.Accumulate("max", wrong, ONE),), loc=stmt.loc))
                 else:
@@ -169,6 +179,26 @@ def noted(body: tuple[ir.Stmt, ...], wrong: ir.Access) -> tuple[ir.Stmt, ...]:
             case _:
                 out.append(map_blocks(partial(noted, wrong=wrong), stmt))
     return tuple(out)
+
+
+def asked_together(body: Block) -> tuple[list[ir.Let], list[ir.Expr], Block]:
+    """The conditions of the checks that `body` begins with, what is read for them at places that none of them is about,
+    and what follows. A check of data says nothing of subscripts that are sums of indices."""
+    reads, checks = list[ir.Let](), list[ir.Expr]()
+    for number, stmt in enumerate(body):
+        match stmt:
+            case ir.Require(cond=cond):
+                checks += conjuncts(cond)
+            case ir.Let(value=value) if is_read_apart(value) and all(map(has_values, checks)):
+                reads.append(stmt)
+            case _:
+                return reads, checks, body[number:]
+    return reads, checks, ()
+
+
+def is_read_apart(value: ir.Expr) -> bool:
+    """Whether data have no part in which element `value` is."""
+    return isinstance(value, ir.Load) and not has_values(*value.access.subscripts)
 
 
 def is_known(loop: ir.Loop) -> bool:

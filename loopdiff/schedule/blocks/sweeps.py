@@ -9,6 +9,7 @@ from loopdiff.model import tuning
 from loopdiff.passes.storage.workspace import own_arrays, refilled_tapes, scratch, with_shared_workspace
 from loopdiff.schedule.blocks.outer_vectors import has_lanes, widen_lanes
 from loopdiff.schedule.blocks.row_blocks import block_rows, has_rows
+from loopdiff.schedule.blocks.row_sums import add_by_blocks
 from loopdiff.settings.requests import NOTHING, Requests
 
 
@@ -44,4 +45,5 @@ def in_blocks(
 ) -> tuple[ir.LoopSet, frozenset[str]]:  # fmt: skip
     """As rows of a matrix where that isolates contractions, else as lanes where the loops inside make no vectors; the
     indices of these lanes."""
-    return widen_lanes(block_rows(ls, dead, names, rows, requests), dead, names, rows, requests)
+    blocked = add_by_blocks(block_rows(ls, dead, names, rows, requests), names)
+    return widen_lanes(blocked, dead, names, rows, requests)

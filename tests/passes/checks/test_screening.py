@@ -22,6 +22,12 @@ def gathered_twice(x, idx, jdx, y):
         y[0] += x[idx[jdx[i]]]
 
 
+def gathered_one_by_one(x, idx, jdx, y):
+    for i in range(idx.shape[0]):
+        y[0] += x[idx[i]]
+        y[1] += x[jdx[i]] * x[idx[i]]
+
+
 def rows_of_vectors(x, ptr, idx, y):
     for i in range(ptr.shape[0] - 1):
         for p in range(ptr[i], ptr[i + 1]):
@@ -98,6 +104,15 @@ def test_what_a_check_allows_is_read_under_it():
     for jdx in ([0, 2], [-3, 0]):
         same_as_checks(gathered_twice, {**args, "jdx": np.array(jdx)})
     same_as_checks(gathered_twice, {**args, "idx": np.array([2, 3])})
+
+
+def test_checks_with_reads_between_them_are_asked_together():
+    good = dict(x=np.arange(4.0), idx=np.array([3, 0]), jdx=np.array([1, 2]), y=np.zeros(2))
+    same_as_checks(gathered_one_by_one, good)
+    for wrong in (dict(idx=np.array([4, 0])), dict(jdx=np.array([1, -9])), dict(jdx=np.array([1]))):
+        same_as_checks(gathered_one_by_one, {**good, **wrong})
+    found = screen(checked(gathered_one_by_one, good))
+    assert not any(isinstance(s.stmt, ir.If) and s.loops for s in statements(found.body))
 
 
 def test_rows_with_loops_inside():
