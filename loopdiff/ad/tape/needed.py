@@ -76,12 +76,9 @@ class Needed:
 
     def __post_init__(self) -> None:
         loops = {p: self.facts.sites[p].stmt for p in sorted(self.segmented)}
+        fresh = self.names.fresh
         segments = {
-            p: Segment(
-                self.names.fresh(f"{s.index}_length"),
-                self.names.fresh(f"{s.index}_first"),
-                SEGMENT_LEVELS[self.policy],
-            )
+            p: Segment(fresh(f"{s.index}_length"), fresh(f"{s.index}_first"), SEGMENT_LEVELS[self.policy])
             for p, s in loops.items()
             if isinstance(s, ir.Loop)
         }

@@ -469,9 +469,8 @@ def while_loop(scope: Scope, node: ast.While) -> None:
 def steady_block(scope: Scope, nodes: Sequence[ast.stmt], names: Names) -> list[ast.stmt]:
     """The body of a loop, where names hold what they may hold at the start of any iteration; and after it likewise."""
     outer, said, may_run_ahead = scope.jumped, scope.said(), scope.may_run_ahead
-    changed = stored_names(nodes) | {
-        n.name for stmt in nodes for n in syntax_nodes(stmt) if isinstance(n, ast.FunctionDef)
-    }
+    functions = (n for stmt in nodes for n in syntax_nodes(stmt) if isinstance(n, ast.FunctionDef))
+    changed = stored_names(nodes) | {n.name for n in functions}
     scope.held |= {name: PLAIN for name in changed if isinstance(scope.held.get(name), Leaf)}
     start = scope.flow()
     while True:
@@ -486,8 +485,7 @@ def steady_block(scope: Scope, nodes: Sequence[ast.stmt], names: Names) -> list[
         if says_as_much(start, after):
             return body or [ast.copy_location(ast.Pass(), nodes[0])]
         scope.take_back(said)
-        known = {name: after.held[name] for name in start.held}
-        start = replace(after, held=known, owned=after.owned & start.owned)
+        start = replace(after, held={n: after.held[n] for n in start.held}, owned=after.owned & start.owned)
 
 
 def says_as_much(start: Flow, after: Flow) -> bool:
