@@ -35,7 +35,7 @@ def syntax_nodes(root: ast.AST) -> list[ast.AST]:
     for node in found:
         for name in fields[node.__class__]:
             value = getattr(node, name, None)
-            if value.__class__ is list:
+            if isinstance(value, list):
                 found += [part for part in value if isinstance(part, is_node)]
             elif isinstance(value, is_node):
                 append(value)
@@ -47,7 +47,7 @@ def syntax_children(node: ast.AST) -> list[ast.AST]:
     found: list[ast.AST] = []
     for name in FIELDS[node.__class__]:
         value = getattr(node, name, None)
-        if value.__class__ is list:
+        if isinstance(value, list):
             found += [part for part in value if isinstance(part, ast.AST)]
         elif isinstance(value, ast.AST):
             found.append(value)

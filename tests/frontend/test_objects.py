@@ -302,7 +302,7 @@ def taken_by_a_method(s):
     a, b = Keeping(s), Keeping(2.0 * s)
     a.take(b)
     b.x += 1.0
-    return a.other.x
+    return a.other.x  # pyright: ignore[reportOptionalMemberAccess]
 
 
 def added_to_itself(s):
