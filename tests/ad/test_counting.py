@@ -41,7 +41,7 @@ def checks(ls: ir.LoopSet) -> list[ir.Require]:
 def test_counting_by_shapes_checks_no_subscripts():
     args = {"x": np.ones(8)}
     counts = counts_of(doubling, args)
-    assert [c.code for c in checks(counts)] == ["LD330"]
+    assert [c.code for c in checks(counts)] == ["LD330", "LD335"]  # the step, and that it stays an integer
     assert run(counts, args)[0] == 8 + 4 + 2
 
 
