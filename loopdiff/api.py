@@ -197,7 +197,7 @@ class Differentiable(InPrograms, Generic[P, R]):
         if limit is None:
             run = sweeps_of(spec, form)
         else:
-            run = fitting_run(spec, form, lambda run: run.sizes(args, known), limit)
+            run = fitting_run(spec, form, lambda r: r.sizes(args, known), limit, lambda r: r.least_sizes(args))
         if self.options.check == "first":
             spec.once(f"identity {form}", lambda: prove(spec, run, args))
         return run
@@ -310,9 +310,8 @@ class Differentiable(InPrograms, Generic[P, R]):
         spec, prepared = checked.specialization, checked.prepare(*args)
         if is_shown and (limit := limit_of(self.options)) is not None:
             known = Counted()
-            return CompiledGradient(
-                spec, *best_run(spec, form, lambda run: run.sizes(prepared, known), limit), prepared
-            )
+            found = best_run(spec, form, lambda r: r.sizes(prepared, known), limit, lambda r: r.least_sizes(prepared))
+            return CompiledGradient(spec, *found, prepared)
         return CompiledGradient(spec, self.reverse_run(spec, form, prepared), "", prepared)
 
     def precompile(self, /, *args: Any, **named: Any) -> None:

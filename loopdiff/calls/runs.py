@@ -192,6 +192,10 @@ class ReverseRun:
             found[plan.counted] = self.counts(args)
         return self.arena.sizes((*readable, *found[plan.counted]))
 
+    def least_sizes(self, args: Arguments) -> Sizes:
+        """Shapes of what the sweeps keep at least: if no loop runs whose length is not known. Nothing is counted."""
+        return self.arena.sizes((*self.readable(args), *(0 for _ in self.units.plan.count_names)))
+
     def take(self, args: Arguments) -> Workspace:
         return self.arena.take(self.sizes(args))
 
@@ -238,28 +242,39 @@ def limit_of(options: Options) -> int | None:
 
 
 def fitting_run(
-    spec: Specialization, form: SweepForm, sizes_for: Callable[[ReverseRun], Sizes], limit: int
-) -> ReverseRun:  # fmt: skip
+    spec: Specialization,
+    form: SweepForm,
+    sizes_for: Callable[[ReverseRun], Sizes],
+    limit: int,
+    least_for: Callable[[ReverseRun], Sizes] | None = None,
+) -> ReverseRun:
     """The first sweeps in a form that keep no more than `limit` bytes. Raises ArgumentError (LD345) if all keep more.
 
-    `sizes_for` gives the shapes of what sweeps keep. To ask for these compiles nothing but what counts iterations.
+    `sizes_for` gives the shapes of what sweeps keep. To ask for these compiles nothing but what counts iterations, for
+    which the forward sweep may run: not if those that it keeps at least, `least_for`, are too large already.
     """
-    run, refusal = best_run(spec, form, sizes_for, limit)
+    run, refusal = best_run(spec, form, sizes_for, limit, least_for)
     if refusal:
         raise ArgumentError(reject("LD345", refusal, spec.normal.loc))
     return run
 
 
 def best_run(
-    spec: Specialization, form: SweepForm, sizes_for: Callable[[ReverseRun], Sizes], limit: int
-) -> tuple[ReverseRun, str]:  # fmt: skip
+    spec: Specialization,
+    form: SweepForm,
+    sizes_for: Callable[[ReverseRun], Sizes],
+    limit: int,
+    least_for: Callable[[ReverseRun], Sizes] | None = None,
+) -> tuple[ReverseRun, str]:
     """Those of `fitting_run`, or the sweeps that keep least, and why calls are refused."""
     kept: list[tuple[int, ReverseRun]] = []
     for run in runs_of(spec, form):
-        kept.append((run.arena.bytes(sizes_for(run)), run))
-        if kept[-1][0] <= limit:
+        size = 0 if least_for is None else run.arena.bytes(least_for(run))
+        if size <= limit and (size := run.arena.bytes(sizes_for(run))) <= limit:
             return run, ""
-    least, best = min(kept, key=lambda found: found[0])
+        kept.append((size, run))
+    _, best = min(kept, key=lambda found: found[0])
+    least = best.arena.bytes(sizes_for(best))
     message = f"`{spec.normal.name}` needs {least} bytes between the sweeps, the limit is {limit}"
     hindered = kept[-1][1].units.plan.hindered
     message += "".join(f"; all of the loop at {loc.in_words} is kept: {reason}" for loc, reason in hindered)

@@ -159,8 +159,15 @@ def test_iterations_are_counted_once_for_all_sweeps_that_may_fit(monkeypatch: py
     with interpreting():
         f = limited(relaxed, 3000)
         run = f.reverse_run(f.checked(rods(8, 1e-12)).specialization, "pullback", rods(8, 1e-12))
-    assert run.label == "pullback recompute"
-    assert counted == ["pullback auto"]
+        assert run.label == "pullback recompute"
+        assert counted == ["pullback auto"]
+        counted.clear()
+        f = limited(
+            cooled, 16 * 8 * 400
+        )  # what sweeps keep that are as long as all steps is too large for counting, too
+        run = f.reverse_run(f.checked(bars(1.0, 400)).specialization, "pullback", bars(1.0, 400))
+    assert counted == [run.label]
+    assert run.label != "pullback auto"
 
 
 def test_segments_of_unknown_length_compiled() -> None:
