@@ -31,6 +31,13 @@ def given() -> tuple[Any, ...]:
 SAME = (
     "B = A * 1.0; B.T[0, 1], B[0, 1] = B[0, 1] * 3.0, B.T[0, 1]; return (B * A).sum()",
     "B = x.reshape(2, 2); r = B.ravel(); r[1] = 9.0; return x.sum()",
+    "w = A[:, 1:]; w[:, [0, 1]] = w[:, [1, 0]]; return A[0] @ A[1] + w[2, 0]",
+    "w = A[1, 1:]; np.add.at(w, k[:2] % 2, s); w[k[:1] % 2] *= 3.0; return A.sum() * w[0]",
+    "z = A.reshape(9, 1)[2:, 0]; z[[0, 2]] += z[[1, 3]]; return A[0, 2] * A[1, 1] * z[0]",
+    "w = A[::-1]; w[[0, 1], [2, 0]] = 0.0; return (A * A).sum() * A[2, 1]",
+    "a, b = A[:, 0], A[:, 1:]; a[[0, 1]], b[0] = b[0], a[[0, 1]]; return A[0] @ A[1] * b[1, 0]",
+    "for i in range(2): r = A[i, ::-1]; r[[0, 1]] = r[[1, 0]] * 2.0\n    return A[0] @ A[1]",
+    "np.multiply.at(A[1, 1:], k % 2, x); return A.sum() * A[1, 2]",
     "z = A.reshape(9); t = z[1]; A[0, 1] = 7.0; return t + z[1] * z[2]",
     "z = A.ravel(); z[3] = s; return A.sum() * z[4]",
     "t = 0.0\n    for i in range(3): z = A.reshape(-1); t += z[i] * z[i + 4]; A[1, 1] += t\n    return t",

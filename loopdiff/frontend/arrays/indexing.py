@@ -17,6 +17,7 @@ from loopdiff.frontend.arrays.nests import (
     new_array,
     reads_written,
     refuse_axes,
+    store_array,
     with_held_elements,
     without_leading_units,
 )
@@ -108,12 +109,16 @@ def require_indices(state: State, source: Array, axis: int, index: Array, node: 
 
 
 def gather_source(state: State, array: Array, subscripts: Sequence[Subscript], span: Span) -> Array:
-    """`array` as memory all of whose axes under index arrays are checked as such: else a copy of it."""
+    """`array` as memory all of whose axes under index arrays are checked as such: else a copy of it, which goes back
+    where something is stored (`store_back`)."""
     axis = 0
     for subscript in subscripts:
         is_index = isinstance(subscript, View | ArrayValue)
         if is_index and not (isinstance(array, View) and is_full_axis(state, array, axis)):
-            return copied_view(state, array, "source", span)
+            copy = copied_view(state, array, "source", span)
+            if isinstance(array, View):
+                state.whole.parts[copy.array] = copy, array
+            return copy
         axis += not isinstance(subscript, NewAxis)
     return array
 
@@ -145,6 +150,14 @@ def scattered(state: State, target: ArrayValue, value: Quantity, node: ast.AST, 
         return [ir.Assign(place.access, number, loc=span)]
 
     state.out += nest(state, target.extents, make, span)
+    store_back(state, access.array, node)
+
+
+def store_back(state: State, array: str, node: ast.AST) -> None:
+    """Store the local `array` where it is a copy of: a part of another, of which elements at index arrays are set."""
+    if array in state.whole.parts:
+        copy, part = state.whole.parts[array]
+        store_array(state, part, copy, node)
 
 
 def with_own_indices(state: State, target: ArrayValue, span: Span) -> ArrayValue:

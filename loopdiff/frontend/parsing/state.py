@@ -67,12 +67,12 @@ class Whole:
     """What the function and the helpers written out in it share.
 
     `call` writes a call out and gives its value: None after a rejection, MISSING if it calls no Python function.
-    `parse` gives the value of any expression, `make_list` a list that it makes: None after a rejection, MISSING if
-    it makes none. `inlined`: number of statements of helpers so far. `types` are those of the arguments, None while
-    they are unknown, `asked` is what was asked of their extents. `fixed` are the values of cells that are assigned
-    in one place and known at entry; `truths` local arrays of booleans, `fresh` those that have no name yet,
-    `turned` those whose rows may not follow one another in NumPy's memory, `pieces` what views are reshapes of;
-    `undecided` cells that may be arrays once types are known.
+    `parse` gives the value of any expression, `make_list` a list that it makes: None after a rejection, MISSING if it
+    makes none. `inlined`: number of statements of helpers so far. `types` are those of the arguments, None while they
+    are unknown, `asked` is what was asked of their extents. `fixed` are the values of cells that are assigned in one
+    place and known at entry; `truths` local arrays of booleans, `fresh` those that have no name yet, `turned` those
+    whose rows may not follow one another in NumPy's memory, `pieces` what views are reshapes of, `parts` copies of
+    parts of arrays of which elements are taken, with these; `undecided` cells that may be arrays once types are known.
 
     `trips` are those of the loops around. `lists` are arrays in which lists are kept, `grown` how they grow, by the
     place where they are made; of those at `unbounded` nothing says how long they become. `holding`: how deep in lists.
@@ -105,6 +105,7 @@ class Whole:
     fresh: set[str] = field(default_factory=set)
     turned: set[str] = field(default_factory=set)
     pieces: dict[View, View] = field(default_factory=dict)
+    parts: dict[str, tuple[View, View]] = field(default_factory=dict)
     undecided: set[str] = field(default_factory=set)
     trips: list[Trips] = field(default_factory=list)
     lists: dict[str, MadeList] = field(default_factory=dict)
@@ -167,12 +168,9 @@ class CallFrame:
 @dataclass(slots=True)
 class State:
     """The parser's state: `out` is the block being written, `opened` are those around it, `bindings` what local names
-    stand for here.
-
-    `stack`: the function, and those whose calls led to it, itself last. `around`: for a function defined in another,
-    the state of that. `is_dead`: nothing comes here, because a jump was before. `loops` are those around, innermost
-    last, `iterated` the arrays that they go over. `returned`: None before the first `return`.
-    """
+    stand for here. `stack`: the function, and those whose calls led to it, itself last. `around`: the state of that in
+    which a function is defined. `is_dead`: nothing comes here, because a jump was before. `loops` are those around,
+    innermost last, `iterated` the arrays that they go over. `returned`: None before the first `return`."""
 
     source: SourceFunction
     survey: Survey
