@@ -92,7 +92,7 @@ def chosen_by_a_cell(A, B, v, C):
                 s += v[min(max(c, 0), v.shape[0] - 1)] * B[k, n] * A[m, k] * v[k] * v[k + 1]
                 c = c + m + 1
                 s += v[min(max(c, 0), v.shape[0] - 1)] * B[k, n] * A[m, k]
-                c = c * 2
+                c = c + n
             C[m, n] = s
 
 

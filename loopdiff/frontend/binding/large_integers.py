@@ -2,8 +2,9 @@
 in a loop, it is checked (LD335) ahead of the statement that computes it.
 
 How many bits integers need follows from the text: from literals, from remainders and masks, and from what loops do with
-their variables. Numbers that a call gives, extents and counters are taken to have 20 bits, loops to have at most 2**28
-iterations. Elements of arrays, and what is computed with these, wrap as NumPy's do, and are left alone.
+their variables. Numbers that a call gives, extents and counters are taken to have 20 bits, those that are made of
+floating numbers 53, up to which these hold all integers, loops to have at most 2**28 iterations. Elements of arrays,
+and what is computed with these, wrap as NumPy's do, and are left alone.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from loopdiff.ir.walk import all_statements, loads, map_body, map_expr, map_stmt
 
 WORD = 63  # bits of a magnitude that 64 bits hold
 GIVEN = 20  # of numbers that a call gives, of extents and counters: three are multiplied without a check
+ROUNDED = 53  # of those that are made of floating numbers
 ITERATIONS = 28
 MOST_ROUNDS = 8  # until what still grows is taken to grow for ever
 LIMIT = float(2**63) * (1.0 - 2.0**-40)  # products and sums of floating numbers are a little off
@@ -215,6 +217,8 @@ def bits_of(expr: ir.Expr, bits: Bits) -> float:
             return bits.get(access.array, WORD)
         case ir.Index() | ir.Dim() | ir.SizeOf() | ir.RankOf() | ir.Param():
             return GIVEN
+        case ir.Cast(value=ir.Load() | ir.Var() | ir.Apply()):
+            return ROUNDED
         case ir.Select(then=then, orelse=orelse):
             return max(bits_of(then, bits), bits_of(orelse, bits))
         case ir.Apply():
