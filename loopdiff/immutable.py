@@ -71,7 +71,7 @@ def replacing_of(cls: type) -> Method:
     names = [f.name for f in fields(cls) if f.init]  # type: ignore[arg-type]
     given = [f"{name}=__MISSING" for name in names]
     values = [f"{name}=__self.{name} if {name} is __MISSING else {name}" for name in names]
-    head = f"def replaced({', '.join(['__self', '/', '*', *given])}):"
+    head = f"def replaced({', '.join(['__self', '/', *(['*', *given] if given else [])])}):"
     return compiled(head, [f"return __class({', '.join(values)})"], {"__MISSING": MISSING, "__class": cls})
 
 

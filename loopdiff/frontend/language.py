@@ -300,7 +300,7 @@ ACCEPTED: tuple[Construct, ...] = (
         "integer and boolean arrays",
         "if idx[0] == 0:\n    idx[1] = idx[1] + 2",
         "0.1",
-        "Elements widen to 64 bits when read, and wrap when stored.",
+        "Arithmetic of narrow integers wraps as NumPy's does; that of int32 has 64 bits, and wraps when stored.",
     ),
     Construct("arrays of any rank", "t = np.zeros((2, 2, 2))\nt[1, 0, 1] = s\nx[0] = t[1][0][1]", "0.1"),
     Construct(

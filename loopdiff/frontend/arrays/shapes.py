@@ -314,12 +314,19 @@ def reshaped(state: State, array: Array, extents: Sequence[ir.Expr | None], node
         state.out.append(ir.Require(check, "LD322", message, loc=span))
     positions = unravelled(array.extents, sizes)
     site = state.site("reshape", span)
-    if site in state.whole.decisions.shared or not is_better_copied(state, array, positions, sizes):
+    is_plain = site in state.whole.decisions.shared or is_read_in_part(state, node)
+    if is_plain or not is_better_copied(state, array, positions, sizes):
         return taken(array, positions, sizes)
     found = in_rows(state, array, sizes, span)
     if isinstance(array, View):
         state.whole.copies.append(Copy(site, state.whole.event(found.array), array.array))
     return found
+
+
+def is_read_in_part(state: State, node: ast.AST) -> bool:
+    """Whether an iteration of a loop, or brackets behind it, may read little of what would be copied. Functions
+    of NumPy read all."""
+    return node in state.whole.indexed or (bool(state.whole.around) and not is_of_numpy(state.source.home.file))
 
 
 def is_better_copied(state: State, array: Array, positions: Sequence[ir.Expr], sizes: Sequence[ir.Expr]) -> bool:

@@ -86,6 +86,7 @@ def subscripted(state: State, node: ast.Subscript, take: Take | None = None) -> 
     levels = [meshed for level in levels for meshed in open_mesh(state, level)]
     if isinstance(base, ast.Name):
         levels[0] = from_the_start(state, base, levels[0])
+    state.whole.indexed.add(base)
     found, place = base_of(state, base, node), len(state.out)
     flat = iter(in_order(state, [n for level in levels for n in level], parse_subscript))
     parsed = [[next(flat) for _ in level] for level in levels]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import partial
+from functools import partial, reduce
 
 from loopdiff.errors import Span
 from loopdiff.frontend.parsing.placing import with_place
@@ -280,10 +280,10 @@ class Sizes:
                 yield from self.checks(cond, at)
                 yield from where(negated(cond), self.checks(then, at))
                 yield from where(cond, self.checks(orelse, at))
-            case ir.Apply(op=Op.AND | Op.OR as op, args=(first, *rest)):
-                yield from self.checks(first, at)
-                for arg in rest:
-                    yield from where(negated(first) if op is Op.AND else first, self.checks(arg, at))
+            case ir.Apply(op=Op.AND | Op.OR as op, args=args):
+                for number, arg in enumerate(args):
+                    ends = (negated(a) if op is Op.AND else a for a in args[:number])
+                    yield from reduce(lambda checks, end: where(end, checks), ends, self.checks(arg, at))
             case ir.Apply(op=Op.BITAND, args=args) if any(map(is_mask, args)):
                 for arg in args:
                     yield from self.inside(arg, at)

@@ -72,7 +72,8 @@ class Whole:
     are unknown, `asked` is what was asked of their extents. `fixed` are the values of cells that are assigned in one
     place and known at entry; `truths` local arrays of booleans, `fresh` those that have no name yet, `turned` those
     whose rows may not follow one another in NumPy's memory, `pieces` what views are reshapes of, `parts` copies of
-    parts of arrays of which elements are taken, with these; `undecided` cells that may be arrays once types are known.
+    parts of arrays of which elements are taken, with these, `indexed` what brackets are behind; `undecided` cells that
+    may be arrays once types are known.
 
     `trips` are those of the loops around. `lists` are arrays in which lists are kept, `grown` how they grow, by the
     place where they are made; of those at `unbounded` nothing says how long they become. `holding`: how deep in lists.
@@ -106,6 +107,7 @@ class Whole:
     turned: set[str] = field(default_factory=set)
     pieces: dict[View, View] = field(default_factory=dict)
     parts: dict[str, tuple[View, View]] = field(default_factory=dict)
+    indexed: set[ast.expr] = field(default_factory=set)
     undecided: set[str] = field(default_factory=set)
     trips: list[Trips] = field(default_factory=list)
     lists: dict[str, MadeList] = field(default_factory=dict)

@@ -268,9 +268,9 @@ def makes_records(scope: Scope, node: ast.expr) -> bool:
 def first_elements(scope: Scope, over: ast.expr) -> list[Tree] | None:
     """Elements of arrays of which the text says how many they are, as `x[:3]`, after assertions that they are there."""
     match over:
-        case ast.Call(args=[inside]) if is_call_of(scope, over, enumerate):
+        case ast.Call(args=[inside], keywords=[]) if is_call_of(scope, over, enumerate):
             rows = [first_elements(scope, inside)]
-        case ast.Call(args=args) if is_call_of(scope, over, zip):
+        case ast.Call(args=args, keywords=[]) if is_call_of(scope, over, zip):
             rows = [items_of(scope, a) or first_elements(scope, a) for a in args]
         case ast.Subscript(value=base, slice=ast.Slice(lower=None, upper=ast.Constant(value=int(count)), step=None)):
             text, length = ast.unparse(over), ast.Call(scope.name_for(len, over), [expression(scope, over)], [])

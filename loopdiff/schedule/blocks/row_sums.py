@@ -17,7 +17,7 @@ from collections import defaultdict
 
 from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import is_from_zero, is_unit_step, upto, zero
+from loopdiff.ir.build import is_from_zero, is_unit_step, natural, upto, zero
 from loopdiff.ir.names import NameSupply
 from loopdiff.ir.types import F32, ArrayType
 from loopdiff.ir.walk import Site, accesses, has_values, indices_in, map_accesses, map_blocks, statements
@@ -57,7 +57,7 @@ class Adder:
         parts, starts, ends = dict[str, str](), list[ir.Stmt](), list[ir.Stmt]()
         for array, extent in self.sums(loop).items():
             name = self.names.fresh(f"{array}_part")
-            self.parts.append(ir.ArrayDecl(name, ArrayType("float32", 1), "local", (extent,)))
+            self.parts.append(ir.ArrayDecl(name, ArrayType("float32", 1), "local", (natural(extent),)))
             first, last = self.names.fresh("part"), self.names.fresh("part")
             part = ir.Access(name, (ir.Index(last),))
             cleared = ir.Assign(ir.Access(name, (ir.Index(first),)), zero(F32), loc=loop.loc)
