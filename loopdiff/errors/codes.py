@@ -345,9 +345,8 @@ CODES: dict[str, Code] = {
     ),
     "LD335": Code(
         "integer beyond 64 bits",
-        "Python's integers have no end, those of compiled loops have 64 bits. Where a loop multiplies one, or one is "
-        "raised to a power, it is checked, if numbers that a call gives, extents and counters of a million may make it "
-        "larger than that.",
+        "Python's integers have no end, those of compiled loops have 64 bits. Loops that multiply one, and powers, "
+        "are checked, if numbers that a call gives, extents and counters of a million may make them larger than that.",
         "take remainders, as `h = (h * 33 + i) % m`, or the last bits: `& 0xFFFFFFFF`",
     ),
     # -- LD34x: seeds, cotangents, directions and types given by the caller --------------------------------

@@ -48,7 +48,7 @@ CASES = [
     Case(nn.glu, (x,), jax.nn.glu),
     Case(nn.glu, (np.moveaxis(x, 1, 0)[:4],), lambda x: jax.nn.glu(x, axis=0), {"axis": 0}),
 ]
-ELEMENTWISE = [f for f in vars(activations).values() if isinstance(f, Operator) and f is not nn.glu]
+ELEMENTWISE = [f for f in vars(activations).values() if isinstance(f, Operator) and f not in (nn.glu, nn.prelu)]
 
 
 def sum_of_powers(y: Any) -> Any:
