@@ -12,7 +12,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import all_statements, subexprs
 
-STATED = frozenset(("LD322", "LD332"))
+STATED, OF_SHAPES = "LD332", "LD322"
 PLAIN = (
     Op.ADD, Op.SUB, Op.MUL, Op.NEG, Op.LT, Op.LE, Op.GT, Op.GE, Op.EQ, Op.NE, Op.AND, Op.OR, Op.NOT, Op.MIN, Op.MAX,
 )  # fmt: skip
@@ -34,7 +34,7 @@ def stated_first(ls: ir.LoopSet, body: tuple[ir.Stmt, ...]) -> tuple[tuple[ir.St
 def is_stated(ls: ir.LoopSet, stmt: ir.Stmt) -> bool:
     match stmt:
         case ir.Require(cond=cond, code=code):
-            return code in STATED and is_of_call(ls, cond)
+            return code in (STATED, OF_SHAPES) and is_of_call(ls, cond)
         case ir.If(cond=cond, then=then, orelse=()):
             return is_of_call(ls, cond) and bool(then) and all(is_stated(ls, s) for s in then)
         case _:
@@ -42,7 +42,7 @@ def is_stated(ls: ir.LoopSet, stmt: ir.Stmt) -> bool:
 
 
 def may_state(body: Iterable[ir.Stmt]) -> bool:
-    return any(isinstance(s, ir.Require) and s.code in STATED for s in all_statements(tuple(body)))
+    return any(isinstance(s, ir.Require) and s.code == STATED for s in all_statements(tuple(body)))
 
 
 def is_of_call(ls: ir.LoopSet, cond: ir.Expr) -> bool:
