@@ -30,15 +30,9 @@ FIELDS = Fields()
 
 def syntax_nodes(root: ast.AST) -> list[ast.AST]:
     """`root` and all that is in it, level by level as `ast.walk` has it, but for contexts and operators."""
-    found, fields, is_node = [root], FIELDS, ast.AST
-    append = found.append
+    found = [root]
     for node in found:
-        for name in fields[node.__class__]:
-            value = getattr(node, name, None)
-            if isinstance(value, list):
-                found += [part for part in value if isinstance(part, is_node)]
-            elif isinstance(value, is_node):
-                append(value)
+        found += syntax_children(node)
     return found
 
 
