@@ -273,8 +273,12 @@ def best_run(
         if size <= limit and (size := run.arena.bytes(sizes_for(run))) <= limit:
             return run, ""
         kept.append((size, run))
-    _, best = min(kept, key=lambda found: found[0])
+    ordered = sorted(kept, key=lambda found: found[0])
+    best = ordered[0][1]
     least = best.arena.bytes(sizes_for(best))
+    for size, run in ordered[1:]:  # what keeps more at least than others in all is not run for counting, either
+        if size < least and (exact := run.arena.bytes(sizes_for(run))) < least:
+            least, best = exact, run
     message = f"`{spec.normal.name}` needs {least} bytes between the sweeps, the limit is {limit}"
     hindered = kept[-1][1].units.plan.hindered
     message += "".join(f"; all of the loop at {loc.in_words} is kept: {reason}" for loc, reason in hindered)
