@@ -291,7 +291,8 @@ def finished(state: State) -> ir.LoopSet:
     span = source.span(source.node)
     scalars = tuple(ir.ScalarDecl(p, None, loc=span) for p in parameters if p not in state.survey.array_names)
     kept = without_flags(tuple(state.out), frozenset(whole.flags))
-    whole.arrays = {n: a for n, a in whole.arrays.items() if n not in whole.flags - written_arrays(kept)}
+    unused = whole.flags - written_arrays(kept)
+    whole.arrays = {n: a for n, a in whole.arrays.items() if n not in unused}
     body, flags = remove_jumps(placed_block(kept), state.names, span)
     body = (*asked_extents(whole, span), *body)
     if whole.printed is not None:
