@@ -16,13 +16,12 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Collection, Mapping, Sequence
-from copy import deepcopy
 from types import BuiltinFunctionType
 from typing import Any, TypeGuard
 
 import numpy as np
 
-from loopdiff.source.nodes import syntax_nodes
+from loopdiff.source.nodes import copied, syntax_nodes
 from loopdiff.source.records import free_name
 from loopdiff.source.scopes import computes_defaults, words_in
 
@@ -41,7 +40,7 @@ def with_comprehensions(
     if names.isdisjoint(own & {"map", "filter"}):
         return function
     known_values = {n: outer.get(n, getattr(builtins, n, None)) for n in names.difference(bound)}
-    found = Written(own, names, known_values).visit(deepcopy(function))
+    found = Written(own, names, known_values).visit(copied(function))
     assert isinstance(found, ast.FunctionDef)
     return ast.fix_missing_locations(found)
 

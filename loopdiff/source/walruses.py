@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from copy import deepcopy
 from typing import Any, cast
 
 from loopdiff.source.harmless import changes_nothing
-from loopdiff.source.nodes import syntax_nodes
+from loopdiff.source.nodes import copied, syntax_nodes
 from loopdiff.source.scopes import MISSING
 
 # Methods that change nothing.
@@ -35,7 +34,7 @@ def without_walruses(function: ast.FunctionDef, value_of: Callable[[ast.expr], A
     """`function` with such assignments as statements; `value_of` says what names from outside mean."""
     if not has_walrus(function):
         return function
-    found = Ahead(value_of, deepcopy(function)).made()
+    found = Ahead(value_of, copied(function)).made()
     return ast.fix_missing_locations(found)
 
 
@@ -159,7 +158,7 @@ class InPlace(ast.NodeTransformer):
         return node.value
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        return deepcopy(self.value) if node.id == self.name else node
+        return copied(self.value) if node.id == self.name else node
 
 
 def taken_out(node: ast.expr, is_quiet: Callable[[ast.expr], bool]) -> tuple[list[ast.stmt], ast.expr]:

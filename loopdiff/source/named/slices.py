@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
-from copy import deepcopy
 from typing import Any
 
 import numpy as np
 
-from loopdiff.source.nodes import syntax_nodes
+from loopdiff.source.nodes import copied, syntax_nodes
 from loopdiff.source.scopes import parameters, stores_alone, stores_among
 
 ValueOf = Callable[[ast.expr], Any]
@@ -38,7 +37,7 @@ def with_slices(function: ast.FunctionDef, value_of: ValueOf) -> ast.FunctionDef
                     found[name] = Named(name, parts, names, fixed)
             case _:
                 pass
-    made = Sliced(found, value_of).visit(deepcopy(function))
+    made = Sliced(found, value_of).visit(copied(function))
     assert isinstance(made, ast.FunctionDef)
     return ast.fix_missing_locations(made)
 
@@ -127,7 +126,7 @@ class Sliced(ast.NodeTransformer):
     def visit_Assign(self, node: ast.Assign) -> ast.AST | Sequence[ast.stmt]:
         match node.targets:
             case [ast.Name(id=name)] if name in self.named:
-                made = [self.visit(deepcopy(statement)) for statement in self.named[name].before]
+                made = [self.visit(copied(statement)) for statement in self.named[name].before]
                 return made or [ast.copy_location(ast.Pass(), node)]
             case _:
                 self.generic_visit(node)
@@ -147,7 +146,7 @@ class Sliced(ast.NodeTransformer):
     def index(self, node: ast.expr) -> ast.expr:
         match node:
             case ast.Name(id=name) if name in self.named:
-                parts = deepcopy(self.named[name].parts)
+                parts = [copied(part) for part in self.named[name].parts]
             case _:
                 parts = tuple(map(self.part, parts_of(node)))
         is_whole = len(parts) == 1 and not isinstance(node, ast.Tuple)
@@ -155,5 +154,5 @@ class Sliced(ast.NodeTransformer):
 
     def part(self, node: ast.expr) -> ast.expr:
         if isinstance(node, ast.Name) and node.id in self.named and len(self.named[node.id].parts) == 1:
-            return deepcopy(self.named[node.id].parts[0])
+            return copied(self.named[node.id].parts[0])
         return slice_of(node, self.value_of) or node
