@@ -94,7 +94,10 @@ class Webs:
 
 
 def joined(a: Reaching, b: Reaching) -> Reaching:
-    return {cell: a.get(cell, frozenset()) | b.get(cell, frozenset()) for cell in (*a, *b)}
+    if a is b:
+        return a
+    other = {cell: paths for cell, paths in b.items() if a.get(cell) is not paths}  # few of all that there are
+    return {**a, **{cell: a.get(cell, frozenset()) | paths for cell, paths in other.items()}}
 
 
 def split_webs(ls: ir.LoopSet) -> ir.LoopSet:

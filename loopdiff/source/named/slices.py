@@ -146,7 +146,7 @@ class Sliced(ast.NodeTransformer):
     def index(self, node: ast.expr) -> ast.expr:
         match node:
             case ast.Name(id=name) if name in self.named:
-                parts = [copied(part) for part in self.named[name].parts]
+                parts = tuple(map(copied, self.named[name].parts))
             case _:
                 parts = tuple(map(self.part, parts_of(node)))
         is_whole = len(parts) == 1 and not isinstance(node, ast.Tuple)
