@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.lengths import IS_LONG
+from tests.lengths import IS_LONG, left_out
 
 os.environ.setdefault("JAX_ENABLE_X64", "1")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -43,6 +43,18 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["LOOPDIFF_CACHE_DIR"] = str(cache.mkdir("loopdiff"))
     if "LOOPDIFF_CONFIG_DIR" not in os.environ and cache is not None:
         os.environ["LOOPDIFF_CONFIG_DIR"] = str(cache.mkdir("loopdiff-key"))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the cases that are not of this turn; none where some are asked for by name."""
+    is_asked = config.getoption("keyword") or config.getoption("update_golden")
+    if IS_LONG or is_asked or any("::" in argument for argument in config.args):
+        return
+    marks = [item.get_closest_marker("part") for item in items]
+    names = [item.nodeid.partition("[")[0] for item in items]
+    left = left_out((n, 1 if m is None else m.args[0]) for n, m in zip(names, marks, strict=True))
+    config.hook.pytest_deselected(items=[item for item, is_left in zip(items, left, strict=True) if is_left])
+    items[:] = [item for item, is_left in zip(items, left, strict=True) if not is_left]
 
 
 def pytest_runtest_logfinish() -> None:

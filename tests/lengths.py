@@ -1,14 +1,21 @@
-"""How much a run of the suite takes of what could be drawn or compiled: a part, and more with LOOPDIFF_LONG_TESTS."""
+"""How much a run of the suite takes of what could be drawn or compiled: a part, and more with LOOPDIFF_LONG_TESTS.
+
+Tests marked `part(n)` run each n-th of their cases; which ones, LOOPDIFF_TEST_TURN says, 0 if it does not. Functions
+with the same cases take different ones, so that a case that one leaves out another has.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
+from zlib import crc32
 
 T = TypeVar("T")
 W = TypeVar("W")
 IS_LONG = bool(os.environ.get("LOOPDIFF_LONG_TESTS"))
+TURN = int(os.environ.get("LOOPDIFF_TEST_TURN") or 0)
 
 
 def in_turns(ways: Sequence[T], number: int) -> Sequence[T]:
@@ -24,3 +31,13 @@ def each_in_turns(items: Sequence[T], ways: Sequence[W]) -> list[tuple[T, W]]:
 def every(number: int, items: Sequence[T]) -> Sequence[T]:
     """Each so-manyth of `items`; all of them in a long run."""
     return items[:: 1 if IS_LONG else number]
+
+
+def left_out(tests: Iterable[tuple[str, int]], turn: int = TURN) -> list[bool]:
+    """Whether each of `tests`, by its function and the n of `part(n)`, is none of those of this turn."""
+    seen: Counter[str] = Counter()
+    found = []
+    for function, number in tests:
+        found.append((seen[function] + crc32(function.encode()) + turn) % number != 0)
+        seen[function] += 1
+    return found

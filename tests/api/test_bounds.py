@@ -197,6 +197,7 @@ def copies(args: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(np.copy(a) if isinstance(a, np.ndarray) else a for a in args)
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c.function.__name__}-{c.access}")
 def test_nothing_is_written_before_the_refusal(case: Case) -> None:
     f = vectorize_grad(case.function)
@@ -215,6 +216,7 @@ def test_nothing_is_written_before_the_refusal(case: Case) -> None:
             np.testing.assert_array_equal(found, before, err_msg=mode)
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c.function.__name__}-{c.access}")
 def test_generated_functions_check_themselves(case: Case) -> None:
     """Called with workspaces that fit; the reverse sweep runs on what a forward sweep has passed."""

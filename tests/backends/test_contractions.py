@@ -65,6 +65,7 @@ def subscripts(c: str, offset: int) -> str:
     return ", ".join([f"{c[0]} + {offset}" if offset else c[0], *c[1:]])
 
 
+@pytest.mark.part(4)
 @pytest.mark.parametrize("seed", range(COUNT))
 def test_random_contraction(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -137,6 +137,7 @@ def worst_ulp(name: str, got: np.ndarray, x: np.ndarray, y: np.ndarray) -> float
     return worst
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize(("name", "method"), METHODS)
 def test_at_most_four_ulp(name, method, dtype):
@@ -152,6 +153,7 @@ def numpy_value(name: str, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return getattr(np, NUMPY_NAMES.get(name, name))(*((x, y) if name in BINARY else (x,)))
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize(("name", "method"), METHODS)
 def test_special_values(name, method, dtype):
@@ -186,6 +188,7 @@ def test_large_and_nearly_singular_arguments(name, method):
     assert worst_ulp(name, applied(name, method, x, x), x, x) <= 4.0
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("width", [1, 2, 3, 4, 16])
 @pytest.mark.parametrize("method", ["own", "libmvec", "libm"])
 def test_every_width(width, method):

@@ -31,6 +31,7 @@ SPILLED = {"special_functions": 32}
 NAMES = {*SPILLED, *(e.name for e in (*every(3, SUITE), *every(60, ENTRIES)))} - LONG
 
 
+@pytest.mark.part(4)
 @pytest.mark.parametrize("entry", each(tuple(e for e in WITHOUT_RULES if e.name in NAMES)))
 def test_kernels_compile_without_spills_or_atomics(entry: Entry) -> None:
     from loopdiff.backends.cuda.compiler import MOST_SPILLED, OF_TWO_BLOCKS, parameters_of

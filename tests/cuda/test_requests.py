@@ -99,6 +99,7 @@ GRANTED: list[tuple[Any, dict[str, str], tuple[str, ...], tuple[str, ...]]] = [
 ]
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(("function", "schedule", "there", "missing"), GRANTED)
 def test_requests_that_are_followed(
     function: Any, schedule: dict[str, str], there: tuple[str, ...], missing: tuple[str, ...]

@@ -51,6 +51,7 @@ def fresh_plans() -> Iterator[None]:
     plain.plan.cache_clear()
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("name", SPREAD)
 def test_warps_on_rows_of_any_length(name: str, fresh_plans: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tuning, "WARP_ITERATIONS", 0)
@@ -58,6 +59,7 @@ def test_warps_on_rows_of_any_length(name: str, fresh_plans: None, monkeypatch: 
     check_in_both_orders(BY_NAME[name])
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("are_long", [False, True])
 @pytest.mark.parametrize("name", TILED)
 def test_tiles_of_threads_and_warps(
@@ -74,6 +76,7 @@ def test_tiles_of_threads_and_warps(
     check_in_both_orders(BY_NAME[name])
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize(("name", "are_long"), each_in_turns(IN_PARTS, (False, True)))
 def test_sums_in_parts(name: str, are_long: bool, fresh_plans: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """In parts of two terms, the last of one where they are odd, by threads and by warps."""

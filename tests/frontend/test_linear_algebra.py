@@ -25,6 +25,7 @@ def plain_of(expression: str) -> Any:
     return registered(f"def f(a, b):\n    return {expression}\n", f"<linalg {expression}>", np=np)
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(
     ("expression", "a", "b"),
     [

@@ -105,6 +105,7 @@ REFUSED = (  # what cannot be known, and what Python raises for
 )
 
 
+@pytest.mark.part(3)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("text", SAME)
 def test_stores_change_what_they_change_in_numpy(text: str) -> None:

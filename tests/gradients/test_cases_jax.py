@@ -37,6 +37,7 @@ def reference(name: str, args: Arguments, weight: harness.Values) -> harness.Val
     return harness.pull_back(BY_NAME[name], args, weight)
 
 
+@pytest.mark.part(3)
 @needs_jax
 @each
 def test_under_jit_grad_and_vmap(name: str) -> None:

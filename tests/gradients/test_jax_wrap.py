@@ -35,6 +35,7 @@ KERNELS: dict[str, tuple[str, ...]] = {
 }
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("name", KERNELS)
 def test_value_and_gradient_under_jit(name: str) -> None:
     import jax

@@ -32,6 +32,7 @@ def gradients(wants: list[Expected], tape: str) -> Outcome:
 PROGRAMS = list(enumerate(programs()))
 
 
+@pytest.mark.part(4)
 @pytest.mark.parametrize(
     ("number", "program"),
     [*PROGRAMS[:REPORTED], *every(2, PROGRAMS[REPORTED:])],
@@ -50,6 +51,7 @@ def ways_of(want: Expected) -> tuple[str, ...]:
     return WAYS if want.is_energy and not want.written else WAYS[:2]
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize(("number", "program"), every(3, PROGRAMS[:REPORTED]), ids=lambda p: getattr(p, "name", None))
 def test_bound_arrays_otherwise(number: int, program: Program) -> None:
     """Those that were reported: on threads, as kernels, through JAX, and their second derivatives, in turns."""
@@ -61,6 +63,7 @@ def test_bound_arrays_otherwise(number: int, program: Program) -> None:
         assert (outcome.kind, outcome.stage) == wanted, f"{way}: {outcome.message}\n{program.runnable()}"
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize(("number", "program"), list(enumerate(found())), ids=lambda p: getattr(p, "name", None))
 def test_found_programs(number: int, program: Program) -> None:
     wants = cases_of(program)
@@ -69,6 +72,7 @@ def test_found_programs(number: int, program: Program) -> None:
         assert not outcome.failed, f"{tape}: {outcome.message}\n{program.runnable()}"
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("program", [*idioms(), *listed()], ids=lambda program: program.name)
 def test_programs_of_people_are_accepted(program: Program) -> None:
     with interpreting():

@@ -83,6 +83,7 @@ CASES = [
 ]  # fmt: skip
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_features_are_those_of_jax(case: Case) -> None:
     check(case)

@@ -92,6 +92,7 @@ def alignments(times: int, symbols: int, label: tuple[int, ...]) -> list[tuple[i
     return [p for p in paths if tuple(k for k, _ in itertools.groupby(p) if k != 0) == label]
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("label", [(), (1,), (1, 2), (1, 1), (2, 1, 2)])
 def test_ctc_is_the_sum_over_all_alignments(label: tuple[int, ...]) -> None:
     scores = draw((2, 6, 3))

@@ -74,6 +74,7 @@ CASES = [
 ]  # fmt: skip
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_values_and_gradients(case: Case) -> None:
     check(case)

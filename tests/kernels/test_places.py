@@ -90,6 +90,7 @@ CASES = [
 ]  # fmt: skip
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_places_are_those_of_jax(case: Case) -> None:
     check(case)

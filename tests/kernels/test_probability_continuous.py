@@ -154,6 +154,7 @@ def near(found: Any, expected: Any, tolerance: float) -> None:
     )
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("name", DENSITIES)
 def test_values(name: str) -> None:
     exact, scipys, rows = DENSITIES[name]
@@ -178,6 +179,7 @@ def test_the_same_in_python(name: str) -> None:
     near(found(name)[0], value, 1e-14)
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("name", DENSITIES)
 def test_derivatives(name: str) -> None:
     exact, _, rows = DENSITIES[name]
@@ -229,6 +231,7 @@ def test_outside_of_the_support(name: str) -> None:
     assert np.all(DENSITIES[name][1](*rows.T) == -np.inf)
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("name", INVALID)
 def test_outside_of_a_domain(name: str) -> None:
     rows = [*INVALID[name]]

@@ -79,6 +79,7 @@ CASES = [
 ]  # fmt: skip
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_sequences_are_those_of_jax(case: Case) -> None:
     check(case, rtol=1e-10)

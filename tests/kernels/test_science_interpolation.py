@@ -125,6 +125,7 @@ CASES = [
 ]  # fmt: skip
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_values_between_are_those_of_jax(case: Case) -> None:
     check(case, 1e-10)

@@ -105,6 +105,7 @@ CASES = [
 ]  # fmt: skip
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_windows_are_those_of_xla(case: Case) -> None:
     check(case)
