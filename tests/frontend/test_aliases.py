@@ -9,7 +9,7 @@ from tests.frontend.aliases import mismatch, program
 from tests.lengths import IS_LONG
 
 
-@pytest.mark.parametrize("first", range(0, 100 if IS_LONG else 40, 20))
+@pytest.mark.parametrize("first", range(0, 100 if IS_LONG else 20, 20))
 def test_names_stand_for_what_they_do_in_python(first: int) -> None:
     accepted = [seed for seed in range(first, first + 20) if is_right(seed)]
     assert len(accepted) > 7

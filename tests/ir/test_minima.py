@@ -10,6 +10,7 @@ from loopdiff.frontend.arrays.integers import distance, maximum, minimum
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.minima import could_be_equal_if_large, difference, is_sum_nonnegative
 from loopdiff.ir.ops import Op
+from tests.lengths import IS_LONG
 
 N, M = ir.Dim("x", 0), ir.Dim("y", 0)
 EXTENTS = [{N: n, M: m} for n, m in itertools.product(range(6), repeat=2)]
@@ -48,7 +49,7 @@ def value(expr: ir.Expr, extents: Mapping[ir.Expr, int]) -> int:
 
 def test_what_is_seen_of_two_numbers_is_so() -> None:
     rng, known, ordered = random.Random(11), 0, 0
-    for _ in range(1500):
+    for _ in range(1500 if IS_LONG else 500):
         a, b = drawn(rng, 3), drawn(rng, 3)
         gaps = {value(a, e) - value(b, e) for e in EXTENTS}
         gap = distance(a, b)
@@ -60,8 +61,8 @@ def test_what_is_seen_of_two_numbers_is_so() -> None:
             assert min(gaps) >= 0, (a, b)
         for made, wanted in ((minimum(a, b), min), (maximum(a, b), max)):
             assert all(value(made, e) == wanted(value(a, e), value(b, e)) for e in EXTENTS), (a, b)
-    assert known > 40
-    assert ordered > 200
+    assert known > 13
+    assert ordered > 66
 
 
 def least(a: ir.Expr, b: ir.Expr) -> ir.Expr:
