@@ -6,6 +6,7 @@ import cmath
 import linecache
 import math
 from collections.abc import Callable
+from importlib import import_module
 from itertools import count
 from typing import Any, Literal
 
@@ -125,6 +126,8 @@ class RandomProgram:
         file = f"<random program {next(FILE_NUMBERS)}>"
         linecache.cache[file] = (len(self.text), None, self.text.splitlines(keepends=True), file)
         names: dict[str, Any] = {"math": math, "cmath": cmath, "np": np}
+        if "special." in self.text:
+            names["special"] = import_module("scipy.special")
         exec(compile(self.text, file, "exec"), names)
         return names["f"]
 

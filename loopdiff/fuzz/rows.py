@@ -1,5 +1,5 @@
-"""Programs put together from the examples of the language table: whatever is accepted, beside, inside and after
-whatever else is.
+"""Programs put together from the examples of the language table, and from calls of functions that it names: whatever
+is accepted, beside, inside and after whatever else is.
 
 Examples share the names of their arguments, and use the same short names for what they make, so that one goes on with
 what another one left.
@@ -11,6 +11,7 @@ import ast
 import textwrap
 from collections.abc import Sequence
 from functools import cache
+from importlib.util import find_spec
 from random import Random
 from typing import Any
 
@@ -33,13 +34,75 @@ ARGUMENTS = (
 NAMES = ", ".join(a.name for a in ARGUMENTS)
 # What examples mention that their text does not define, or that would fill the screen.
 # Nor does a difference know of `stop_gradient`.
-OUTSIDE = frozenset(("heapq", "power", "chain", "copy", "special", "Walker", "WEIGHTS", "CONFIG", "print", "loopdiff"))
+OUTSIDE = frozenset(("heapq", "power", "chain", "copy", "Walker", "WEIGHTS", "CONFIG", "print", "loopdiff"))
 SIZES = ((5, 8),)
 LOSS = "np.tanh(x).sum() + np.tanh(y).sum() + np.tanh(A).sum()"
 WRAPPINGS = (
     "{}", "{}", "{}", "for trip in range(2):\n{}", "if s > 0.5:\n{}", "if n > 3:\n{}\nelse:\n    x[0] = s",
     "def part({names}):\n{}\npart({names})", "for trip in range(n):\n    if trip == 1:\n        continue\n{}",
     "while s < 2.0:\n    s += 0.9\n{}",
+)  # fmt: skip
+# Functions that rows name and do not show.
+OF_NUMPY = (
+    "y[:] = np.flip(x) + np.cumprod(1.0 + 0.2 * np.sin(x))",
+    "A[:] = np.flipud(A) + 0.3 * np.fliplr(A) + np.flip(A, 1)",
+    "s += np.trace(A) + A.trace(1) + np.vdot(x, y) + np.std(x) + y.std(ddof=1) + np.var(A) + x.var()",
+    "A += 0.1 * np.tensordot(A, A, axes=([1], [0])) + 0.1 * np.kron(A[:1], A[:, :1])",
+    "y[:5] = np.searchsorted(np.array([-0.7, 0.1, 0.6]), x[:5]) + np.tensordot(A, x[:5], 1)",
+    "x[:] = np.sinc(x) + np.heaviside(y, 0.5) + np.nan_to_num(x) * np.isclose(x, y)",
+    "A[:] = np.corrcoef(A) + 0.1 * np.linalg.inv(A)",
+    "s += 0.01 * np.linalg.det(A) + np.linalg.matrix_power(A, 3).mean() * 0.01",
+    "y[:] = np.convolve(x, [0.2, 0.5, 0.3], 'same') + np.correlate(y, x[:3], 'same')",
+    "A[:] = np.full((5, 5), s) + np.identity(5) * A + A.ravel().reshape(5, 5)",
+    "rows, columns = np.mgrid[0:5, 0:5]\nA += 0.1 * rows * columns",
+    "rows, columns = np.ogrid[0:5, 0:5]\nA *= rows + 0.5 * columns",
+    "z = np.empty(8)\nz.fill(s)\ny += z * x",
+    "y[:] = np.arctan2(x, y) + np.copysign(x, y) + np.cbrt(x) + np.expm1(0.3 * x) + np.exp2(y) + np.cosh(0.3 * x)",
+    "y[:] = np.arcsin(0.5 * np.tanh(x)) + np.arccos(0.5 * np.tanh(y)) + np.arctanh(0.4 * np.sin(x)) + np.arcsinh(y)",
+    ("y[:] = np.arccosh(1.2 + x * x) + np.log2(0.3 + y * y) + np.log10(0.3 + x * x) + np.tan(0.4 * x)\n"
+     "y += np.sinh(0.3 * y)"),
+    "x[:] = np.deg2rad(30.0 * x) + np.degrees(0.01 * y) + np.radians(20.0 * y) + np.rad2deg(0.01 * x)",
+    "x[:] = np.fmax(x, y) + np.fmin(x, 0.2) + np.fmod(x, 0.7) + np.remainder(y, 0.9) + np.mod(x, 0.8) + np.trunc(y)",
+    "x[:] = np.floor_divide(x, 0.3) * y + np.divmod(y, 0.4)[1] + np.rint(2.0 * x) + np.fix(1.5 * y) + np.reciprocal(y)",
+    ("y[:] = np.power(0.3 + x * x, 1.5) + np.float_power(0.3 + y * y, 0.5) + np.negative(x)\n"
+     "y += np.absolute(y) + np.fabs(x)"),
+    "y[:] = np.logaddexp2(x, y) + np.average(A) + np.average(x, weights=0.2 + y * y) + np.ptp(A)",
+    ("k = np.bitwise_and(idx, 3) + np.bitwise_or(idx, 1) + np.bitwise_xor(idx, 2) + np.left_shift(idx, 1)\n"
+     "y[:6] += k * x[:6]"),
+    "y[:6] += np.right_shift(idx, 1) * np.invert(idx) * x[:6] + np.greater(x[:6], 0.1) + np.less_equal(y[:6], s)",
+    "y[:] = np.less(x, y) * x + np.greater_equal(y, 0.3) * s + np.arctan(x) + np.conj(x + 0.5j * y).imag",
+    "x[:] = np.where(np.logical_and(x > 0.1, np.logical_not(y > 0.2)), y, x) + np.logical_or(x > 0.5, y > 0.5)",
+    ("if np.allclose(x, x) and np.isfinite(y).all():\n"
+     "    x += 0.1 * np.equal(idx, 2).sum() + np.not_equal(idx, n).sum()"),
+    ("y[:] = np.nansum(A) + np.nanmean(x) + np.nanmax(x) + np.nanmin(A) + 0.1 * np.nanstd(x)\n"
+     "x += np.nanvar(y) + np.nanprod(x)"),
+    "y[:] = np.percentile(x, 30.0) + np.quantile(y, 0.6) + np.gradient(x, 0.5) + np.take(x, [3, 0, 1, 2, 7, 6, 5, 4])",
+    "x[:7] = np.ediff1d(y) + np.polyint(np.array([0.2, s, 1.0]))[0] + np.polyfit(np.arange(7), x[:7], 1)[0]",
+    "A += 0.1 * np.vander(x[:5]) + 0.1 * np.expand_dims(x[:5], 1) + np.diagflat(y[:4], 1)",
+    ("A[:] = np.moveaxis(A, 0, 1) + np.swapaxes(A, 0, 1) * 0.3 + np.transpose(A) + np.squeeze(A[None])\n"
+     "A += np.matmul(A, A) * 0.1"),
+    "A += np.atleast_2d(x[:5]) + np.atleast_1d(s) + 0.1 * np.atleast_3d(A)[:, :, 0]",
+    "rows, columns = np.tril_indices(5)\nA[rows, columns] *= 0.5",
+    "y[: np.count_nonzero(idx > 1)] += s\ny[np.flatnonzero(x > 0.3)] *= 0.5\nx[np.nonzero(y > 0.4)] -= 0.2",
+    "x += len(np.intersect1d(idx, np.arange(3))) + 0.1 * len(np.union1d(idx, np.array([9, 11])))",
+    "x *= np.hamming(8) + np.bartlett(8) + np.blackman(8)",
+    "s += 0.1 * np.linalg.eigvalsh(A + A.T)[0] + np.linalg.matrix_rank(A) + np.linalg.norm(A, 'fro')",
+    "x[:] = np.around(x, 1) * y + np.asarray(y) + np.amax(A) - np.amin(A) + np.array(x, dtype=np.float32)",
+)  # fmt: skip
+# Since its version 2.
+OF_NEWER_NUMPY = (
+    "x[:5] = 0.3 * np.matvec(A, x[:5]) + 0.3 * np.vecmat(y[:5], A) + np.matrix_transpose(A)[0]",
+    "y[:] = np.cumulative_prod(1.0 + 0.1 * np.sin(x)) + np.linalg.vector_norm(x) + 0.1 * np.linalg.matrix_norm(A)",
+    "s += 0.1 * np.linalg.svdvals(A)[0]",
+)  # fmt: skip
+OF_SCIPY = (
+    "y[:] = special.expit(x) + special.logit(0.2 + 0.5 * special.expit(y)) + special.log_expit(x) + special.erfc(y)",
+    "y[:] = special.softmax(x) + special.log_softmax(y) + special.logsumexp(A) + special.logsumexp(x)",
+    "y[:] = special.xlogy(x * x, 0.3 + y * y) + special.xlog1py(x, y * y) + special.entr(0.2 + x * x)",
+    "y[:] = special.rel_entr(0.2 + x * x, 0.3 + y * y) + special.kl_div(0.4 + x * x, 0.3 + y * y)",
+    ("y[:] = special.gammaln(1.3 + x * x) + special.gamma(1.2 + y * y) + special.digamma(1.5 + x * x)\n"
+     "x += special.psi(2.0 + s)"),
+    "y[:] = special.binom(n + 2, 2) * x + 0.1 * special.erf(y)",
 )  # fmt: skip
 
 
@@ -68,9 +131,18 @@ def generate_from_table(seed: int) -> TableProgram:
 
 @cache
 def drawable() -> tuple[str, ...]:
-    """The examples that say all that they need, and come to their ends."""
-    bodies = (c.example for c in ACCEPTED)
+    """The examples that say all that they need, and come to their ends, and the calls."""
+    bodies = (*(c.example for c in ACCEPTED), *calls())
     return tuple(body for body in bodies if OUTSIDE.isdisjoint(words_in(ast.parse(body))) and not returns(body))
+
+
+def calls() -> tuple[str, ...]:
+    """The calls of what is installed."""
+    return (
+        *OF_NUMPY,
+        *(OF_NEWER_NUMPY if hasattr(np, "matvec") else ()),
+        *(OF_SCIPY if find_spec("scipy") else ()),
+    )
 
 
 def put_together(examples: Sequence[str], rng: Random) -> list[str]:

@@ -9,9 +9,8 @@ from collections.abc import Collection
 from typing import Any, cast
 
 from loopdiff.immutable import replace
-from loopdiff.source.first_iterations import copied_tree
 from loopdiff.source.functions import SourceFunction
-from loopdiff.source.nodes import syntax_nodes
+from loopdiff.source.nodes import copied_tree, syntax_nodes
 from loopdiff.source.scopes import fresh, stores_among
 
 ZIP = ast.Constant(cast(Any, zip))

@@ -21,7 +21,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from loopdiff.source.nodes import copied, syntax_nodes
+from loopdiff.source.nodes import copied_tree, syntax_nodes
 from loopdiff.source.records import free_name
 from loopdiff.source.scopes import computes_defaults, words_in
 
@@ -40,7 +40,7 @@ def with_comprehensions(
     if names.isdisjoint(own & {"map", "filter"}):
         return function
     known_values = {n: outer.get(n, getattr(builtins, n, None)) for n in names.difference(bound)}
-    found = Written(own, names, known_values).visit(copied(function))
+    found = Written(own, names, known_values).visit(copied_tree(function))
     assert isinstance(found, ast.FunctionDef)
     return ast.fix_missing_locations(found)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from loopdiff.source.nodes import copied, syntax_nodes
+from loopdiff.source.nodes import copied_tree, syntax_nodes
 
 KINDS = frozenset({"all", "divide", "over", "under", "invalid"})
 SILENT = frozenset({"ignore", "warn"})
@@ -21,7 +21,7 @@ def without_error_states(function: ast.FunctionDef, value_of: Callable[[ast.expr
     """`function` without such blocks; `value_of` says what names from outside mean."""
     if not any(isinstance(n, ast.With) for n in syntax_nodes(function)):
         return function
-    found = Opened(value_of).visit(copied(function))
+    found = Opened(value_of).visit(copied_tree(function))
     assert isinstance(found, ast.FunctionDef)
     return found
 

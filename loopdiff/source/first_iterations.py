@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import ast
 import builtins
-import copy
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from loopdiff.immutable import immutable
-from loopdiff.source.nodes import syntax_nodes
+from loopdiff.source.nodes import copied_tree, syntax_nodes
 from loopdiff.source.scopes import parameters
 
 Comparison = type[ast.cmpop]
@@ -209,15 +208,3 @@ class Answered(ast.NodeTransformer):
         self.generic_visit(node)
         found = answer(node.test, self.loop)
         return node if found is None else node.body if found == self.is_first else node.orelse
-
-
-def copied_tree(node: Any) -> Any:
-    """`node` with nodes of its own around the values that are in them, which may be modules: nothing copies these."""
-    if isinstance(node, list):
-        return [copied_tree(part) for part in cast(list[Any], node)]
-    if not isinstance(node, ast.AST):
-        return node
-    made = copy.copy(node)
-    for name, value in ast.iter_fields(node):
-        setattr(made, name, copied_tree(value))
-    return made

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from loopdiff.source.nodes import copied, syntax_children, syntax_nodes
+from loopdiff.source.nodes import copied_tree, syntax_children, syntax_nodes
 from loopdiff.source.scopes import Block, evaluated_around, own_names
 
 ValueOf = Callable[[ast.expr], Any]
@@ -26,7 +26,7 @@ def with_nests(function: ast.FunctionDef, value_of: ValueOf) -> ast.FunctionDef:
     range_name = ast.Name("range", ast.Load())
     if not any(over_several(n, value_of) for n in syntax_nodes(function)) or value_of(range_name) is not range:
         return function
-    made = Nested(copied(function), value_of).written()
+    made = Nested(copied_tree(function), value_of).written()
     return ast.fix_missing_locations(made)
 
 
@@ -139,7 +139,7 @@ class Nested(ast.NodeTransformer):
         """Ranges that each begin behind the place in the one around."""
         first = self.held_range(bounds)
         starts = [ast.BinOp(as_read(p), ast.Add(), ast.Constant(1)) for p in places[:-1]]
-        return [first, *(range_of([start, copied(first.args[-1])]) for start in starts)]
+        return [first, *(range_of([start, copied_tree(first.args[-1])]) for start in starts)]
 
     def over_shape(self, places: Sequence[ast.expr], shape: ast.expr) -> list[ast.expr]:
         """Ranges of the extents of an array, which has as many axes as there are `places`."""
@@ -155,7 +155,7 @@ class Nested(ast.NodeTransformer):
         """Assert that the ends of `ranges` are not below zero where that is not known: `np.ndindex` takes no such."""
         for made, given in zip(ranges, extents, strict=False):
             if not self.is_size(given):
-                test = ast.Compare(copied(made.args[0]), [ast.GtE()], [ast.Constant(0)])
+                test = ast.Compare(copied_tree(made.args[0]), [ast.GtE()], [ast.Constant(0)])
                 said = ast.Constant("np.ndindex takes no extents below zero")
                 self.before.append(ast.copy_location(ast.Assert(test, said), given))
 
@@ -200,7 +200,7 @@ def range_of(bounds: list[ast.expr]) -> ast.Call:
 
 
 def as_read(place: ast.expr) -> ast.expr:
-    read = copied(place)
+    read = copied_tree(place)
     for node in syntax_nodes(read):
         if isinstance(node, ast.Name):
             node.ctx = ast.Load()

@@ -7,9 +7,9 @@ and gives `Load()` and `Store()` as well, this was a sixth of the time of the fr
 from __future__ import annotations
 
 import ast
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
-Node = TypeVar("Node", bound=ast.AST)
+T = TypeVar("T")
 TEXTS = frozenset(
     ("arg", "asname", "attr", "conversion", "id", "is_async", "kind", "level", "module", "name", "rest", "simple")
 )
@@ -50,16 +50,22 @@ def syntax_children(node: ast.AST) -> list[ast.AST]:
     return found
 
 
-def copied(node: Node) -> Node:
-    """`node` and all that is in it once more, in a quarter of the time of `copy.deepcopy`; contexts and operators, which
-    nobody changes, are shared."""
+def copied_tree(node: T) -> T:
+    """A node and all that is in it once more, or a list of such, in a quarter of the time of `copy.deepcopy`.
+
+    Shared are contexts and operators, which nobody changes, and values in constants, which may be modules.
+    """
+    if isinstance(node, list):
+        return cast("T", [copied_tree(part) for part in cast("list[Any]", node)])
+    if not isinstance(node, ast.AST):
+        return node
     made = node.__class__.__new__(node.__class__)
     fields = made.__dict__
     for name, value in node.__dict__.items():
         if value.__class__ is list:
-            fields[name] = [copied(part) if isinstance(part, ast.AST) else part for part in value]
+            fields[name] = [copied_tree(part) for part in value]
         elif isinstance(value, ast.AST) and name not in SIGNS:
-            fields[name] = copied(value)
+            fields[name] = copied_tree(value)
         else:
             fields[name] = value
-    return made
+    return cast("T", made)

@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from loopdiff.source.lists.queues import misuses_queues
-from loopdiff.source.nodes import copied, syntax_nodes
+from loopdiff.source.nodes import copied_tree, syntax_nodes
 from loopdiff.source.scopes import stores_among
 
 N = TypeVar("N", bound=ast.AST)
@@ -29,7 +29,7 @@ NARROWER, ROUNDED = (np.float32,), (int, np.int64, np.int32, np.intp)  # types t
 def with_own_names(function: ast.FunctionDef, value_of: Callable[[ast.expr], Any]) -> ast.FunctionDef:
     """`function` with such calls by the names that say what they do; `value_of` says what names from outside mean."""
     found = Named(value_of, function)
-    made = found.visit(copied(function))
+    made = found.visit(copied_tree(function))
     return made if found.is_changed else function
 
 
@@ -135,7 +135,7 @@ class Named(ast.NodeTransformer):
             node.slice, self.is_changed = condition, True
         match node.value:
             case ast.Name(id=name) as places if name in self.conditions:
-                function = copied(self.conditions[name])
+                function = copied_tree(self.conditions[name])
                 node.value = ast.copy_location(ast.Call(function, [places], []), places)
             case _:
                 pass

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from loopdiff.source.nodes import copied, syntax_nodes
+from loopdiff.source.nodes import copied_tree, syntax_nodes
 from loopdiff.source.scopes import bound_by, of_scope, parameters
 
 RECORDS = {"grad": (None,), "value_and_grad": (1,), "jvp": (1,), "hvp": (1, 2)}  # places of the tuples; None: the whole
@@ -38,7 +38,7 @@ def with_fields(function: ast.FunctionDef, outer: Mapping[str, Any]) -> ast.Func
     `outer` are the values of names from outside; what a parameter stands for may be a function with derivatives."""
     if not any(isinstance(n, ast.Attribute) and n.attr in RECORDS for n in syntax_nodes(function)):
         return function
-    found = copied(function)
+    found = copied_tree(function)
     for node in [n for n in syntax_nodes(found) if isinstance(n, ast.FunctionDef)]:
         put_fields(node, outer)
     return found

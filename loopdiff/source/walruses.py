@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from loopdiff.source.harmless import changes_nothing
-from loopdiff.source.nodes import copied, syntax_nodes
+from loopdiff.source.nodes import copied_tree, syntax_nodes
 from loopdiff.source.scopes import MISSING
 
 # Methods that change nothing.
@@ -34,7 +34,7 @@ def without_walruses(function: ast.FunctionDef, value_of: Callable[[ast.expr], A
     """`function` with such assignments as statements; `value_of` says what names from outside mean."""
     if not has_walrus(function):
         return function
-    found = Ahead(value_of, copied(function)).made()
+    found = Ahead(value_of, copied_tree(function)).made()
     return ast.fix_missing_locations(found)
 
 
@@ -158,7 +158,7 @@ class InPlace(ast.NodeTransformer):
         return node.value
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        return copied(self.value) if node.id == self.name else node
+        return copied_tree(self.value) if node.id == self.name else node
 
 
 def taken_out(node: ast.expr, is_quiet: Callable[[ast.expr], bool]) -> tuple[list[ast.stmt], ast.expr]:

@@ -13,12 +13,11 @@ from loopdiff.errors import UnsupportedLoopError
 from loopdiff.immutable import immutable, replace
 from loopdiff.rules.definitions import rule_for
 from loopdiff.source.dictionaries.tables import makings_in, value_in
-from loopdiff.source.first_iterations import copied_tree
 from loopdiff.source.functions import MISSING, SourceFunction, python_function, source_of
 from loopdiff.source.harmless import changes_nothing
 from loopdiff.source.lists.found import lists_in
 from loopdiff.source.lists.uses import CHANGING, HEAPS
-from loopdiff.source.nodes import syntax_children, syntax_nodes
+from loopdiff.source.nodes import copied_tree, syntax_children, syntax_nodes
 from loopdiff.source.scopes import bound_by, fresh, own_names, own_nodes, words_in
 
 MOST_CALLS = 40  # that are written out

@@ -177,7 +177,29 @@ def sorted_in_place_oracle(xp, x, A):
     return {"A": rows, "result": total}
 
 
+# Entropies of distributions in rows (Shannon 1948), and how they agree when read from the other end.
+def entropies(A, w):
+    p = np.exp(A - special.logsumexp(A, axis=1, keepdims=True))
+    M = np.tensordot(p, np.flip(p, axis=1), axes=([0], [0]))
+    return (M * M).sum() - (special.xlogy(p, p).sum(axis=1) * w).sum()
+
+
+def entropies_oracle(xp, A, w):
+    p = xp.exp(A) / xp.sum(xp.exp(A), axis=1)[:, None]
+    return {"result": xp.sum((p.T @ p[:, ::-1]) ** 2) - xp.sum(xp.sum(p * xp.log(p), axis=1) * w)}
+
+
 ENTRIES = (
+    Entry(
+        name="entropies",
+        function=entropies,
+        make=lambda r, n=4, k=3: dict(A=r.normal(size=(n, k)), w=r.random(n)),
+        wrt=("A", "w"),
+        oracle=entropies_oracle,
+        is_twin=True,
+        is_analytic=True,
+        constructs=("functions of scipy.special",),
+    ),
     Entry(
         name="ruled_superposed",
         function=ruled_superposed,

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 from typing import Any
 
 import numpy as np
 import pytest
 
 from loopdiff.ad import partials
+from loopdiff.frontend.arrays.functions import FUNCTIONS as ARRAY_FUNCTIONS
+from loopdiff.frontend.functions import NUMPY_BINARY, NUMPY_UNARY, SCALAR_FUNCTIONS, SPECIAL_UFUNCS
 from loopdiff.frontend.language import ACCEPTED
 from loopdiff.fuzz.campaign import FROM_TABLE, program_of
 from loopdiff.fuzz.check import check, expect
 from loopdiff.fuzz.differences import slopes_by_differences
 from loopdiff.fuzz.generate import generate
-from loopdiff.fuzz.rows import ARGUMENTS, SIZES, TableProgram, drawable, generate_from_table, returns
+from loopdiff.fuzz.rows import ARGUMENTS, LOSS, SIZES, TableProgram, calls, drawable, generate_from_table, returns
 from loopdiff.ir.ops import Op
+from loopdiff.numpy_functions import SPECIAL, WRITTEN
 
 
 def test_a_seed_gives_one_program_and_some_are_of_the_table() -> None:
@@ -26,7 +31,28 @@ def test_every_example_is_drawn_but_for_those_that_end_the_function_or_need_more
     texts = ["".join(generate_from_table(seed).text.split()) for seed in range(700)]
     missing = [e for e in drawable() if not any("".join(e.split()) in t for t in texts)]
     assert missing == []
-    assert len(drawable()) >= len(ACCEPTED) - 14
+    assert len(drawable()) >= len(ACCEPTED) + len(calls()) - 14
+
+
+# Other names of what is drawn, and what no difference knows of.
+ALIASES = {"acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "phase", "complex64", "int64", "stop_gradient"}
+ALIASES |= {"softplus"}  # which only the newest SciPy has
+
+
+def test_every_function_that_is_known_is_drawn() -> None:
+    registries = (ARRAY_FUNCTIONS, SCALAR_FUNCTIONS, NUMPY_UNARY, NUMPY_BINARY, WRITTEN, SPECIAL, SPECIAL_UFUNCS)
+    known = {getattr(f, "__name__", "") for registry in registries for f in registry if callable(f)}
+    known |= {f for registry in registries for f in registry if isinstance(f, str)}
+    drawn = {word for body in drawable() for word in re.findall(r"\w+", body)}
+    assert len(known) > 250
+    assert known - drawn - ALIASES == set()
+
+
+@pytest.mark.part(6)
+@pytest.mark.parametrize("body", calls())
+def test_calls_of_functions_are_accepted_and_right(body: str) -> None:
+    outcome = check(of_text(f"{textwrap.indent(body, '    ')}\n    return {LOSS}\n"))
+    assert outcome.verdict == "passed", outcome
 
 
 def test_an_example_with_a_function_of_its_own_does_not_return() -> None:

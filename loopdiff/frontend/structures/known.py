@@ -17,8 +17,8 @@ from loopdiff.frontend.structures.rewriting import base_of
 from loopdiff.frontend.structures.scope import Place, Scope
 from loopdiff.frontend.structures.trees import Branch, Leaf, Rank, Static, Tree, has_length, is_sequence, same
 from loopdiff.immutable import replace
-from loopdiff.source.first_iterations import copied_tree
 from loopdiff.source.functions import MISSING
+from loopdiff.source.nodes import copied_tree
 
 COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,

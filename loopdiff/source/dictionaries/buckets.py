@@ -19,9 +19,8 @@ from loopdiff.numpy_functions import keyed
 from loopdiff.source.dictionaries.groups import is_copy_of, kept_list
 from loopdiff.source.dictionaries.parts import Filled, Rewriting, is_bound_in
 from loopdiff.source.dictionaries.tables import Table
-from loopdiff.source.first_iterations import copied_tree
 from loopdiff.source.functions import SourceFunction
-from loopdiff.source.nodes import syntax_nodes
+from loopdiff.source.nodes import copied_tree, syntax_nodes
 from loopdiff.source.scopes import bound_by, fresh, words_in
 
 ARANGE, LEN, RANGE, ZIP = (ast.Constant(cast(Any, function)) for function in (np.arange, len, range, zip))

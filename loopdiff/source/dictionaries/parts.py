@@ -11,9 +11,8 @@ from typing import Any
 from loopdiff.immutable import immutable
 from loopdiff.numpy_functions import keyed
 from loopdiff.source.dictionaries.tables import Outer, Table, value_in
-from loopdiff.source.first_iterations import copied_tree
 from loopdiff.source.harmless import changes_nothing
-from loopdiff.source.nodes import syntax_nodes
+from loopdiff.source.nodes import copied_tree, syntax_nodes
 from loopdiff.source.scopes import bound_by, fresh
 
 PLACES: tuple[Callable[..., Any], ...] = (keyed.place_of, keyed.place_of_pair, keyed.place_of_triple)

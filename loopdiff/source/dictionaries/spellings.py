@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from loopdiff.immutable import replace
 from loopdiff.source.dictionaries.removing import given_away
 from loopdiff.source.dictionaries.tables import Outer, Table, located, tables_in, value_in
-from loopdiff.source.first_iterations import copied_tree
 from loopdiff.source.functions import SourceFunction
-from loopdiff.source.nodes import syntax_nodes
+from loopdiff.source.nodes import copied_tree, syntax_nodes
 
 MOST_COPIES = 4  # of copies
 

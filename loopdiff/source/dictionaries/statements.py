@@ -27,9 +27,8 @@ from loopdiff.source.dictionaries.removing import discarded, given_away, losing_
 from loopdiff.source.dictionaries.screening import what_tells
 from loopdiff.source.dictionaries.spellings import with_plain_spellings
 from loopdiff.source.dictionaries.tables import Making, Table, making, tables_in
-from loopdiff.source.first_iterations import copied_tree
 from loopdiff.source.functions import SourceFunction
-from loopdiff.source.nodes import syntax_nodes
+from loopdiff.source.nodes import copied_tree, syntax_nodes
 from loopdiff.source.scopes import words_in
 
 

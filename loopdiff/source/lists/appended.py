@@ -12,8 +12,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from loopdiff.source.first_iterations import copied_tree
-from loopdiff.source.nodes import syntax_nodes
+from loopdiff.source.nodes import copied_tree, syntax_nodes
 from loopdiff.source.scopes import fresh, words_in
 
 

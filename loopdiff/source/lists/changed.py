@@ -8,12 +8,11 @@ from typing import Any
 from loopdiff.immutable import replace
 from loopdiff.source.columns import Columns
 from loopdiff.source.dictionaries.tables import makings_in, value_in
-from loopdiff.source.first_iterations import copied_tree
 from loopdiff.source.functions import SourceFunction
 from loopdiff.source.lists.found import NUMBERS, lists_in
 from loopdiff.source.lists.methods import ListStatements
 from loopdiff.source.lists.uses import loses_bounds
-from loopdiff.source.nodes import syntax_nodes
+from loopdiff.source.nodes import copied_tree, syntax_nodes
 from loopdiff.source.scopes import bound_within, words_in
 
 PLAIN = {"len": len, "zip": zip}

@@ -7,9 +7,8 @@ import operator
 from collections.abc import Sequence
 
 from loopdiff.source.dictionaries.parts import expression_of, load_of
-from loopdiff.source.first_iterations import copied_tree
 from loopdiff.source.lists.found import ValueOf
-from loopdiff.source.nodes import syntax_nodes
+from loopdiff.source.nodes import copied_tree, syntax_nodes
 
 
 def key_expressions(key: ast.expr, each: str, value_of: ValueOf) -> Sequence[ast.expr] | None:

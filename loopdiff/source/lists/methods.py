@@ -9,12 +9,11 @@ from typing import Any
 
 from loopdiff.numpy_functions import arranging
 from loopdiff.source.dictionaries.parts import Filled, expression_of, load_of
-from loopdiff.source.first_iterations import copied_tree
 from loopdiff.source.lists.found import NUMBERS, Found, is_bounded_queue
 from loopdiff.source.lists.moving import ENDS
 from loopdiff.source.lists.slices import SliceStatements
 from loopdiff.source.lists.uses import HEAPS, mentions
-from loopdiff.source.nodes import syntax_nodes
+from loopdiff.source.nodes import copied_tree, syntax_nodes
 
 
 class ListStatements(SliceStatements):

@@ -14,11 +14,10 @@ from loopdiff.immutable import replace
 from loopdiff.numpy_functions import arranging
 from loopdiff.source.dictionaries.parts import expression_of, statements_of
 from loopdiff.source.dictionaries.tables import value_in
-from loopdiff.source.first_iterations import copied_tree
 from loopdiff.source.functions import SourceFunction, python_function, source_of
 from loopdiff.source.harmless import changes_nothing
 from loopdiff.source.lists.truths import with_questions
-from loopdiff.source.nodes import syntax_children, syntax_nodes
+from loopdiff.source.nodes import copied_tree, syntax_children, syntax_nodes
 from loopdiff.source.scopes import bound_by, fresh, words_in
 
 LOOKED_AT = (

@@ -6,8 +6,7 @@ import ast
 from typing import Any, TypeVar
 
 from loopdiff.source.dictionaries.parts import expression_of
-from loopdiff.source.first_iterations import copied_tree
-from loopdiff.source.nodes import syntax_nodes
+from loopdiff.source.nodes import copied_tree, syntax_nodes
 
 N = TypeVar("N", bound=ast.AST)
 

@@ -7,7 +7,7 @@ import ast
 from collections.abc import Callable
 from typing import Any, cast
 
-from loopdiff.source.nodes import copied, syntax_nodes
+from loopdiff.source.nodes import copied_tree, syntax_nodes
 from loopdiff.source.scopes import fresh, stores_alone
 
 BOUNDS = ("start", "stop", "step")
@@ -28,7 +28,7 @@ def with_ranges(function: ast.FunctionDef, value_of: Callable[[ast.expr], Any]) 
     found = {name: bounds_of(name, values, names) for name, values in ranges.items() if counts.get(name) == len(values)}
     if not found and not any(isinstance(n, ast.Call) and is_length(n, value_of) for n in nodes):
         return function
-    made = Spelt(found, value_of).visit(copied(function))
+    made = Spelt(found, value_of).visit(copied_tree(function))
     assert isinstance(made, ast.FunctionDef)
     return made
 
@@ -103,7 +103,7 @@ class Spelt(ast.NodeTransformer):
     def visit_Name(self, node: ast.Name) -> ast.expr:
         if node.id not in self.ranges or not isinstance(node.ctx, ast.Load):
             return node
-        return ast.copy_location(copied(self.ranges[node.id]), node)
+        return ast.copy_location(copied_tree(self.ranges[node.id]), node)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
@@ -136,4 +136,4 @@ class Given(ast.NodeTransformer):
         self.given = given
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        return copied(self.given[node.id])
+        return copied_tree(self.given[node.id])

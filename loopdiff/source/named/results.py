@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from loopdiff.source.nodes import copied, syntax_nodes
+from loopdiff.source.nodes import copied_tree, syntax_nodes
 
 Fields = tuple[str, ...]
 FIELDS: Mapping[Any, Fields] = {
@@ -26,7 +26,7 @@ def with_places(function: ast.FunctionDef, value_of: Callable[[ast.expr], Any]) 
     """`function` with subscripts in place of such fields; `value_of` says what names from outside mean."""
     if not any(isinstance(n, ast.Attribute) and n.attr in NAMES for n in syntax_nodes(function)):
         return function
-    found = copied(function)
+    found = copied_tree(function)
     Placed(fields_of_names(found, value_of), value_of).visit(found)
     return found
 

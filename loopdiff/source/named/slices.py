@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from loopdiff.source.nodes import copied, syntax_nodes
+from loopdiff.source.nodes import copied_tree, syntax_nodes
 from loopdiff.source.scopes import parameters, stores_alone, stores_among
 
 ValueOf = Callable[[ast.expr], Any]
@@ -37,7 +37,7 @@ def with_slices(function: ast.FunctionDef, value_of: ValueOf) -> ast.FunctionDef
                     found[name] = Named(name, parts, names, fixed)
             case _:
                 pass
-    made = Sliced(found, value_of).visit(copied(function))
+    made = Sliced(found, value_of).visit(copied_tree(function))
     assert isinstance(made, ast.FunctionDef)
     return ast.fix_missing_locations(made)
 
@@ -126,7 +126,7 @@ class Sliced(ast.NodeTransformer):
     def visit_Assign(self, node: ast.Assign) -> ast.AST | Sequence[ast.stmt]:
         match node.targets:
             case [ast.Name(id=name)] if name in self.named:
-                made = [self.visit(copied(statement)) for statement in self.named[name].before]
+                made = [self.visit(copied_tree(statement)) for statement in self.named[name].before]
                 return made or [ast.copy_location(ast.Pass(), node)]
             case _:
                 self.generic_visit(node)
@@ -146,7 +146,7 @@ class Sliced(ast.NodeTransformer):
     def index(self, node: ast.expr) -> ast.expr:
         match node:
             case ast.Name(id=name) if name in self.named:
-                parts = tuple(map(copied, self.named[name].parts))
+                parts = tuple(map(copied_tree, self.named[name].parts))
             case _:
                 parts = tuple(map(self.part, parts_of(node)))
         is_whole = len(parts) == 1 and not isinstance(node, ast.Tuple)
@@ -154,5 +154,5 @@ class Sliced(ast.NodeTransformer):
 
     def part(self, node: ast.expr) -> ast.expr:
         if isinstance(node, ast.Name) and node.id in self.named and len(self.named[node.id].parts) == 1:
-            return copied(self.named[node.id].parts[0])
+            return copied_tree(self.named[node.id].parts[0])
         return slice_of(node, self.value_of) or node

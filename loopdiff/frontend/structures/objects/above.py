@@ -14,8 +14,8 @@ from loopdiff.frontend.structures.rewriting import base_of
 from loopdiff.frontend.structures.scope import Scope
 from loopdiff.frontend.structures.trees import Branch
 from loopdiff.immutable import replace
-from loopdiff.source.first_iterations import copied_tree
 from loopdiff.source.functions import MISSING, SourceFunction
+from loopdiff.source.nodes import copied_tree
 
 
 class Above(str):

@@ -16,9 +16,8 @@ from loopdiff.frontend.structures.rewriting import base_of, copied, is_literal
 from loopdiff.frontend.structures.scope import Scope, name_read, name_stored
 from loopdiff.frontend.structures.trees import LAST, Branch, Leaf, Tree, holds_structures, is_sequence
 from loopdiff.immutable import immutable, replace
-from loopdiff.source.first_iterations import copied_tree
 from loopdiff.source.functions import MISSING
-from loopdiff.source.nodes import syntax_nodes
+from loopdiff.source.nodes import copied_tree, syntax_nodes
 
 
 @immutable

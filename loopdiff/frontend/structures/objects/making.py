@@ -12,9 +12,8 @@ from loopdiff.frontend.structures.methods import Bound, callee
 from loopdiff.frontend.structures.scope import Scope, name_read, name_stored
 from loopdiff.frontend.structures.trees import Blank, Path, Taken
 from loopdiff.immutable import replace
-from loopdiff.source.first_iterations import copied_tree
 from loopdiff.source.functions import SourceFunction
-from loopdiff.source.nodes import syntax_nodes
+from loopdiff.source.nodes import copied_tree, syntax_nodes
 from loopdiff.source.scopes import fresh, words_in
 
 

@@ -14,8 +14,7 @@ from loopdiff.frontend.structures.calls import callee_of
 from loopdiff.frontend.structures.rewriting import base_of, copied, expression, in_place_of
 from loopdiff.frontend.structures.scope import Scope
 from loopdiff.frontend.structures.trees import Leaf
-from loopdiff.source.first_iterations import copied_tree
-from loopdiff.source.nodes import syntax_nodes
+from loopdiff.source.nodes import copied_tree, syntax_nodes
 
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 SIMPLE = ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr | ast.Return
