@@ -193,6 +193,7 @@ def compare(ls: ir.LoopSet, seed: int, answer: Answers, truth: Truth, *, is_exac
         assert found == answer, (truth, found ^ answer)
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("seed", [*range(30), *range(100, 125)])
 def test_random_nests(seed: int) -> None:
     is_affine = seed < 100

@@ -216,6 +216,7 @@ def matrices(record: Any) -> Iterator[Any]:
         yield record
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("entry", CHOSEN, ids=lambda e: e.name)
 def test_corpus(entry: Entry) -> None:
     f = vectorize_grad(wrt=entry.wrt)(entry.function)

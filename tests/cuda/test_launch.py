@@ -20,6 +20,7 @@ pytestmark = pytest.mark.skipif(importlib.util.find_spec("numba_cuda") is None, 
 PROGRAMS = ("rde_matmul_log1p", "softmax", "jacobi_2d", "spmv_csr", "durbin", "weighted_histogram", "kmeans_cost")
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_what_is_packed_is_what_the_function_was_given(name: str) -> None:
     from loopdiff.backends.cpu.compile import Style
@@ -38,6 +39,7 @@ def test_what_is_packed_is_what_the_function_was_given(name: str) -> None:
     assert_close(outputs, harness.run_python(entry, reference), 1e-11)
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("name", ["rde_matmul_log1p", "jacobi_2d", "while_newton", "two_returned_arrays", "spmv_csr"])
 def test_gradients_of_decorated_functions(name: str) -> None:
     """Arrays go there and back, those between the sweeps stay there, and all memory is given back."""

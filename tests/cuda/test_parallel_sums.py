@@ -243,6 +243,7 @@ def rows(x, w, v, out):
                 out[n, i, o] = s
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("elements", [1, 40, 1 << 22])
 def test_rows_of_two_loops_go_by_blocks(
     rng: np.random.Generator, elements: int, monkeypatch: pytest.MonkeyPatch

@@ -68,6 +68,7 @@ def test_changes_are_what_python_makes_of_them(body: str) -> None:
     np.testing.assert_allclose(gradients.x, slopes(plain, [X, IDX], 0), rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("body", ERRORS)
 def test_what_python_has_an_error_for_is_one(body: str) -> None:
     with interpreting(), pytest.raises(ArgumentError, match="LD"):

@@ -254,6 +254,7 @@ def floating(args: tuple[Any, ...]) -> list[int]:
     return [k for k, a in enumerate(args) if np.asarray(a).dtype.kind == "f"]
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(("program", "in_numpy", "args"), PROGRAMS, ids=[p.__name__ for p, *_ in PROGRAMS])
 def test_value_gradient_and_second_derivative(
     program: Callable[..., Any], in_numpy: Callable[..., Any], args: tuple[Any, ...]

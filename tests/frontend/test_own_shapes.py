@@ -97,6 +97,7 @@ KNOWN = [products, made, parts, elements]
 OPEN = [bound_again, of_another_rank_in_a_branch, of_another_rank_in_a_loop, stored_in_more_axes, sums, number_or_array]
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("function", KNOWN)
 def test_values_and_gradients(function: Callable[..., Any]) -> None:
     x, c = np.random.default_rng(0).uniform(0.5, 1.0, (3, 4)), 0.7

@@ -185,6 +185,7 @@ KERNELS = (
 )  # fmt: skip
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("entry", [BY_NAME[n] for n in KERNELS], ids=lambda e: e.name)
 def test_compiled_products_agree_with_differences_and_jax(entry: Entry) -> None:
     along = harness.direction(entry, entry.args(0), 0)

@@ -27,6 +27,7 @@ def is_compiled(seed: int) -> bool:
     return IS_LONG or seed % 3 == 0 or not OF_CODE.isdisjoint(plan(seed)[0])
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("group", range(GROUPS))
 def test_drawn_programs(group: int) -> None:
     for seed in sorted({*range(group * EACH, (group + 1) * EACH)} - LONG):

@@ -16,6 +16,7 @@ from .sharing import sharing
 TAPES = ("auto", "store", "recompute")
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("seed", range(9))
 def test_shared_memory(seed: int) -> None:
     program = sharing(seed)

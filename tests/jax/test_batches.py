@@ -42,6 +42,7 @@ def examples(value: Any) -> Any:
 SHARED = ("none", "first", "all but the first")
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(("name", "shared"), each_in_turns(every(2, NAMES), SHARED))
 def test_as_one_by_one(name: str, shared: str) -> None:
     """Values, gradients by what examples have and by what they share, and gradients of each example."""

@@ -83,12 +83,13 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.part(2)
+@pytest.mark.part(3)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_features_are_those_of_jax(case: Case) -> None:
     check(case)
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("D", HASHED)
 def test_hashes_are_those_of_instant_ngp_bit_by_bit(D: int) -> None:
     """At corners the features are those of one entry, here its number; Python's integers say which."""
@@ -143,6 +144,7 @@ def test_borders_belong_to_the_cell_behind_and_outside_is_flat() -> None:
     np.testing.assert_array_equal(pullback(np.ones((6, 1))).points[:5, 0], [2.0, 6.0, 6.0, 0.0, 0.0])
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize(
     ("operator", "options", "arguments", "message"),
     [

@@ -65,6 +65,7 @@ CASES = [
 ]  # fmt: skip
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_losses_are_those_of_jax(case: Case) -> None:
     check(case)

@@ -172,6 +172,7 @@ def test_values(name: str) -> None:
         near(found(name)[0], scipys(*np.array(rows).T), 1e-7)
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("name", DENSITIES)
 def test_the_same_in_python(name: str) -> None:
     with np.errstate(all="ignore"):
@@ -222,6 +223,7 @@ INVALID: dict[str, tuple[Numbers, ...]] = {
 }
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("name", OUTSIDE)
 def test_outside_of_the_support(name: str) -> None:
     rows = np.array(OUTSIDE[name])

@@ -72,7 +72,7 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(4)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_rows_are_those_of_jax(case: Case) -> None:
     check(case)
@@ -93,6 +93,7 @@ def test_sparsemax_is_the_projection_on_the_simplex() -> None:
     np.testing.assert_allclose(nn.sparsemax(np.array([0.3, 0.1, 5.0])), [0.0, 0.0, 1.0])
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(
     ("operator", "row", "expected", "gradient"),
     [

@@ -125,7 +125,7 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.part(2)
+@pytest.mark.part(4)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_values_between_are_those_of_jax(case: Case) -> None:
     check(case, 1e-10)
@@ -164,6 +164,7 @@ def test_places_that_are_nan_have_values_that_are() -> None:
     assert np.isnan(science.cubic_spline.of().vjp(NODES, draw((6, 2)), nan, 0.3, -0.4)[0]).all()
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize(
     ("call", "message"),
     [

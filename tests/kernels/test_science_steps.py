@@ -189,7 +189,7 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.part(2)
+@pytest.mark.part(4)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_values_are_those_of_jax(case: Case) -> None:
     check(case)

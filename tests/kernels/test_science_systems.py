@@ -87,6 +87,7 @@ def test_second_derivatives_of_a_solution() -> None:
     np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -105,7 +105,7 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.part(2)
+@pytest.mark.part(4)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_windows_are_those_of_xla(case: Case) -> None:
     check(case)
@@ -186,6 +186,7 @@ def test_complex_images() -> None:
     np.testing.assert_allclose(nn.conv2d(x, w), expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -191,6 +191,7 @@ def test_sweeps_stay_apart_where_rows_need_each_other(function: Callable[..., An
     assert one_pass(ls, ("x", "w")) is None
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("function", [rows, coupled, normalised, read_later, shifted])
 @pytest.mark.parametrize("count", [0, 1, 7])
 def test_value_and_grad_agrees_with_the_pullback(function: Callable[..., Any], count: int) -> None:
@@ -330,6 +331,7 @@ def filtered_rows(x, w):
     return total
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("function", [soft_rows, filtered_rows])
 @pytest.mark.parametrize("shape", [(3, 4, 5), (1, 2, 40), (0, 3, 2), (2, 0, 3)])
 def test_loops_inside_run_together_too(function: Callable[..., Any], shape: tuple[int, int, int]) -> None:
