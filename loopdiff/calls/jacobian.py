@@ -109,7 +109,8 @@ def outputs_of(spec: Specialization, args: Arguments) -> list[Side]:
         values = found if spec.normal.returns_tuple else (found,)
     results = [side_of(k, v) for k, v in enumerate(values) if is_floating(kinds[k])]
     written = [(n, a) for n, a in zip(spec.normal.params, args, strict=True) if n in spec.written]
-    return [*results, *(side_of(n, a) for n, a in written if a.dtype.kind == "f")]
+    types = {d.name: d.type for d in spec.normal.arrays if d.type is not None}
+    return [*results, *(side_of(n, a) for n, a in written if is_floating(types[n]))]
 
 
 def fill_columns(

@@ -297,7 +297,7 @@ class Writer:
     def store(self, target: ir.Access, value: str) -> str:
         place = self.access(target)
         kind = self.env.arrays[target.array]
-        if self.is_cell(target.array) or kind.dtype in ("float32", "float64", "bool", "int64"):
+        if self.is_cell(target.array) or kind.element.is_float or kind.keeps_values:
             return f"{place} = {value}"
         return f"{place} = {self.bound('int64', np.int64)}({value}).astype({kind.dtype!r})"
 
@@ -357,6 +357,8 @@ class Writer:
                 return f"a_{array}.{'size' if isinstance(expr, ir.SizeOf) else 'ndim'}"
             case ir.Load(access=access):
                 text = self.access(access)
+                if self.env.arrays[access.array].is_half and not (self.is_cell(access.array) or self.complex_step):
+                    return f"{self.bound('float32', np.float32)}({text})"
                 is_float = kind.is_float or self.is_cell(access.array)
                 return text if is_float else f"{'bool' if kind is BOOL else 'int'}({text})"
             case ir.Cast(dtype=dtype, value=value):

@@ -225,5 +225,6 @@ def numba_type(ls: ir.LoopSet, name: str) -> numba.types.Type:
         return getattr(numba.types, SCALARS[ls.scalar(name).type])
     declared = ls.array(name).type
     assert declared is not None
-    element = numba.from_dtype(np.dtype(declared.dtype))
-    return numba.types.Array(element, declared.rank, declared.layout)
+    from loopdiff.backends.cpu.simd.halves import element_type
+
+    return numba.types.Array(element_type(declared.dtype), declared.rank, declared.layout)

@@ -25,7 +25,7 @@ from loopdiff.frontend.capture import ArgumentType, ScalarArgument, number_for_a
 from loopdiff.frontend.derivatives import Derivative
 from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.ops import Op
+from loopdiff.ir.ops import HALVES, Op
 from loopdiff.ir.types import BOOL, INT, ArrayType, ScalarType
 from loopdiff.ir.verify import verify
 from loopdiff.ir.walk import map_expr, map_stmt_exprs, written_arrays
@@ -261,15 +261,17 @@ class Binder:
         if kind.is_complex and not kept.is_complex:
             message = f"a complex number is stored in `{array}`, whose elements are {kept.storage.value}"
             return self.typing.refuse("LD221", message, stmt.loc)[0]
-        return coerce(value, kind, kept)
+        dtype = self.dtypes.get(array)
+        return coerce(value, kind, kept) if dtype not in HALVES else rounded(value, kind, HALVES[dtype])
 
     def accumulate(self, stmt: ir.Accumulate) -> ir.Stmt:
-        """Into integers and booleans, where the sum is converted and not the summand, a plain assignment."""
+        """Into integers, booleans and halves, where the sum is converted and not the summand, a plain assignment."""
         value, kind = self.typing.typed(stmt.value)
         target = stmt.target.array
         kept = self.join(target, kind if stmt.op != "add" else join_kinds(kind, Kind.INT))
         is_ordered = stmt.op == "add" or not kept.is_complex
-        if kept is Kind.BOOL or (kept is Kind.INT and kind > Kind.INT) or not is_ordered:
+        is_half = self.dtypes.get(target) in HALVES
+        if kept is Kind.BOOL or (kept is Kind.INT and kind > Kind.INT) or not is_ordered or is_half:
             changed = ir.Apply(ACCUMULATED[stmt.op], (ir.Load(stmt.target, loc=stmt.loc), stmt.value), loc=stmt.loc)
             return self.statement(ir.Assign(stmt.target, changed, loc=stmt.loc))
         return replace(stmt, target=self.typing.access(stmt.target), value=self.stored(target, value, kind, stmt))
@@ -279,3 +281,10 @@ class Binder:
         if kind > Kind.INT:
             return self.typing.refuse("LD205", f"a bound of this loop is {kind.described}", expr.loc)[0]
         return coerce(value, kind, Kind.INT)
+
+
+def rounded(value: ir.Expr, kind: Kind, rounding: Op) -> ir.Expr:
+    """`value` of `kind` as an element of a half holds it, as a float32: rounded once, also from float64."""
+    exact = value if kind in (Kind.WEAK, Kind.F64) else coerce(value, kind, Kind.F32)
+    loc = value.loc
+    return coerce(ir.Apply(rounding, (exact,), loc=loc), kind if exact is value else Kind.F32, Kind.F32)

@@ -27,6 +27,7 @@ from .arithmetic import (
     trunc,
 )
 from .blocks import add_rows, load_rows, splat_rows, store_rows
+from .halves import to_bfloat16, to_float16
 from .lanes import (
     all_,
     any_,
