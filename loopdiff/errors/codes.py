@@ -185,7 +185,8 @@ CODES: dict[str, Code] = {
     ),
     "LD209": Code(
         "unsupported dtype",
-        "Arrays hold float64, float32, complex128, complex64, bool, or integers up to int64 and uint32.",
+        "Arrays hold float64, float32, float16, bfloat16, complex128, complex64, bool, or integers up to int64 and "
+        "uint32.",
         "convert the array, for example with `x.astype(np.float64)`",
     ),
     "LD210": Code(
@@ -213,6 +214,12 @@ CODES: dict[str, Code] = {
         "NumPy's narrow integers wrap, and Python's take their type where they meet: where a name holds one or the "
         "other, what `v + 1` is depends on which of both `v` is.",
         "say which is meant: `int(v)` of each, or `v.astype(...)`",
+    ),
+    "LD215": Code(
+        "half for a ruled function",
+        "Functions with rules get arrays as they are, and nothing computes with elements of float16 and bfloat16, which "
+        "widen where a loop loads them.",
+        "pass a copy: `x.astype(np.float32)`",
     ),
     "LD220": Code(
         "no such function of complex numbers",

@@ -49,6 +49,7 @@ ELEMENT_TYPES = {
     "float16": F32, "bfloat16": F32,
 }  # fmt: skip
 HALVES = ("float16", "bfloat16")  # types of elements that widen where they are loaded, and round where they are stored
+NUMBER_TYPES = {n: kind for n, kind in ELEMENT_TYPES.items() if n not in HALVES}  # those that numbers have, too
 
 
 @immutable

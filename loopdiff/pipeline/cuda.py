@@ -26,6 +26,7 @@ def launch_plan_of(
     """The launch plan of a normal LoopSet. Raises ScheduleError for `requests` that cannot be granted (LD5xx), and
     BackendError (LD603) for what has no kernel."""
     stages = stages or Stages(ls.name)
+    refuse_halves(ls)
     context = Context(fastmath=style.fastmath, requests=requests, dead=style.dead or frozenset(), reserved=RESERVED)
     blocked = run_passes(CUDA_BLOCKS, ls, context, stages)
     refuse_calls(blocked)
@@ -36,6 +37,13 @@ def launch_plan_of(
     found = run_passes(CUDA_LAUNCHES, plan, context, stages)
     refuse_ungranted(model, found, context.dead, requests)
     return found
+
+
+def refuse_halves(ls: ir.LoopSet) -> None:
+    found = [a for a in ls.arrays if a.type is not None and a.type.is_half]
+    if found:
+        said = ((f"`{a.name}` holds {a.type.dtype}, which has no kernel yet", a.loc) for a in found if a.type is not None)
+        raise BackendError(*(reject("LD603", text, loc, "use float32 there, or the CPU") for text, loc in said))
 
 
 def refuse_calls(ls: ir.LoopSet) -> None:

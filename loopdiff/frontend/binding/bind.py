@@ -226,6 +226,9 @@ class Binder:
                 value, kind = typing.typed(arg)
                 args.append(coerce(value, kind, STRONG[kind.storage]))
                 types[name] = ScalarArgument(kind.storage, kind in PYTHON_KINDS)
+            found = types[name]
+            if isinstance(found, ArrayType) and found.is_half and not isinstance(stmt.rule, Derivative):
+                typing.refuse("LD215", f"`{name}` of `{stmt.rule.name}` holds {found.dtype}", stmt.loc)
             if kind.is_complex:
                 message = f"`{name}` of `{stmt.rule.name}` is complex, and rules are of real functions"
                 typing.refuse("LD222", message, stmt.loc)
