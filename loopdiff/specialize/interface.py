@@ -21,6 +21,7 @@ from loopdiff.ir.typing import type_env, type_of
 from loopdiff.specialize.gradients import record_type
 
 ValueType = ScalarType | ArrayType
+MANY = 4096  # elements for which it pays to load a function
 COMPLEX_DTYPES = {np.dtype(np.float32): np.dtype(np.complex64), np.dtype(np.float64): np.dtype(np.complex128)}
 
 
@@ -157,6 +158,10 @@ def in_half(kind: ArrayType, value: np.ndarray) -> np.ndarray:
     infinite."""
     if value.dtype == kind.dtype:
         return value
+    if value.size >= MANY and value.dtype == np.float32 and value.flags.forc:
+        from loopdiff.backends.cpu.rounded_arrays import rounded_copy
+
+        return rounded_copy(value, np.dtype(kind.dtype))
     with np.errstate(over="ignore", invalid="ignore"):
         return value.astype(kind.dtype)
 
