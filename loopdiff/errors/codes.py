@@ -185,8 +185,7 @@ CODES: dict[str, Code] = {
     ),
     "LD209": Code(
         "unsupported dtype",
-        "Arrays hold float64, float32, float16, bfloat16, complex128, complex64, bool, or integers up to int64 and "
-        "uint32.",
+        "Arrays hold float64, float32, float16, bfloat16, complex128, complex64, bool, int8 to int64, uint8 to uint32.",
         "convert the array, for example with `x.astype(np.float64)`",
     ),
     "LD210": Code(
@@ -215,12 +214,6 @@ CODES: dict[str, Code] = {
         "other, what `v + 1` is depends on which of both `v` is.",
         "say which is meant: `int(v)` of each, or `v.astype(...)`",
     ),
-    "LD215": Code(
-        "half for a ruled function",
-        "Functions with rules get arrays as they are, and nothing computes with elements of float16 and bfloat16, which "
-        "widen where a loop loads them.",
-        "pass a copy: `x.astype(np.float32)`",
-    ),
     "LD220": Code(
         "no such function of complex numbers",
         "Complex numbers are not ordered, and have no remainder, rounding or sign.",
@@ -232,9 +225,9 @@ CODES: dict[str, Code] = {
         "take `z.real`, `z.imag` or `abs(z)`, or store it into an array of `dtype=np.complex128`",
     ),
     "LD222": Code(
-        "complex argument of a ruled function",
-        "Rules state derivatives of real functions of real numbers.",
-        "pass the parts `z.real` and `z.imag`",
+        "complex numbers, or halves, for a ruled function",
+        "Rules state derivatives of real functions of real numbers, and nothing computes with float16 and bfloat16.",
+        "pass the parts `z.real` and `z.imag`; of a half a copy, `x.astype(np.float32)`",
     ),
     # -- LD30x: the arguments of a call, checked before memory is touched -----------------------------------
     "LD301": Code(

@@ -356,11 +356,7 @@ class Writer:
             case ir.SizeOf(array=array) | ir.RankOf(array=array):
                 return f"a_{array}.{'size' if isinstance(expr, ir.SizeOf) else 'ndim'}"
             case ir.Load(access=access):
-                text = self.access(access)
-                if self.env.arrays[access.array].is_half and not (self.is_cell(access.array) or self.complex_step):
-                    return f"{self.bound('float32', np.float32)}({text})"
-                is_float = kind.is_float or self.is_cell(access.array)
-                return text if is_float else f"{'bool' if kind is BOOL else 'int'}({text})"
+                return self.load(access, kind)
             case ir.Cast(dtype=dtype, value=value):
                 return self.expr(value, dtype)
             case ir.Select(cond=cond, then=then, orelse=orelse):
@@ -369,6 +365,13 @@ class Writer:
                 return self.apply(expr, kind)
             case ir.PartOf() | ir.Pair():
                 raise InternalError(COMPLEX)
+
+    def load(self, access: ir.Access, kind: ScalarType) -> str:
+        """An element: of a half, or of a narrow integer, in the type that is computed with."""
+        text, is_cell = self.access(access), self.is_cell(access.array)
+        if kind.is_float and not is_cell and not self.complex_step and self.env.arrays[access.array].is_half:
+            return f"{self.bound('float32', np.float32)}({text})"
+        return text if kind.is_float or is_cell else f"{'bool' if kind is BOOL else 'int'}({text})"
 
     def const(self, const: ir.Const) -> str:
         match const.dtype:

@@ -175,6 +175,7 @@ INT_FUNCTIONS: dict[Op, Function] = {
     Op.STOP: lambda a: a,
 }
 
+
 def nearest_half(dtype: str, x: np.floating) -> np.floating:
     """The number of `dtype`, float16 or bfloat16, that is nearest to x, in the type of x."""
     if dtype == "float16":
@@ -378,9 +379,7 @@ COMPLEX_FUNCTIONS: dict[Op, Function] = {
     **CONTINUED,
     **FIRST_ORDER,
     **{op: by_real_part(op) for op in (Op.SIGN, Op.STOP, Op.FLOOR, Op.CEIL, Op.TRUNC, Op.ROUND, Op.FLOORDIV)},
-    **{
-        op: lambda z, name=name: complex(nearest_half(name, np.float64(z.real)), z.imag) for name, op in HALVES.items()
-    },
+    **{op: lambda z, name=name: complex(nearest_half(name, np.float64(z.real)), z.imag) for name, op in HALVES.items()},
     Op.POW: complex_power,
     Op.STRONG_MUL: strong_product,
     Op.MAX: choose(Op.MAX),

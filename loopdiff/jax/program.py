@@ -36,8 +36,8 @@ from loopdiff.jax.reverse import ReversePlan
 from loopdiff.jax.sizes import Shape, StaticShapes
 from loopdiff.pipeline.stages import for_others
 from loopdiff.specialize.interface import is_complex
-from loopdiff.specialize.results import refuse_halves
 from loopdiff.specialize.programs import batch_of, pullback_of, pushforward_of
+from loopdiff.specialize.results import refuse_halves
 from loopdiff.specialize.specialization import Specialization
 
 T = TypeVar("T")

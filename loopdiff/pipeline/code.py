@@ -9,7 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numba
-import numpy as np
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.errors import NumbaError
 

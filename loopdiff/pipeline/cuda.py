@@ -40,10 +40,11 @@ def launch_plan_of(
 
 
 def refuse_halves(ls: ir.LoopSet) -> None:
-    found = [a for a in ls.arrays if a.type is not None and a.type.is_half]
-    if found:
-        said = ((f"`{a.name}` holds {a.type.dtype}, which has no kernel yet", a.loc) for a in found if a.type is not None)
-        raise BackendError(*(reject("LD603", text, loc, "use float32 there, or the CPU") for text, loc in said))
+    for decl in ls.arrays:
+        if decl.type is not None and decl.type.is_half:
+            message = f"`{decl.name}` holds {decl.type.dtype}, which has no kernel yet"
+            hint = "use float32 there, or keep `target='cpu'`"
+            raise BackendError(reject("LD603", message, decl.loc, hint))
 
 
 def refuse_calls(ls: ir.LoopSet) -> None:

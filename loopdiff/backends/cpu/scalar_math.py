@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any
 
@@ -118,12 +118,12 @@ digamma = jit(scalar_eval.digamma)
 trigamma = jit(scalar_eval.trigamma)
 strong_mul = jit(scalar_eval.strong_product)
 
-HELPERS: Mapping[str, Callable[..., Any]] = {
+HELPERS: Mapping[str, Any] = {
     "floordiv_int": floordiv_int, "mod_int": mod_int, "pow_int": pow_int, "shl_int": shl_int,
     "shr_int": shr_int, "max2": max2, "min2": min2, "sign": sign, "digamma": digamma, "trigamma": trigamma,
     "strong_mul": strong_mul, "strict_add": strict_add, "strict_sub": strict_sub,
     "strict_mul": strict_mul, "strict_div": strict_div, "at": at, "after": after,
-    "to_float16": to_float16, "to_bfloat16": to_bfloat16,
+    "to_float16": to_float16, "to_bfloat16": to_bfloat16, "float16": float16, "bfloat16": bfloat16,
 }  # fmt: skip
 
 

@@ -228,10 +228,11 @@ class Binder:
                 types[name] = ScalarArgument(kind.storage, kind in PYTHON_KINDS)
             found = types[name]
             if isinstance(found, ArrayType) and found.is_half and not isinstance(stmt.rule, Derivative):
-                typing.refuse("LD215", f"`{name}` of `{stmt.rule.name}` holds {found.dtype}", stmt.loc)
+                message = f"`{name}` of `{stmt.rule.name}` holds {found.dtype}, and rules get arrays as they are"
+                typing.refuse("LD222", message, stmt.loc, "pass a copy: `x.astype(np.float32)`")
             if kind.is_complex:
                 message = f"`{name}` of `{stmt.rule.name}` is complex, and rules are of real functions"
-                typing.refuse("LD222", message, stmt.loc)
+                typing.refuse("LD222", message, stmt.loc, "pass the parts `z.real` and `z.imag`")
         if isinstance(stmt.rule, Derivative):
             return self.derivative(replace(stmt, args=tuple(args)), stmt.rule, types)
         for result in stmt.results:
@@ -265,7 +266,10 @@ class Binder:
             message = f"a complex number is stored in `{array}`, whose elements are {kept.storage.value}"
             return self.typing.refuse("LD221", message, stmt.loc)[0]
         dtype = self.dtypes.get(array)
-        return coerce(value, kind, kept) if dtype not in HALVES else rounded(value, kind, HALVES[dtype])
+        is_half_already = isinstance(value, ir.Load) and self.dtypes.get(value.access.array) == dtype
+        if dtype not in HALVES or is_half_already:
+            return coerce(value, kind, kept)
+        return rounded(value, kind, HALVES[dtype])
 
     def accumulate(self, stmt: ir.Accumulate) -> ir.Stmt:
         """Into integers, booleans and halves, where the sum is converted and not the summand, a plain assignment."""

@@ -155,6 +155,8 @@ __all__ = [
     "subtract_each",
     "sum_rows",
     "tail_mask",
+    "to_bfloat16",
+    "to_float16",
     "transpose",
     "trunc",
     "vector_bits",

@@ -1,4 +1,4 @@
-"""Elements of 16 bits, `float16` and `bfloat16`: how they widen to float32 where they are loaded, and how numbers round.
+"""Elements of 16 bits, `float16` and `bfloat16`: how they widen to float32 where they are loaded, and what rounds.
 
 Memory holds integers of 16 bits, which nothing computes with: their Numba type has no operators. Of two numbers equally
 near the even one is taken; what is beyond the largest is infinite, NaN stays NaN. What converts is one instruction for
@@ -145,21 +145,22 @@ def from_single(builder: Any, value: Any, kind: Half) -> Any:
 
 
 def to_odd(builder: Any, value: Any) -> Any:
-    """Numbers of float64 as float32: where these are not the same, of both neighbours the one with an odd last bit. What
-    this is rounded to, in a format with fewer digits, is what the number itself is rounded to (Boldo and Melquiond,
-    When double rounding is odd, 2005)."""
+    """Numbers of float64 as float32: where these are not the same, of both neighbours the one with an odd last bit.
+    What this is rounded to, in a format with fewer digits, is what the number itself is rounded to.
+
+    Boldo and Melquiond, "When double rounding is odd" (2005)."""
     near = builder.fptrunc(value, lanes_like(value, llvm_ir.FloatType()))
     back, bits = builder.fpext(near, value.type), bits_of(builder, near)
     is_other = builder.fcmp_ordered("!=", back, value)
     is_even = builder.icmp_unsigned("==", with_number(builder, "and_", bits, 1), constant(bits.type, 0))
-    sizes = [overloaded_size(builder, v) for v in (back, value)]
+    sizes = [size_of(builder, v) for v in (back, value)]
     is_above = builder.fcmp_ordered(">", *sizes)
     one, less = constant(bits.type, 1), constant(bits.type, (1 << 32) - 1)
     other = builder.add(bits, builder.select(is_above, less, one))
     return number_of(builder, builder.select(builder.and_(is_other, is_even), other, bits))
 
 
-def overloaded_size(builder: Any, value: Any) -> Any:
+def size_of(builder: Any, value: Any) -> Any:
     """The absolute value of numbers of float64."""
     wide = llvm_ir.IntType(64)
     bits = builder.bitcast(value, lanes_like(value, wide))

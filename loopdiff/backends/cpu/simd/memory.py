@@ -2,7 +2,8 @@
 
 An index `idx` is a tuple with one component per axis (or a bare integer for one axis). Nothing is checked
 and negative indices do not wrap around. Booleans and narrow integers are widened to masks and int64 lanes on
-loading and narrowed on storing, halves widened to float32 and rounded. Masked-off lanes are never touched in memory and load as zero.
+loading and narrowed on storing, halves widened to float32 and rounded. Masked-off lanes are never touched in
+memory and load as zero.
 """
 
 from __future__ import annotations
