@@ -103,8 +103,8 @@ def prove(spec: Specialization, run: ReverseRun, args: Arguments) -> bool:
     _, tangents = tangent_run(spec).jvp(with_copies_of_written(spec, args), along)
     gradients = dict(zip(along, pull(pullback, result, weights), strict=True))
     found = identity_from(weights, named_slopes(tangents), along, gradients)
-    rounded = [v for n, v in values.items() if n in along]  # derivatives of halves are halves, too
-    tolerance = max((TOLERANCES[np.asarray(v).real.dtype.name] for v in (*outputs.values(), *rounded)), default=0.0)
+    rounded = [np.asarray(v) for n, v in values.items() if n in along]  # derivatives of halves are halves, too
+    tolerance = max((TOLERANCES[np.real(v).dtype.name] for v in (*outputs.values(), *rounded)), default=0.0)
     both_undefined = not np.isfinite(found.forward) and not np.isfinite(found.reverse)
     if not (found.error <= tolerance or both_undefined):
         message = (

@@ -181,11 +181,11 @@ def nearest_half(dtype: str, x: np.floating) -> np.floating:
     if dtype == "float16":
         return type(x)(np.float16(x))
     near = np.float32(x)
-    bits = near.view(np.uint32)
+    bits = int(near.view(np.uint32))
     if np.isfinite(x) and float(near) != float(x) and not bits & 1:  # to odd, so that it is rounded once in the end
-        bits += np.uint32(1) if abs(float(near)) < abs(float(x)) else np.uint32(0xFFFFFFFF)
-    bits = bits | np.uint32(0x400000) if np.isnan(x) else bits + np.uint32(0x7FFF + (int(bits) >> 16 & 1))
-    return type(x)((bits & np.uint32(0xFFFF0000)).view(np.float32))
+        bits += 1 if abs(float(near)) < abs(float(x)) else -1
+    bits = bits | 0x400000 if np.isnan(x) else bits + 0x7FFF + (bits >> 16 & 1)
+    return type(x)(np.uint32(bits & 0xFFFF0000).view(np.float32))
 
 
 REAL_FUNCTIONS: dict[Op, Function] = {

@@ -153,10 +153,9 @@ def whole(kind: ValueType, flat: Iterator[Any]) -> Any:
             return value
 
 
-def in_half(kind: ArrayType, value: np.ndarray) -> np.ndarray:
-    """An array of the half `kind`, which a derivative becomes, rounded to the nearest; beyond its range it is
-    infinite."""
-    if value.dtype == kind.dtype:
+def in_half(kind: ValueType, value: np.ndarray) -> np.ndarray:
+    """What a derivative becomes: of a half `kind`, rounded to the nearest, and infinite beyond its range."""
+    if not isinstance(kind, ArrayType) or not kind.is_half or value.dtype == kind.dtype:
         return value
     if value.size >= MANY and value.dtype == np.float32 and value.flags.forc:
         from loopdiff.backends.cpu.rounded_arrays import rounded_copy

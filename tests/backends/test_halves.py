@@ -85,7 +85,8 @@ def difficult(dtype: np.dtype[Any]) -> np.ndarray:
     """Numbers of float64 about each place where rounding changes: all numbers of the format, what is halfway between
     neighbours, and the float64 next to that on both sides."""
     every = np.arange(1 << 16, dtype=np.uint16).view(dtype)
-    known = np.unique(every[np.isfinite(every)].astype(np.float64))
+    with np.errstate(invalid="ignore"):
+        known = np.unique(every[np.isfinite(every)].astype(np.float64))
     middle = (known[1:] + known[:-1]) / 2
     last = known[-1] + (known[-1] - known[-2]) / 2  # from here on it is infinite
     edges = np.concatenate((middle, [last, -last]))

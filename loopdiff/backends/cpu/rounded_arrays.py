@@ -16,6 +16,9 @@ from loopdiff.backends.cpu.simd.halves import HALVES
 from loopdiff.backends.machine_code import kept
 from loopdiff.settings.deferred import deferred_interrupts
 
+# To type checkers, what functions of the typing context are when they are called.
+load_lanes, store_lanes, load_one, store_one = cast(tuple[Any, ...], (load, store, get, put))
+
 
 @kept
 @njit(nogil=True, pipeline_class=Direct)
@@ -24,9 +27,9 @@ def round_row(found: Any, out: Any) -> None:
     count = found.shape[0]
     whole = count - count % 16
     for i in range(0, whole, 16):
-        store(out, (i,), load(found, (i,), 16))
+        store_lanes(out, (i,), load_lanes(found, (i,), 16))
     for i in range(whole, count):
-        put(out, (i,), get(found, (i,)))
+        store_one(out, (i,), load_one(found, (i,)))
 
 
 @cache

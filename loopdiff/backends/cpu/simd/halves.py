@@ -35,7 +35,6 @@ class Half(types.Float):
 
     def __init__(self, name: str) -> None:
         types.Number.__init__(self, name)
-        self.bitwidth = 16
 
     def cast_python_value(self, value: Any) -> Any:
         raise NotImplementedError(f"no numbers of {self.name} outside of arrays")
