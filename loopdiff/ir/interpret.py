@@ -142,7 +142,7 @@ def storage(decl: ir.ArrayDecl, complex_step: bool) -> tuple[np.dtype[Any], int]
 
 def poison(array: np.ndarray) -> None:
     """Fill `array` with values nobody should read."""
-    if array.dtype.kind in "fc":
+    if array.dtype.kind in "fcV":  # bfloat16 is none of NumPy's own
         array.fill(np.nan)
     else:
         array.fill(True if array.dtype == np.bool_ else np.iinfo(array.dtype).max // 3)

@@ -14,6 +14,7 @@ from loopdiff import ArgumentError, UnsupportedLoopError, vectorize_grad
 from loopdiff.backends.cpu.rounded_arrays import rounded_copy
 from loopdiff.backends.cpu.simd import halves, load, store, to_bfloat16, to_float16
 from loopdiff.ir.scalar_eval import nearest_half
+from loopdiff.testing import check_grads
 
 ml_dtypes = pytest.importorskip("ml_dtypes")  # jax brings it
 DTYPES = [np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)]
@@ -273,7 +274,20 @@ def test_pullbacks_and_tangents(dtype: np.dtype[Any]) -> None:
     np.testing.assert_array_equal(bits(gradients.x), bits(y))
     np.testing.assert_array_equal(bits(products.y), bits(bar))
     jacobian = scaled_sum.jacobian(a, x[:3], y[:3].copy())
-    assert_rounded_once(jacobian.y.x, a * np.eye(3), dtype)
+    assert_rounded_once(jacobian.y.x.astype(dtype), a * np.eye(3), dtype)
+    assert jacobian.y.x.dtype == np.float32  # matrices of SciPy have no halves
+    sparse = scaled_sum.jacobian(a, x[:3], y[:3].copy(), structure="sparse")
+    np.testing.assert_array_equal(sparse.y.x.toarray(), jacobian.y.x)
+    mixed = scaled_sum.jacobian(a, x[:3].astype(np.float16), x[:3].astype(ml_dtypes.bfloat16))
+    np.testing.assert_array_equal(mixed.y.y, np.eye(3))
+
+
+@each_dtype
+def test_checks_of_derivatives(dtype: np.dtype[Any]) -> None:
+    """The identity of the modes, and differences, which are those of the program on widened arrays."""
+    x, y = drawn(dtype, 9), drawn(dtype, 9, seed=1)
+    assert check_grads(product, (x, y)).is_good
+    vectorize_grad(check="first")(product.__wrapped__).grad(x, y)
 
 
 def test_sums_of_adjoints_are_float32() -> None:
