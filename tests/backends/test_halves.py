@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 from numba import njit, types
+from numba.core.errors import TypingError
 
 from loopdiff import ArgumentError, UnsupportedLoopError, vectorize_grad
 from loopdiff.backends.cpu.rounded_arrays import rounded_copy
 from loopdiff.backends.cpu.simd import halves, load, store, to_bfloat16, to_float16
+from loopdiff.ir.interpret import compile_loopset
 from loopdiff.ir.scalar_eval import nearest_half
 from loopdiff.testing import check_grads
 
@@ -225,6 +227,23 @@ def test_local_arrays() -> None:
     np.testing.assert_array_equal(converted_x, x.astype(np.float16))
     t, _, zeros, part = local_halves(x.astype(np.float16))
     assert (t.dtype, zeros.dtype, part.dtype) == (np.float16, np.float16, np.float16)
+
+
+@each_dtype
+def test_the_interpreter_does_the_same(dtype: np.dtype[Any]) -> None:
+    x, program = drawn(dtype, 9), vectorize_grad(relaxed.__wrapped__)
+    value = program(x, 3)
+    (spec,) = program.specializations.values()
+    (expected,) = compile_loopset(spec.normal)({"x": x, "n": 3})
+    np.testing.assert_allclose(value, expected, rtol=UNIT[dtype.name])
+
+
+def test_nothing_computes_with_elements() -> None:
+    """A place that forgets to widen does not compile."""
+    half = types.Array(halves.float16, 1, "C")
+    for forgets in (lambda x: x[0] + x[1], lambda x: x[0] > np.float32(1.0), lambda x: np.sqrt(x[0])):
+        with pytest.raises((TypingError, NotImplementedError)):
+            njit(forgets).compile((half,))
 
 
 # -- derivatives ---------------------------------------------------------------------------------------------
