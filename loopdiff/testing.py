@@ -21,11 +21,16 @@ from loopdiff.checking.identity import (
 from loopdiff.checking.rules import RuleCheckError, check_rule
 from loopdiff.errors import LoopdiffError
 from loopdiff.immutable import immutable
+from loopdiff.ir.types import HALVES
 
 __all__ = ["GradientCheckError", "RuleCheckError", "check_grads", "check_rule"]
 
 Values = dict[str, Any]
-TOLERANCES = {"float64": (1e-10, 1e-6, 1e-5), "float32": (1e-4, 2e-2, 1e-2)}
+TOLERANCES = {
+    "float64": (1e-10, 1e-6, 1e-5), "float32": (1e-4, 2e-2, 1e-2), "float16": (1e-2, 3e-2, 1e-2),
+    "bfloat16": (1e-1, 1e-1, 1e-2),
+}  # fmt: skip
+SINGLE = {"complex64": "float32"}
 
 
 class GradientCheckError(LoopdiffError, AssertionError):
@@ -137,8 +142,10 @@ def check_grads(
 
 
 def choose_tolerances(values: Values, step: float | None, rtol: float | None) -> Tolerances:
-    is_single = any(getattr(v, "dtype", None) in (np.float32, np.complex64) for v in values.values())
-    transpose, difference, width = TOLERANCES["float32" if is_single else "float64"]
+    """Those of the type among `values` that has the fewest digits."""
+    names = [str(getattr(v, "dtype", "")) for v in values.values()]
+    kinds = [SINGLE.get(name, name) for name in names]
+    transpose, difference, width = TOLERANCES[next((k for k in reversed(TOLERANCES) if k in kinds), "float64")]
     return Tolerances(transpose, difference if rtol is None else rtol, width if step is None else step)
 
 
@@ -180,13 +187,13 @@ def difference(
 ) -> float:
     """Fourth-order central difference of the weighted output by one entry of an input, in plain Python.
 
-    An imaginary step is one along the imaginary part.
+    An imaginary step is one along the imaginary part. Arrays of halves are widened.
     """
     start = np.asarray(values[name])[entry].item()
     width = step * max(1.0, abs(start))
 
     def at(shift: complex) -> float:
-        args = copied(values)
+        args = {n: widened(v) for n, v in copied(values).items()}
         if isinstance(args[name], np.ndarray):
             args[name][entry] = start + shift
         else:
@@ -198,6 +205,12 @@ def difference(
         return float(np.sum(paired(found, weight)))
 
     return (8 * (at(width) - at(-width)) - (at(2 * width) - at(-2 * width))) / (12 * abs(width))
+
+
+def widened(value: Any) -> Any:
+    """An array of halves as one of float32, in which small steps make a difference."""
+    is_half = isinstance(value, np.ndarray) and value.dtype.name in HALVES
+    return value.astype(np.float32) if is_half else value
 
 
 def transpose_error(

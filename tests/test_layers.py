@@ -85,6 +85,7 @@ LATE = {
     "torch.wrapping": "what PyTorch's compiler sees, which imports that compiler",
     "source.functions": "functions of NumPy in Python, other spellings, and texts that no file holds, if there are any",
     "specialize.explain": "explanations",
+    "specialize.interface": "what rounds long gradients of halves",
 }
 
 

@@ -14,12 +14,12 @@ from loopdiff.analysis.activity import is_active
 from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import cast, is_constant, neg, strong_mul, times_slope
-from loopdiff.ir.ops import SUMS, Op
+from loopdiff.ir.ops import HALVES, SUMS, Op
 from loopdiff.ir.typing import type_of
 from loopdiff.ir.walk import map_expr, subexprs
 
 MASKING = frozenset((Op.MIN, Op.MAX, Op.ABS, Op.STRONG_MUL))
-LINEAR = frozenset((*SUMS, Op.NEG))
+LINEAR = frozenset((*SUMS, Op.NEG, *HALVES.values()))
 RESULT = ir.Var("$result")
 
 

@@ -84,7 +84,9 @@ def tangent_arrays(ls: ir.LoopSet, tangent: Tangent) -> list[ir.ArrayDecl]:
     for decl in ls.arrays:
         if decl.name in tangent.tangent_of:
             role = "local" if decl.role != "argument" else "tangent"
-            out.append(replace(decl, name=tangent.tangent_of[decl.name], role=role, like=None, dtype_like=None))
+            assert decl.type is not None
+            name, kind = tangent.tangent_of[decl.name], decl.type.slope
+            out.append(replace(decl, name=name, type=kind, role=role, like=None, dtype_like=None))
     ties = [ir.ArrayDecl(n, ArrayType(k.value, 0), "local", ()) for n, k in tangent.ties.values()]
     return [*out, *ties]
 

@@ -27,7 +27,7 @@ from loopdiff.errors import Diagnostic, DifferentiationError, Span
 from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import compare, divide, is_constant, mul, neg, strong_mul
-from loopdiff.ir.ops import BITWISE, COMPARISONS, FLOAT_TESTS, PRODUCTS, ROUNDINGS, Op
+from loopdiff.ir.ops import BITWISE, COMPARISONS, FLOAT_TESTS, HALVES, PRODUCTS, ROUNDINGS, Op
 from loopdiff.ir.types import INT, ScalarType
 
 
@@ -244,6 +244,7 @@ ARITHMETIC: dict[Op, Rule] = {
     Op.STRICT_SUB: binary(lambda t, x, y, r: (t.one, t.const(-1.0))),
     Op.STRICT_MUL: binary(lambda t, x, y, r: (y, x)),
     Op.STRICT_DIV: binary(quotient_partials),
+    **{op: unary(lambda t, x, r: t.one) for op in HALVES.values()},
 }
 EXPONENTIAL: dict[Op, Rule] = {
     Op.SQRT: unary(lambda t, x, r: t.over(0.5, r)),

@@ -213,7 +213,9 @@ def workspace_arrays(facts: Facts, tape: Tape, adjoint_of: Mapping[str, str]) ->
 
 def adjoint_array(decl: ir.ArrayDecl, adjoint_of: Mapping[str, str]) -> ir.ArrayDecl:
     """The adjoint of an array: same shape; of an argument, with the caller's own layout."""
-    return replace(decl, name=adjoint_of[decl.name], role="adjoint", like=None, dtype_like=None)
+    assert decl.type is not None
+    name, kind = adjoint_of[decl.name], decl.type.slope
+    return replace(decl, name=name, type=kind, role="adjoint", like=None, dtype_like=None)
 
 
 def assemble_forward(
@@ -272,7 +274,7 @@ def assemble_reverse(
         if name is None:
             continue
         if isinstance(result, ir.ArrayResult):
-            seeds.append(replace(ls.array(result.array), name=name, role="adjoint", like=None, dtype_like=None))
+            seeds.append(adjoint_array(ls.array(result.array), {result.array: name}))
         else:
             seeds.append(ir.ScalarDecl(name, type_of(result.value, facts.types)))
     start = tuple(s for c in tape.kept_counters for s in read_count(tape, c))

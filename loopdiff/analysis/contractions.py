@@ -124,7 +124,8 @@ def is_uniform(found: Contraction, types: TypeEnv) -> bool:
     array = found.update.target.array
     reads = {e.access.array for e in subexprs(found.summand) if isinstance(e, ir.Load)}
     kind = types.arrays[array].element
-    return array not in reads and kind.is_float and {types.arrays[r].element for r in reads} <= {kind}
+    is_plain = not any(types.arrays[n].is_half for n in (array, *reads))  # register tiles convert nothing
+    return is_plain and array not in reads and kind.is_float and {types.arrays[r].element for r in reads} <= {kind}
 
 
 def is_rectangular(loops: tuple[ir.Loop, ...]) -> bool:

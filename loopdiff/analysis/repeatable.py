@@ -13,13 +13,13 @@ from collections.abc import Iterable, Mapping
 
 from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.ops import COMPARISONS, FLOAT_TESTS, PRODUCTS, ROUNDINGS, SUMS, Op
+from loopdiff.ir.ops import COMPARISONS, FLOAT_TESTS, PLAIN, PRODUCTS, SUMS, Op
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import all_statements, nodes_of, statements, written_arrays
 from loopdiff.rules.printing import is_printing
 
 EXACT_ON_FLOATS = frozenset(
-    (*ROUNDINGS, *FLOAT_TESTS, *COMPARISONS, Op.NEG, Op.ABS, Op.SIGN, Op.STOP, Op.MIN, Op.MAX, Op.COPYSIGN)
+    (*PLAIN, *FLOAT_TESTS, *COMPARISONS, Op.NEG, Op.ABS, Op.SIGN, Op.STOP, Op.MIN, Op.MAX, Op.COPYSIGN)
 )
 ROUNDED_ONCE = frozenset((*SUMS, *PRODUCTS))
 

@@ -15,7 +15,7 @@ from loopdiff.calls.tangents import tangent_run
 from loopdiff.errors import NOWHERE, DifferentiationError
 from loopdiff.errors.codes import reject
 from loopdiff.immutable import immutable
-from loopdiff.ir.types import ArrayType
+from loopdiff.ir.types import HALVES, ArrayType
 from loopdiff.memory.arena import size_in_bytes
 from loopdiff.specialize.gradients import record_type
 from loopdiff.specialize.results import is_floating
@@ -91,13 +91,18 @@ def sides_of(spec: Specialization, args: Arguments) -> tuple[list[Side], list[Si
 
 def block(spec: Specialization, output: Side, given: Side) -> np.ndarray:
     """Zeros for the derivative of one by the other. Raises OutOfMemoryError (LD610)."""
-    shape, dtype = output.shape + given.shape, np.result_type(output.dtype, given.dtype)
+    shape, dtype = output.shape + given.shape, entry_type(output, given)
     try:
         return np.zeros(shape, dtype)
     except MemoryError:
         what = output.key if isinstance(output.key, str) else "result"
         sizes = {f"{what} by {given.key}": size_in_bytes(shape, dtype)}
         raise report(spec.normal.name, sizes, WITHOUT_TAPE) from None
+
+
+def entry_type(output: Side, given: Side) -> np.dtype[Any]:
+    """The type of derivatives of one by the other: float32 of halves, of which two sorts have none in common."""
+    return np.result_type(*(np.float32 if s.dtype.name in HALVES else s.dtype for s in (output, given)))
 
 
 def outputs_of(spec: Specialization, args: Arguments) -> list[Side]:
@@ -109,7 +114,8 @@ def outputs_of(spec: Specialization, args: Arguments) -> list[Side]:
         values = found if spec.normal.returns_tuple else (found,)
     results = [side_of(k, v) for k, v in enumerate(values) if is_floating(kinds[k])]
     written = [(n, a) for n, a in zip(spec.normal.params, args, strict=True) if n in spec.written]
-    return [*results, *(side_of(n, a) for n, a in written if a.dtype.kind == "f")]
+    types = {d.name: d.type for d in spec.normal.arrays if d.type is not None}
+    return [*results, *(side_of(n, a) for n, a in written if is_floating(types[n]))]
 
 
 def fill_columns(

@@ -140,7 +140,7 @@ class ReverseRun:
     def seed_array(self, number: int, kind: ArrayType, given: np.ndarray) -> np.ndarray:
         """The seed `number`, an array of `kind`, as the reverse sweep takes it: the caller's own where it only reads
         that."""
-        dtype = np.dtype(kind.dtype)
+        dtype = np.dtype(kind.slope.dtype)
         if self.is_real and self.is_seed_read_only[number] and given.dtype == dtype and given.flags.carray:
             return given
         return self.memory.cast(given, dtype, "C", None)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from loopdiff.ad.sparsity import BITS
-from loopdiff.calls.jacobian import Side, arranged, pulled, pushed, sides_of
+from loopdiff.calls.jacobian import Side, arranged, entry_type, pulled, pushed, sides_of
 from loopdiff.calls.pullback import Pullback
 from loopdiff.calls.runs import Arguments, ReverseRun
 from loopdiff.calls.sweep_entry_points import vjp
@@ -64,7 +64,7 @@ def sparse_jacobian(spec: Specialization, reverse_run: Callable[[Arguments], Rev
         values = values_by_rows(vjp(reverse_run(args), args)[1], outputs, pattern)
     whole = csr_array((values, (pattern.rows, pattern.columns)), shape=shape)
     blocks = [
-        [whole[top:bottom, left:right].astype(np.result_type(o.dtype, i.dtype)) for left, right, i in spans(inputs)]
+        [whole[top:bottom, left:right].astype(entry_type(o, i)) for left, right, i in spans(inputs)]
         for top, bottom, o in spans(outputs)
     ]
     return arranged(spec, outputs, blocks)

@@ -64,14 +64,15 @@ def add_empty(script: Script, normal: ir.LoopSet, position: int) -> str:
     kind = normal.array(normal.params[position]).type
     assert kind is not None
     buffer = f"b{position}"
-    script.add(f"{buffer} = {made_like(script, position, 'empty', np.dtype(kind.dtype), 'C')}")
+    script.add(f"{buffer} = {made_like(script, position, 'empty', np.dtype(kind.slope.dtype), 'C')}")
     return buffer
 
 
 def made_like(script: Script, position: int, make: str, dtype: np.dtype[Any], order: Order) -> str:
     """What makes an array of the shape and size of the argument at `position`."""
     like = script.passed[position]
-    return f"{make}({like}.shape, {script.put(f'dtype{position}', dtype)}, {order!r}, {like}.nbytes)"
+    size = f"{like}.size * {dtype.itemsize}"
+    return f"{make}({like}.shape, {script.put(f'dtype{position}', dtype)}, {order!r}, {size})"
 
 
 def vjp_entry(script: Script, run: ReverseRun) -> Callable[..., Any]:
@@ -206,7 +207,7 @@ def as_declared(script: Script, spec: Specialization, name: str, found: str) -> 
 def new_record(script: Script, spec: Specialization, gradients: list[str]) -> str:
     script.names |= {"new": tuple.__new__, "Gradients": record_type("Gradients", spec.wrt)}
     record = f"new(Gradients, ({', '.join(gradients)},))"
-    if spec.interface.is_real:
+    if spec.interface.is_direct:
         return record
     script.put("in_one_piece", spec.interface.gradients)
     return f"in_one_piece({record})"

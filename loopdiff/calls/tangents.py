@@ -14,7 +14,7 @@ from loopdiff.errors.codes import reject
 from loopdiff.ir.names import tail_names
 from loopdiff.ir.types import ArrayType
 from loopdiff.specialize.gradients import checked_array, checked_scalar, record_type
-from loopdiff.specialize.interface import in_parts
+from loopdiff.specialize.interface import in_half, in_parts
 from loopdiff.specialize.results import is_floating
 from loopdiff.specialize.specialization import Specialization
 
@@ -59,7 +59,7 @@ class TangentRun:
         if count:
             each = tuple(own_result(k, slopes.pop(0)) if is_floating(k) else None for k in self.spec.result_types)
             tangents.append(self.spec.own_result(each))
-        tangents += [buffers[n] for n in self.outputs]
+        tangents += [in_half(types[n], buffers[n]) for n in self.outputs]
         return results, tuple.__new__(self.record, tangents)
 
     def direction(self, name: str, args: Arguments, given: Any) -> Any:
@@ -71,7 +71,7 @@ class TangentRun:
         shape = args[self.ls.params.index(name)].shape[: kind.rank]
         declared = self.unit.ls.array(self.buffers[name]).type
         assert declared is not None
-        dtype, order = np.dtype(kind.dtype), "F" if declared.layout == "F" else "C"
+        dtype, order = np.dtype(kind.slope.dtype), "F" if declared.layout == "F" else "C"
         memory = memory_of(self.spec.options)
         if given is None:
             return memory.zeros(shape, dtype, order, math.prod(shape) * dtype.itemsize)

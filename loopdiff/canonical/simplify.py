@@ -16,7 +16,7 @@ from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import is_index_arithmetic
 from loopdiff.ir.build import may_divide_by_zero
-from loopdiff.ir.ops import COMPARISONS, INFO, ROUNDINGS, Op
+from loopdiff.ir.ops import COMPARISONS, INFO, PLAIN, Op
 from loopdiff.ir.scalar_eval import evaluate
 from loopdiff.ir.types import BOOL, F32, F64, INT, ScalarType
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
@@ -24,7 +24,7 @@ from loopdiff.ir.walk import map_body, map_expr, map_stmt_exprs, subexprs
 
 # Correctly rounded on every target, so that folding gives the bits the program would compute.
 EXACT = {
-    *COMPARISONS, *ROUNDINGS,
+    *COMPARISONS, *PLAIN,
     Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.NEG, Op.ABS, Op.SQRT, Op.STOP, Op.MIN, Op.MAX, Op.NOT,
 }  # fmt: skip
 FOLDED_ON_INTEGERS = EXACT | {Op.FLOORDIV, Op.MOD, Op.BITAND, Op.BITOR, Op.BITXOR, Op.INVERT, Op.SIGN}

@@ -16,7 +16,7 @@ from loopdiff.immutable import immutable
 from loopdiff.specialize.specialization import Specialization
 
 Values = Mapping[str, Any]
-TOLERANCES = {"float64": 1e-8, "float32": 1e-3}
+TOLERANCES = {"float64": 1e-8, "float32": 1e-3, "float16": 1e-2, "bfloat16": 1e-1}
 
 
 @immutable
@@ -73,7 +73,7 @@ def floating_outputs(result: Any, after: Values, written: frozenset[str]) -> Val
         found = {f"result_{k}": v for k, v in enumerate(result)} | found
     elif result is not None:
         found = {"result": result} | found
-    return {n: np.asarray(v) for n, v in found.items() if np.asarray(v).dtype.kind in "fc"}
+    return {n: np.asarray(v) for n, v in found.items() if np.asarray(v).dtype.name in TOLERANCES or np.iscomplexobj(v)}
 
 
 def pull(pullback: Any, result: Any, weights: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -103,7 +103,8 @@ def prove(spec: Specialization, run: ReverseRun, args: Arguments) -> bool:
     _, tangents = tangent_run(spec).jvp(with_copies_of_written(spec, args), along)
     gradients = dict(zip(along, pull(pullback, result, weights), strict=True))
     found = identity_from(weights, named_slopes(tangents), along, gradients)
-    tolerance = max((TOLERANCES[v.real.dtype.name] for v in outputs.values()), default=0.0)
+    rounded = [np.asarray(v) for n, v in values.items() if n in along]  # derivatives of halves are halves, too
+    tolerance = max((TOLERANCES[np.real(v).dtype.name] for v in (*outputs.values(), *rounded)), default=0.0)
     both_undefined = not np.isfinite(found.forward) and not np.isfinite(found.reverse)
     if not (found.error <= tolerance or both_undefined):
         message = (

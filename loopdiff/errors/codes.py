@@ -185,7 +185,7 @@ CODES: dict[str, Code] = {
     ),
     "LD209": Code(
         "unsupported dtype",
-        "Arrays hold float64, float32, complex128, complex64, bool, or integers up to int64 and uint32.",
+        "Arrays hold float64, float32, float16, bfloat16, complex128, complex64, bool, int8 to int64, uint8 to uint32.",
         "convert the array, for example with `x.astype(np.float64)`",
     ),
     "LD210": Code(
@@ -225,9 +225,9 @@ CODES: dict[str, Code] = {
         "take `z.real`, `z.imag` or `abs(z)`, or store it into an array of `dtype=np.complex128`",
     ),
     "LD222": Code(
-        "complex argument of a ruled function",
-        "Rules state derivatives of real functions of real numbers.",
-        "pass the parts `z.real` and `z.imag`",
+        "complex numbers, or halves, for a ruled function",
+        "Rules state derivatives of real functions of real numbers, and nothing computes with float16 and bfloat16.",
+        "pass the parts `z.real` and `z.imag`; of a half a copy, `x.astype(np.float32)`",
     ),
     # -- LD30x: the arguments of a call, checked before memory is touched -----------------------------------
     "LD301": Code(

@@ -45,8 +45,8 @@ MACHINE_CODES: dict[str, Code] = {
     ),
     "LD603": Code(
         "construct that has no CUDA kernel",
-        "Functions with rules are the caller's own, compiled for the CPU. Everything else that the CPU takes becomes "
-        "kernels.",
+        "Functions with rules are the caller's own, compiled for the CPU, and elements of float16 and bfloat16 are "
+        "converted there only. Everything else that the CPU takes becomes kernels.",
         "write the body of the function in place of the call, or keep `target='cpu'`",
     ),
     "LD604": Code(

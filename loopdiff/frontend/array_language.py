@@ -20,7 +20,8 @@ ARRAYS: tuple[Construct, ...] = (
         "np.empty, zeros, ones, full, ndarray",
         "M = A.shape[0]\nt = np.zeros((M, n + 1), dtype=np.float32)\nt[0, n] = s\nx[0] = t[0, n]",
         "0.1",
-        "Extents follow from shapes, integer arguments and elements of arguments that are not written.",
+        "Extents follow from shapes, integer arguments and elements of arguments that are not written. Elements of "
+        "float16 and bfloat16 are loaded as float32, and rounded where they are stored.",
     ),
     Construct(
         "np.array of lists",

@@ -11,7 +11,7 @@ from loopdiff.errors import NOWHERE, Diagnostic, Span, UnsupportedLoopError
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.extents import small_axes, with_axes
 from loopdiff.immutable import immutable
-from loopdiff.ir.types import BOOL, C128, ELEMENT_TYPES, F64, INT, ArrayType, Layout, ScalarType
+from loopdiff.ir.types import BOOL, C128, ELEMENT_TYPES, F64, HALVES, INT, NUMBER_TYPES, ArrayType, Layout, ScalarType
 
 
 @immutable
@@ -55,8 +55,8 @@ def layout_of(array: np.ndarray) -> Layout:
 
 def scalar_type(value: Any) -> ScalarArgument:
     match value:
-        case np.floating() if value.dtype.name in ELEMENT_TYPES:
-            return ScalarArgument(ELEMENT_TYPES[value.dtype.name])
+        case np.floating() if value.dtype.name in NUMBER_TYPES:
+            return ScalarArgument(NUMBER_TYPES[value.dtype.name])
         case bool() | np.bool_():
             return ScalarArgument(BOOL, isinstance(value, bool))
         case int():
@@ -91,13 +91,13 @@ def refusal_of_value(name: str, value: Any) -> Diagnostic | None:
             return reject("LD209", message, NOWHERE, "convert it: `x.astype(x.dtype.newbyteorder('='))`")
         kind = "a structured dtype" if value.dtype.names else f"dtype {value.dtype.name}"
         return reject("LD209", f"`{name}` has {kind}", NOWHERE, dtype_hint(value.dtype))
-    return reject("LD210", f"`{name}` is a {type(value).__name__}", NOWHERE)
+    is_half = type(value).__name__ in HALVES
+    hint = "convert it: `np.float32(x)`; elements of arrays can be of this type" if is_half else None
+    return reject("LD210", f"`{name}` is a {type(value).__name__}", NOWHERE, hint)
 
 
 def dtype_hint(dtype: np.dtype[Any]) -> str | None:
     match dtype.kind:
-        case "f" if dtype.itemsize < 4:
-            return "convert it: `x.astype(np.float32)`"
         case "O":
             return "convert it: `x.astype(np.float64)`; if its rows differ in length, pass one flat array and offsets"
         case "V" if dtype.names:

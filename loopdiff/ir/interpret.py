@@ -142,7 +142,7 @@ def storage(decl: ir.ArrayDecl, complex_step: bool) -> tuple[np.dtype[Any], int]
 
 def poison(array: np.ndarray) -> None:
     """Fill `array` with values nobody should read."""
-    if array.dtype.kind in "fc":
+    if array.dtype.kind in "fcV":  # bfloat16 is none of NumPy's own
         array.fill(np.nan)
     else:
         array.fill(True if array.dtype == np.bool_ else np.iinfo(array.dtype).max // 3)
@@ -297,7 +297,7 @@ class Writer:
     def store(self, target: ir.Access, value: str) -> str:
         place = self.access(target)
         kind = self.env.arrays[target.array]
-        if self.is_cell(target.array) or kind.dtype in ("float32", "float64", "bool", "int64"):
+        if self.is_cell(target.array) or kind.element.is_float or kind.keeps_values:
             return f"{place} = {value}"
         return f"{place} = {self.bound('int64', np.int64)}({value}).astype({kind.dtype!r})"
 
@@ -356,9 +356,7 @@ class Writer:
             case ir.SizeOf(array=array) | ir.RankOf(array=array):
                 return f"a_{array}.{'size' if isinstance(expr, ir.SizeOf) else 'ndim'}"
             case ir.Load(access=access):
-                text = self.access(access)
-                is_float = kind.is_float or self.is_cell(access.array)
-                return text if is_float else f"{'bool' if kind is BOOL else 'int'}({text})"
+                return self.load(access, kind)
             case ir.Cast(dtype=dtype, value=value):
                 return self.expr(value, dtype)
             case ir.Select(cond=cond, then=then, orelse=orelse):
@@ -367,6 +365,13 @@ class Writer:
                 return self.apply(expr, kind)
             case ir.PartOf() | ir.Pair():
                 raise InternalError(COMPLEX)
+
+    def load(self, access: ir.Access, kind: ScalarType) -> str:
+        """An element: of a half, or of a narrow integer, in the type that is computed with."""
+        text, is_cell = self.access(access), self.is_cell(access.array)
+        if kind.is_float and not is_cell and not self.complex_step and self.env.arrays[access.array].is_half:
+            return f"{self.bound('float32', np.float32)}({text})"
+        return text if kind.is_float or is_cell else f"{'bool' if kind is BOOL else 'int'}({text})"
 
     def const(self, const: ir.Const) -> str:
         match const.dtype:

@@ -16,7 +16,9 @@ class Op(Enum):
 
     `strong_mul(a, b)` is `a * b`, and zero where `a` is zero, whatever `b`: how derivatives are multiplied.
     `strict_add`, `strict_sub`, `strict_mul` and `strict_div` are operations of floating numbers that no compiler merges
-    with others, so that they give the same bits wherever they are evaluated. No program spells these.
+    with others, so that they give the same bits wherever they are evaluated. `float16` and `bfloat16` round to the
+    nearest number of that format (of two, the even one), which they give in the type of the operand: what is stored in
+    arrays of these formats. No program spells these.
     """
 
     __hash__ = object.__hash__  # members are one each: Enum's own hashes their names, in Python
@@ -89,6 +91,8 @@ class Op(Enum):
     STRICT_SUB = "strict_sub"
     STRICT_MUL = "strict_mul"
     STRICT_DIV = "strict_div"
+    FLOAT16 = "float16"
+    BFLOAT16 = "bfloat16"
     ISNAN = "isnan"
     ISINF = "isinf"
     ISFINITE = "isfinite"
@@ -120,6 +124,8 @@ PRODUCTS = (Op.MUL, Op.STRICT_MUL)
 QUOTIENTS = (Op.DIV, Op.STRICT_DIV)
 UNARY_SAME = (Op.NEG, Op.ABS, Op.SIGN, Op.STOP)
 ROUNDINGS = (Op.FLOOR, Op.CEIL, Op.TRUNC, Op.ROUND)
+HALVES = {"float16": Op.FLOAT16, "bfloat16": Op.BFLOAT16}  # what rounds to elements of a type
+PLAIN = (*ROUNDINGS, *HALVES.values())  # functions of floating numbers that are an instruction or two
 BINARY_FLOAT = (Op.DIV, Op.ATAN2, Op.HYPOT, Op.COPYSIGN, Op.FMOD, Op.STRONG_MUL, Op.STRICT_DIV)
 UNARY_FLOAT = (
     Op.SQRT, Op.CBRT, Op.EXP, Op.EXP2, Op.EXPM1, Op.LOG, Op.LOG2, Op.LOG10, Op.LOG1P, Op.SIN, Op.COS, Op.TAN,
@@ -136,7 +142,7 @@ INFO: dict[Op, OpInfo] = {
     **{op: OpInfo(2, "same") for op in (*BINARY_SAME, *BITWISE, Op.STRICT_ADD, Op.STRICT_SUB, Op.STRICT_MUL)},
     **{op: OpInfo(2, "bool") for op in COMPARISONS},
     **{op: OpInfo(1, "same") for op in (*UNARY_SAME, Op.INVERT)},
-    **{op: OpInfo(1, "float") for op in ROUNDINGS + UNARY_FLOAT},
+    **{op: OpInfo(1, "float") for op in (*ROUNDINGS, *HALVES.values(), *UNARY_FLOAT)},
     **{op: OpInfo(2, "float") for op in BINARY_FLOAT},
     **{op: OpInfo(1, "bool") for op in FLOAT_TESTS},
     Op.AND: OpInfo(None, "bool"),
@@ -151,5 +157,7 @@ def effort(op: Op) -> Effort:
     """What an operation takes as long as, roughly: a sum or a product, a quotient, or an elementary function."""
     if op in (*QUOTIENTS, Op.SQRT, Op.FLOORDIV, Op.MOD):
         return "quotient"
-    is_function = op is Op.POW or (INFO[op].result == "float" and op not in (Op.COPYSIGN, Op.STRONG_MUL))
+    is_function = op is Op.POW or (
+        INFO[op].result == "float" and op not in (Op.COPYSIGN, Op.STRONG_MUL, *HALVES.values())
+    )
     return "function" if is_function else "plain"

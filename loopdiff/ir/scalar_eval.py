@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from loopdiff.errors import InternalError
-from loopdiff.ir.ops import COMPARISONS, STRICT, Op
+from loopdiff.ir.ops import COMPARISONS, HALVES, STRICT, Op
 
 Function = Callable[..., Any]
 HALF_RANGE, RANGE = 1 << 63, 1 << 64
@@ -174,6 +175,19 @@ INT_FUNCTIONS: dict[Op, Function] = {
     Op.STOP: lambda a: a,
 }
 
+
+def nearest_half(dtype: str, x: np.floating) -> np.floating:
+    """The number of `dtype`, float16 or bfloat16, that is nearest to x, in the type of x."""
+    if dtype == "float16":
+        return type(x)(np.float16(x))
+    near = np.float32(x)
+    bits = int(near.view(np.uint32))
+    if np.isfinite(x) and float(near) != float(x) and not bits & 1:  # to odd, so that it is rounded once in the end
+        bits += 1 if abs(float(near)) < abs(float(x)) else -1
+    bits = bits | 0x400000 if np.isnan(x) else bits + 0x7FFF + (bits >> 16 & 1)
+    return type(x)(np.uint32(bits & 0xFFFF0000).view(np.float32))
+
+
 REAL_FUNCTIONS: dict[Op, Function] = {
     Op.ADD: lambda a, b: a + b,
     Op.SUB: lambda a, b: a - b,
@@ -188,6 +202,7 @@ REAL_FUNCTIONS: dict[Op, Function] = {
     Op.ABS: abs,
     Op.SIGN: np.sign,
     Op.STOP: lambda a: a,
+    **{op: partial(nearest_half, name) for name, op in HALVES.items()},
     Op.FLOOR: np.floor,
     Op.CEIL: np.ceil,
     Op.TRUNC: np.trunc,
@@ -364,6 +379,7 @@ COMPLEX_FUNCTIONS: dict[Op, Function] = {
     **CONTINUED,
     **FIRST_ORDER,
     **{op: by_real_part(op) for op in (Op.SIGN, Op.STOP, Op.FLOOR, Op.CEIL, Op.TRUNC, Op.ROUND, Op.FLOORDIV)},
+    **{op: lambda z, name=name: complex(nearest_half(name, np.float64(z.real)), z.imag) for name, op in HALVES.items()},
     Op.POW: complex_power,
     Op.STRONG_MUL: strong_product,
     Op.MAX: choose(Op.MAX),

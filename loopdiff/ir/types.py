@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Literal
 
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 
 
 class ScalarType(Enum):
@@ -46,12 +46,17 @@ ELEMENT_TYPES = {
     "int8": INT, "int16": INT, "int32": INT, "int64": INT,
     "uint8": INT, "uint16": INT, "uint32": INT,
     "complex64": C64, "complex128": C128,
+    "float16": F32, "bfloat16": F32,
 }  # fmt: skip
+HALVES = ("float16", "bfloat16")  # types of elements that widen where they are loaded, and round where they are stored
+NUMBER_TYPES = {n: kind for n, kind in ELEMENT_TYPES.items() if n not in HALVES}  # those that numbers have, too
 
 
 @immutable
 class ArrayType:
     """dtype (a NumPy name out of `ELEMENT_TYPES`), rank and memory layout of an array.
+
+    Elements of `HALVES` are loaded as float32; what a bound LoopSet stores in them is rounded before, by an operation.
 
     `axes` label the extents of an argument, where they decide what is generated (see `frontend.extents`).
     `is_pair`: the last axis has extent 2 and holds the real and the imaginary part of complex elements.
@@ -71,6 +76,15 @@ class ArrayType:
     def keeps_values(self) -> bool:
         """Whether what is read is what was stored: narrow integers wrap where they are stored."""
         return self.dtype == self.element.value
+
+    @property
+    def is_half(self) -> bool:
+        return self.dtype in HALVES
+
+    @property
+    def slope(self) -> ArrayType:
+        """The type of derivatives of such elements: sums of many are not kept in the format of a half."""
+        return replace(self, dtype=self.element.value) if self.is_half else self
 
     def __str__(self) -> str:
         axes = [":"] * (self.rank - self.is_pair) + ["2"] * self.is_pair

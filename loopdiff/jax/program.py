@@ -37,6 +37,7 @@ from loopdiff.jax.sizes import Shape, StaticShapes
 from loopdiff.pipeline.stages import for_others
 from loopdiff.specialize.interface import is_complex
 from loopdiff.specialize.programs import batch_of, pullback_of, pushforward_of
+from loopdiff.specialize.results import refuse_halves
 from loopdiff.specialize.specialization import Specialization
 
 T = TypeVar("T")
@@ -56,6 +57,7 @@ class JaxProgram:
         self.spec, self.statics, self.dims, self.pure = spec, dict(statics), dict(dims), pure
         self.base = base or self
         self.ls: ir.LoopSet = spec.normal
+        refuse_halves(self.ls, "`loopdiff.jax`")
         self.known = StaticShapes(self.ls, self.statics, self.dims)
         if base is None:
             self.known.check()

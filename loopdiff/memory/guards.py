@@ -68,10 +68,16 @@ def is_compared_whole(check: Check, array: np.ndarray) -> bool:
 def mark_of(check: Check, array: np.ndarray, mix: Mixer = mixed) -> Mark:
     """What `array` is compared with later: all of it, or a checksum."""
     if is_compared_whole(check, array):
-        return bytearray(dense(array).data)
+        return bytearray(octets_of(array).data)
     return checksum(array, mix)
 
 
 def holds(mark: Mark, array: np.ndarray, mix: Mixer = mixed) -> bool:
     """Whether `array` is what it was when it got its `mark`."""
-    return mark == (dense(array) if type(mark) is bytearray else checksum(array, mix))
+    return mark == (octets_of(array) if type(mark) is bytearray else checksum(array, mix))
+
+
+def octets_of(array: np.ndarray) -> np.ndarray:
+    """The elements without gaps, in a type that Python's buffers know: bfloat16 is none of NumPy's own."""
+    found = dense(array)
+    return found if found.dtype.kind != "V" else found.view(np.uint16)

@@ -8,7 +8,7 @@ that other cores differ by a factor that is much the same for all loops does not
 from __future__ import annotations
 
 from loopdiff.immutable import immutable
-from loopdiff.ir.ops import COMPARISONS, QUOTIENTS, ROUNDINGS, Op
+from loopdiff.ir.ops import COMPARISONS, PLAIN, QUOTIENTS, Op
 
 ARITHMETIC, LOAD, STORE, ISSUE = 0.5, 0.5, 1.0, 0.25
 IMPEDED = 0.15  # of what units other than the busiest do is not hidden behind it
@@ -32,7 +32,7 @@ FUNCTIONS: dict[Op, float] = {
 }  # fmt: skip
 # Cycles of operations that are a few instructions each; those of one instruction are left out.
 SEQUENCES: dict[Op, float] = {
-    **dict.fromkeys(ROUNDINGS, 1.0), Op.SIGN: 1.5, Op.MIN: 1.5, Op.MAX: 1.5, Op.COPYSIGN: 1.0, Op.STRONG_MUL: 1.5,
+    **dict.fromkeys(PLAIN, 1.0), Op.SIGN: 1.5, Op.MIN: 1.5, Op.MAX: 1.5, Op.COPYSIGN: 1.0, Op.STRONG_MUL: 1.5,
 }  # fmt: skip
 FREE = frozenset((Op.STOP, Op.NOT))
 TESTS = frozenset(COMPARISONS)

@@ -9,7 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numba
-import numpy as np
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.errors import NumbaError
 
@@ -225,5 +224,6 @@ def numba_type(ls: ir.LoopSet, name: str) -> numba.types.Type:
         return getattr(numba.types, SCALARS[ls.scalar(name).type])
     declared = ls.array(name).type
     assert declared is not None
-    element = numba.from_dtype(np.dtype(declared.dtype))
-    return numba.types.Array(element, declared.rank, declared.layout)
+    from loopdiff.backends.cpu.simd.halves import element_type
+
+    return numba.types.Array(element_type(declared.dtype), declared.rank, declared.layout)

@@ -26,6 +26,7 @@ def launch_plan_of(
     """The launch plan of a normal LoopSet. Raises ScheduleError for `requests` that cannot be granted (LD5xx), and
     BackendError (LD603) for what has no kernel."""
     stages = stages or Stages(ls.name)
+    refuse_halves(ls)
     context = Context(fastmath=style.fastmath, requests=requests, dead=style.dead or frozenset(), reserved=RESERVED)
     blocked = run_passes(CUDA_BLOCKS, ls, context, stages)
     refuse_calls(blocked)
@@ -36,6 +37,14 @@ def launch_plan_of(
     found = run_passes(CUDA_LAUNCHES, plan, context, stages)
     refuse_ungranted(model, found, context.dead, requests)
     return found
+
+
+def refuse_halves(ls: ir.LoopSet) -> None:
+    for decl in ls.arrays:
+        if decl.type is not None and decl.type.is_half:
+            message = f"`{decl.name}` holds {decl.type.dtype}, which has no kernel yet"
+            hint = "use float32 there, or keep `target='cpu'`"
+            raise BackendError(reject("LD603", message, decl.loc, hint))
 
 
 def refuse_calls(ls: ir.LoopSet) -> None:

@@ -13,7 +13,7 @@ from loopdiff.errors.codes import reject
 from loopdiff.frontend.capture import ArgumentType, ScalarArgument, argument_types
 from loopdiff.frontend.extents import small_axes
 from loopdiff.immutable import replace
-from loopdiff.ir.types import BOOL, C128, ELEMENT_TYPES, F64, INT, ArrayType, Layout
+from loopdiff.ir.types import BOOL, C128, ELEMENT_TYPES, F64, INT, NUMBER_TYPES, ArrayType, Layout
 
 LAYOUTS: dict[str, Layout] = {"C": "C", "F": "F"}
 PYTHON_TYPES = {float: (F64, True), int: (INT, True), bool: (BOOL, True), complex: (C128, True)}
@@ -39,12 +39,12 @@ def declared_type(name: str, value: Any) -> ArgumentType:
             return value
         case numba.types.Array() if str(value.dtype) in ELEMENT_TYPES:
             return ArrayType(str(value.dtype), value.ndim, LAYOUTS.get(value.layout, "A"))
-        case numba.types.Type() if str(value) in ELEMENT_TYPES:
-            return ScalarArgument(ELEMENT_TYPES[str(value)])
+        case numba.types.Type() if str(value) in NUMBER_TYPES:
+            return ScalarArgument(NUMBER_TYPES[str(value)])
         case type() if value in PYTHON_TYPES:
             return ScalarArgument(*PYTHON_TYPES[value])
-        case type() if issubclass(value, np.generic) and np.dtype(value).name in ELEMENT_TYPES:
-            return ScalarArgument(ELEMENT_TYPES[np.dtype(value).name])
+        case type() if issubclass(value, np.generic) and np.dtype(value).name in NUMBER_TYPES:
+            return ScalarArgument(NUMBER_TYPES[np.dtype(value).name])
         case type() | numba.types.Type():
             raise ArgumentError(reject("LD346", f"`{name}` cannot have the type {value}", NOWHERE))
         case _:

@@ -68,6 +68,8 @@ def derived_loops(
     """What `InPrograms.derivative` says of the specialization `spec` of `f`."""
     if not spec.interface.is_real:
         return "it takes complex numbers"
+    if not spec.interface.is_direct:
+        return "it takes arrays of float16 or bfloat16"
     if method == "call":
         return with_results(spec, spec.normal, own_results(spec), {})
     if method == "jvp":

@@ -1,4 +1,5 @@
-"""What a caller passes and gets, where the compiled code is real throughout: complex values in one piece.
+"""What a caller passes and gets, where the compiled code is real throughout: complex values in one piece, and
+derivatives of halves, which are float32 there, in the type of these, rounded once.
 
 Derivatives by complex values are JAX's. With z = x + iy the gradient of a real u is du/dx - i du/dy, so that
 du = Re(gradient * dz); cotangents of complex outputs pair in the same way. Compiled code differentiates by the two
@@ -20,6 +21,7 @@ from loopdiff.ir.typing import type_env, type_of
 from loopdiff.specialize.gradients import record_type
 
 ValueType = ScalarType | ArrayType
+MANY = 4096  # elements for which it pays to load a function
 COMPLEX_DTYPES = {np.dtype(np.float32): np.dtype(np.complex64), np.dtype(np.float64): np.dtype(np.complex128)}
 
 
@@ -49,6 +51,11 @@ class Interface:
     @property
     def is_real(self) -> bool:
         return not any(is_complex(kind) for kind in (*self.types.values(), *self.results))
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether values, and derivatives, are the caller's as compiled code has them."""
+        return self.is_real and not any(map(is_half, (*self.types.values(), *self.results)))
 
     @property
     def number(self) -> ScalarType | None:
@@ -112,6 +119,10 @@ def is_complex(kind: ValueType) -> bool:
     return (kind.element if isinstance(kind, ArrayType) else kind).is_complex
 
 
+def is_half(kind: ValueType) -> bool:
+    return isinstance(kind, ArrayType) and kind.is_half
+
+
 def count_of_parts(kind: ValueType) -> int:
     """How many values of the real code stand for one of `kind`: two for a complex scalar."""
     return 2 if isinstance(kind, ScalarType) and kind.is_complex else 1
@@ -133,11 +144,25 @@ def whole(kind: ValueType, flat: Iterator[Any]) -> Any:
     match kind:
         case ArrayType() if is_complex(kind) and value is not None:
             return complex_numbers(value)
+        case ArrayType() if kind.is_half and value is not None:
+            return in_half(kind, value)
         case ScalarType.C64 | ScalarType.C128:
             imag = next(flat)
             return None if value is None else complex_scalar(kind, complex(value, imag))
         case _:
             return value
+
+
+def in_half(kind: ValueType, value: np.ndarray) -> np.ndarray:
+    """What a derivative becomes: of a half `kind`, rounded to the nearest, and infinite beyond its range."""
+    if not isinstance(kind, ArrayType) or not kind.is_half or value.dtype == kind.dtype:
+        return value
+    if value.size >= MANY and value.dtype == np.float32 and value.flags.forc:
+        from loopdiff.backends.cpu.rounded_arrays import rounded_copy
+
+        return rounded_copy(value, np.dtype(kind.dtype))
+    with np.errstate(over="ignore", invalid="ignore"):
+        return value.astype(kind.dtype)
 
 
 def complex_scalar(kind: ScalarType, value: complex) -> Any:

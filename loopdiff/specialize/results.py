@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loopdiff.errors import NOWHERE, DifferentiationError
+from loopdiff.errors import NOWHERE, ArgumentError, DifferentiationError
 from loopdiff.errors.codes import reject
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import ArrayType, ScalarType
@@ -35,6 +35,14 @@ def refuse_integers(ls: ir.LoopSet, wrt: tuple[str, ...]) -> None:
             found.append(reject("LD402", f"`{name}` is {given}: it has no derivative", NOWHERE))
     if found:
         raise DifferentiationError(*found)
+
+
+def refuse_halves(ls: ir.LoopSet, library: str) -> None:
+    """Raise ArgumentError (LD350) for arrays of float16 and bfloat16, which are not passed on to `library` and back."""
+    halves = [(a.name, a.type.dtype) for a in ls.arrays if a.type is not None and a.type.is_half]
+    if halves:
+        said = (f"`{n}` of `{ls.name}` holds {dtype}, which {library} does not pass on" for n, dtype in halves)
+        raise ArgumentError(*(reject("LD350", text, NOWHERE, "use float32 there") for text in said))
 
 
 def check_wrt(source: SourceFunction, wrt: tuple[str, ...] | None) -> None:

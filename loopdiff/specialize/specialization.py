@@ -288,9 +288,9 @@ class Specialization:
     def finish(self) -> Callable[[Any], Any] | None:
         """Makes the compiled function's return value the function's own: Numba returns float32 as float."""
         kinds, interface, is_tuple = self.result_types, self.interface, self.normal.returns_tuple
-        if not kinds or (interface.is_real and ScalarType.F32 not in kinds and self.record is None):
+        if not kinds or (interface.is_direct and ScalarType.F32 not in kinds and self.record is None):
             return None
-        if interface.is_real and not is_tuple:
+        if interface.is_direct and not is_tuple:
             return np.float32
         return lambda value: self.own_result(
             [

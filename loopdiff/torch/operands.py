@@ -12,7 +12,7 @@ from loopdiff.api import Differentiable
 from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.capture import ArgumentType, ScalarArgument, argument_type
-from loopdiff.ir.types import ELEMENT_TYPES, ArrayType, ScalarType
+from loopdiff.ir.types import NUMBER_TYPES, ArrayType, ScalarType
 from loopdiff.specialize.interface import is_complex
 from loopdiff.specialize.specialization import Specialization
 from loopdiff.torch.program import TensorProgram
@@ -28,7 +28,7 @@ def as_operand(name: str, value: Any) -> Any:
         return value
     if isinstance(value, np.ndarray | np.generic):
         found = np.asarray(value)
-        if found.dtype.name not in ELEMENT_TYPES:
+        if found.dtype.name not in NUMBER_TYPES:
             message = f"`{name}` has dtype {found.dtype.name}, which loopdiff does not compile"
             raise ArgumentError(reject("LD350", message, NOWHERE))
         return torch.from_numpy(found if found.flags.writeable else found.copy())
@@ -59,7 +59,7 @@ def is_plain(value: Any) -> bool:
 def type_of_array(value: Any) -> ArgumentType:
     """loopdiff's type of an array, an array without axes that holds a number, or a Python number."""
     if isinstance(value, np.ndarray) and not value.ndim:
-        return ScalarArgument(ELEMENT_TYPES[value.dtype.name])
+        return ScalarArgument(NUMBER_TYPES[value.dtype.name])
     return argument_type(value)
 
 

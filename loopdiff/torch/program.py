@@ -24,7 +24,7 @@ from loopdiff.ir.names import tail_names
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.memory.arena import UnknownNumber
 from loopdiff.specialize.programs import pullback_of, pushforward_of
-from loopdiff.specialize.results import is_floating
+from loopdiff.specialize.results import is_floating, refuse_halves
 from loopdiff.specialize.shortage import Needs
 from loopdiff.specialize.specialization import Specialization
 from loopdiff.torch.sweeps import BareSweeps, KeptPoint, Shape
@@ -60,6 +60,7 @@ class TensorProgram:
         """`find_run` chooses sweeps for arguments where that is not always the same choice. The arrays `own` are made
         for one call, which may write them."""
         self.spec, self.ls, self.find_run = spec, spec.normal, find_run
+        refuse_halves(self.ls, "`loopdiff.torch`")
         self.params = self.ls.params[: len(self.ls.params) - len(self.hidden_counts)]
         written = [ProgramOutput(kind_of_parameter(self.ls, n), n) for n in self.params if n in spec.written]
         self.outcomes = (*map(ProgramOutput, spec.result_types), *written)

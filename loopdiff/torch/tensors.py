@@ -14,9 +14,9 @@ from loopdiff.errors.codes import reject
 from loopdiff.frontend.capture import ArgumentType, ScalarArgument, argument_type
 from loopdiff.frontend.extents import small_axes
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.types import ELEMENT_TYPES, ArrayType, ScalarType
+from loopdiff.ir.types import NUMBER_TYPES, ArrayType, ScalarType
 
-DTYPES = {name: getattr(torch, name) for name in ELEMENT_TYPES}
+DTYPES = {name: getattr(torch, name) for name in NUMBER_TYPES}
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 NUMBER_DTYPES = {
     ScalarType.BOOL: torch.bool, ScalarType.INT: torch.int64, ScalarType.F32: torch.float32,
@@ -41,7 +41,7 @@ def type_of_tensor(name: str, value: torch.Tensor) -> ArgumentType:
         raise ArgumentError(reject("LD350", message, NOWHERE, hint))
     if value.ndim:
         return ArrayType(dtype, value.ndim, "C", small_axes(value.shape))
-    return ScalarArgument(ELEMENT_TYPES[dtype])
+    return ScalarArgument(NUMBER_TYPES[dtype])
 
 
 def type_of_operand(name: str, value: Any) -> ArgumentType:

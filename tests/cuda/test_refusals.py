@@ -38,6 +38,13 @@ def test_functions_with_rules(name: str) -> None:
     assert "hint: write the body of the function in place of the call, or keep `target='cpu'`" in str(caught.value)
 
 
+def test_halves() -> None:
+    with emulating(), pytest.raises(BackendError) as caught:
+        vectorize_grad(doubled)(np.ones(3, np.float16))
+    assert "LD603: `x` holds float16, which has no kernel yet" in str(caught.value)
+    assert "hint: use float32 there, or keep `target='cpu'`" in str(caught.value)
+
+
 @pytest.mark.parametrize("setting", [{"parallel": True}, {"autotune": True}])
 def test_settings_for_the_cpu(setting: dict[str, Any]) -> None:
     (name,) = setting

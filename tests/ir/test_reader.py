@@ -144,7 +144,7 @@ def test_other_text_is_refused(line: str) -> None:
     [
         ("", "line 1"),
         ("loopset f", "line 1"),
-        ("loopset f(x)\n    argument x: float16[:]\n", "line 2"),
+        ("loopset f(x)\n    argument x: float128[:]\n", "line 2"),
         ("loopset f(x)\n    argument x: float64\n", "line 2"),
         ("loopset f(x)\n    scalar n: int64\n    tape x: float64[:] extents (n +)\n", "line 3"),
         ("loopset f(x)\n    scalar n: int32\n", "line 2"),

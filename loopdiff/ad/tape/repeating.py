@@ -10,12 +10,12 @@ from collections.abc import Iterable
 
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import rounded_alone
-from loopdiff.ir.ops import INFO, PRODUCTS, QUOTIENTS, ROUNDINGS, STRICT, SUMS, Op
+from loopdiff.ir.ops import INFO, PLAIN, PRODUCTS, QUOTIENTS, STRICT, SUMS, Op
 from loopdiff.ir.typing import TypeEnv, type_of
 from loopdiff.ir.walk import map_expr, subexprs
 from loopdiff.model import tuning
 
-CHEAP = frozenset((*SUMS, *PRODUCTS, Op.NEG, Op.ABS, Op.STOP, Op.MIN, Op.MAX, Op.SIGN, Op.COPYSIGN, *ROUNDINGS))
+CHEAP = frozenset((*SUMS, *PRODUCTS, Op.NEG, Op.ABS, Op.STOP, Op.MIN, Op.MAX, Op.SIGN, Op.COPYSIGN, *PLAIN))
 MODERATE = frozenset((*QUOTIENTS, Op.SQRT, Op.FLOORDIV, Op.MOD))
 EXPENSIVE = frozenset((Op.GAMMA, Op.LGAMMA, Op.DIGAMMA, Op.TRIGAMMA, Op.POW))
 FUNCTION, RECOMPUTE_LIMIT = 16, 48

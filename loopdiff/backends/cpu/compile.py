@@ -12,7 +12,8 @@ from loopdiff.backends.writer import render
 from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import supply
-from loopdiff.ir.walk import all_statements, statements
+from loopdiff.ir.ops import HALVES
+from loopdiff.ir.walk import all_statements, map_body, statements
 from loopdiff.mapping.loops import Arranged
 from loopdiff.rules.definitions import has_text, rule_key
 from loopdiff.schedule.cpu.scalar_replacement import hold_in_registers
@@ -66,7 +67,7 @@ def decorator_of(flags: str, *, cache: bool) -> str:
 
 def emitter_of(arranged: Arranged, **others: Any) -> ScheduledEmitter:
     schedule = arranged.schedule
-    ls = hold_in_registers(arranged.ls, schedule)
+    ls = as_stored(hold_in_registers(arranged.ls, schedule))
     indices = {s.path: s.stmt.index for s in statements(arranged.ls.body) if isinstance(s.stmt, ir.Loop)}
     return ScheduledEmitter(
         ls,
@@ -74,6 +75,20 @@ def emitter_of(arranged: Arranged, **others: Any) -> ScheduledEmitter:
         sharing={indices[p]: s for p, s in schedule.shared.items()},
         **others,
     )
+
+
+def as_stored(ls: ir.LoopSet) -> ir.LoopSet:
+    """`ls`, which stores in halves what is not rounded yet: a store rounds what it gets."""
+    halves = {a.name: HALVES[a.type.dtype] for a in ls.arrays if a.type is not None and a.type.is_half}
+
+    def unrounded(stmt: ir.Stmt) -> tuple[ir.Stmt, ...]:
+        match stmt:
+            case ir.Assign(target=ir.Access(array=array, subscripts=(_, *_)), value=ir.Apply(op=op, args=(value,))):
+                return (replace(stmt, value=value) if halves.get(array) is op else stmt,)
+            case _:
+                return (stmt,)
+
+    return replace(ls, body=map_body(ls.body, unrounded)) if halves else ls
 
 
 def with_threads(emitter: ScheduledEmitter, threads: Arranged) -> str:

@@ -15,7 +15,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import natural
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import INFO, Op
-from loopdiff.ir.types import F64, INT, ScalarType
+from loopdiff.ir.types import F64, INT, ArrayType, ScalarType
 from loopdiff.ir.typing import TypeEnv, cell_types, join_types, part_of, type_env, type_of
 from loopdiff.ir.walk import all_statements
 from loopdiff.rules.definitions import Rule, RuleForm
@@ -128,7 +128,9 @@ class ScalarEmitter:
         decl = self.decls[access.array]
         assert decl.type is not None
         text = self.place(access)
-        return text if decl.name in self.cells or decl.type.dtype in PLAIN_DTYPES else f"np.int64({text})"
+        if decl.name in self.cells or decl.type.dtype in PLAIN_DTYPES:
+            return text
+        return f"np.float32({text})" if decl.type.is_half else f"np.int64({text})"
 
     def place(self, access: ir.Access) -> str:
         if access.array in self.cells:
@@ -267,8 +269,14 @@ class ScalarEmitter:
                 self.writer.line(f"{decl.name} = {spell_constant(0, decl.type.element)}")
             elif decl.type.rank:
                 shape = ", ".join(self.expr(natural(e)) for e in decl.extents or ())
-                dtype = "np.bool_" if decl.type.dtype == "bool" else f"np.{decl.type.dtype}"
-                self.writer.line(f"{decl.name} = np.empty(({shape},), {dtype})")
+                self.writer.line(f"{decl.name} = np.empty(({shape},), {self.dtype(decl.type)})")
+
+    def dtype(self, kind: ArrayType) -> str:
+        """The text of the type of elements."""
+        if kind.is_half:
+            self.imports.add(kind.dtype)
+            return kind.dtype
+        return "np.bool_" if kind.dtype == "bool" else f"np.{kind.dtype}"
 
 
 def least_indices(ls: ir.LoopSet) -> dict[str, int]:

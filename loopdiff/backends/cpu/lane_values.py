@@ -12,7 +12,7 @@ from loopdiff.analysis.strides import is_varying, lane_axis, stride_of
 from loopdiff.backends.cpu.patience import PatientEmitter
 from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.ops import BINARY_SAME, BITWISE, COMPARISONS, STRICT, Op
+from loopdiff.ir.ops import BINARY_SAME, BITWISE, COMPARISONS, HALVES, STRICT, Op
 from loopdiff.ir.types import ScalarType
 from loopdiff.ir.typing import type_of
 from loopdiff.ir.walk import exits, has_values, subexprs, substitute, written_access
@@ -24,6 +24,7 @@ NAMED = {
     Op.ABS: "abs_", Op.SIGN: "sign", Op.FLOOR: "floor", Op.CEIL: "ceil", Op.TRUNC: "trunc", Op.ROUND: "rint",
     Op.SQRT: "sqrt", Op.COPYSIGN: "copysign", Op.ISNAN: "isnan", Op.ISINF: "isinf", Op.ISFINITE: "isfinite",
     Op.MAX: "maximum", Op.MIN: "minimum", **{op: op.value for op in STRICT},
+    **{op: f"to_{name}" for name, op in HALVES.items()},
 }  # fmt: skip
 CHOICES = (Op.AND, Op.OR)
 LARGEST_POWER = 16  # whole exponents up to here are multiplied out

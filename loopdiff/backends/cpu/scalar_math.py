@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any
 
@@ -22,10 +22,11 @@ from numba import njit, types
 from numba.extending import intrinsic
 
 from loopdiff.backends.cpu.simd.arithmetic import maximum, minimum, sign, strict_add, strict_div, strict_mul, strict_sub
+from loopdiff.backends.cpu.simd.halves import bfloat16, float16, to_bfloat16, to_float16
 from loopdiff.errors import InternalError
 from loopdiff.immutable import immutable
 from loopdiff.ir import scalar_eval
-from loopdiff.ir.ops import COMPARISONS, Op
+from loopdiff.ir.ops import COMPARISONS, HALVES, Op
 from loopdiff.ir.types import BOOL, F32, F64, INT, ScalarType
 
 jit = njit(error_model="numpy")
@@ -117,11 +118,12 @@ digamma = jit(scalar_eval.digamma)
 trigamma = jit(scalar_eval.trigamma)
 strong_mul = jit(scalar_eval.strong_product)
 
-HELPERS: Mapping[str, Callable[..., Any]] = {
+HELPERS: Mapping[str, Any] = {
     "floordiv_int": floordiv_int, "mod_int": mod_int, "pow_int": pow_int, "shl_int": shl_int,
     "shr_int": shr_int, "max2": max2, "min2": min2, "sign": sign, "digamma": digamma, "trigamma": trigamma,
     "strong_mul": strong_mul, "strict_add": strict_add, "strict_sub": strict_sub,
     "strict_mul": strict_mul, "strict_div": strict_div, "at": at, "after": after,
+    "to_float16": to_float16, "to_bfloat16": to_bfloat16, "float16": float16, "bfloat16": bfloat16,
 }  # fmt: skip
 
 
@@ -223,6 +225,7 @@ SCALAR_FUNCTIONS: dict[Op, Spelling] = {
     Op.STRICT_SUB: floats("strict_sub({0}, {1})"),
     Op.STRICT_MUL: floats("strict_mul({0}, {1})"),
     Op.STRICT_DIV: floats("strict_div({0}, {1})"),
+    **{op: floats(f"to_{name}({{0}})") for name, op in HALVES.items()},
     Op.ISNAN: floats("math.isnan({0})"),
     Op.ISINF: floats("math.isinf({0})"),
     Op.ISFINITE: floats("math.isfinite({0})"),

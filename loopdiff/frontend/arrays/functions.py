@@ -16,7 +16,7 @@ from loopdiff.frontend.arrays.contractions import LETTERS, dot, einsum, inner, m
 from loopdiff.frontend.arrays.element_types import dtype_of
 from loopdiff.frontend.arrays.elementwise import combined
 from loopdiff.frontend.arrays.integers import ONE, ZERO, plus
-from loopdiff.frontend.arrays.nests import SMALL_INTEGERS, copied_view, nest, new_array, orders_of
+from loopdiff.frontend.arrays.nests import SMALL, SMALL_INTEGERS, copied_view, nest, new_array, orders_of
 from loopdiff.frontend.arrays.reductions import reduced
 from loopdiff.frontend.arrays.shapes import flat, flatten, may_be_array, ravel, reshape, shape_of
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, fill, hole, is_array, of_each
@@ -352,7 +352,7 @@ def converted(state: State, call: Call, kind: ElementType | None) -> Quantity:
     name = None if kind is None else kind.name
     if kind is not None and kind.of_array is not None:
         name = dtype_of(state, kind.of_array)
-    if name in SMALL_INTEGERS and isinstance(call.array, View | ArrayValue):
+    if name in SMALL and isinstance(call.array, View | ArrayValue):
         return narrowed(state, call.array, name, call.node)
     function = scalar_function(getattr(np, {"bool": "bool_"}.get(name or "", name or ""), None))
     if function is None:
@@ -363,13 +363,15 @@ def converted(state: State, call: Call, kind: ElementType | None) -> Quantity:
 
 
 def narrowed(state: State, array: Array, dtype: str, node: ast.AST) -> View:
-    """A new array of small integers, in which those that do not fit wrap."""
+    """A new array of small integers, in which those that do not fit wrap, or of halves, which round."""
     span = state.source.span(node)
     view = new_array(state, "narrow", array.extents, span)
     state.arrays[view.array] = replace(state.arrays[view.array], type=ArrayType(dtype, array.rank))
 
     def make(subscripts: tuple[ir.Expr, ...]) -> list[ir.Stmt]:
-        return [ir.Assign(view.access(subscripts), ir.Cast(INT, fill(array.element, subscripts)), loc=span)]
+        value = fill(array.element, subscripts)
+        value = ir.Cast(INT, value) if dtype in SMALL_INTEGERS else value
+        return [ir.Assign(view.access(subscripts), value, loc=span)]
 
     state.out += nest(state, view.extents, make, span)
     return view

@@ -30,11 +30,12 @@ from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import from_linear, linear
 from loopdiff.ir.build import nested
-from loopdiff.ir.types import ArrayType
+from loopdiff.ir.types import HALVES, ArrayType
 from loopdiff.ir.walk import loads, map_body, map_expr, map_stmt_exprs, read_arrays, written_arrays
 
 STEMS = "ijklmn"
 SMALL_INTEGERS = ("int8", "int16", "int32", "uint8", "uint16", "uint32")
+SMALL = (*SMALL_INTEGERS, *HALVES)  # elements that hold less than what is computed with
 EXACT = "float64"
 Make = Callable[[tuple[ir.Expr, ...]], Sequence[ir.Stmt]]
 
@@ -181,12 +182,12 @@ def copied_view(state: State, value: Array, stem: str, span: Span) -> View:
 
 
 def keep_type(state: State, array: str, element: ir.Expr) -> None:
-    """The new `array`, whose elements are read as `element`, is of small integers if what is read is: it wraps as that.
-    Where it is made in several versions of a statement, if it is so in all."""
+    """The new `array`, whose elements are read as `element`, is of small integers, or of halves, if what is read is: it
+    wraps, or rounds, as that. Where it is made in several versions of a statement, if it is so in all."""
     decl, dtype = state.arrays[array], None
     if isinstance(element, ir.Load) and element.access.subscripts:
         dtype = dtype_of(state, element.access.array)
-    kind = ArrayType(dtype, len(decl.extents or ())) if dtype in SMALL_INTEGERS else None
+    kind = ArrayType(dtype, len(decl.extents or ())) if dtype in SMALL else None
     if decl.type is None and not decl.values:
         state.arrays[array] = replace(decl, type=kind)
     elif decl.type != kind:

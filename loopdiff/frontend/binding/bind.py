@@ -25,7 +25,7 @@ from loopdiff.frontend.capture import ArgumentType, ScalarArgument, number_for_a
 from loopdiff.frontend.derivatives import Derivative
 from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.ops import Op
+from loopdiff.ir.ops import HALVES, Op
 from loopdiff.ir.types import BOOL, INT, ArrayType, ScalarType
 from loopdiff.ir.verify import verify
 from loopdiff.ir.walk import map_expr, map_stmt_exprs, written_arrays
@@ -226,9 +226,13 @@ class Binder:
                 value, kind = typing.typed(arg)
                 args.append(coerce(value, kind, STRONG[kind.storage]))
                 types[name] = ScalarArgument(kind.storage, kind in PYTHON_KINDS)
+            found = types[name]
+            if isinstance(found, ArrayType) and found.is_half and not isinstance(stmt.rule, Derivative):
+                message = f"`{name}` of `{stmt.rule.name}` holds {found.dtype}, and rules get arrays as they are"
+                typing.refuse("LD222", message, stmt.loc, "pass a copy: `x.astype(np.float32)`")
             if kind.is_complex:
                 message = f"`{name}` of `{stmt.rule.name}` is complex, and rules are of real functions"
-                typing.refuse("LD222", message, stmt.loc)
+                typing.refuse("LD222", message, stmt.loc, "pass the parts `z.real` and `z.imag`")
         if isinstance(stmt.rule, Derivative):
             return self.derivative(replace(stmt, args=tuple(args)), stmt.rule, types)
         for result in stmt.results:
@@ -261,15 +265,20 @@ class Binder:
         if kind.is_complex and not kept.is_complex:
             message = f"a complex number is stored in `{array}`, whose elements are {kept.storage.value}"
             return self.typing.refuse("LD221", message, stmt.loc)[0]
-        return coerce(value, kind, kept)
+        dtype = self.dtypes.get(array)
+        is_half_already = isinstance(value, ir.Load) and self.dtypes.get(value.access.array) == dtype
+        if dtype not in HALVES or is_half_already:
+            return coerce(value, kind, kept)
+        return rounded(value, kind, HALVES[dtype])
 
     def accumulate(self, stmt: ir.Accumulate) -> ir.Stmt:
-        """Into integers and booleans, where the sum is converted and not the summand, a plain assignment."""
+        """Into integers, booleans and halves, where the sum is converted and not the summand, a plain assignment."""
         value, kind = self.typing.typed(stmt.value)
         target = stmt.target.array
         kept = self.join(target, kind if stmt.op != "add" else join_kinds(kind, Kind.INT))
         is_ordered = stmt.op == "add" or not kept.is_complex
-        if kept is Kind.BOOL or (kept is Kind.INT and kind > Kind.INT) or not is_ordered:
+        is_half = self.dtypes.get(target) in HALVES
+        if kept is Kind.BOOL or (kept is Kind.INT and kind > Kind.INT) or not is_ordered or is_half:
             changed = ir.Apply(ACCUMULATED[stmt.op], (ir.Load(stmt.target, loc=stmt.loc), stmt.value), loc=stmt.loc)
             return self.statement(ir.Assign(stmt.target, changed, loc=stmt.loc))
         return replace(stmt, target=self.typing.access(stmt.target), value=self.stored(target, value, kind, stmt))
@@ -279,3 +288,10 @@ class Binder:
         if kind > Kind.INT:
             return self.typing.refuse("LD205", f"a bound of this loop is {kind.described}", expr.loc)[0]
         return coerce(value, kind, Kind.INT)
+
+
+def rounded(value: ir.Expr, kind: Kind, rounding: Op) -> ir.Expr:
+    """`value` of `kind` as an element of a half holds it, as a float32: rounded once, also from float64."""
+    exact = value if kind in (Kind.WEAK, Kind.F64) else coerce(value, kind, Kind.F32)
+    loc = value.loc
+    return coerce(ir.Apply(rounding, (exact,), loc=loc), kind if exact is value else Kind.F32, Kind.F32)

@@ -17,7 +17,7 @@ from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_unit_step
 from loopdiff.ir.names import NameSupply, supply
-from loopdiff.ir.ops import INFO, ROUNDINGS
+from loopdiff.ir.ops import INFO, PLAIN
 from loopdiff.ir.renaming import renamed_block
 from loopdiff.ir.slicing import keep_live, live_names
 from loopdiff.ir.walk import all_statements, indices_in, loads_in, map_blocks, nodes_in, subexprs, written_arrays
@@ -66,7 +66,7 @@ def in_parts(nest: ir.Loop, names: NameSupply) -> list[ir.Stmt]:
 def is_costly(nest: ir.Loop) -> bool:
     """Whether elementary functions or quotients are in it."""
     exprs = nodes_in((nest,))
-    return any(isinstance(e, ir.Apply) and INFO[e.op].result == "float" and e.op not in ROUNDINGS for e in exprs)
+    return any(isinstance(e, ir.Apply) and INFO[e.op].result == "float" and e.op not in PLAIN for e in exprs)
 
 
 def with_conditions_inside(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:

@@ -22,7 +22,7 @@ from loopdiff.analysis.polyhedral.model import Model, build_model
 from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import supply
-from loopdiff.ir.ops import INFO, ROUNDINGS
+from loopdiff.ir.ops import INFO, PLAIN
 from loopdiff.ir.renaming import renamed_block
 from loopdiff.ir.slicing import keep_live, live_names
 from loopdiff.ir.walk import Path, all_statements, exchanged, nodes_in, without, written_arrays
@@ -118,4 +118,4 @@ def adds_to(stmt: ir.Stmt, array: str) -> bool:
 def is_costly(numbered: tuple[int, ir.Stmt]) -> bool:
     """Whether elementary functions or quotients are in a statement."""
     exprs = nodes_in(numbered[1:])
-    return any(isinstance(e, ir.Apply) and INFO[e.op].result == "float" and e.op not in ROUNDINGS for e in exprs)
+    return any(isinstance(e, ir.Apply) and INFO[e.op].result == "float" and e.op not in PLAIN for e in exprs)

@@ -27,6 +27,7 @@ from .arithmetic import (
     trunc,
 )
 from .blocks import add_rows, load_rows, splat_rows, store_rows
+from .halves import to_bfloat16, to_float16
 from .lanes import (
     all_,
     any_,
@@ -154,6 +155,8 @@ __all__ = [
     "subtract_each",
     "sum_rows",
     "tail_mask",
+    "to_bfloat16",
+    "to_float16",
     "transpose",
     "trunc",
     "vector_bits",

@@ -2,7 +2,8 @@
 
 An index `idx` is a tuple with one component per axis (or a bare integer for one axis). Nothing is checked
 and negative indices do not wrap around. Booleans and narrow integers are widened to masks and int64 lanes on
-loading and narrowed on storing. Masked-off lanes are never touched in memory and load as zero.
+loading and narrowed on storing, halves widened to float32 and rounded. Masked-off lanes are never touched in
+memory and load as zero.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from .build import (
     llvm_type,
     shuffle,
 )
+from .halves import Half, from_single, to_single
 from .interleaved import Interleaved
 from .lanes import is_index
 from .places import Place, is_integer, some_lane, whole_load, whole_store
@@ -48,7 +50,7 @@ def is_tuple(ty: Any) -> bool:
 def accepts(a: Any, idx: Any, vectors: bool = False) -> bool:
     """Whether `a` is an array of a loadable dtype and `idx` indexes it; `vectors`: int64 vectors may be in
     it."""
-    if not isinstance(a, types.Array) or element_of(a.dtype) is None:
+    if not isinstance(a, types.Array) or lane_of(a.dtype) is None:
         return False
     parts = components(idx)
     fits = all(element_of(t) == types.int64 and (vectors or not width_of(t)) for t in parts)
@@ -60,9 +62,14 @@ def writable(a: Any, idx: Any, vectors: bool = False) -> bool:
     return accepts(a, idx, vectors) and a.mutable
 
 
+def lane_of(dtype: types.Type) -> types.Type | None:
+    """What a lane of elements of `dtype` holds; None if there are no vectors of such."""
+    return types.float32 if isinstance(dtype, Half) else element_of(dtype)
+
+
 def lane_type(a: types.Array) -> types.Type:
     """What a lane loaded from an array that `accepts` admitted holds."""
-    element = element_of(a.dtype)
+    element = lane_of(a.dtype)
     if element is None:
         raise TypeError(f"no vector of {a.dtype}")
     return element
@@ -106,6 +113,8 @@ def widened(builder: Any, at: Place, value: Any) -> Any:
     dtype: Any = at.array.dtype
     if isinstance(dtype, types.Boolean):
         return builder.icmp_unsigned("!=", value, constant(value.type, 0))
+    if isinstance(dtype, Half):
+        return to_single(builder, value, dtype)
     if is_integer(dtype) and dtype.bitwidth < 64:
         out = llvm_type(types.int64, value.type.count if isinstance(value.type, llvm_ir.VectorType) else 0)
         return builder.sext(value, out) if dtype.signed else builder.zext(value, out)
@@ -115,6 +124,8 @@ def widened(builder: Any, at: Place, value: Any) -> Any:
 def narrowed(context: Any, builder: Any, at: Place, value: Any, ty: types.Type, width: int) -> Any:
     """Vector (or scalar, then broadcast) `value` as memory elements of the array."""
     lanes = bring(context, builder, value, ty, lane_type(at.array), width)
+    if isinstance(at.array.dtype, Half):
+        return from_single(builder, lanes, at.array.dtype)
     if not isinstance(at.memory, llvm_ir.IntType) or at.memory.width == 64:
         return lanes
     out = llvm_ir.VectorType(at.memory, width) if width else at.memory

@@ -11,6 +11,7 @@ from numba.core import types
 from loopdiff.immutable import immutable
 
 from .build import INT1, INT8, INT32, call, llvm_type, mangled, masked_load
+from .halves import INT16, Half
 from .types import has_mask_registers
 
 
@@ -34,6 +35,8 @@ class Place:
         dtype: Any = self.array.dtype
         if isinstance(dtype, types.Boolean):
             return INT8
+        if isinstance(dtype, Half):
+            return INT16
         return llvm_ir.IntType(dtype.bitwidth) if is_integer(dtype) else llvm_type(dtype, 0)
 
     @property
