@@ -17,7 +17,7 @@ A copy is made only where loops that read it are known to have about as many ite
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import reduce
 from itertools import takewhile
 from math import prod
@@ -75,30 +75,37 @@ NO_COPIES = Copies(frozenset(), {})
 @immutable
 class Seen:
     """How the statement at `path` reads the version at `place`, or a `row` of it: by `access`, which needs these
-    `sizes` of it. A copy for this read alone would be `no_gain`."""
+    `sizes` of it, and runs through the axes `passed` by loops. A copy for this read alone would be `no_gain`; `is_rider`:
+    how much of it is read is not known, so it may take a copy of all that others are the reason for."""
 
     path: Path
     access: ir.Access
     place: Path
     sizes: Sizes
     row: Sizes = ()
+    passed: frozenset[int] = frozenset()
     no_gain: bool = False
+    is_rider: bool = False
 
 
-def versions_read(facts: Facts, reads: Iterable[tuple[Read, Scope]]) -> Versions:
-    """The versions that `reads`, each in a scope, could find in place of what is recorded for each."""
+def versions_read(facts: Facts, reads: Iterable[tuple[Read, Scope]], is_alone: bool = False) -> Versions:
+    """The versions that `reads`, each in a scope, could find in place of what is recorded for each. `is_alone`: only
+    those that are worth it for one read."""
     found: dict[tuple[str, Path, Sizes], list[Seen]] = {}
     for (path, access), scope in reads:
-        if not access.subscripts:
-            continue
         seen = smallest_version(facts, path, access, scope)
-        if seen is not None:
+        if seen is not None and not (is_alone and axes_of(facts, seen) >= len(facts.loops_around(path))):
             found.setdefault((access.array, seen.place, seen.row), []).append(seen)
     versions: dict[Read, ArrayVersion] = {}
-    for (array, place, row), seen_by in found.items():
-        sizes = sizes_for(facts, array, [s.sizes for s in seen_by])
+    for (array, place, row), together in found.items():
+        reasons = [s for s in together if not s.is_rider]
+        sizes = sizes_for(facts, array, [s.sizes for s in reasons]) if reasons else None
+        if sizes is None:
+            continue
+        seen_by = [s for s in together if not s.is_rider or are_whole(sizes, s.sizes)]
+        passed = frozenset[int]().union(*(s.passed for s in reasons))
         is_of_use = len(seen_by) > 1 or not seen_by[0].no_gain
-        if sizes is not None and is_of_use and surplus(sizes) <= len({s.access for s in seen_by}):
+        if is_of_use and surplus(sizes, passed) <= len({s.access for s in seen_by}):
             version = ArrayVersion(array, sunk(facts, array, place, [s.path for s in seen_by]), sizes, row)
             versions |= {(s.path, s.access): version for s in seen_by}
     return versions
@@ -108,29 +115,29 @@ def smallest_version(facts: Facts, path: Path, access: ir.Access, scope: Scope) 
     """The version in which the statement at `path` finds what it reads in `access`: that of the whole array, unless
     copies of it have as many axes as the recordings that they replace, and those of a row have fewer."""
     whole = version_read(facts, path, access, scope)
-    if whole is not None and axes_of(facts, whole) < len(facts.loops_around(path)):
+    if whole is not None and not whole.is_rider and axes_of(facts, whole) < len(facts.loops_around(path)):
         return whole
-    nearer = nearer_version(facts, path, access, scope)
+    nearer = nearer_version(facts, path, access, scope) if access.subscripts else None
     if whole is None or nearer is None:
         return whole or nearer
-    return nearer if axes_of(facts, nearer) < axes_of(facts, whole) else whole
+    return nearer if whole.is_rider or axes_of(facts, nearer) < axes_of(facts, whole) else whole
 
 
 def axes_of(facts: Facts, seen: Seen) -> int:
-    """How many axes a tape of its copies has."""
-    return len(facts.loops_around(seen.place)) + len(seen.sizes)
+    """How many axes a tape of its copies has, but for short ones."""
+    return len(facts.loops_around(seen.place)) + sum(not isinstance(size, ir.Const) for size in seen.sizes)
 
 
 def version_read(facts: Facts, path: Path, access: ir.Access, scope: Scope) -> Seen | None:
     """The version, of the outermost statement in `scope` around the one at `path`, in which that finds what it reads in
-    `access`; None if there is none that is as large as the loops that read it."""
+    `access`."""
     for length in range(1 + len(scope or ()), len(path) + 1):
         place = path[:length]
-        sizes = sizes_read(facts, path, access, length)
-        if sizes is None:
-            return None
         if not facts.is_written_within(place, path, access, False):
-            return Seen(path, access, first_alike(facts, access.array, place), sizes)
+            known = sizes_read(facts, path, access, length)
+            is_rider = known is None
+            sizes, passed = known or (extents_of(facts.ls.array(access.array)), frozenset[int]())
+            return Seen(path, access, first_alike(facts, access.array, place), sizes, (), passed, is_rider=is_rider)
     return None
 
 
@@ -138,16 +145,17 @@ def nearer_version(facts: Facts, path: Path, access: ir.Access, scope: Scope) ->
     """The like, of a row that is the same throughout a statement, or behind that statement."""
     for length in range(1 + len(scope or ()), len(path)):
         row = row_read(facts, path, access, length)
-        sizes = sizes_read(facts, path, access, length, len(row))
-        if sizes is None:
+        known = sizes_read(facts, path, access, length, len(row))
+        if known is None:
             continue
         place: Path | None = path[:length]
         if facts.is_written_within(path[:length], path, access, False):
             place = next_after(facts, path[:length])
             if place is None or facts.is_written_within(path[:length], path, access, True):
                 continue
+        sizes, passed = known
         loops = sum(len(p) >= length for p, _ in facts.loops_around(path))
-        return Seen(path, access, first_alike(facts, access.array, place), sizes, row, loops <= len(sizes))
+        return Seen(path, access, first_alike(facts, access.array, place), sizes, row, passed, loops <= len(sizes))
     return None
 
 
@@ -237,19 +245,22 @@ def is_inside(facts: Facts, subscript: ir.Expr, extent: ir.Expr, loops: Mapping[
     return not (terms or others) and below >= 0 and left >= 1
 
 
-def sizes_read(facts: Facts, path: Path, access: ir.Access, depth: int, first: int = 0) -> Sizes | None:
+def sizes_read(
+    facts: Facts, path: Path, access: ir.Access, depth: int, first: int = 0
+) -> tuple[Sizes, frozenset[int]] | None:  # fmt: skip
     """How many elements along each axis from the `first` on a copy for a read at `path` has, by the loops inside of the
-    statement so deep around it; None if it may have many more than the loops have iterations, but for a few along an
-    axis."""
+    statement so deep around it, and which axes these loops run through; None if it may have many more than the loops
+    have iterations, but for a few along an axis."""
     loops = {loop.index: p for p, loop in facts.loops_around(path) if len(p) >= depth}
     extents = extents_of(facts.ls.array(access.array))[first:]
     found: dict[int, ir.Expr] = {}
+    passed: set[int] = set()
     for axis, subscript in enumerate(access.subscripts[first:]):
-        used = indices_in(subscript)
-        size = size_by_loop(facts, subscript, loops, used)
+        size, used = size_by_loop(facts, path, subscript, loops)
         if size is not None:
             found[axis] = size
             loops = {index: p for index, p in loops.items() if index not in used}
+            passed |= {axis} if used else set()
     for axis, extent in enumerate(extents):
         if axis in found:
             continue
@@ -258,24 +269,41 @@ def sizes_read(facts: Facts, path: Path, access: ir.Access, depth: int, first: i
             return None
         loops = {i: p for i, p in loops.items() if i != index}
         found[axis] = extent
+        passed |= set() if index is None else {axis}
     sizes = tuple(found[axis] for axis in range(len(extents)))
-    return sizes if surplus(sizes) <= tuning.COPIED_SURPLUS else None
+    return (sizes, frozenset(passed)) if surplus(sizes, passed) <= tuning.COPIED_SURPLUS else None
 
 
-def size_by_loop(facts: Facts, subscript: ir.Expr, loops: Mapping[str, Path], used: frozenset[str]) -> ir.Expr | None:
-    """How many elements, from 0 on, a subscript runs through that counts with one of `loops` or stands still; None of
-    another one."""
+def size_by_loop(
+    facts: Facts, path: Path, subscript: ir.Expr, loops: Mapping[str, Path]
+) -> tuple[ir.Expr | None, frozenset[str]]:  # fmt: skip
+    """How many elements, from 0 on, a subscript runs through that counts with one of `loops` or stands still, and that
+    loop; None of another one."""
     if isinstance(subscript, ir.Const):
-        return integer(int(subscript.value) + 1)
-    if len(used) != 1 or not used <= loops.keys():
-        return None
+        return integer(int(subscript.value) + 1), frozenset()
+    used = indices_in(subscript) & loops.keys()
+    if len(used) != 1:
+        return None, used
     (index,) = used
-    hull, sign = facts.index_hull(loops[index]), coefficient(subscript, index)
-    if hull is None or sign not in (1, -1):
-        return None
-    last = substitute(subscript, {ir.Index(index): hull[1] if sign == 1 else hull[0]})
+    last = greatest(facts, path, subscript)
+    if last is None or coefficient(subscript, index) not in (1, -1):
+        return None, used
     size = folded(add(last, integer(1)))
-    return size if is_as_long(facts.trip_hull(loops[index]), size) else None
+    return (size if is_as_long(facts.trip_hull(loops[index]), size) else None), used
+
+
+def greatest(facts: Facts, path: Path, subscript: ir.Expr) -> ir.Expr | None:
+    """What a subscript at `path` never exceeds, by the loops that it counts with; None if that is not known."""
+    ends: dict[ir.Expr, ir.Expr] = {}
+    for place, loop in facts.loops_around(path):
+        sign = coefficient(subscript, loop.index)
+        if sign == 0:
+            continue
+        hull = facts.index_hull(place)
+        if hull is None or sign is None:
+            return None
+        ends[ir.Index(loop.index)] = hull[1] if sign > 0 else hull[0]
+    return substitute(subscript, ends)
 
 
 def is_as_long(hull: ir.Expr | None, extent: ir.Expr) -> bool:
@@ -290,14 +318,21 @@ def is_as_long(hull: ir.Expr | None, extent: ir.Expr) -> bool:
             return not terms and constant >= -tuning.COPIED_EDGES
 
 
-def surplus(sizes: Sizes) -> int:
-    """How many elements a copy has for each of the loops that read it, at most."""
-    return prod(int(size.value) for size in sizes if isinstance(size, ir.Const))
+def are_whole(sizes: Sizes, extents: Sizes) -> bool:
+    """Whether copies of these `sizes` are of all elements."""
+    return all(not terms and more >= 0 for terms, more in (linear(sub(*pair)) for pair in zip(sizes, extents, strict=True)))
+
+
+def surplus(sizes: Sizes, passed: Collection[int]) -> int:
+    """How many elements a copy has for each of the loops that read it, at most: along short axes that none of them has
+    `passed`."""
+    return prod(int(s.value) for axis, s in enumerate(sizes) if isinstance(s, ir.Const) and axis not in passed)
 
 
 def sizes_for(facts: Facts, array: str, needed: list[Sizes]) -> Sizes | None:
     """The sizes that are enough for all of those `needed`; None where they cannot be compared."""
-    extents, found = extents_of(facts.ls.array(array))[-len(needed[0]) :], list[ir.Expr]()
+    extents, found = extents_of(facts.ls.array(array)), list[ir.Expr]()
+    extents = extents[len(extents) - len(needed[0]) :]
     for extent, several in zip(extents, zip(*needed, strict=True), strict=True):
         size = extent if extent in several else several[0]
         for other in several:
