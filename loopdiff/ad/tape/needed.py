@@ -35,7 +35,7 @@ from loopdiff.ad.tape.providers import At, AtUse, CopiedAt, InPlace, Provider, S
 from loopdiff.ad.tape.recordings import Recordings
 from loopdiff.ad.tape.repeating import is_dear, strict_form
 from loopdiff.ad.tape.stepwise import Steps, completed
-from loopdiff.ad.tape.versions import NO_COPIES, ArrayVersion, Copies, never_with
+from loopdiff.ad.tape.versions import NO_COPIES, ArrayVersion, Copies, copy_seen, never_with
 from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, compare, extents_of, integer, mul, natural
@@ -348,8 +348,9 @@ class Needed:
         remembering = None if owner in self.segmented else owner
         if not overwritten(at.path, access, remembering):
             return CopiedAt(()) if is_cell and remembering is None else InPlace()
-        if (at.path, access) in self.copies.versions:
-            return self.copies.versions[at.path, access]
+        version = copy_seen(self.facts, at.path, access, owner, self.copies)
+        if version is not None:
+            return version
         loops = self.tape.loops(at.path, owner)
         is_local = self.facts.ls.array(array).role == "local"
         for depth, (path, _) in enumerate(loops, start=1):

@@ -240,7 +240,7 @@ class Tape:
 
     def weight_of(self, extents: Iterable[ir.Expr], kind: ArrayType | None) -> float:
         """How much an array of these extents keeps, in numbers of eight bytes. Half an axis is one that grows with a square root, a third one with
-        a cube root, none one that is short, and others are as many as make their length, of `AXIS_LENGTH` elements
+        a cube root, of one that is short `SHORT_LENGTH` elements, and others are as many as make their length, of `AXIS_LENGTH` elements
         each. A running position has the axes of all loops that it goes on over."""
         known = {
             f(p): 1.0 / (s.levels + 1)
@@ -254,7 +254,7 @@ class Tape:
                 case ir.Const():
                     return axes_of_constant(extent)
                 case ir.Dim(array=array, axis=axis) if self.facts.is_short(array, axis):
-                    return 0.0
+                    return axes_of_constant(integer(tuning.SHORT_LENGTH))
                 case _ if extent in rooms:
                     return axes_of_position(rooms[extent])
                 case _:

@@ -28,7 +28,7 @@ from loopdiff.ad.tape.plan import Scope
 from loopdiff.analysis.strides import coefficient
 from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.affine import folded, linear
+from loopdiff.ir.affine import folded, is_index_arithmetic, linear
 from loopdiff.ir.build import add, extents_of, integer, sub
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import Path, common_prefix, indices_in, substitute
@@ -42,12 +42,13 @@ Sizes = tuple[ir.Expr, ...]
 @immutable
 class ArrayVersion:
     """The array as it is whenever the statement at `path` begins, at the subscripts `row` of its first axes: its first
-    elements, so many along each of the others."""
+    elements, so many along each of the others. `place`: where it is first what it is at `path`."""
 
     array: str
     path: Path
     sizes: Sizes
     row: Sizes = ()
+    place: Path = ()
 
 
 Versions = Mapping[Read, ArrayVersion]
@@ -68,6 +69,11 @@ class Copies:
         if self.versions:
             yield self
 
+    @property
+    def made(self) -> tuple[ArrayVersion, ...]:
+        """The versions that are copied."""
+        return tuple(dict.fromkeys(self.versions.values()))
+
 
 NO_COPIES = Copies(frozenset(), {})
 
@@ -75,15 +81,14 @@ NO_COPIES = Copies(frozenset(), {})
 @immutable
 class Seen:
     """How the statement at `path` reads the version at `place`, or a `row` of it: by `access`, which needs these
-    `sizes` of it, and runs through the axes `passed` by loops. A copy for this read alone would be `no_gain`; `is_rider`:
-    how much of it is read is not known, so it may take a copy of all that others are the reason for."""
+    `sizes` of it. A copy for this read alone would be `no_gain`; `is_rider`: it may read much less than that, so others
+    must be the reason for a copy."""
 
     path: Path
     access: ir.Access
     place: Path
     sizes: Sizes
     row: Sizes = ()
-    passed: frozenset[int] = frozenset()
     no_gain: bool = False
     is_rider: bool = False
 
@@ -99,16 +104,35 @@ def versions_read(facts: Facts, reads: Iterable[tuple[Read, Scope]], is_alone: b
     versions: dict[Read, ArrayVersion] = {}
     for (array, place, row), together in found.items():
         reasons = [s for s in together if not s.is_rider]
-        sizes = sizes_for(facts, array, [s.sizes for s in reasons]) if reasons else None
-        if sizes is None:
-            continue
-        seen_by = [s for s in together if not s.is_rider or are_whole(sizes, s.sizes)]
-        passed = frozenset[int]().union(*(s.passed for s in reasons))
-        is_of_use = len(seen_by) > 1 or not seen_by[0].no_gain
-        if is_of_use and surplus(sizes, passed) <= len({s.access for s in seen_by}):
-            version = ArrayVersion(array, sunk(facts, array, place, [s.path for s in seen_by]), sizes, row)
+        sizes = greater_sizes(facts, array, [s.sizes for s in reasons]) if reasons else ()
+        seen_by = [s for s in together if not s.is_rider or holds(facts, array, sizes, s.sizes)] if reasons else []
+        if len(seen_by) > 1 or (seen_by and not seen_by[0].no_gain):
+            version = ArrayVersion(array, sunk(facts, array, place, [s.path for s in seen_by]), sizes, row, place)
             versions |= {(s.path, s.access): version for s in seen_by}
     return versions
+
+
+def copy_seen(facts: Facts, path: Path, access: ir.Access, scope: Scope, copies: Copies) -> ArrayVersion | None:
+    """The version that copies are made of, in which the statement at `path` finds what it reads in `access`."""
+    if (path, access) in copies.versions:
+        return copies.versions[path, access]
+    alike = [v for v in copies.made if v.array == access.array]
+    seen = smallest_version(facts, path, access, scope) if alike else None
+    if seen is None:
+        return None
+    return next((v for v in alike if is_seen_in(facts, v, seen)), None)
+
+
+def is_seen_in(facts: Facts, version: ArrayVersion, seen: Seen) -> bool:
+    """Whether copies of `version` are made ahead of what has `seen` it, and hold all that this reads."""
+    is_made = version.path <= seen.path and (version.path[:-1] == version.place[:-1] or is_inside_of(seen.path, version))
+    is_same = (version.place, version.row) == (seen.place, seen.row)
+    return is_same and is_made and holds(facts, version.array, version.sizes, seen.sizes)
+
+
+def is_inside_of(path: Path, version: ArrayVersion) -> bool:
+    """Whether the statement at `path` is in the branch in which copies of `version` are made."""
+    return path[: len(version.path) - 1] == version.path[:-1]
 
 
 def smallest_version(facts: Facts, path: Path, access: ir.Access, scope: Scope) -> Seen | None:
@@ -135,9 +159,8 @@ def version_read(facts: Facts, path: Path, access: ir.Access, scope: Scope) -> S
         place = path[:length]
         if not facts.is_written_within(place, path, access, False):
             known = sizes_read(facts, path, access, length)
-            is_rider = known is None
-            sizes, passed = known or (extents_of(facts.ls.array(access.array)), frozenset[int]())
-            return Seen(path, access, first_alike(facts, access.array, place), sizes, (), passed, is_rider=is_rider)
+            sizes = bounds_of(facts, path, access) if known is None else known
+            return Seen(path, access, first_alike(facts, access.array, place), sizes, is_rider=known is None)
     return None
 
 
@@ -153,9 +176,8 @@ def nearer_version(facts: Facts, path: Path, access: ir.Access, scope: Scope) ->
             place = next_after(facts, path[:length])
             if place is None or facts.is_written_within(path[:length], path, access, True):
                 continue
-        sizes, passed = known
         loops = sum(len(p) >= length for p, _ in facts.loops_around(path))
-        return Seen(path, access, first_alike(facts, access.array, place), sizes, row, passed, loops <= len(sizes))
+        return Seen(path, access, first_alike(facts, access.array, place), known, row, loops <= len(known))
     return None
 
 
@@ -245,12 +267,10 @@ def is_inside(facts: Facts, subscript: ir.Expr, extent: ir.Expr, loops: Mapping[
     return not (terms or others) and below >= 0 and left >= 1
 
 
-def sizes_read(
-    facts: Facts, path: Path, access: ir.Access, depth: int, first: int = 0
-) -> tuple[Sizes, frozenset[int]] | None:  # fmt: skip
+def sizes_read(facts: Facts, path: Path, access: ir.Access, depth: int, first: int = 0) -> Sizes | None:
     """How many elements along each axis from the `first` on a copy for a read at `path` has, by the loops inside of the
-    statement so deep around it, and which axes these loops run through; None if it may have many more than the loops
-    have iterations, but for a few along an axis."""
+    statement so deep around it; None if it may have many more than the loops have iterations, but for a few along an
+    axis."""
     loops = {loop.index: p for p, loop in facts.loops_around(path) if len(p) >= depth}
     extents = extents_of(facts.ls.array(access.array))[first:]
     found: dict[int, ir.Expr] = {}
@@ -271,7 +291,8 @@ def sizes_read(
         found[axis] = extent
         passed |= set() if index is None else {axis}
     sizes = tuple(found[axis] for axis in range(len(extents)))
-    return (sizes, frozenset(passed)) if surplus(sizes, passed) <= tuning.COPIED_SURPLUS else None
+    few = prod(int(s.value) for axis, s in enumerate(sizes) if isinstance(s, ir.Const) and axis not in passed)
+    return sizes if few <= tuning.COPIED_SURPLUS else None
 
 
 def size_by_loop(
@@ -294,6 +315,8 @@ def size_by_loop(
 
 def greatest(facts: Facts, path: Path, subscript: ir.Expr) -> ir.Expr | None:
     """What a subscript at `path` never exceeds, by the loops that it counts with; None if that is not known."""
+    if not is_index_arithmetic(subscript):
+        return None
     ends: dict[ir.Expr, ir.Expr] = {}
     for place, loop in facts.loops_around(path):
         sign = coefficient(subscript, loop.index)
@@ -318,27 +341,43 @@ def is_as_long(hull: ir.Expr | None, extent: ir.Expr) -> bool:
             return not terms and constant >= -tuning.COPIED_EDGES
 
 
-def are_whole(sizes: Sizes, extents: Sizes) -> bool:
-    """Whether copies of these `sizes` are of all elements."""
-    return all(not terms and more >= 0 for terms, more in (linear(sub(*pair)) for pair in zip(sizes, extents, strict=True)))
+def bounds_of(facts: Facts, path: Path, access: ir.Access) -> Sizes:
+    """So many elements along each axis are enough for a read at `path`."""
+    found: list[ir.Expr] = []
+    for subscript, extent in zip(access.subscripts, extents_of(facts.ls.array(access.array)), strict=True):
+        last = greatest(facts, path, subscript)
+        found.append(extent if last is None else folded(add(last, integer(1))))
+    return tuple(found)
 
 
-def surplus(sizes: Sizes, passed: Collection[int]) -> int:
-    """How many elements a copy has for each of the loops that read it, at most: along short axes that none of them has
-    `passed`."""
-    return prod(int(s.value) for axis, s in enumerate(sizes) if isinstance(s, ir.Const) and axis not in passed)
+def holds(facts: Facts, array: str, sizes: Sizes, needed: Sizes) -> bool:
+    """Whether copies of these `sizes` of `array`, or of rows of it, have as many elements as are `needed` along each
+    axis, or all that there are."""
+    extents = extents_of(facts.ls.array(array))
+    extents = extents[len(extents) - len(sizes) :]
+    axes = zip(sizes, needed, extents, strict=True)
+    return all(is_enough(size, least) or is_enough(size, extent) for size, least, extent in axes)
 
 
-def sizes_for(facts: Facts, array: str, needed: list[Sizes]) -> Sizes | None:
-    """The sizes that are enough for all of those `needed`; None where they cannot be compared."""
+def is_enough(size: ir.Expr, needed: ir.Expr) -> bool:
+    terms, more = linear(sub(size, needed))
+    return not terms and more >= 0
+
+
+def greater_sizes(facts: Facts, array: str, needed: list[Sizes]) -> Sizes:
+    """The sizes that are enough for all of those `needed`."""
     extents, found = extents_of(facts.ls.array(array)), list[ir.Expr]()
     extents = extents[len(extents) - len(needed[0]) :]
     for extent, several in zip(extents, zip(*needed, strict=True), strict=True):
-        size = extent if extent in several else several[0]
-        for other in several:
-            terms, more = linear(sub(other, size))
-            if terms and size != extent:
-                return None
-            size = other if not terms and more > 0 and size != extent else size
-        found.append(size)
+        is_few = isinstance(extent, ir.Const) and extent.value <= tuning.COPIED_SURPLUS
+        found.append(extent if is_few or extent in several else greatest_of(dict.fromkeys(several)))
     return tuple(found)
+
+
+def greatest_of(sizes: Iterable[ir.Expr]) -> ir.Expr:
+    """The maximum of `sizes`, without those that are surely no greater than another one."""
+    found: list[ir.Expr] = []
+    for size in sizes:
+        if not any(is_enough(other, size) for other in found):
+            found = [*(other for other in found if not is_enough(size, other)), size]
+    return found[0] if len(found) == 1 else ir.Apply(Op.MAX, tuple(found))
