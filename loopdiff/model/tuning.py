@@ -65,6 +65,7 @@ REPLAY_LATENCY = 20.0
 STRICT_OPERATIONS = 3
 FREED_ARRAYS = 2  # arrays that a sum has to free to be worth keeping
 AXIS_LENGTH = 100  # elements along an axis of a tape, where nothing is known of it
+KNOWN_AXES = 0.9  # how much an axis of a known length counts: one array with it is filled faster than several without
 SHORT_LENGTH = 3  # and along one of which programs mean only the first few elements
 LIGHTER_BY = 0.05  # the share of a tape that copies of versions have to save
 COPIED_EDGES = 8  # elements at the ends of an axis that a whole copy has and loops do not read

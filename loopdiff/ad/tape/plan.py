@@ -231,7 +231,7 @@ class Tape:
 
     @property
     def weight(self) -> float:
-        """How much it keeps, by number of axes: one axis more outweighs everything below it."""
+        """How much it keeps: one axis more outweighs everything below it."""
         return sum(self.weight_of(a.extents or (), a.type) for a in self.arrays)
 
     def weight_of_array(self, name: str) -> float:
@@ -239,9 +239,9 @@ class Tape:
         return self.weight_of(array.extents or (), array.type)
 
     def weight_of(self, extents: Iterable[ir.Expr], kind: ArrayType | None) -> float:
-        """How much an array of these extents keeps, in numbers of eight bytes. Half an axis is one that grows with a square root, a third one with
-        a cube root, of one that is short `SHORT_LENGTH` elements, and others are as many as make their length, of `AXIS_LENGTH` elements
-        each. A running position has the axes of all loops that it goes on over."""
+        """How much an array of these extents keeps, in numbers of eight bytes. Half an axis is one that grows with a
+        square root, a third one with a cube root; others are as many as make their length, of `AXIS_LENGTH` elements
+        each, or of `SHORT_LENGTH` in all. A running position has the axes of all loops that it goes on over."""
         known = {
             f(p): 1.0 / (s.levels + 1)
             for p, s in self.segments.items()
@@ -330,7 +330,7 @@ def short_first(sizes: tuple[ir.Expr, ...], of_axes: tuple[T, ...]) -> tuple[T, 
 
 
 def axes_of_constant(extent: ir.Const) -> float:
-    return log(max(extent.value, 1), tuning.AXIS_LENGTH)
+    return tuning.KNOWN_AXES * log(max(extent.value, 1), tuning.AXIS_LENGTH)
 
 
 def bytes_of(kind: ArrayType | None) -> int:

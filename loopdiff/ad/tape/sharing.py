@@ -32,7 +32,7 @@ def worthwhile(needed: Needed, lost: Mapping[Slot, frozenset[Read]]) -> Versions
     reads that are `lost`: a minimum cut."""
     found = sorted({read for reads in lost.values() for read in reads}, key=lambda r: (r[0], str(r[1])))
     scopes = (needed.owner_of(access.array, path) for path, access in found)
-    versions = versions_read(needed.facts, zip(found, scopes, strict=True), is_alone=needed.policy == "rows")
+    versions = versions_read(needed.facts, zip(found, scopes, strict=True))
     groups = grouped(needed, set(versions.values()))
     group_of = {version: k for k, group in enumerate(groups) for version in group}
     found_by = {slot: reads for slot, reads in lost.items() if reads and reads <= versions.keys()}
