@@ -1,14 +1,15 @@
 """What to keep, as a minimum cut: values are kept one by one, or there are copies from which several are read.
 
 Each value has a weight, and so has each copy; a value that finds all of the copies that it is read from need not be
-kept. What is least, together, is a minimum cut of the graph from the source through values and copies to the sink, found
-by augmenting paths (Picard, "Maximal closure of a graph and applications to combinatorial problems", 1976).
+kept. What is least, together, is a minimum cut of the graph from the source through values and copies to the sink,
+found by augmenting paths (Picard, "Maximal closure of a graph and applications to combinatorial problems", 1976).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -65,7 +66,7 @@ def send(
     way: Sequence[tuple[T, int]], supply: dict[T, float], room: list[float], flow: Mapping[int, dict[T, float]]
 ) -> None:  # fmt: skip
     """Send as much as there is room for along `way`."""
-    taken = [(copy, value) for (_, copy), (value, _) in zip(way, way[1:], strict=False)]
+    taken = [(copy, value) for (_, copy), (value, _) in pairwise(way)]
     (first, _), (_, last) = way[0], way[-1]
     amount = min(supply[first], room[last], *(flow[copy][value] for copy, value in taken))
     supply[first] -= amount

@@ -12,10 +12,9 @@ from loopdiff.ad.tape.plan import Scope, Tape, TapeCounter, TapeStore, short_fir
 from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import linear
-from loopdiff.ir.build import add, all_of, compare, extents_of, floordiv, integer, mul, neg, nested, over_elements, sub
+from loopdiff.ir.build import add, compare, extents_of, floordiv, integer, mul, neg, nested, over_elements, sub
 from loopdiff.ir.names import NameSupply
 from loopdiff.ir.ops import Op
-from loopdiff.ir.renaming import Renaming, renamed
 from loopdiff.ir.walk import Path, map_blocks_at, map_expr, map_own_exprs, substitute
 from loopdiff.rules.definitions import TAPE
 

@@ -22,13 +22,13 @@ class Recordings:
 
     facts: Facts
     slots: dict[Recorded, Slot] = field(default_factory=dict)
-    loads: dict[Alike, list[tuple[Path, Slot]]] = field(default_factory=dict)
+    together: dict[Alike, list[tuple[Path, Slot]]] = field(default_factory=dict)
 
     def add(self, key: Recorded, slot: Slot) -> None:
         self.slots[key] = slot
         path, expr, guards = key
         if path and isinstance(expr, ir.Load) and not guards:
-            self.loads.setdefault(self.alike(path, expr), []).append((path, slot))
+            self.together.setdefault(self.alike(path, expr), []).append((path, slot))
 
     def alike(self, path: Path, load: ir.Load) -> Alike:
         """The same for the loads of one block between which none of the arrays that they read is written."""
@@ -37,7 +37,7 @@ class Recordings:
 
     def elsewhere(self, path: Path, load: ir.Load, scope: Scope) -> Slot | None:
         """The slot of `scope` in which another statement records what the one at `path` loads, whenever that runs."""
-        found = self.loads.get(self.alike(path, load), ())
+        found = self.together.get(self.alike(path, load), ())
         return next((s for other, s in found if s.scope == scope and self.run_together(path, other)), None)
 
     def run_together(self, path: Path, other: Path) -> bool:

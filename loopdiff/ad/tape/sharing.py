@@ -7,7 +7,15 @@ from collections.abc import Collection, Iterator, Mapping
 from loopdiff.ad.tape.cut import best_closure
 from loopdiff.ad.tape.needed import Needed
 from loopdiff.ad.tape.providers import At, AtUse, Slot
-from loopdiff.ad.tape.versions import ArrayVersion, Copies, Read, Versions, are_exclusive, smallest_version, versions_read
+from loopdiff.ad.tape.versions import (
+    ArrayVersion,
+    Copies,
+    Read,
+    Versions,
+    are_exclusive,
+    smallest_version,
+    versions_read,
+)
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import Path, loads, stmt_exprs, subexprs
 from loopdiff.model import tuning
@@ -28,8 +36,8 @@ def shareable(needed: Needed) -> Copies:
 
 
 def worthwhile(needed: Needed, lost: Mapping[Slot, frozenset[Read]]) -> Versions:
-    """The versions of which copies weigh less than the slots that need not be filled then, where a slot needs all of the
-    reads that are `lost`: a minimum cut."""
+    """The versions of which copies weigh less than the slots that need not be filled then, where a slot needs all of
+    the reads that are `lost`: a minimum cut."""
     found = sorted({read for reads in lost.values() for read in reads}, key=lambda r: (r[0], str(r[1])))
     scopes = (needed.owner_of(access.array, path) for path, access in found)
     versions = versions_read(needed.facts, zip(found, scopes, strict=True))

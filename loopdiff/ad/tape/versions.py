@@ -17,7 +17,7 @@ A copy is made only where loops that read it are known to have about as many ite
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import reduce
 from itertools import takewhile
 from math import prod
@@ -93,13 +93,12 @@ class Seen:
     is_rider: bool = False
 
 
-def versions_read(facts: Facts, reads: Iterable[tuple[Read, Scope]], is_alone: bool = False) -> Versions:
-    """The versions that `reads`, each in a scope, could find in place of what is recorded for each. `is_alone`: only
-    those that are worth it for one read."""
+def versions_read(facts: Facts, reads: Iterable[tuple[Read, Scope]]) -> Versions:
+    """The versions that `reads`, each in a scope, could find in place of what is recorded for each."""
     found: dict[tuple[str, Path, Sizes], list[Seen]] = {}
     for (path, access), scope in reads:
         seen = smallest_version(facts, path, access, scope)
-        if seen is not None and not (is_alone and axes_of(facts, seen) >= len(facts.loops_around(path))):
+        if seen is not None:
             found.setdefault((access.array, seen.place, seen.row), []).append(seen)
     versions: dict[Read, ArrayVersion] = {}
     for (array, place, row), together in found.items():
@@ -124,15 +123,11 @@ def copy_seen(facts: Facts, path: Path, access: ir.Access, scope: Scope, copies:
 
 
 def is_seen_in(facts: Facts, version: ArrayVersion, seen: Seen) -> bool:
-    """Whether copies of `version` are made ahead of what has `seen` it, and hold all that this reads."""
-    is_made = version.path <= seen.path and (version.path[:-1] == version.place[:-1] or is_inside_of(seen.path, version))
+    """Whether copies of `version` are made whenever what has `seen` it runs, and hold all that this reads."""
     is_same = (version.place, version.row) == (seen.place, seen.row)
-    return is_same and is_made and holds(facts, version.array, version.sizes, seen.sizes)
-
-
-def is_inside_of(path: Path, version: ArrayVersion) -> bool:
-    """Whether the statement at `path` is in the branch in which copies of `version` are made."""
-    return path[: len(version.path) - 1] == version.path[:-1]
+    is_made = seen.path[: len(version.path) - 1] == version.path[:-1] and version.path <= seen.path
+    is_elsewhere = are_exclusive(facts, version.path, seen.path)
+    return is_same and is_made and not is_elsewhere and holds(facts, version.array, version.sizes, seen.sizes)
 
 
 def smallest_version(facts: Facts, path: Path, access: ir.Access, scope: Scope) -> Seen | None:
