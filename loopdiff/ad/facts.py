@@ -11,7 +11,7 @@ from loopdiff.ad.exits import Passes, mark_exits
 from loopdiff.ad.regions import Region, mark_regions
 from loopdiff.analysis.activity import Activity, analyse_activity
 from loopdiff.analysis.cell_flow import live_at_entry
-from loopdiff.analysis.exposure import covers, exposed_reads, overwritten_after, rewritten_after, written_within
+from loopdiff.analysis.exposure import exposed_reads, overwritten_after, rewritten_after, written_within
 from loopdiff.analysis.ownership import Owned, homes_of_cells, inner_arrays, owned_arrays
 from loopdiff.analysis.polyhedral.model import Model, build_model, index_hull, trip_hull
 from loopdiff.analysis.repeatable import Repeatable, repeatable
@@ -30,10 +30,10 @@ class Facts:
 
     `is_overwritten(path, access, scope)` answers `exposure.overwritten_after` and `is_rewritten` the like of what the
     statement itself writes, `is_written_within` answers `exposure.written_within`, remembered; `exposed(path)` are the
-    arrays and cells of which an iteration of the loop at `path` may read what was there before it. `covers` answers
-    `exposure.covers`, remembered. `is_short(array, axis)`: whether all that is read and written there has one of a few
-    constant subscripts. `written(path)` are the arrays that the statement at `path` writes, or one inside it;
-    `writers` are the statements that write an array themselves, in the order of the text.
+    arrays and cells of which an iteration of the loop at `path` may read what was there before it. `is_short(array,
+    axis)`: whether all that is read and written there has one of a few constant subscripts. `written(path)` are the
+    arrays that the statement at `path` writes, or one inside it; `writers` are the statements that write an array
+    themselves, in the order of the text.
     """
 
     ls: ir.LoopSet
@@ -54,7 +54,6 @@ class Facts:
     index_hull: Callable[[Path], tuple[ir.Expr, ir.Expr] | None]
     owners: Owned
     exposed: Callable[[Path], frozenset[str]]
-    covers: Callable[[Path, ir.Access, Path, ir.Access, int], bool]
     is_short: Callable[[str, int], bool]
     written: Callable[[Path], frozenset[str]]
     writers: Mapping[str, list[Path]]
@@ -104,7 +103,6 @@ def gather_facts(ls: ir.LoopSet, wrt: tuple[str, ...]) -> Facts:
         index_hull=cache(lambda path: index_hull(model, path)),
         owners=cache(lambda path: owned_arrays(marked, model, path)),
         exposed=cache(lambda path: exposed_arrays(marked, model, path)),
-        covers=cache(lambda *reads: covers(model, *reads)),
         is_short=cache(lambda array, axis: is_short_axis(model, sites, array, axis)),
         written=cache(lambda path: written_arrays((sites[path].stmt,))),
         writers=writers_in(sites),

@@ -15,7 +15,7 @@ from itertools import chain, count, groupby, islice, takewhile
 from typing import Any
 
 from loopdiff.analysis.polyhedral.events import Event, Frame
-from loopdiff.analysis.polyhedral.pairs import IN, OUT, Order, common_loops, is_certain, ordered, orders, same_element
+from loopdiff.analysis.polyhedral.pairs import Order, common_loops, is_certain, ordered, orders
 from loopdiff.analysis.polyhedral.sets import Model, instances, less, once
 from loopdiff.analysis.polyhedral.terms import Dimension
 from loopdiff.analysis.polyhedral.translation import SET, isl
@@ -110,25 +110,6 @@ def read_after(model: Model, scope: Path, array: str) -> bool:
         return any(not visible(model, write, read, order).is_empty() for order in ways)
 
     return model.bounded(lambda: any(reaches(w, r) for w in writes for r in reads), True)
-
-
-def covers(model: Model, path: Path, access: ir.Access, other: Path, read: ir.Access, level: int) -> bool:
-    """Whether every element that `access` means at `path` is one that `read` certainly means at `other`, in the same
-    iterations of the loops around both that are outside the statements of that `level`.
-    """
-    wanted, known = model.reading(path, access), model.reading(other, read)
-    if known.is_possible or known.opaques:
-        return False
-
-    def search() -> bool:
-        pairs = same_element(model, wanted, known)
-        for place, dim in enumerate(wanted.frame.dims):
-            if dim.kind == "loop" and dim.level <= depth and dim.key in known.places:
-                pairs = pairs.equate(IN, place, OUT, known.places[dim.key])
-        return less(model, wanted.frame, instances(model, wanted), pairs.domain()).is_empty()
-
-    depth = sum(isinstance(model.sites[path[:k]].stmt, ir.Loop) for k in range(1, level + 1))
-    return model.bounded(search, False)
 
 
 def is_exposed(model: Model, read: Event, least: int = 0) -> bool:

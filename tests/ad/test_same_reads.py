@@ -1,4 +1,4 @@
-"""A value that one statement records serves the others that see it, and only those."""
+"""A version that one statement reads serves the others that see it, and only those."""
 
 from __future__ import annotations
 
@@ -116,12 +116,12 @@ def left_between(x, y):
     [
         (mirrored, 1),
         (shifted, 1),
-        (twisted, 1),
+        (twisted, 2),  # of a loop over every second element it is not known that it stays within the other one
         (in_one_loop, 1),
         (written_between, 2),
-        (not_covered, 2),
-        (conditional, 2),
-        (in_one_branch, 3),  # before and after it is written, and in the other branch
+        (not_covered, 1),
+        (conditional, 1),
+        (in_one_branch, 2),  # before it is written, in either branch, and after that
         (left_between, 2),
     ],
 )

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from loopdiff.ad.exits import Count
 from loopdiff.ad.facts import Facts
 from loopdiff.ad.rounded import Rounded, rounded
-from loopdiff.ad.tape.ahead import Ahead, Loops, recorded_ahead
 from loopdiff.ad.tape.kept_sums import is_sum_of
 from loopdiff.ad.tape.plan import (
+    Loops,
     Scope,
     Segment,
     Tape,
@@ -32,10 +32,10 @@ from loopdiff.ad.tape.plan import (
     trips,
 )
 from loopdiff.ad.tape.providers import At, AtUse, CopiedAt, InPlace, Provider, Slot
-from loopdiff.ad.tape.recordings import Recorded, Recordings
+from loopdiff.ad.tape.recordings import Recordings
 from loopdiff.ad.tape.repeating import is_dear, strict_form
 from loopdiff.ad.tape.stepwise import Steps, completed
-from loopdiff.ad.tape.versions import NO_COPIES, ArrayVersion, Copies, never_with
+from loopdiff.ad.tape.versions import NO_COPIES, ArrayVersion, Copies, copy_seen, never_with
 from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, compare, extents_of, integer, mul, natural
@@ -43,7 +43,7 @@ from loopdiff.ir.names import NameSupply
 from loopdiff.ir.ops import STRICT, Op
 from loopdiff.ir.types import BOOL
 from loopdiff.ir.typing import type_of
-from loopdiff.ir.walk import Path, loads, loads_of, operands, rebuild, subexprs, substitute, written_arrays
+from loopdiff.ir.walk import Path, loads, loads_of, operands, rebuild, subexprs, written_arrays
 from loopdiff.settings.options import SEGMENT_LEVELS, PlanPolicy
 
 
@@ -212,8 +212,6 @@ class Needed:
                 return ir.Load(self.copied_version(version, access, at, closed))
             case AtUse():
                 return self.record(load, at)
-            case Ahead() as ahead:
-                return self.record_ahead(load, at.path, ahead)
 
     # -- exact values ----------------------------------------------------------------------------------------
     def exact(self, expr: ir.Expr, at: At, closed: bool = False) -> ir.Expr:
@@ -350,20 +348,18 @@ class Needed:
         remembering = None if owner in self.segmented else owner
         if not overwritten(at.path, access, remembering):
             return CopiedAt(()) if is_cell and remembering is None else InPlace()
-        if (at.path, access) in self.copies.versions:
-            return self.copies.versions[at.path, access]
-        may_be_ahead = owner is None and not at.guards and not self.scopes_around(at.path) and self.policy != "store"
-        ahead = recorded_ahead(self.facts, at.path, access) if may_be_ahead else None
+        version = copy_seen(self.facts, at.path, access, owner, self.copies)
+        if version is not None:
+            return version
         loops = self.tape.loops(at.path, owner)
-        most = len(loops) if ahead is None else min(len(loops), len(ahead.loops))
         is_local = self.facts.ls.array(array).role == "local"
         for depth, (path, _) in enumerate(loops, start=1):
-            is_small = depth + len(access.subscripts) <= most and depth < len(loops)
+            is_small = depth + len(access.subscripts) <= len(loops) and depth < len(loops)
             if not (is_local and (is_small or (array, path) in self.copies.ends)):
                 continue
             if self.comes_to_end(path, at.path) and not overwritten(at.path, access, path):
                 return CopiedAt(path)
-        return ahead or AtUse()
+        return AtUse()
 
     def comes_to_end(self, path: Path, inner: Path) -> bool:
         """Whether iterations of the loop at `path` that come to the statement `inner` come to their end, where
@@ -382,40 +378,13 @@ class Needed:
         if key not in self.recorded.slots:
             scope = self.owner_of(expr.access.array, at.path) if isinstance(expr, ir.Load) else self.scope_of(at.path)
             if isinstance(expr, ir.Load) and at.path:
-                same = self.recorded_elsewhere(expr, at.path, scope)
+                same = None if scope in self.segmented else self.recorded.elsewhere(at.path, expr, scope)
                 if same is not None:
-                    return same
+                    return ir.Load(self.element(same))
             slot = self.slot(expr, at.path, scope, dtype)
             self.recorded.add(key, slot)
             when = "before" if at.path else "end"
             self.tape.stores.append(TapeStore(scope, at.path, when, self.element(slot, exactly=False), expr, at.guards))
-        return ir.Load(self.element(self.recorded.slots[key]))
-
-    def recorded_elsewhere(self, load: ir.Load, path: Path, scope: Scope) -> ir.Load | None:
-        """The element of a tape that another statement records, if it is always what the one at `path` loads."""
-        if scope in self.segmented:
-            return None
-        for slot, there in self.recorded.alike(path, load.access, scope):
-            counted = {ir.Index(p.index) for place, p in slot.loops if self.facts.trip_hull(place) is None}
-            if not counted & there.keys():
-                element = self.element(slot)
-                return ir.Load(replace(element, subscripts=tuple(substitute(s, there) for s in element.subscripts)))
-        return None
-
-    def record_ahead(self, load: ir.Load, path: Path, ahead: Ahead) -> ir.Load:
-        """Record what the statement at `path` loads ahead of a loop around it."""
-        key: Recorded = (path, load, ())
-        if key not in self.recorded.slots:
-            same = self.recorded_elsewhere(load, path, None)
-            if same is not None:
-                return same
-            kind, why = type_of(load, self.facts.types), Why(load.loc, "needed by the reverse sweep, and overwritten")
-            name = self.tape.declare(f"{tape_stem(load)}_tape", kind, self.tape.extents(ahead.loops, None), None, why)
-            slot = Slot(name, ahead.loops, None)
-            self.recorded.add(key, slot)
-            target = self.element(slot, exactly=False)
-            store = TapeStore(None, ahead.path, "before", target, load, over=ahead.over, idle=ahead.idle)
-            self.tape.stores.append(store)
         return ir.Load(self.element(self.recorded.slots[key]))
 
     def record_let(self, name: str) -> ir.Access:

@@ -13,6 +13,8 @@ from functools import reduce
 from math import log
 from typing import Literal, TypeVar
 
+import numpy as np
+
 from loopdiff.ad.facts import Facts
 from loopdiff.errors import NOWHERE, Span
 from loopdiff.immutable import immutable
@@ -25,10 +27,12 @@ from loopdiff.ir.walk import Path, subexprs
 from loopdiff.model import tuning
 
 T = TypeVar("T")
+NUMBER = 8  # bytes of a float64
 Decision = Literal["store", "recompute"]
 Scope = Path | None
 When = Literal["before", "after", "start", "end"]
 Guards = tuple[tuple[ir.Expr, bool], ...]
+Loops = tuple[tuple[Path, ir.Loop], ...]
 
 
 @immutable
@@ -53,7 +57,6 @@ class TapeStore:
     `start` is the start of each segment of the loop at `path`, `end` the end of each of its iterations (of the function
     when `path` is empty). `guards` are the conditions under which the statement evaluates `value`. `whole`: copy the
     complete array that `value` loads, or its first elements, `sizes` along its axes, in the order of `short_first`.
-    `over`: loops, inside the statement, whose iterations are all to be recorded, if those `idle` have any.
     """
 
     scope: Scope
@@ -64,8 +67,6 @@ class TapeStore:
     guards: Guards = ()
     whole: bool = False
     sizes: tuple[ir.Expr, ...] | None = None
-    over: tuple[ir.Loop, ...] = ()
-    idle: tuple[ir.Loop, ...] = ()
 
 
 @immutable
@@ -146,7 +147,7 @@ class Tape:
         totals = {ir.Param(c.total) for c in self.counters.values()}
         return any(e in totals for extent in extents[:1] for e in subexprs(extent))
 
-    def loops(self, path: Path, scope: Scope) -> tuple[tuple[Path, ir.Loop], ...]:
+    def loops(self, path: Path, scope: Scope) -> Loops:
         """Loops around `path` that lie inside `scope`."""
         depth = -1 if scope is None else len(scope) - (scope in self.segments)
         return tuple((p, s) for p, s in self.facts.loops_around(path) if len(p) > depth)
@@ -230,13 +231,17 @@ class Tape:
 
     @property
     def weight(self) -> float:
-        """How much it keeps, by number of axes: one axis more outweighs everything below it."""
-        return sum(self.weight_of(a.extents or ()) for a in self.arrays)
+        """How much it keeps: one axis more outweighs everything below it."""
+        return sum(self.weight_of(a.extents or (), a.type) for a in self.arrays)
 
-    def weight_of(self, extents: Iterable[ir.Expr]) -> float:
-        """How much an array of these extents keeps. Half an axis is one that grows with a square root, a third one with
-        a cube root, none one that is short, and others are as many as make their length, of `AXIS_LENGTH` elements
-        each. A running position has the axes of all loops that it goes on over."""
+    def weight_of_array(self, name: str) -> float:
+        array = self.array(name)
+        return self.weight_of(array.extents or (), array.type)
+
+    def weight_of(self, extents: Iterable[ir.Expr], kind: ArrayType | None) -> float:
+        """How much an array of these extents keeps, in numbers of eight bytes. Half an axis is one that grows with a
+        square root, a third one with a cube root; others are as many as make their length, of `AXIS_LENGTH` elements
+        each, or of `SHORT_LENGTH` in all. A running position has the axes of all loops that it goes on over."""
         known = {
             f(p): 1.0 / (s.levels + 1)
             for p, s in self.segments.items()
@@ -249,7 +254,7 @@ class Tape:
                 case ir.Const():
                     return axes_of_constant(extent)
                 case ir.Dim(array=array, axis=axis) if self.facts.is_short(array, axis):
-                    return 0.0
+                    return axes_of_constant(integer(tuning.SHORT_LENGTH))
                 case _ if extent in rooms:
                     return axes_of_position(rooms[extent])
                 case _:
@@ -261,7 +266,7 @@ class Tape:
             own = 0.0 if counter.scope not in self.segments else axes(self.segment_length(counter.scope or ()))
             return own + 1.0 + sum(1.0 if hull is None else axes(natural(hull)) for hull in hulls)
 
-        return tuning.AXIS_LENGTH ** sum(map(axes, extents))
+        return tuning.AXIS_LENGTH ** sum(map(axes, extents)) * bytes_of(kind) / NUMBER
 
     def counter(self, scope: Scope, path: Path) -> TapeCounter:
         key = (scope, path)
@@ -325,4 +330,9 @@ def short_first(sizes: tuple[ir.Expr, ...], of_axes: tuple[T, ...]) -> tuple[T, 
 
 
 def axes_of_constant(extent: ir.Const) -> float:
-    return log(extent.value, tuning.AXIS_LENGTH) if extent.value >= tuning.SEGMENTED_TRIPS else 0.0
+    return tuning.KNOWN_AXES * log(max(extent.value, 1), tuning.AXIS_LENGTH)
+
+
+def bytes_of(kind: ArrayType | None) -> int:
+    """Those of an element."""
+    return NUMBER if kind is None else np.dtype(kind.dtype).itemsize

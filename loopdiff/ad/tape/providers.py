@@ -5,8 +5,7 @@ or on the tape.
 from __future__ import annotations
 
 from loopdiff.ad.emitter import Emitter
-from loopdiff.ad.tape.ahead import Ahead
-from loopdiff.ad.tape.plan import Guards, Scope
+from loopdiff.ad.tape.plan import Guards, Loops, Scope
 from loopdiff.ad.tape.versions import ArrayVersion
 from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
@@ -48,8 +47,8 @@ class Slot:
     """A tape array with one leading axis per loop in `loops` (below a counted loop: one running position)."""
 
     name: str
-    loops: tuple[tuple[Path, ir.Loop], ...]
+    loops: Loops
     scope: Scope
 
 
-Provider = InPlace | CopiedAt | ArrayVersion | Ahead | AtUse
+Provider = InPlace | CopiedAt | ArrayVersion | AtUse

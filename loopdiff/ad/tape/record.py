@@ -12,10 +12,9 @@ from loopdiff.ad.tape.plan import Scope, Tape, TapeCounter, TapeStore, short_fir
 from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import linear
-from loopdiff.ir.build import add, all_of, compare, extents_of, floordiv, integer, mul, neg, nested, over_elements, sub
+from loopdiff.ir.build import add, compare, extents_of, floordiv, integer, mul, neg, nested, over_elements, sub
 from loopdiff.ir.names import NameSupply
 from loopdiff.ir.ops import Op
-from loopdiff.ir.renaming import Renaming, renamed
 from loopdiff.ir.walk import Path, map_blocks_at, map_expr, map_own_exprs, substitute
 from loopdiff.rules.definitions import TAPE
 
@@ -148,9 +147,6 @@ class Recorder:
     def record_before(self, store: TapeStore, stmt: ir.Stmt, out: list[ir.Stmt]) -> ir.Stmt:
         """Record `store.value` ahead of `stmt`, computing it once where `stmt` evaluates it unconditionally."""
         value = store.value
-        if store.idle:
-            out.append(self.ahead(store, stmt))
-            return stmt
         if store.whole:
             out += self.copy(store)
             return stmt
@@ -161,19 +157,6 @@ class Recorder:
             return map_own_exprs(lambda e: map_expr(lambda x: held if x == value else x, e), stmt)
         out.append(guarded(self.fitting(ir.Assign(store.target, value, loc=stmt.loc)), store))
         return stmt
-
-    def ahead(self, store: TapeStore, stmt: ir.Stmt) -> ir.Stmt:
-        """All that `store` records ahead of the loop `stmt`."""
-        names: Renaming = {ir.Index(p.index): ir.Index(self.names.fresh(p.index)) for p in store.over}
-        cond = all_of(compare(Op.LT, p.lower, p.upper) for p in store.idle)
-        record = ir.Assign(store.target, store.value, loc=store.value.loc)
-        nest: ir.Stmt = renamed(ir.If(cond, (record,), loc=stmt.loc), names)
-        for loop in reversed(store.over):
-            index = names[ir.Index(loop.index)]
-            assert isinstance(index, ir.Index)
-            lower, upper, step = (substitute(e, names) for e in (loop.lower, loop.upper, loop.step))
-            nest = ir.Loop(index.name, lower, upper, step, (nest,), loc=stmt.loc)
-        return self.fitting(nest, store.target)
 
     def advance(self, counter: TapeCounter, loop: ir.Loop) -> ir.Stmt:
         """Move the running position past a counted loop; the place for it is that of `trips_made`."""

@@ -2,37 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 
-from loopdiff.ad.tape.ahead import Ahead
+from loopdiff.ad.tape.cut import best_closure
 from loopdiff.ad.tape.needed import Needed
 from loopdiff.ad.tape.providers import At, AtUse, Slot
-from loopdiff.ad.tape.versions import ArrayVersion, Copies, Read, are_exclusive, versions_read
+from loopdiff.ad.tape.versions import (
+    ArrayVersion,
+    Copies,
+    Read,
+    Versions,
+    are_exclusive,
+    smallest_version,
+    versions_read,
+)
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import Path, loads, stmt_exprs, subexprs
 from loopdiff.model import tuning
+
+NO_READS: frozenset[Read] = frozenset()
 
 
 def shareable(needed: Needed) -> Copies:
     """The copies that other recordings could read, too, of those that are made, and those that could be made for
     several of them, if less is kept then."""
-    kept = {slot: frozenset(reads_of(needed, path, value)) for slot, path, value in recorded(needed)}
+    kept: dict[Slot, frozenset[Read]] = {}
+    for slot, path, value in recorded(needed):
+        kept[slot] = kept.get(slot, NO_READS).union(reads_of(needed, path, value))
     arrays = {access.array for reads in kept.values() for _, access in reads}
     ends = frozenset((array, path) for array, path in needed.snapshots if path and array in arrays)
-    if needed.policy in ("store", "rows"):
-        return Copies(ends, {})
-    kept = {slot: frozenset(read for read in reads if is_lost(needed, read)) for slot, reads in kept.items()}
-    if not any(kept.values()):
-        return Copies(ends, {})
-    for slot, read in chosen_between(needed):
-        kept[slot] = kept.get(slot, frozenset()) | {read}
-    found = dict.fromkeys(read for reads in kept.values() for read in sorted(reads, key=lambda r: (r[0], str(r[1]))))
+    lost = {slot: frozenset(read for read in reads if is_lost(needed, read)) for slot, reads in kept.items()}
+    return Copies(ends, worthwhile(needed, lost | {slot: reads for slot, reads in chosen_between(needed)}))
+
+
+def worthwhile(needed: Needed, lost: Mapping[Slot, frozenset[Read]]) -> Versions:
+    """The versions of which copies weigh less than the slots that need not be filled then, where a slot needs all of
+    the reads that are `lost`: a minimum cut."""
+    found = sorted({read for reads in lost.values() for read in reads}, key=lambda r: (r[0], str(r[1])))
     scopes = (needed.owner_of(access.array, path) for path, access in found)
     versions = versions_read(needed.facts, zip(found, scopes, strict=True))
-    covered = (slot for slot, reads in kept.items() if reads and reads <= versions.keys())
-    spared = sum(needed.tape.weight_of(needed.tape.array(slot.name).extents or ()) for slot in covered)
-    spared -= weight_of_versions(needed, set(versions.values()))
-    return Copies(ends, versions if spared > tuning.LIGHTER_BY * needed.tape.weight else {})
+    groups = grouped(needed, set(versions.values()))
+    group_of = {version: k for k, group in enumerate(groups) for version in group}
+    found_by = {slot: reads for slot, reads in lost.items() if reads and reads <= versions.keys()}
+    wants = {slot: frozenset(group_of[versions[read]] for read in reads) for slot, reads in found_by.items()}
+    worth = {slot: needed.tape.weight_of_array(slot.name) for slot in wants}
+    cost = [weight_of_version(needed, group[0]) for group in groups]
+    chosen = best_closure(worth, wants, cost)
+    spared = sum(w for slot, w in worth.items() if wants[slot] <= chosen) - sum(cost[k] for k in chosen)
+    is_lighter = spared > tuning.LIGHTER_BY * needed.tape.weight
+    return {r: v for r, v in versions.items() if group_of[v] in chosen} if is_lighter else {}
 
 
 def recorded(needed: Needed) -> Iterator[tuple[Slot, Path, ir.Expr]]:
@@ -58,14 +76,24 @@ def reads_of(needed: Needed, path: Path, value: ir.Expr) -> Iterator[Read]:
 def is_lost(needed: Needed, read: Read) -> bool:
     """Whether what is read has to be recorded."""
     path, access = read
-    return isinstance(needed.provider(access, At(path)), Ahead | AtUse)
+    return isinstance(needed.provider(access, At(path)), AtUse)
 
 
-def chosen_between(needed: Needed) -> Iterator[tuple[Slot, Read]]:
-    """Reads, in branches of conditions, of arrays that are copied as an iteration ends, whatever the branch."""
+def chosen_between(needed: Needed) -> Iterator[tuple[Slot, frozenset[Read]]]:
+    """Copies of arrays that are made as an iteration ends, with what is read of them: in branches of conditions,
+    whatever the branch, or in more iterations than there are versions."""
+    users: dict[tuple[str, Path], set[Read]] = {}
     for (path, access), loop in needed.from_ends.items():
-        if loop and is_in_branch(needed, path, len(loop)):
-            yield needed.snapshots[access.array, loop], (path, access)
+        users.setdefault((access.array, loop), set()).add((path, access))
+    for (array, loop), reads in users.items():
+        if loop and any(is_in_branch(needed, p, len(loop)) or changes_less(needed, p, a, loop) for p, a in reads):
+            yield needed.snapshots[array, loop], frozenset(reads)
+
+
+def changes_less(needed: Needed, path: Path, access: ir.Access, loop: Path) -> bool:
+    """Whether the statement at `path` reads a version of an array that iterations of `loop` leave alone."""
+    seen = smallest_version(needed.facts, path, access, needed.owner_of(access.array, path))
+    return seen is not None and len(seen.place) <= len(loop)
 
 
 def is_in_branch(needed: Needed, path: Path, depth: int) -> bool:
@@ -75,16 +103,20 @@ def is_in_branch(needed: Needed, path: Path, depth: int) -> bool:
 
 
 # -- weights -------------------------------------------------------------------------------------------------
-def weight_of_versions(needed: Needed, versions: Collection[ArrayVersion]) -> float:
-    """How much copies of `versions` keep, of which those in different branches share a tape."""
+def grouped(needed: Needed, versions: Collection[ArrayVersion]) -> list[list[ArrayVersion]]:
+    """`versions`, those together that share a tape, as they are in different branches."""
     groups: list[list[ArrayVersion]] = []
-    for version in sorted(versions, key=lambda v: (v.path, v.array)):
+    for version in sorted(versions, key=lambda v: (v.path, v.array, str(v.row))):
         group = next((g for g in groups if all(is_never_with(needed, version, other) for other in g)), None)
         if group is None:
             groups.append([version])
         else:
             group.append(version)
-    return sum(needed.tape.weight_of(extents_of_version(needed, group[0])) for group in groups)
+    return groups
+
+
+def weight_of_version(needed: Needed, version: ArrayVersion) -> float:
+    return needed.tape.weight_of(extents_of_version(needed, version), needed.facts.ls.array(version.array).type)
 
 
 def extents_of_version(needed: Needed, version: ArrayVersion) -> tuple[ir.Expr, ...]:

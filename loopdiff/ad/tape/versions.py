@@ -28,7 +28,7 @@ from loopdiff.ad.tape.plan import Scope
 from loopdiff.analysis.strides import coefficient
 from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.affine import folded, linear
+from loopdiff.ir.affine import folded, is_index_arithmetic, linear
 from loopdiff.ir.build import add, extents_of, integer, sub
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import Path, common_prefix, indices_in, substitute
@@ -42,12 +42,13 @@ Sizes = tuple[ir.Expr, ...]
 @immutable
 class ArrayVersion:
     """The array as it is whenever the statement at `path` begins, at the subscripts `row` of its first axes: its first
-    elements, so many along each of the others."""
+    elements, so many along each of the others. `place`: where it is first what it is at `path`."""
 
     array: str
     path: Path
     sizes: Sizes
     row: Sizes = ()
+    place: Path = ()
 
 
 Versions = Mapping[Read, ArrayVersion]
@@ -68,6 +69,11 @@ class Copies:
         if self.versions:
             yield self
 
+    @property
+    def made(self) -> tuple[ArrayVersion, ...]:
+        """The versions that are copied."""
+        return tuple(dict.fromkeys(self.versions.values()))
+
 
 NO_COPIES = Copies(frozenset(), {})
 
@@ -75,7 +81,8 @@ NO_COPIES = Copies(frozenset(), {})
 @immutable
 class Seen:
     """How the statement at `path` reads the version at `place`, or a `row` of it: by `access`, which needs these
-    `sizes` of it. A copy for this read alone would be `no_gain`."""
+    `sizes` of it. A copy for this read alone would be `no_gain`; `is_rider`: it may read much less than that, so others
+    must be the reason for a copy."""
 
     path: Path
     access: ir.Access
@@ -83,54 +90,72 @@ class Seen:
     sizes: Sizes
     row: Sizes = ()
     no_gain: bool = False
+    is_rider: bool = False
 
 
 def versions_read(facts: Facts, reads: Iterable[tuple[Read, Scope]]) -> Versions:
     """The versions that `reads`, each in a scope, could find in place of what is recorded for each."""
     found: dict[tuple[str, Path, Sizes], list[Seen]] = {}
     for (path, access), scope in reads:
-        if not access.subscripts:
-            continue
         seen = smallest_version(facts, path, access, scope)
         if seen is not None:
             found.setdefault((access.array, seen.place, seen.row), []).append(seen)
     versions: dict[Read, ArrayVersion] = {}
-    for (array, place, row), seen_by in found.items():
-        sizes = sizes_for(facts, array, [s.sizes for s in seen_by])
-        is_of_use = len(seen_by) > 1 or not seen_by[0].no_gain
-        if sizes is not None and is_of_use and surplus(sizes) <= len({s.access for s in seen_by}):
-            version = ArrayVersion(array, sunk(facts, array, place, [s.path for s in seen_by]), sizes, row)
+    for (array, place, row), together in found.items():
+        reasons = [s for s in together if not s.is_rider]
+        sizes = greater_sizes(facts, array, [s.sizes for s in reasons]) if reasons else ()
+        seen_by = [s for s in together if not s.is_rider or holds(facts, array, sizes, s.sizes)] if reasons else []
+        if len(seen_by) > 1 or (seen_by and not seen_by[0].no_gain):
+            version = ArrayVersion(array, sunk(facts, array, place, [s.path for s in seen_by]), sizes, row, place)
             versions |= {(s.path, s.access): version for s in seen_by}
     return versions
+
+
+def copy_seen(facts: Facts, path: Path, access: ir.Access, scope: Scope, copies: Copies) -> ArrayVersion | None:
+    """The version that copies are made of, in which the statement at `path` finds what it reads in `access`."""
+    if (path, access) in copies.versions:
+        return copies.versions[path, access]
+    alike = [v for v in copies.made if v.array == access.array]
+    seen = smallest_version(facts, path, access, scope) if alike else None
+    if seen is None:
+        return None
+    return next((v for v in alike if is_seen_in(facts, v, seen)), None)
+
+
+def is_seen_in(facts: Facts, version: ArrayVersion, seen: Seen) -> bool:
+    """Whether copies of `version` are made whenever what has `seen` it runs, and hold all that this reads."""
+    is_same = (version.place, version.row) == (seen.place, seen.row)
+    is_made = seen.path[: len(version.path) - 1] == version.path[:-1] and version.path <= seen.path
+    is_elsewhere = are_exclusive(facts, version.path, seen.path)
+    return is_same and is_made and not is_elsewhere and holds(facts, version.array, version.sizes, seen.sizes)
 
 
 def smallest_version(facts: Facts, path: Path, access: ir.Access, scope: Scope) -> Seen | None:
     """The version in which the statement at `path` finds what it reads in `access`: that of the whole array, unless
     copies of it have as many axes as the recordings that they replace, and those of a row have fewer."""
     whole = version_read(facts, path, access, scope)
-    if whole is not None and axes_of(facts, whole) < len(facts.loops_around(path)):
+    if whole is not None and not whole.is_rider and axes_of(facts, whole) < len(facts.loops_around(path)):
         return whole
-    nearer = nearer_version(facts, path, access, scope)
+    nearer = nearer_version(facts, path, access, scope) if access.subscripts else None
     if whole is None or nearer is None:
         return whole or nearer
-    return nearer if axes_of(facts, nearer) < axes_of(facts, whole) else whole
+    return nearer if whole.is_rider or axes_of(facts, nearer) < axes_of(facts, whole) else whole
 
 
 def axes_of(facts: Facts, seen: Seen) -> int:
-    """How many axes a tape of its copies has."""
-    return len(facts.loops_around(seen.place)) + len(seen.sizes)
+    """How many axes a tape of its copies has, but for short ones."""
+    return len(facts.loops_around(seen.place)) + sum(not isinstance(size, ir.Const) for size in seen.sizes)
 
 
 def version_read(facts: Facts, path: Path, access: ir.Access, scope: Scope) -> Seen | None:
     """The version, of the outermost statement in `scope` around the one at `path`, in which that finds what it reads in
-    `access`; None if there is none that is as large as the loops that read it."""
+    `access`."""
     for length in range(1 + len(scope or ()), len(path) + 1):
         place = path[:length]
-        sizes = sizes_read(facts, path, access, length)
-        if sizes is None:
-            return None
         if not facts.is_written_within(place, path, access, False):
-            return Seen(path, access, first_alike(facts, access.array, place), sizes)
+            known = sizes_read(facts, path, access, length)
+            sizes = bounds_of(facts, path, access) if known is None else known
+            return Seen(path, access, first_alike(facts, access.array, place), sizes, is_rider=known is None)
     return None
 
 
@@ -138,8 +163,8 @@ def nearer_version(facts: Facts, path: Path, access: ir.Access, scope: Scope) ->
     """The like, of a row that is the same throughout a statement, or behind that statement."""
     for length in range(1 + len(scope or ()), len(path)):
         row = row_read(facts, path, access, length)
-        sizes = sizes_read(facts, path, access, length, len(row))
-        if sizes is None:
+        known = sizes_read(facts, path, access, length, len(row))
+        if known is None:
             continue
         place: Path | None = path[:length]
         if facts.is_written_within(path[:length], path, access, False):
@@ -147,7 +172,7 @@ def nearer_version(facts: Facts, path: Path, access: ir.Access, scope: Scope) ->
             if place is None or facts.is_written_within(path[:length], path, access, True):
                 continue
         loops = sum(len(p) >= length for p, _ in facts.loops_around(path))
-        return Seen(path, access, first_alike(facts, access.array, place), sizes, row, loops <= len(sizes))
+        return Seen(path, access, first_alike(facts, access.array, place), known, row, loops <= len(known))
     return None
 
 
@@ -244,12 +269,13 @@ def sizes_read(facts: Facts, path: Path, access: ir.Access, depth: int, first: i
     loops = {loop.index: p for p, loop in facts.loops_around(path) if len(p) >= depth}
     extents = extents_of(facts.ls.array(access.array))[first:]
     found: dict[int, ir.Expr] = {}
+    passed: set[int] = set()
     for axis, subscript in enumerate(access.subscripts[first:]):
-        used = indices_in(subscript)
-        size = size_by_loop(facts, subscript, loops, used)
+        size, used = size_by_loop(facts, path, subscript, loops)
         if size is not None:
             found[axis] = size
             loops = {index: p for index, p in loops.items() if index not in used}
+            passed |= {axis} if used else set()
     for axis, extent in enumerate(extents):
         if axis in found:
             continue
@@ -258,24 +284,44 @@ def sizes_read(facts: Facts, path: Path, access: ir.Access, depth: int, first: i
             return None
         loops = {i: p for i, p in loops.items() if i != index}
         found[axis] = extent
+        passed |= set() if index is None else {axis}
     sizes = tuple(found[axis] for axis in range(len(extents)))
-    return sizes if surplus(sizes) <= tuning.COPIED_SURPLUS else None
+    few = prod(int(s.value) for axis, s in enumerate(sizes) if isinstance(s, ir.Const) and axis not in passed)
+    return sizes if few <= tuning.COPIED_SURPLUS else None
 
 
-def size_by_loop(facts: Facts, subscript: ir.Expr, loops: Mapping[str, Path], used: frozenset[str]) -> ir.Expr | None:
-    """How many elements, from 0 on, a subscript runs through that counts with one of `loops` or stands still; None of
-    another one."""
+def size_by_loop(
+    facts: Facts, path: Path, subscript: ir.Expr, loops: Mapping[str, Path]
+) -> tuple[ir.Expr | None, frozenset[str]]:  # fmt: skip
+    """How many elements, from 0 on, a subscript runs through that counts with one of `loops` or stands still, and that
+    loop; None of another one."""
     if isinstance(subscript, ir.Const):
-        return integer(int(subscript.value) + 1)
-    if len(used) != 1 or not used <= loops.keys():
-        return None
+        return integer(int(subscript.value) + 1), frozenset()
+    used = indices_in(subscript) & loops.keys()
+    if len(used) != 1:
+        return None, used
     (index,) = used
-    hull, sign = facts.index_hull(loops[index]), coefficient(subscript, index)
-    if hull is None or sign not in (1, -1):
-        return None
-    last = substitute(subscript, {ir.Index(index): hull[1] if sign == 1 else hull[0]})
+    last = greatest(facts, path, subscript)
+    if last is None or coefficient(subscript, index) not in (1, -1):
+        return None, used
     size = folded(add(last, integer(1)))
-    return size if is_as_long(facts.trip_hull(loops[index]), size) else None
+    return (size if is_as_long(facts.trip_hull(loops[index]), size) else None), used
+
+
+def greatest(facts: Facts, path: Path, subscript: ir.Expr) -> ir.Expr | None:
+    """What a subscript at `path` never exceeds, by the loops that it counts with; None if that is not known."""
+    if not is_index_arithmetic(subscript):
+        return None
+    ends: dict[ir.Expr, ir.Expr] = {}
+    for place, loop in facts.loops_around(path):
+        sign = coefficient(subscript, loop.index)
+        if sign == 0:
+            continue
+        hull = facts.index_hull(place)
+        if hull is None or sign is None:
+            return None
+        ends[ir.Index(loop.index)] = hull[1] if sign > 0 else hull[0]
+    return substitute(subscript, ends)
 
 
 def is_as_long(hull: ir.Expr | None, extent: ir.Expr) -> bool:
@@ -290,20 +336,43 @@ def is_as_long(hull: ir.Expr | None, extent: ir.Expr) -> bool:
             return not terms and constant >= -tuning.COPIED_EDGES
 
 
-def surplus(sizes: Sizes) -> int:
-    """How many elements a copy has for each of the loops that read it, at most."""
-    return prod(int(size.value) for size in sizes if isinstance(size, ir.Const))
-
-
-def sizes_for(facts: Facts, array: str, needed: list[Sizes]) -> Sizes | None:
-    """The sizes that are enough for all of those `needed`; None where they cannot be compared."""
-    extents, found = extents_of(facts.ls.array(array))[-len(needed[0]) :], list[ir.Expr]()
-    for extent, several in zip(extents, zip(*needed, strict=True), strict=True):
-        size = extent if extent in several else several[0]
-        for other in several:
-            terms, more = linear(sub(other, size))
-            if terms and size != extent:
-                return None
-            size = other if not terms and more > 0 and size != extent else size
-        found.append(size)
+def bounds_of(facts: Facts, path: Path, access: ir.Access) -> Sizes:
+    """So many elements along each axis are enough for a read at `path`."""
+    found: list[ir.Expr] = []
+    for subscript, extent in zip(access.subscripts, extents_of(facts.ls.array(access.array)), strict=True):
+        last = greatest(facts, path, subscript)
+        found.append(extent if last is None else folded(add(last, integer(1))))
     return tuple(found)
+
+
+def holds(facts: Facts, array: str, sizes: Sizes, needed: Sizes) -> bool:
+    """Whether copies of these `sizes` of `array`, or of rows of it, have as many elements as are `needed` along each
+    axis, or all that there are."""
+    extents = extents_of(facts.ls.array(array))
+    extents = extents[len(extents) - len(sizes) :]
+    axes = zip(sizes, needed, extents, strict=True)
+    return all(is_enough(size, least) or is_enough(size, extent) for size, least, extent in axes)
+
+
+def is_enough(size: ir.Expr, needed: ir.Expr) -> bool:
+    terms, more = linear(sub(size, needed))
+    return not terms and more >= 0
+
+
+def greater_sizes(facts: Facts, array: str, needed: list[Sizes]) -> Sizes:
+    """The sizes that are enough for all of those `needed`."""
+    extents, found = extents_of(facts.ls.array(array)), list[ir.Expr]()
+    extents = extents[len(extents) - len(needed[0]) :]
+    for extent, several in zip(extents, zip(*needed, strict=True), strict=True):
+        is_few = isinstance(extent, ir.Const) and extent.value <= tuning.COPIED_SURPLUS
+        found.append(extent if is_few or extent in several else greatest_of(dict.fromkeys(several)))
+    return tuple(found)
+
+
+def greatest_of(sizes: Iterable[ir.Expr]) -> ir.Expr:
+    """The maximum of `sizes`, without those that are surely no greater than another one."""
+    found: list[ir.Expr] = []
+    for size in sizes:
+        if not any(is_enough(other, size) for other in found):
+            found = [*(other for other in found if not is_enough(size, other)), size]
+    return found[0] if len(found) == 1 else ir.Apply(Op.MAX, tuple(found))

@@ -1,0 +1,66 @@
+"""The minimum cut is the least of all choices."""
+
+from __future__ import annotations
+
+from itertools import chain, combinations
+from random import Random
+
+import numpy as np
+
+from loopdiff import vectorize_grad
+from loopdiff.ad.facts import gather_facts
+from loopdiff.ad.tape.cut import best_closure
+from loopdiff.ad.tape.plan import Tape
+from loopdiff.ir.build import integer
+from loopdiff.ir.names import supply
+from loopdiff.ir.types import ArrayType
+from loopdiff.testing import check_grads
+from tests.ad.interpreted import lower
+from tests.gradients.interpreted import interpreting
+
+
+def test_no_other_choice_weighs_less() -> None:
+    for seed in range(400):
+        rng = Random(seed)
+        cost = [rng.choice((0.5, 1.0, 2.0, 5.0, 10.0)) for _ in range(rng.randint(1, 5))]
+        worth = {value: rng.choice((0.25, 1.0, 2.0, 3.0, 8.0)) for value in range(rng.randint(0, 6))}
+        wants = {v: frozenset(rng.sample(range(len(cost)), rng.randint(1, len(cost)))) for v in worth}
+
+        def weight(copies: frozenset[int]) -> float:
+            kept = sum(w for v, w in worth.items() if not wants[v] <= copies)  # noqa: B023 - it is called at once
+            return kept + sum(cost[k] for k in copies)  # noqa: B023
+
+        choices = chain.from_iterable(combinations(range(len(cost)), k) for k in range(len(cost) + 1))
+        assert weight(best_closure(worth, wants, cost)) == min(weight(frozenset(c)) for c in choices), seed
+
+
+def test_where_both_weigh_the_same_values_are_kept() -> None:
+    assert best_closure({"a": 1.0}, {"a": frozenset({0})}, [1.0]) == frozenset()
+    assert best_closure({"a": 1.0, "b": 0.5}, dict.fromkeys("ab", frozenset({0})), [1.0]) == {0}
+
+
+def test_bytes_weigh() -> None:
+    ls = lower(lambda x: x.sum(), {"x": np.ones(3)})
+    tape = Tape(gather_facts(ls, ("x",)), supply(ls))
+    extents = (ls.array("x").extents or (integer(100),))[:1]
+    known = {d: tape.weight_of(extents, ArrayType(d, 1)) for d in ("bool", "int8", "float32", "float64", "complex128")}
+    assert [known[d] / known["float64"] for d in known] == [0.125, 0.125, 0.5, 1.0, 2.0]
+
+
+def branches(x, y, c):
+    """The reads in either branch see the state of the step; a copy made in one of them is none for the other."""
+    for t in range(c.shape[0]):
+        if c[t] > 0.5:
+            for i in range(1, x.shape[0]):
+                y[i] += x[i] * x[i - 1] * x[0]
+        else:
+            y[0] = y[0] * x[1]
+        for i in range(x.shape[0]):
+            x[i] = 0.9 * x[i] + 0.1 * y[i]
+
+
+def test_a_copy_in_a_branch_does_not_serve_the_other_one() -> None:
+    rng = np.random.default_rng(0)
+    with interpreting():
+        for policy in ("auto", "store", "recompute"):
+            check_grads(vectorize_grad(tape=policy)(branches), (rng.random(5), rng.random(5), rng.random(6)))
