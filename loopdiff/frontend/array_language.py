@@ -249,7 +249,11 @@ ARRAYS: tuple[Construct, ...] = (
         "A view; as in NumPy, nobody may write to it, nor to `np.diagonal(A)` (LD121).",
     ),
     Construct(
-        "reshape", "B = x.reshape(2, -1)\nB[1] = B[0] + s", "0.1", "A view of contiguous arrays, a copy of others."
+        "reshape",
+        "B = x.reshape(2, -1)\nB[1] = B[0] + s\nfor k in range(3):\n    y[0] += x[:8].reshape(-1, 2, 2**k)[0, 1, 0]",
+        "0.1",
+        "A view of contiguous arrays, a copy of others. That the number of elements stays the same is checked "
+        "where it is made, also of extents that loops change, `x.reshape(n // m, m)`.",
     ),
     Construct("rows", "r = A[1]\nfor row in A:\n    row[0] = r[2]\n    row += r", "0.1"),
     Construct(
