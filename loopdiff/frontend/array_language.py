@@ -330,9 +330,12 @@ ARRAYS: tuple[Construct, ...] = (
     ),
     Construct(
         "np.add.at",
-        "np.add.at(y, idx, x[2:])\nnp.subtract.at(y, idx, s)\nnp.multiply.at(x, idx, s)",
+        "np.add.at(y, idx, x[2:])\nnp.subtract.at(y, idx, s)\nnp.multiply.at(x, idx, s)\nnp.copyto(x, y, where=x > s)\n"
+        "np.maximum.at(A, idx % 5, x[:5])\ny[:5] = np.take_along_axis(A, np.argmax(A, axis=1)[:, None], axis=1)[:, 0]",
         "0.1",
-        "Duplicates all count. Other functions of two numbers: of a vector, at indices along one axis.",
+        "Duplicates all count. Other functions of two numbers: of elements or rows at indices along one axis, and of "
+        "elements of a matrix at rows and columns. Also put, put_along_axis, apply_along_axis of a function of one "
+        "vector, and `reduceat` of add, multiply, maximum and minimum along the first axis.",
     ),
     Construct(
         "out, reduce, accumulate",
