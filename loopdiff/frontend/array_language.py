@@ -250,7 +250,11 @@ ARRAYS: tuple[Construct, ...] = (
         "A view; as in NumPy, nobody may write to it, nor to `np.diagonal(A)` (LD121).",
     ),
     Construct(
-        "reshape", "B = x.reshape(2, -1)\nB[1] = B[0] + s", "0.1", "A view of contiguous arrays, a copy of others."
+        "reshape",
+        "B = x.reshape(2, -1)\nB[1] = B[0] + s\nfor k in range(3):\n    y[0] += x[:8].reshape(-1, 2, 2**k)[0, 1, 0]",
+        "0.1",
+        "A view of contiguous arrays, a copy of others. That the number of elements stays the same is checked "
+        "where it is made, also of extents that loops change, `x.reshape(n // m, m)`.",
     ),
     Construct("rows", "r = A[1]\nfor row in A:\n    row[0] = r[2]\n    row += r", "0.1"),
     Construct(
@@ -327,9 +331,12 @@ ARRAYS: tuple[Construct, ...] = (
     ),
     Construct(
         "np.add.at",
-        "np.add.at(y, idx, x[2:])\nnp.subtract.at(y, idx, s)\nnp.multiply.at(x, idx, s)",
+        "np.add.at(y, idx, x[2:])\nnp.subtract.at(y, idx, s)\nnp.multiply.at(x, idx, s)\nnp.copyto(x, y, where=x > s)\n"
+        "np.maximum.at(A, idx % 5, x[:5])\ny[:5] = np.take_along_axis(A, np.argmax(A, axis=1)[:, None], axis=1)[:, 0]",
         "0.1",
-        "Duplicates all count. Other functions of two numbers: of a vector, at indices along one axis.",
+        "Duplicates all count. Other functions of two numbers: of elements or rows at indices along one axis, and of "
+        "elements of a matrix at rows and columns. Also put, put_along_axis, apply_along_axis of a function of one "
+        "vector, and `reduceat` of add, multiply, maximum and minimum along the first axis.",
     ),
     Construct(
         "out, reduce, accumulate",

@@ -430,7 +430,7 @@ ACCEPTED: tuple[Construct, ...] = (
         "0.1",
         "Also [of the decorated function](howto/structures.md). Records and objects of plain classes, too, with their "
         "methods; `*` and `**`. Where nobody else has an object, a list or a dictionary, methods and functions may "
-        "change it, on a line of their own or as what is evaluated first; so may loops over lists of such.",
+        "change it, also several in a line, one after the other as in Python; so may loops over lists of such.",
     ),
     Construct(
         "objects of classes",

@@ -39,7 +39,6 @@ REFUSED_METHODS: dict[str, str] = {
     ),
     "ascontiguousarray": "leave it out, or write `x.copy()`",
     "vectorize": "call the function with arrays, or in a loop",
-    "apply_along_axis": "write the loop, or give `axis` to the function",
 }
 # By the module, for functions and methods that have no row of their own.
 REFUSED_MODULES: dict[str, str] = {

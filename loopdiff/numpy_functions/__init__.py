@@ -23,6 +23,7 @@ from loopdiff.numpy_functions import (
     factors,
     linear_algebra,
     newer,
+    placing,
     running,
     searching,
     sets,
@@ -70,6 +71,10 @@ WRITTEN: dict[Callable[..., Any], FunctionType] = {
     np.select: building.select,
     np.fill_diagonal: building.fill_diagonal,
     np.take: building.take,
+    np.put: placing.put,
+    np.take_along_axis: placing.take_along_axis,
+    np.put_along_axis: placing.put_along_axis,
+    np.apply_along_axis: placing.apply_along_axis,
     np.pad: building.pad,
     np.delete: building.delete,
     np.insert: building.insert,
@@ -185,7 +190,7 @@ def is_of_numpy(file: str) -> bool:
 
 def takes_arrays(function: Any) -> bool:
     """Whether `function` stands for one of NumPy, so that lists that it is given become arrays."""
-    return any(function is f for f in (*WRITTEN.values(), *SPECIAL.values(), building.apply_at))
+    return any(function is f for f in (*WRITTEN.values(), *SPECIAL.values(), *placing.AT, *placing.REDUCED_AT.values()))
 
 
 def written(value: Any) -> FunctionType | None:

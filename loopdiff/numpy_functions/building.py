@@ -249,16 +249,6 @@ def fill_diagonal(a, val):
         a[i, i] = values[i % values.shape[0]]
 
 
-def apply_at(f, a, indices, b):
-    """`a[i] = f(a[i], v)` for one index after the other, and each number in `b`, or the only one."""
-    assert a.ndim + np.ndim(indices) == 2, "`at` of this function takes a vector, and indices along one axis"
-    values = np.ravel(atleast_1d(b))
-    n = indices.shape[0]
-    assert values.shape[0] == n or np.ndim(b) == 0, "`at` of this function takes a value for each index"
-    for i in range(n):
-        a[indices[i]] = f(a[indices[i]], values[i if np.ndim(b) > 0 else 0])
-
-
 def reverse_in_place(v):
     """The elements of a list the other way round."""
     n = len(v)

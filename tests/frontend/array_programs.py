@@ -420,6 +420,15 @@ def scatters(x, i, A):
     np.add.at(A, (0, i[:2]), 2.0)
     np.add.at(A, 1, A[2])
     np.add.at(x, 0, 1.0)
+    np.maximum.at(A, i[:2], x[:3] * 0.5)
+    np.copyto(A[2], x[:3], where=x[:3] > 0.0)
+    np.put(A, i, x[1])
+    np.put_along_axis(A, i[None, :] % 3, 0.25, axis=0)
+    return (
+        np.take_along_axis(A, i[:, None] % 3, axis=1)[:, 0],
+        np.add.reduceat(x, [0, 3]),
+        np.apply_along_axis(np.max, 0, A),
+    )
 
 
 @shows("names for several arrays", vector(6), vector(6), 3, 0.5)

@@ -84,6 +84,52 @@ def changed_by_methods(x, s):
     return e + c.total * c.count
 
 
+class Generator:
+    """A linear congruential generator, and a sum that each number goes into."""
+
+    def __init__(self, seed, x):
+        self.seed, self.total = seed, x
+        self.cells = np.zeros(2)
+
+    def next(self):
+        self.seed = (1103515245 * self.seed + 12345) % 2147483648
+        return (self.seed + 0.5) / 2147483648.0
+
+    def add(self, v):
+        self.total = 0.5 * self.total + v
+        self.cells[self.seed % 2] += v
+        return self.total
+
+    def both(self):
+        self.seed += 1
+        return self.total, self.next()
+
+
+@given(0.7, 3)
+def calls_that_change_objects_in_a_line(x, n):
+    g, h = Generator(7, x), Generator(11, x * x)
+    t = g.next() - x * g.next() * h.next()
+    u, v = g.add(t), g.total * g.add(h.add(x)) + g.total
+    g.total += g.add(u)
+    g.cells[int(2.0 * g.next())] += x * g.next()
+    w = [h.next() * x for _ in range(n) if h.next() > 0.2]
+    t += sum(g.add(q) for q in w) + max(h.add(x), -h.add(v=h.total))
+    t -= g.both()[1] * h.both()[0] + {"a": g.add(x), "b": g.total}["b"]
+    return t + u * v, g.total, h.total, g.cells
+
+
+@given(0.7, 3)
+def calls_that_change_objects_where_they_may_not_run(x, n):
+    g, count, t = Generator(7, x), 0, 0.0
+    while g.next() > 0.1 and count < 2 * n:
+        count += 1
+        if x > 2.0 or g.next() > 0.5:
+            t += x * g.next() if g.next() < 0.6 else g.both()[0]
+        elif x > g.next() and g.next() > 0.2:
+            t -= x * x
+    return t, count, g.total
+
+
 class Rope:
     """Arrays that methods replace, and change in place."""
 

@@ -394,6 +394,14 @@ PLACED = [
     "np.multiply.at(z[0], [0, 2, 0], s)", "np.maximum.at(z[1], np.array([1, 1, 2]), z[2] * s)",
     "np.divide.at(z[:, 1], [0, 0, 1], [s, 2.0, s])", "np.add(z, s, out=z)", "np.multiply(z, z, z)",
     "np.add(z[1:], z[:-1], out=z[1:])", "np.exp(s * z, z)", "np.sum(z * s, axis=1, out=z[0])",
+    "np.maximum.at(z, [0, 2, 0], z[::-1] * s)", "np.minimum.at(z, np.array([1, 1]), s)",
+    "np.multiply.at(z, ([0, 2, 0], [1, 1, 1]), [s, 2.0, s])", "np.copyto(z[1:], z[:-1] * s)",
+    "np.copyto(z, z.T, where=z > s)", "np.put(z, [1, 5, 8, 1], [s, 2.0, s])", "np.put(z[0], [2, 0], z[0, :2])",
+    "np.put_along_axis(z, np.argmax(z, axis=1)[:, None], s, axis=1)",
+    "np.put_along_axis(z, np.argsort(z, axis=0), z * s, axis=0)",
+    "z += np.take_along_axis(z, np.argsort(z, axis=1), axis=1) * np.take_along_axis(z, np.array([[1, 0, 2]]), 0)",
+    "z[:2] += np.add.reduceat(z * s, [0, 1]) * np.maximum.reduceat(z[0], [1, 0])[:, None]",
+    "z += np.apply_along_axis(lambda r: np.cumsum(r) * s, 0, z) + np.apply_along_axis(np.sum, 1, z)",
 ]  # fmt: skip
 
 
@@ -407,6 +415,17 @@ def test_functions_that_change_their_arrays(statement: str) -> None:
     way = np.random.default_rng(3).normal(size=SQUARE.shape)
     assert np.sum(gradients.A * way) == pytest.approx(difference(plain, (SQUARE, 0.7), 0, way), rel=1e-6)
     assert gradients.s == pytest.approx(difference(plain, (SQUARE, 0.7), 1, np.ones(())), rel=1e-6)
+
+
+def test_sums_from_place_to_place_are_as_wide_as_in_numpy() -> None:
+    text = (
+        "def f(x):\n    k, m = (x * 90.0).astype(np.int8), x > 0.5\n"
+        "    a, b = np.add.reduceat(k, [0, 3]), np.add.reduceat(m, [0, 2, 1])\n"
+        "    return a.max(), b.max(), np.minimum.reduceat(k, [1])[0]\n"
+    )
+    plain, x = registered(text, "<reduceat>", np=np), np.array([1.0, 0.9, 0.8, 0.7, 0.2])
+    with interpreting():
+        assert vectorize_grad(plain)(x) == tuple(plain(x)) == (243, 3, 18)
 
 
 @pytest.mark.parametrize(

@@ -94,6 +94,66 @@ def test_parts_in_loops_have_room(title: str) -> None:
             assert np.sum(getattr(gradients, name) * direction) == pytest.approx(slope, rel=2e-5, abs=2e-6)
 
 
+BLOCKS = """
+def f(x):
+    n, m, t = len(x), 2, 0.0
+    while m <= n:
+        rows = x.reshape(n // m, m)
+        half, rest = np.sin(rows[:, : m // 2]), rows[:, m // 2 :] * 0.7
+        rows[:, m // 2 :] = half * rest
+        m *= 2
+        t += (half * rest).sum() * m + half[-1, 0] + rest.T[0, 0]
+    return t
+"""
+GATES = """
+def f(x):
+    k, t = int(np.log2(len(x))), 0.0
+    for q in range(k):
+        v = x.reshape(-1, 2, 2**q)
+        low = v[:, 0] * 0.5
+        w = np.cos(x.reshape(2 ** (k - q - 1), 2, 2**q))
+        u = 1.5 * x.reshape(1 << (k - q - 1), 1 << q, 2)
+        v[:, 1] += low * w[:, 0]
+        t += low[0, -1] + (w * w).sum() + u[-1, 0, 1] * u.sum()
+    m = 1
+    while 2 * m <= len(x):
+        even = x.reshape(-1, 2, m)[:, 0] + 1.0
+        t += (even * even).sum() * m
+        m = 2 * m
+    return t
+"""
+
+
+@pytest.mark.parametrize("text", [BLOCKS, GATES])
+def test_blocks_that_are_fewer_the_longer_they_are(text: str) -> None:
+    """By NumPy's values and differences of these; blocks that do not fit are an error at the call, as in NumPy."""
+    plain = registered(text, f"{__name__} {text}", np=np)
+    f = vectorize_grad(plain)
+    for n in (8, 2, 1):
+        x, direction = np.random.default_rng(n).uniform(0.5, 1.5, n), np.random.default_rng(7).standard_normal(n)
+        one, other = x.copy(), x.copy()
+        with interpreting():
+            value, gradients = f.value_and_grad(other)
+        assert value == pytest.approx(plain(one), rel=1e-12)
+        np.testing.assert_allclose(other, one, rtol=1e-12)
+        slope = (plain(x + 1e-6 * direction) - plain(x - 1e-6 * direction)) / 2e-6
+        assert gradients.x @ direction == pytest.approx(slope, rel=2e-5, abs=2e-6)
+    with interpreting(), pytest.raises(ArgumentError, match="LD322"):
+        f(np.ones(6))
+
+
+@pytest.mark.parametrize("text", [BLOCKS, GATES])
+def test_blocks_take_no_more_room_than_what_they_are_of(text: str) -> None:
+    function = registered(text, f"{__name__} {text}", np=np)
+    types = argument_types({"x": np.zeros(8)})
+    local = [a for a in parse_function(source_of(function), types).arrays if a.role == "local" and a.extents]
+    assert len(local) >= 2
+    known = {"k": 6, "int64": int, "log2": np.log2, "float64": float}
+    for decl in local:
+        rooms = [eval(print_expr(e).replace("x.shape[0]", "64").replace("[]", ""), known) for e in decl.extents or ()]
+        assert np.prod(rooms) <= 2 * 64, decl
+
+
 def test_arrays_with_negative_lengths_are_refused_when_they_are_made() -> None:
     f = vectorize_grad(program("w = np.zeros(n - i - 2); t += w.sum() + w.size"))
     with pytest.raises(ArgumentError, match="LD324"):
@@ -118,7 +178,7 @@ def term(rng: random.Random, variables: list[str], depth: int) -> str:
         return rng.choice([*variables, *variables, "n", str(rng.randint(0, 4))])
     a, b = (term(rng, variables, depth - 1) for _ in range(2))
     ways = [f"({a} + {b})", f"({a} - {b})", f"min({a}, {b})", f"max({a}, {b})", f"({a} // 2)", f"({a} % 3)", f"2 * {a}"]
-    return rng.choice(ways)
+    return rng.choice([*ways, f"({a} // max({b}, 1))", f"({a} // (2 + {rng.choice(variables)}))"])
 
 
 def test_no_length_exceeds_its_room() -> None:

@@ -24,10 +24,12 @@ from loopdiff.frontend.parsing.ways.snapshots import tried
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads
-from loopdiff.numpy_functions.building import apply_at, reverse_in_place
+from loopdiff.numpy_functions.building import reverse_in_place
+from loopdiff.numpy_functions.placing import apply_at, apply_at_places, put, put_along_axis
 from loopdiff.source.functions import MISSING
 from loopdiff.source.nodes import syntax_nodes
 
+PUTTING: tuple[tuple[Any, Any], ...] = ((np.put, put), (np.put_along_axis, put_along_axis))
 STORING = (np.sum, np.prod, np.mean, np.max, np.min, np.cumsum, np.cumprod)
 
 
@@ -75,9 +77,14 @@ def array_statement(state: State, node: ast.Call) -> bool:
             add_at(state, node, state.outside(owner) is np.subtract)
             return True
         case ast.Attribute(value=owner, attr="at") if method_of_ufunc(state, node.func) and len(node.args) == 3:
-            called = ast.copy_location(ast.Constant(cast(Any, apply_at)), node)
-            made = ast.Call(called, [owner, *apart_from_first(state, node.args)], node.keywords)
-            return state.whole.call(state, ast.copy_location(made, node)) is not MISSING
+            array, places, values = node.args
+            parts = places.elts if isinstance(places, ast.Tuple) else [places]
+            args = apart_from_first(state, [array, *parts, values])
+            return written_out(state, apply_at_places if len(parts) == 2 else apply_at, [owner, *args], node)
+        case func if (callee := state.outside(func)) is np.copyto:
+            return copied_to(state, node)
+        case _ if (writing := next((w for f, w in PUTTING if f is callee), None)) is not None and node.args:
+            return written_out(state, writing, apart_from_first(state, node.args), node)
         case ast.Attribute(value=base, attr="fill") if root_is_local(state, base) and may_be_array(state, base):
             state.need_types()
             view = state.quantity(base)
@@ -90,10 +97,35 @@ def array_statement(state: State, node: ast.Call) -> bool:
         case ast.Attribute(value=ast.Name(id=name) as owner, attr="reverse") if not (node.args or node.keywords):
             if not isinstance(state.binding(name), AnyList):
                 return False
-            made = ast.Call(ast.copy_location(ast.Constant(cast(Any, reverse_in_place)), node), [owner], [])
-            return state.whole.call(state, ast.copy_location(made, node)) is not MISSING
+            return written_out(state, reverse_in_place, [owner], node)
         case _:
             return False
+
+
+def written_out(state: State, function: Any, args: list[ast.expr], node: ast.Call) -> bool:
+    """A call of a function of this package in place of `node`."""
+    called = ast.copy_location(ast.Constant(cast(Any, function)), node)
+    made = ast.Call(called, args, node.keywords)
+    return state.whole.call(state, ast.copy_location(made, node)) is not MISSING
+
+
+def copied_to(state: State, node: ast.Call) -> bool:
+    """`np.copyto(x, y, where=mask)`, as `x[...] = y`."""
+    state.need_types()
+    named = {k.arg: k.value for k in node.keywords}
+    if len(node.args) != 2 or not named.keys() <= {"where"}:
+        state.reject("LD110", "`np.copyto` takes an array, values, and `where`", node, "leave out what else there is")
+        return True
+    target, value, *masks = in_order(state, [*node.args, *named.values()], State.quantity)
+    if not isinstance(target, View):
+        return False
+    if is_widened(state, target.array, as_array(value).element):
+        message = f"`{ast.unparse(node)}` stores wider numbers in an array of {dtype_of(state, target.array)}"
+        state.reject("LD213", message, node)
+    for mask, given in zip(masks, named.values(), strict=True):
+        value = where_true(state, mask, value, target, given)
+    store_array(state, target, value, node)
+    return True
 
 
 def apart_from_first(state: State, nodes: list[ast.expr]) -> list[ast.expr]:

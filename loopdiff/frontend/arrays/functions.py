@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -47,7 +47,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT, ArrayType
 from loopdiff.ir.walk import loads, written_arrays
-from loopdiff.numpy_functions import ACCUMULATED, REDUCED
+from loopdiff.numpy_functions import ACCUMULATED, REDUCED, placing
 from loopdiff.source.functions import MISSING, python_function
 from loopdiff.source.nodes import syntax_nodes
 
@@ -206,6 +206,10 @@ def of_ufunc(state: State, ufunc: np.ufunc, method: str, node: ast.Call) -> Quan
     scalar = scalar_function(ufunc)
     if method == "outer" and scalar is not None:
         return pairwise(state, scalar, node)
+    if method == "reduceat" and ufunc in placing.REDUCED_AT and node.args:
+        called = ast.copy_location(ast.Constant(cast(Any, placing.REDUCED_AT[ufunc])), node)
+        owner = node.func.value  # type: ignore[attr-defined]
+        return state.quantity(ast.copy_location(ast.Call(called, [owner, *node.args], node.keywords), node))
     table = {"reduce": REDUCED, "accumulate": ACCUMULATED}.get(method, {})
     if ufunc not in table or len(node.args) > 2:
         return None

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
+from itertools import permutations
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.accumulations import store
@@ -20,16 +22,18 @@ from loopdiff.frontend.arrays.integers import (
     distance,
     minus,
     plus,
+    times,
 )
-from loopdiff.frontend.arrays.ranges import limit
+from loopdiff.frontend.arrays.ranges import is_nonnegative_here, keep_range, limit, moves
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, fill, has_holes, hole, is_hole
 from loopdiff.frontend.parsing.sites import Copy, choice_site
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.buffers import declare
-from loopdiff.immutable import replace
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import from_linear, linear
 from loopdiff.ir.build import nested
+from loopdiff.ir.ops import Op
 from loopdiff.ir.types import HALVES, ArrayType
 from loopdiff.ir.walk import loads, map_body, map_expr, map_stmt_exprs, read_arrays, written_arrays
 
@@ -198,6 +202,9 @@ def new_array(state: State, stem: str, extents: Sequence[ir.Expr], span: Span, i
     """A new local array of the `extents`, a part of one where these are not known at entry but a limit is."""
     sizes = [state.known(e) for e in extents]
     limits = [limit(state, s) for s in sizes]
+    row = row_of(state, sizes, limits)
+    if row is not None:
+        return laid_in_row(state, stem, sizes, row, span, is_truth)
     room = tuple(s if m is None or m == s else at_least_zero(m) for s, m in zip(sizes, limits, strict=True))
     array, _ = declare(state, ir.ArrayDecl("", None, "local", room, loc=span), stem, None, span)
     if is_truth:
@@ -206,6 +213,77 @@ def new_array(state: State, stem: str, extents: Sequence[ir.Expr], span: Span, i
     if all(m is None or distance(s, m) == 0 for s, m in zip(sizes, limits, strict=True)):
         return whole
     return View(array, whole.subscripts, tuple(sizes))
+
+
+@immutable
+class Row:
+    """Axes of a new array, from `first` to `last`, that are laid out in a row of `room` elements; and `before` and
+    `behind` these, how many the other axes are at most."""
+
+    first: int
+    last: int
+    room: ir.Expr
+    before: tuple[ir.Expr, ...]
+    behind: tuple[ir.Expr, ...]
+
+
+def row_of(state: State, sizes: Sequence[ir.Expr], limits: Sequence[ir.Expr | None]) -> Row | None:
+    """Axes that are shorter the longer others are, `n // m` by `m`: together they have `n` elements at most, far fewer
+    than what each is at most would make. None if there are none, or if nothing says how many elements there are."""
+    known = [at_least_zero(most) for most in limits if most is not None]
+    if len(known) < len(sizes):
+        return None
+    for k, p in permutations(range(len(sizes)), 2):
+        most = together_at_most(state, count_of(sizes[k]), count_of(sizes[p]))
+        if most is not None:
+            first, last = min(k, p), max(k, p)
+            others = (end for at, end in enumerate(known) if first < at < last and at not in (k, p))
+            room = reduce(times, others, at_least_zero(most))
+            return Row(first, last, room, tuple(known[:first]), tuple(known[last + 1 :]))
+    return None
+
+
+def together_at_most(state: State, size: ir.Expr, other: ir.Expr) -> ir.Expr | None:
+    """What the product of two extents never exceeds, one of which is smaller the larger the other is: that of a
+    quotient `n // m` and what is `m` at most, and that of powers. None for others."""
+    match size, other:
+        case ir.Apply(op=Op.FLOORDIV, args=(whole, by)), _ if moves(state, by) and is_nonnegative_here(
+            state, minus(by, other)
+        ):
+            return limit(state, whole)
+        case (
+            ir.Apply(op=Op.POW | Op.SHL as op, args=(ir.Const(value=int(base)) as by, a)),
+            ir.Apply(op=op_2, args=(ir.Const(value=base_2), b)),
+        ) if op is op_2 and base == base_2 and (base > 1 if op is Op.POW else base == 1) and moves(state, a):
+            end = limit(state, plus(a, b))
+            return None if end is None else ir.Apply(op, (by, at_least_zero(end)), loc=size.loc)
+        case _:
+            return None
+
+
+def laid_in_row(
+    state: State, stem: str, sizes: Sequence[ir.Expr], row: Row, span: Span, is_truth: bool = False
+) -> View:
+    """A new local array of these `sizes`, some axes of which are one axis of its memory."""
+    decl = ir.ArrayDecl("", None, "local", (*row.before, row.room, *row.behind), loc=span)
+    array, _ = declare(state, decl, stem, None, span)
+    if is_truth:
+        state.whole.truths.add(array)
+    place: ir.Expr = hole(row.first)
+    for axis in range(row.first + 1, row.last + 1):
+        place = plus(times(place, now(state, sizes[axis], "row")), hole(axis))
+    subscripts = (*map(hole, range(row.first)), place, *map(hole, range(row.last + 1, len(sizes))))
+    return View(array, subscripts, tuple(sizes))
+
+
+def now(state: State, size: ir.Expr, stem: str) -> ir.Expr:
+    """`size` as it is here, whatever becomes of what it is computed from."""
+    if not any(True for _ in loads(size)):
+        return size
+    cell = state.temporary(stem, size.loc)
+    state.out.append(ir.Assign(cell, size, loc=size.loc))
+    keep_range(state, cell.array, size)
+    return ir.Load(cell, loc=size.loc)
 
 
 # -- order ---------------------------------------------------------------------------------------------------

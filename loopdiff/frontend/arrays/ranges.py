@@ -166,6 +166,8 @@ def limit_of(state: State, term: ir.Expr, count: int) -> tuple[Sum, int] | None:
             state, a
         ):
             end = least(state, a) if count > 0 else minus(ZERO, least(state, minus(ZERO, a)))
+            if op is Op.POW and isinstance(end, ir.Const) and end.value in range(SMALL_POWER):
+                return {}, count * base**end.value
             return None if moves(state, end) else ({ir.Apply(op, (by, end), loc=term.loc): count}, 0)
         case ir.Apply(op=Op.MOD, args=(_, ir.Const(value=int(divisor)))) if divisor > 0:
             return {}, min(count * (divisor - 1), 0)
@@ -178,6 +180,7 @@ def moves(state: State, expr: ir.Expr) -> bool:
     return any(e.access.array in state.whole.ranges for e in loads(expr))
 
 
+SMALL_POWER = 9  # powers below are computed where they are compared
 MOST_LOOKS = 200  # formulas that are looked at for one limit
 
 
@@ -209,11 +212,22 @@ def limit_by_form(state: State, size: ir.Expr) -> ir.Expr | None:
         case ir.Apply(op=Op.FLOORDIV, args=(a, ir.Const(value=int(count)))) if count > 0:
             inner = limit(state, a)
             return None if inner is None else divided(inner, count)
+        case ir.Apply(op=Op.FLOORDIV, args=(a, b)) if is_nonnegative_here(state, minus(b, ONE)):
+            return limit_of_quotient(state, a, b)
         case ir.Apply(op=Op.MUL, args=(a, b)) if is_nonnegative_here(state, a) and is_nonnegative_here(state, b):
             most, other = limit(state, a), limit(state, b)
             return None if most is None or other is None else times(at_least_zero(most), at_least_zero(other))
         case _:
             return limit_of_sum(state, size)
+
+
+def limit_of_quotient(state: State, a: ir.Expr, b: ir.Expr) -> ir.Expr | None:
+    """Something that `a // b` never exceeds, where `b` is one or more: what `a` never exceeds, by the least `b`."""
+    inner, by = limit(state, a), lowest(state, b)
+    if inner is None:
+        return None
+    count = by.value if isinstance(by, ir.Const) and isinstance(by.value, int) else 1
+    return divided(at_least_zero(inner), max(count, 1))
 
 
 def greatest(state: State, sizes: Sequence[ir.Expr], span: Span) -> ir.Expr | None:

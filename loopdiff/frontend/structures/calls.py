@@ -42,7 +42,15 @@ from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, descr
 from loopdiff.immutable import replace
 from loopdiff.numpy_functions import ROWS, takes_arrays
 from loopdiff.source.functions import MISSING, SourceFunction, python_function
-from loopdiff.source.nodes import syntax_nodes
+from loopdiff.source.nodes import syntax_children, syntax_nodes
+
+
+class OutOfTurn(Exception):
+    """The call `node`, which gives a structure and may change what is read before it, stands behind something else."""
+
+    def __init__(self, node: ast.AST) -> None:
+        super().__init__()
+        self.node = node
 
 
 def called(scope: Scope, node: ast.Call) -> Tree | None:
@@ -66,9 +74,12 @@ def given_by(scope: Scope, call: ast.Call, target: Bound, node: ast.expr) -> Tre
     if result is None:
         return Leaf(made)
     text, hint = ast.unparse(node), "assign it to a name on a line of its own"
+    is_late = id(node) not in scope.leading and may_write(target.source, scope.sources)
+    if (is_late or not scope.may_run_ahead) and scope.may_turn and isinstance(node, ast.Call):
+        raise OutOfTurn(node)
     if not scope.may_run_ahead:
         return scope.reject(f"`{text}`, {described(result)}, may not run at all here", node, hint)
-    if id(node) not in scope.leading and may_write(target.source, scope.sources):
+    if is_late:
         return scope.reject(f"`{text}`, {described(result)}, may change what is read before it", node, hint)
     return run_ahead(scope, made, result, node)
 
@@ -112,21 +123,39 @@ def method_call(scope: Scope, target: Bound, args: list[ast.expr], node: ast.exp
 
 
 def leading(node: ast.AST | None) -> Iterator[int]:
-    """What of an expression is evaluated before anything else in it is read."""
+    """What of an expression is evaluated before anything else in it is read: names stand for the same things later."""
     match node:
-        case ast.Subscript(value=first) | ast.Attribute(value=first) | ast.BinOp(left=first) | ast.Compare(left=first):
-            yield from leading(first)
-        case ast.IfExp(test=first):
+        case ast.IfExp(test=test):
             yield id(node)
-            yield from leading(first)
-        case ast.Call(func=function, args=args):
+            yield from leading(test)
+        case ast.Call(func=function, args=args, keywords=named):
             yield id(node)
-            parts = [*([function.value] if isinstance(function, ast.Attribute) else []), *args]
-            yield from leading(next((a for a in parts if not isinstance(a, ast.Name | ast.Constant)), None))
-        case ast.Tuple(elts=elts) | ast.List(elts=elts):
-            yield from leading(next((e for e in elts if not isinstance(e, ast.Name | ast.Constant)), None))
+            bases = [function.value] if isinstance(function, ast.Attribute) else []
+            yield from leading_of([*bases, *args, *named])
+        case ast.Compare(left=left, comparators=[first, *_]):
+            yield from leading_of([left, first])
+        case ast.Dict(keys=keys) if not all(isinstance(key, ast.Constant) for key in keys):
+            pass
+        case ast.Subscript() | ast.Attribute() | ast.BinOp() | ast.UnaryOp() | ast.Tuple() | ast.List() | ast.Dict():
+            yield from leading_of(syntax_children(node))
+        case ast.keyword() | ast.Starred() | ast.Slice():
+            yield from leading_of(syntax_children(node))
         case _:
             pass
+
+
+def leading_of(parts: Sequence[ast.AST]) -> Iterator[int]:
+    """The same of what is evaluated one after the other."""
+    return leading(next((part for part in parts if not stays(part)), None))
+
+
+def stays(node: ast.AST) -> bool:
+    """Whether `node` is the same however late it is evaluated: names, and what these are parts of for a call."""
+    match node:
+        case ast.keyword() | ast.Starred() | ast.Slice() | ast.Tuple():
+            return all(map(stays, syntax_children(node)))
+        case _:
+            return isinstance(node, ast.Name | ast.Constant | ast.Lambda)
 
 
 def run_ahead(scope: Scope, call: ast.expr, result: Branch, node: ast.AST) -> Tree:

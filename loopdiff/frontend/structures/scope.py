@@ -44,6 +44,7 @@ GROWING = "make an array first, as `np.empty(n)`, and store into it; or choose e
 FROM_NONE = (
     "begin with values of the same form, as `best = (np.inf, 0)`, and ask a number of its own whether there is one"
 )
+SHARED = "is changed where others may have it, too"
 ANOTHER = "make another one: `l + [e]`, `{**d, key: value}`, `dataclasses.replace(r, field=value)`"
 
 
@@ -194,7 +195,8 @@ class Scope:
     said to have for axes mattered.
     `callees` are functions that were taken apart, `active` those that are being so. `jumped`: what was known at jumps
     out of the loop around. `may_run_ahead`: whether calls can be put before the statement; `ahead` are those that were,
-    `leading` those that it evaluates before it reads anything. `around`: where the function is defined inside another;
+    `leading` those that it evaluates before it reads anything; `may_turn`: whether it may be written as several.
+    `around`: where the function is defined inside another;
     `bound` are names of lambdas and comprehensions around an expression, and what is called so outside of these;
     `last` is where names are read for the last time before they get something else;
     `flags` say of names whether they hold None, `fills` are statements that matter if a flag is read;
@@ -223,6 +225,7 @@ class Scope:
     as_arrays: set[str] = field(default_factory=set)
     may_run_ahead: bool = True
     leading: frozenset[int] = frozenset()
+    may_turn: bool = False
     ahead: dict[int, tuple[ast.AST, Any]] = field(default_factory=dict)
     uses_ranks: bool = False
     diagnostics: list[Diagnostic] = field(default_factory=list)
@@ -244,7 +247,7 @@ class Scope:
 
     def reject_shared(self, what: str, node: ast.AST) -> None:
         """Reject the change of a list, dictionary or record that is not only here."""
-        self.reject(f"{what} is changed where others may have it, too", node, ANOTHER)
+        self.reject(f"{what} {SHARED}", node, ANOTHER)
 
     def flow(self) -> Flow:
         """What is known here."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from loopdiff.frontend.structures.absent import facts, learn, require_number
 from loopdiff.frontend.structures.bindings import assign_tree, places_behind, store_at
-from loopdiff.frontend.structures.calls import callee_of, kept_call, leading, operator_call
+from loopdiff.frontend.structures.calls import callee_of, kept_call, operator_call
 from loopdiff.frontend.structures.changes import PlaceChange, changed, part_to_store
 from loopdiff.frontend.structures.iterated import is_call_of, items_of, known_range, lengths_behind
 from loopdiff.frontend.structures.iterators import refuse_iterators
@@ -17,6 +17,7 @@ from loopdiff.frontend.structures.objects.above import spelt
 from loopdiff.frontend.structures.objects.by_place import parts_by_place
 from loopdiff.frontend.structures.objects.changing import changing_call
 from loopdiff.frontend.structures.objects.in_place import augmented
+from loopdiff.frontend.structures.objects.in_turn import written_in_turn
 from loopdiff.frontend.structures.objects.indexed import by_axes
 from loopdiff.frontend.structures.objects.starred import with_stars_apart
 from loopdiff.frontend.structures.plain import leave_to_parser, lists_apart, with_named_rows
@@ -66,19 +67,10 @@ from loopdiff.source.nodes import syntax_children, syntax_nodes
 def block(scope: Scope, nodes: Sequence[ast.stmt]) -> bool:
     """Write `nodes`; whether the end is reached."""
     for one in (part for node in nodes for first in augmented(scope, node) for part in by_axes(scope, first)):
-        scope.ahead.clear()
         node = with_stars_apart(scope, spelt(scope, one))
-        first = node.iter if isinstance(node, ast.For) else getattr(node, "value", getattr(node, "test", None))
-        is_read = isinstance(node, ast.AugAssign) and not is_single(scope, node.target)
-        scope.leading = frozenset() if is_read else frozenset(leading(first))
-        if not statement(scope, node):
+        if not written_in_turn(scope, node, statement, block):
             return False
     return True
-
-
-def is_single(scope: Scope, target: ast.expr) -> bool:
-    """Whether `target` is a name of one value, which no call gives another."""
-    return isinstance(target, ast.Name) and not isinstance(scope.held.get(target.id), Branch | Torn)
 
 
 def statement(scope: Scope, node: ast.stmt) -> bool:

@@ -8,13 +8,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from loopdiff.frontend.arrays.element_types import kind_so_far
-from loopdiff.frontend.arrays.integers import ONE, ZERO, at_least_zero, is_nonnegative, maximum, minimum, minus, plus
+from loopdiff.frontend.arrays.integers import (
+    ONE,
+    ZERO,
+    at_least_zero,
+    divided,
+    is_nonnegative,
+    maximum,
+    minimum,
+    minus,
+    plus,
+)
 from loopdiff.frontend.arrays.ranges import keep_range, least, moves
 from loopdiff.frontend.binding.types import Kind
 from loopdiff.frontend.parsing.bindings import Cell, ListName
 from loopdiff.frontend.parsing.iterations import Trips
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
+from loopdiff.ir.affine import from_linear, linear
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import subexprs, written_arrays
 from loopdiff.source.nodes import syntax_nodes
@@ -43,17 +54,16 @@ def ranges_of_condition(state: State, cond: ir.Expr, larger: Ranges, smaller: Ra
     that are `smaller` than before."""
     found = Ranges()
     for low, high in ordered_pairs(cond):
-        match low, high:
-            case ir.Load(access=ir.Access(array=cell, subscripts=())), _ if cell in larger:
-                limit = minus(ZERO, least(state, minus(ZERO, high)))
-                new = larger[cell][0], plus(limit, ONE)
-            case _, ir.Load(access=ir.Access(array=cell, subscripts=())) if cell in smaller:
-                limit = least(state, low)
-                new = limit, smaller[cell][1]
+        for cell, most in largest_where(low, high, larger):
+            limit = minus(ZERO, least(state, minus(ZERO, most)))
+            if state.is_fixed(limit):
+                found[cell] = larger[cell][0], plus(limit, ONE)
+        match high:
+            case ir.Load(access=ir.Access(array=cell, subscripts=())) if cell in smaller:
+                if state.is_fixed(limit := least(state, low)):
+                    found[cell] = limit, smaller[cell][1]
             case _:
-                continue
-        if state.is_fixed(limit):
-            found[cell] = new
+                pass
     return found
 
 
@@ -131,6 +141,18 @@ def starts_of_larger(state: State, node: ast.While) -> Ranges:
         if start is not None and is_nonnegative(start[0]) and all(v is not None and is_larger(v, name) for v in values):
             found[state.cells[name]] = start
     return found
+
+
+def largest_where(low: ir.Expr, high: ir.Expr, larger: Ranges) -> Iterator[tuple[str, ir.Expr]]:
+    """What integers among `larger` are at most where `low <= high`: `m <= n // 2` where `2 * m <= n`."""
+    terms, constant = linear(minus(high, low))
+    for term, count in terms.items():
+        match term:
+            case ir.Load(access=ir.Access(array=cell, subscripts=())) if cell in larger and count < 0:
+                rest = from_linear({t: n for t, n in terms.items() if t != term}, constant, high.loc)
+                yield cell, divided(rest, -count)
+            case _:
+                pass
 
 
 @contextmanager
@@ -242,9 +264,9 @@ def is_larger(node: ast.expr, name: str) -> bool:
     match node:
         case ast.Name(id=own):
             return own == name
-        case ast.BinOp(left=inner, op=ast.Mult(), right=right) | ast.BinOp(left=right, op=ast.Mult(), right=inner) if (
-            is_count(right, 1)
-        ):
+        case ast.BinOp(left=inner, op=ast.Mult(), right=right) if is_count(right, 1):
+            return is_larger(inner, name)
+        case ast.BinOp(left=left, op=ast.Mult(), right=inner) if is_count(left, 1):
             return is_larger(inner, name)
         case ast.BinOp(left=inner, op=ast.Add() | ast.LShift(), right=right):
             return is_count(right, 0) and is_larger(inner, name)

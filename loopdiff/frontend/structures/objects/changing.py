@@ -16,6 +16,7 @@ from loopdiff.frontend.structures.rewriting import base_of, copied, function_at
 from loopdiff.frontend.structures.scope import Place, Scope
 from loopdiff.frontend.structures.trees import Branch, Path, Static, Taken, Tree, holds_structures
 from loopdiff.immutable import immutable, replace
+from loopdiff.source.functions import dotted_name
 
 
 @immutable
@@ -39,13 +40,24 @@ def changing_call(scope: Scope, node: ast.Call, is_used: bool = True) -> Tree | 
 
 def changed_ahead(scope: Scope, node: ast.Call, is_used: bool) -> Tree | None:
     target = callee_of(scope, node.func)
+    given = changed_given(scope, target, node)
+    return called_with(scope, target, node, given, is_used) if target is not None and given else None
+
+
+def changed_given(scope: Scope, target: Bound | None, node: ast.Call) -> dict[str, Given]:
+    """What the call gives that it may change."""
     if target is None or target.local is not None:
-        return None
+        return {}
     given = dict(given_places(scope, target, node))
     changed = changed_by(scope, target.source, {name: of.tree for name, of in given.items()})
     kept = changed - names_stored(target.source.node)  # a parameter that gets something else is not what was given
-    given = {name: of for name, of in given.items() if name in kept}
-    return called_with(scope, target, node, given, is_used) if given else None
+    return {name: of for name, of in given.items() if name in kept}
+
+
+def changes_objects(scope: Scope, node: ast.Call) -> bool:
+    """Whether the call may change what it is given, where nobody else has that; nothing is written for it."""
+    is_plain = isinstance(node.func, ast.Name) or dotted_name(node.func) is not None
+    return is_plain and bool(changed_given(scope, callee_of(scope, node.func), node))
 
 
 def given_places(scope: Scope, target: Bound, node: ast.Call) -> Iterator[tuple[str, Given]]:

@@ -20,14 +20,18 @@ def augmented(scope: Scope, node: ast.stmt) -> list[ast.stmt]:
     """The statement as others that mean the same."""
     if not isinstance(node, ast.AugAssign):
         return [node]
-    target = copied(node.target, ctx=ast.Load())
-    if isinstance(target, ast.Attribute) and has_setter(base_of(scope, target.value), target.attr):
+    target, said = copied(node.target, ctx=ast.Load()), scope.said()
+    with scope.in_place():  # a look: the statement itself says what is wrong, and what changes
+        base = base_of(scope, target.value) if isinstance(target, ast.Attribute) else None
+        tree = base_of(scope, target)
+    scope.take_back(said)
+    if isinstance(target, ast.Attribute) and has_setter(base, target.attr):
         name = scope.names.fresh("value")
         first = ast.Assign([name_stored(name, node)], target)
         last = ast.Assign([node.target], name_read(name, node))
         changed = copied(node, target=name_stored(name, node))
         return [ast.copy_location(first, node), changed, ast.copy_location(last, node)]
-    return [by_method(scope, node, base_of(scope, target))]
+    return [by_method(scope, node, tree)]
 
 
 def by_method(scope: Scope, node: ast.AugAssign, tree: Tree | None) -> ast.stmt:
