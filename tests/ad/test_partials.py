@@ -15,7 +15,7 @@ from loopdiff.ad.strength import is_always_finite
 from loopdiff.errors import DifferentiationError
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.interpret import compile_loopset
-from loopdiff.ir.ops import INFO, Op
+from loopdiff.ir.ops import HALVES, INFO, Op
 from loopdiff.ir.types import F32, F64, INT, ScalarType
 
 DTYPES = {F64: np.float64, F32: np.float32}
@@ -67,6 +67,7 @@ UNARY: dict[Op, tuple[Callable[[Any], Any], tuple[float, ...]]] = {
     Op.GAMMA: (mp.gamma, (-2.5, -0.4, 0.3, 2.0, 7.7)),
     Op.LGAMMA: (lambda x: mp.log(abs(mp.gamma(x))), (-2.5, -0.4, 0.3, 2.0, 7.7)),
     Op.DIGAMMA: (mp.digamma, (-2.5, -0.4, 0.3, 2.0, 7.7)),
+    **dict.fromkeys(HALVES.values(), (lambda x: x, ANY)),
 }
 PAIRS = ((0.7, 1.9), (-2.6, 0.8), (3.1, -1.4), (-0.2, -5.5), (8.0, 3.0))
 BINARY: dict[Op, tuple[Callable[[Any, Any], Any], tuple[tuple[float, float], ...]]] = {
