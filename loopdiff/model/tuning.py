@@ -68,6 +68,7 @@ AXIS_LENGTH = 100  # elements along an axis of a tape, where nothing is known of
 SHORT_AXES = 0.9  # how much an axis of a few elements counts: one array with it is filled faster than several without
 SHORT_LENGTH = 3  # and along one of which programs mean only the first few elements
 LIGHTER_BY = 0.05  # the share of a tape that copies of versions have to save
+GATHERED_AGAIN = 0.4  # the share of a tape of gathered elements that a copy spares from which they are gathered again
 COPIED_EDGES = 8  # elements at the ends of an axis that a whole copy has and loops do not read
 COPIED_SURPLUS = 8  # elements of a whole copy for each that one of its readers reads
 SEGMENTED_TRIPS = 16  # iterations of a loop that is run again in segments
