@@ -330,7 +330,8 @@ def short_first(sizes: tuple[ir.Expr, ...], of_axes: tuple[T, ...]) -> tuple[T, 
 
 
 def axes_of_constant(extent: ir.Const) -> float:
-    return tuning.KNOWN_AXES * log(max(extent.value, 1), tuning.AXIS_LENGTH)
+    axes = log(max(extent.value, 1), tuning.AXIS_LENGTH)
+    return axes if extent.value >= tuning.SEGMENTED_TRIPS else tuning.SHORT_AXES * axes
 
 
 def bytes_of(kind: ArrayType | None) -> int:

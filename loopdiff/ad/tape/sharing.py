@@ -45,12 +45,20 @@ def worthwhile(needed: Needed, lost: Mapping[Slot, frozenset[Read]]) -> Versions
     group_of = {version: k for k, group in enumerate(groups) for version in group}
     found_by = {slot: reads for slot, reads in lost.items() if reads and reads <= versions.keys()}
     wants = {slot: frozenset(group_of[versions[read]] for read in reads) for slot, reads in found_by.items()}
-    worth = {slot: needed.tape.weight_of_array(slot.name) for slot in wants}
+    worth = {slot: needed.tape.weight_of_array(slot.name) * share_spared(found_by[slot]) for slot in wants}
     cost = [weight_of_version(needed, group[0]) for group in groups]
     chosen = best_closure(worth, wants, cost)
     spared = sum(w for slot, w in worth.items() if wants[slot] <= chosen) - sum(cost[k] for k in chosen)
     is_lighter = spared > tuning.LIGHTER_BY * needed.tape.weight
     return {r: v for r, v in versions.items() if group_of[v] in chosen} if is_lighter else {}
+
+
+def share_spared(reads: Collection[Read]) -> float:
+    """How much of a slot is spared by reading again what it would hold: elements at data-dependent places are gathered
+    from copies, where slots have them side by side."""
+    subscripts = (s for _, access in reads for s in access.subscripts)
+    is_gathered = any(isinstance(e, ir.Load | ir.Var) for s in subscripts for e in subexprs(s))
+    return tuning.GATHERED_AGAIN if is_gathered else 1.0
 
 
 def recorded(needed: Needed) -> Iterator[tuple[Slot, Path, ir.Expr]]:

@@ -355,6 +355,9 @@ def holds(facts: Facts, array: str, sizes: Sizes, needed: Sizes) -> bool:
 
 
 def is_enough(size: ir.Expr, needed: ir.Expr) -> bool:
+    """Whether `size` is surely no less than `needed`."""
+    if isinstance(size, ir.Apply) and size.op is Op.MAX:
+        return any(is_enough(part, needed) for part in size.args)
     terms, more = linear(sub(size, needed))
     return not terms and more >= 0
 
