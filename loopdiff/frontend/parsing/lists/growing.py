@@ -18,7 +18,7 @@ from loopdiff.frontend.arrays.nests import new_array
 from loopdiff.frontend.arrays.values import View
 from loopdiff.frontend.parsing.bindings import ListName, Rejected
 from loopdiff.frontend.parsing.iterations import MadeList
-from loopdiff.frontend.parsing.lists.items import Item, differs_in_truth, holds_truth, parse_items, put
+from loopdiff.frontend.parsing.lists.items import Item, differs_in_truth, holds_truth, parse_items, put_item
 from loopdiff.frontend.parsing.lists.lengths import (
     Kinds,
     capacity,
@@ -129,7 +129,7 @@ def new_list(state: State, stem: str, node: ast.List) -> ListName | None:
     for k, item in enumerate(items):
         if not fits(state, kinds, view, item):
             return None
-        put(state, view, (ir.Const(k, loc=span),), item)
+        put_item(state, view, (ir.Const(k, loc=span),), item)
     return ListName(view.array, count.array, None if head is None else head.array)
 
 
@@ -183,7 +183,7 @@ def grow(state: State, found: ListName, name: str, items: list[ast.expr], node: 
         count = ir.Access(found.count, loc=span)
         at = position(state, found) or ir.Load(count, loc=span)
         require_room(state, found, name, span)
-        put(state, state.all_of(found.array, span), (at,), item)
+        put_item(state, state.all_of(found.array, span), (at,), item)
         state.out.append(ir.Accumulate("add", count, ir.Const(1, loc=span), loc=span))
 
 

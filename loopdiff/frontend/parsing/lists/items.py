@@ -117,13 +117,13 @@ def kept_item(state: State, item: Item, written: Collection[str]) -> Item:
 
 
 # -- storing ---------------------------------------------------------------------------------------------------
-def put(state: State, view: View, places: tuple[ir.Expr, ...], item: Item) -> None:
+def put_item(state: State, view: View, places: tuple[ir.Expr, ...], item: Item) -> None:
     """Store `item` at the `places` in a list, which is kept in `view`."""
     span, different = state.source.span(item.node), "elements of a list differ in shape"
     if isinstance(item.value, tuple):
         require_equal(state, ir.Const(len(item.value), loc=span), view.extents[len(places)], different, span)
         for k, part in enumerate(item.value):
-            put(state, view, (*places, ir.Const(k, loc=span)), part)
+            put_item(state, view, (*places, ir.Const(k, loc=span)), part)
         return
     value = item.value
     made_of(state, view.array, of_kind(state, value.element))

@@ -15,7 +15,7 @@ from loopdiff.errors import Span
 from loopdiff.frontend.arrays.nests import copied_view
 from loopdiff.frontend.arrays.values import ArrayValue, View
 from loopdiff.frontend.parsing.bindings import ListName, LocalFunction, Mixed, meaning_of
-from loopdiff.frontend.parsing.lists.items import Item, kept_item, parse_items, put
+from loopdiff.frontend.parsing.lists.items import Item, kept_item, parse_items, put_item
 from loopdiff.frontend.parsing.lists.lengths import Kinds
 from loopdiff.frontend.parsing.lists.reading import holds_numbers, kinds_in, part_in
 from loopdiff.frontend.parsing.state import State
@@ -53,7 +53,7 @@ def replace_item(state: State, target: ast.expr, value: ast.expr) -> bool:
         if isinstance(target.value, ast.Name):
             state.whole.note_altered(sorted(written_arrays(tuple(state.out[first:]))), since)
             state.whole.altered.append(replace(state.whole.event(old.array), is_item=True))
-        put(state, old, (), kept)
+        put_item(state, old, (), kept)
     return True
 
 
@@ -83,7 +83,7 @@ def exchange_held(state: State, targets: list[ast.expr], values: list[ast.expr],
         held = [replace(item, value=copied_view(state, v, "held", span)) for item, v in zip(items, parts, strict=True)]
         for place, old, item in zip(places, olds, held, strict=True):
             forget_parts(state, old, place)
-            put(state, old, (), item)
+            put_item(state, old, (), item)
     return True
 
 
