@@ -72,6 +72,11 @@ def in_columns(A, x, y):
     y[:] = A @ x + A[::2, 0].sum()
 
 
+@vectorize_grad
+def matrices(A, B):
+    return A @ B.T + np.outer(A[:, 0], B[:, 1])
+
+
 def wide(x: np.ndarray) -> np.ndarray:
     return x.astype(np.float32)
 
@@ -299,6 +304,18 @@ def test_pullbacks_and_tangents(dtype: np.dtype[Any]) -> None:
     np.testing.assert_array_equal(sparse.y.x.toarray(), jacobian.y.x)
     mixed = scaled_sum.jacobian(a, x[:3].astype(np.float16), x[:3].astype(ml_dtypes.bfloat16))
     np.testing.assert_array_equal(mixed.y.y, np.eye(3))
+
+
+@each_dtype
+def test_products_of_matrices(dtype: np.dtype[Any]) -> None:
+    """Elements that a product has several times are widened once, in arrays of float32."""
+    A, B, bar = drawn(dtype, 12, 9), drawn(dtype, 7, 9, seed=1), drawn(np.dtype(np.float32), 12, 7)
+    value, pullback = matrices.vjp(A, B)
+    expected, pull = matrices.vjp(wide(A), wide(B))
+    assert value.dtype == np.float32
+    np.testing.assert_allclose(value, expected, rtol=1e-5, atol=1e-5)
+    for found, exact in zip(pullback(bar), pull(bar), strict=True):
+        assert_rounded_once(found, exact, dtype, 1e-5)
 
 
 @each_dtype

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from loopdiff.frontend.arrays.broadcasting import require_equal, shape_text
+from loopdiff.frontend.arrays.element_types import holds_halves
 from loopdiff.frontend.arrays.elementwise import is_costly
 from loopdiff.frontend.arrays.nests import copied_view
 from loopdiff.frontend.arrays.reductions import reduced
@@ -15,6 +16,8 @@ from loopdiff.frontend.parsing.folding import binary
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
+from loopdiff.ir.types import F32
+from loopdiff.ir.walk import loads
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -105,8 +108,8 @@ def sum_of_products(state: State, factors: Sequence[tuple[Array, str]], out: str
         return taken(array, [hole(out.index(c)) for c in labels], [sizes[c] for c in out])
     element: ir.Expr | None = None
     for array, labels in factors:
-        if array.rank and is_costly(array.element) and set(labels) != set(letters):
-            array = copied_view(state, array, "factor", span)
+        if array.rank and set(labels) != set(letters) and (is_costly(array.element) or has_halves(state, array)):
+            array = copied_view(state, in_single(state, array), "factor", span)
         factor = fill(array.element, [hole(letters.index(c)) for c in labels])
         element = factor if element is None else binary(Op.MUL, element, factor, span)
     assert element is not None
@@ -114,6 +117,17 @@ def sum_of_products(state: State, factors: Sequence[tuple[Array, str]], out: str
     if len(letters) == len(out):
         return value if letters else element
     return reduced(state, "sum", value, range(len(out), len(letters)), False, node)
+
+
+def has_halves(state: State, array: Array) -> bool:
+    """Whether elements are read that widen: products that have them several times widen them once, and are those of
+    float32 then."""
+    return any(holds_halves(state, load.access.array) for load in loads(array.element))
+
+
+def in_single(state: State, array: Array) -> Array:
+    """`array`, of halves as float32."""
+    return ArrayValue(array.extents, ir.Cast(F32, array.element)) if has_halves(state, array) else array
 
 
 def outer(state: State, left: Array, right: Array, node: ast.AST) -> Quantity:

@@ -72,6 +72,19 @@ def dtype_of(state: State, array: str) -> str | None:
     return CELL_DTYPE[kind.storage]
 
 
+def holds_halves(state: State, array: str) -> bool:
+    """Whether elements of `array` are float16 or bfloat16: of an argument, or as is said, never because of values."""
+    decl, met = state.arrays[array], {array}
+    while decl.role != "argument" and decl.type is None:
+        source = decl.dtype_like or decl.like
+        if source is None or source in met:
+            return False
+        met.add(source)
+        decl = state.arrays[source]
+    kind = state.need_types()[decl.name] if decl.role == "argument" else decl.type
+    return isinstance(kind, ArrayType) and kind.is_half
+
+
 def kind_of(state: State, values: tuple[ir.Expr, ...], cells: Kind) -> Kind | None:
     """The least kind that holds `values` where numbers in cells are of the kind `cells`; None if nothing says what an
     array in them is made of."""
