@@ -11,9 +11,12 @@ from loopdiff import vectorize_grad
 from loopdiff.ad.facts import gather_facts
 from loopdiff.ad.tape.cut import best_closure
 from loopdiff.ad.tape.plan import Tape
-from loopdiff.ir.build import integer
+from loopdiff.ad.tape.versions import ArrayVersion, Seen, is_seen_in
+from loopdiff.ir import nodes as ir
+from loopdiff.ir.build import extents_of, integer
 from loopdiff.ir.names import supply
 from loopdiff.ir.types import ArrayType
+from loopdiff.ir.walk import loads_of
 from loopdiff.testing import check_grads
 from tests.ad.interpreted import lower
 from tests.gradients.interpreted import interpreting
@@ -61,6 +64,17 @@ def branches(x, y, c):
 
 def test_a_copy_in_a_branch_does_not_serve_the_other_one() -> None:
     rng = np.random.default_rng(0)
+    args = {"x": rng.random(5), "y": rng.random(5), "c": rng.random(6)}
+    facts = gather_facts(lower(branches, args), ("x", "y"))
+    (branch,) = (path for path, site in facts.sites.items() if isinstance(site.stmt, ir.If))
+    reads = [(p, e) for p, s in facts.sites.items() for e in loads_of(s.stmt) if e.access.array == "x"]
+    inside = [(p, e.access) for p, e in reads if p[: len(branch)] == branch]
+    size = extents_of(facts.ls.array("x"))
+    copy = ArrayVersion("x", (*branch, 0), size, (), branch)
+    found = {p[len(branch)]: is_seen_in(facts, copy, Seen(p, access, branch, size)) for p, access in inside}
+    assert found[0]
+    assert len(found) == 2
+    assert not found[max(found)]
     with interpreting():
         for policy in ("auto", "store", "recompute"):
-            check_grads(vectorize_grad(tape=policy)(branches), (rng.random(5), rng.random(5), rng.random(6)))
+            check_grads(vectorize_grad(tape=policy)(branches), tuple(args.values()))
