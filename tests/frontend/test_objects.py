@@ -112,7 +112,7 @@ def kept_by_another(s):
     return b.m.v
 
 
-def in_no_order(s):
+def in_order(s):
     a = Counter(s)
     return a.total + a.add(1.0)
 
@@ -326,7 +326,7 @@ def of_an_argument(c):
 @pytest.mark.parametrize(
     "function",
     [
-        shared, in_a_list, leaked, twice_in_a_list, kept_by_another, in_no_order, replaced_meanwhile, read_later,
+        shared, in_a_list, leaked, twice_in_a_list, kept_by_another, replaced_meanwhile, read_later,
         of_a_function_that_gets_another, computed_once, computed_before, returned_many_times, appended_and_kept,
         appended_many_times, given_to_two_places, read_by_a_function_inside, kept_by_a_comprehension,
         chosen_and_changed, changed_after_it_was_chosen, added_in_place, made_of_the_same_list, replaced_by_an_operator,
@@ -336,6 +336,12 @@ def of_an_argument(c):
 def test_changes_that_somebody_could_tell_are_refused(function: Any) -> None:
     with pytest.raises(UnsupportedLoopError, match="LD134"):
         vectorize_grad(function)(0.7)
+
+
+def test_what_is_read_ahead_of_a_change_is_what_it_was() -> None:
+    value, (slope,) = vectorize_grad(in_order)(0.7), vectorize_grad(in_order).grad(0.7)
+    assert value == in_order(0.7) == pytest.approx(0.7 + (0.7 + 0.5))
+    assert slope == 2.0
 
 
 def test_arguments_are_not_changed() -> None:
