@@ -24,12 +24,12 @@ from loopdiff.frontend.parsing.ways.snapshots import tried
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads
+from loopdiff.numpy_functions import placing
 from loopdiff.numpy_functions.building import reverse_in_place
-from loopdiff.numpy_functions.placing import apply_at, apply_at_places, put, put_along_axis
 from loopdiff.source.functions import MISSING
 from loopdiff.source.nodes import syntax_nodes
 
-PUTTING: tuple[tuple[Any, Any], ...] = ((np.put, put), (np.put_along_axis, put_along_axis))
+PUTTING: tuple[tuple[Any, Any], ...] = ((np.put, placing.put), (np.put_along_axis, placing.put_along_axis))
 STORING = (np.sum, np.prod, np.mean, np.max, np.min, np.cumsum, np.cumprod)
 
 
@@ -80,11 +80,13 @@ def array_statement(state: State, node: ast.Call) -> bool:
             array, places, values = node.args
             parts = places.elts if isinstance(places, ast.Tuple) else [places]
             args = apart_from_first(state, [array, *parts, values])
-            return written_out(state, apply_at_places if len(parts) == 2 else apply_at, [owner, *args], node)
+            return called_instead(
+                state, placing.apply_at_places if len(parts) == 2 else placing.apply_at, [owner, *args], node
+            )
         case func if (callee := state.outside(func)) is np.copyto:
             return copied_to(state, node)
         case _ if (writing := next((w for f, w in PUTTING if f is callee), None)) is not None and node.args:
-            return written_out(state, writing, apart_from_first(state, node.args), node)
+            return called_instead(state, writing, apart_from_first(state, node.args), node)
         case ast.Attribute(value=base, attr="fill") if root_is_local(state, base) and may_be_array(state, base):
             state.need_types()
             view = state.quantity(base)
@@ -97,12 +99,12 @@ def array_statement(state: State, node: ast.Call) -> bool:
         case ast.Attribute(value=ast.Name(id=name) as owner, attr="reverse") if not (node.args or node.keywords):
             if not isinstance(state.binding(name), AnyList):
                 return False
-            return written_out(state, reverse_in_place, [owner], node)
+            return called_instead(state, reverse_in_place, [owner], node)
         case _:
             return False
 
 
-def written_out(state: State, function: Any, args: list[ast.expr], node: ast.Call) -> bool:
+def called_instead(state: State, function: Any, args: list[ast.expr], node: ast.Call) -> bool:
     """A call of a function of this package in place of `node`."""
     called = ast.copy_location(ast.Constant(cast(Any, function)), node)
     made = ast.Call(called, args, node.keywords)
