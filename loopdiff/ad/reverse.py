@@ -31,6 +31,7 @@ from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.ir.typing import type_of
 from loopdiff.ir.walk import Path, returned_arrays
 from loopdiff.model import tuning
+from loopdiff.model.edges import is_long
 from loopdiff.settings.options import SEGMENT_LEVELS, PlanPolicy
 
 SeedNames = tuple[str | None, ...]
@@ -58,8 +59,9 @@ def build_sweeps(ls: ir.LoopSet, wrt: tuple[str, ...], policy: PlanPolicy = "aut
 
 
 def with_sums(facts: Facts, plain: Built) -> Built:
-    """`plain`, or the sweeps that keep sums of local arrays, where less goes from one to the other then."""
-    arrays = arrays_to_sum(facts, plain)
+    """`plain`, or the sweeps that keep sums of local arrays, where less goes from one to the other then. A long program
+    is not planned a second time for it."""
+    arrays = frozenset[str]() if is_long(facts.ls) else arrays_to_sum(facts, plain)
     other = build(facts, "auto", summed=arrays) if arrays else plain
     return other if handed_on(facts, other) < handed_on(facts, plain) else plain
 

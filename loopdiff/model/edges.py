@@ -16,12 +16,17 @@ from loopdiff.model import tuning
 def edges_of(ls: ir.LoopSet) -> frozenset[Path]:
     """The innermost loops that are left as edges: where `ls` is so long that each counts when it is compiled, those
     along rows or columns of arrays that are in fewer loops than the deepest."""
+    if not is_long(ls):
+        return frozenset()
     sites = ((s, s.stmt) for s in statements(ls.body))
     innermost = [(s, p.body) for s, p in sites if isinstance(p, ir.Loop) and not loops_of(p)]
-    if len(innermost) < tuning.LONG_PROGRAM:
-        return frozenset()
     deepest = max(len(s.loops) for s, _ in innermost)
     return frozenset(s.path for s, body in innermost if len(s.loops) < deepest and leaves_axes_out(body))
+
+
+def is_long(ls: ir.LoopSet) -> bool:
+    """Whether `ls` has so many innermost loops that what is looked for in each takes longer than it saves."""
+    return sum(isinstance(s, ir.Loop) and not loops_of(s) for s in all_statements(ls.body)) >= tuning.LONG_PROGRAM
 
 
 def leaves_axes_out(body: tuple[ir.Stmt, ...]) -> bool:

@@ -19,6 +19,7 @@ from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.ir.walk import written_arrays
+from loopdiff.model.edges import is_long
 from loopdiff.pipeline.code import (
     arrange_for_target,
     compile_function,
@@ -401,7 +402,8 @@ class Specialization:
         plain = self.plan("gradient")
         if not derive_prospects(plain.forward, plain.reverse, self.stages):
             return None
-        rows = self.plan("gradient", "rows") if calls_functions(self.normal) else None
+        may_go_by_rows = calls_functions(self.normal) and not is_long(self.normal)  # that is planned once
+        rows = self.plan("gradient", "rows") if may_go_by_rows else None
         found = None if rows is None else self.one_pass_of(rows)
         if rows is None or found is None or keeps_any_whole(found, rows.forward):
             found = found if plain == rows else self.one_pass_of(plain)
