@@ -82,6 +82,9 @@ OF_NUMPY = (
     ("A[:] = np.moveaxis(A, 0, 1) + np.swapaxes(A, 0, 1) * 0.3 + np.transpose(A) + np.squeeze(A[None])\n"
      "A += np.matmul(A, A) * 0.1"),
     "A += np.atleast_2d(x[:5]) + np.atleast_1d(s) + 0.1 * np.atleast_3d(A)[:, :, 0]",
+    "A += np.take_along_axis(A, np.argsort(A, axis=1), axis=1) + np.apply_along_axis(np.cumsum, 0, A)",
+    "np.put_along_axis(A, np.argmax(A, axis=1)[:, None], s, axis=1)\nnp.put(x, [3, 1], [s, 0.5])",
+    "np.copyto(y, 2.0 * x, where=x > 0.1)",
     "rows, columns = np.tril_indices(5)\nA[rows, columns] *= 0.5",
     "y[: np.count_nonzero(idx > 1)] += s\ny[np.flatnonzero(x > 0.3)] *= 0.5\nx[np.nonzero(y > 0.4)] -= 0.2",
     "x += len(np.intersect1d(idx, np.arange(3))) + 0.1 * len(np.union1d(idx, np.array([9, 11])))",
