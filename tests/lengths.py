@@ -1,7 +1,8 @@
 """How much a run of the suite takes of what could be drawn or compiled: a part, and more with LOOPDIFF_LONG_TESTS.
 
 Tests marked `part(n)` run each n-th of their cases; which ones, LOOPDIFF_TEST_TURN says, 0 if it does not. Functions
-with the same cases take different ones, so that a case that one leaves out another has.
+with the same cases take different ones, so that a case that one leaves out another has. The n has no factor in common
+with the number of ways that cases take by turns: one of these would never be taken.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ def apply_at(f, a, indices, b):
     assert np.ndim(indices) == 1, "`at` of this function takes indices along one axis, or a tuple of such"
     n = indices.shape[0]
     if a.ndim == 1:
+        assert np.ndim(b) < 2, "`at` of this function takes a value for each index"
         values = np.ravel(atleast_1d(b))
         assert values.shape[0] == n or np.ndim(b) == 0, "`at` of this function takes a value for each index"
         for i in range(n):
@@ -40,7 +41,7 @@ def put(a, ind, v):
     """Numbers at places that are counted row by row, again and again from `v`."""
     places, values = np.ravel(atleast_1d(ind)), np.ravel(atleast_1d(v))
     assert 0 < a.ndim < 4, "np.put takes an array of up to three axes"
-    for i in range(places.shape[0]):
+    for i in range(places.shape[0] if values.shape[0] > 0 else 0):
         k = places[i]
         if a.ndim == 1:
             a[k] = values[i % values.shape[0]]
@@ -57,6 +58,7 @@ def take_along_axis(arr, indices, axis=-1):
         return np.ravel(arr)[indices]
     assert arr.ndim == indices.ndim, "`indices` and `arr` must have the same number of dimensions"
     assert arr.ndim < 4, "np.take_along_axis takes an array of up to three axes"
+    assert -arr.ndim <= axis < arr.ndim, "np.take_along_axis goes along an axis of its array"
     if arr.ndim == 1:
         return arr[indices]
     last, own = np.moveaxis(arr, axis, -1), np.moveaxis(indices, axis, -1)
@@ -80,6 +82,7 @@ def put_along_axis(arr, indices, values, axis):
     """Numbers in each line along `axis`, where an index says."""
     assert arr.ndim == indices.ndim, "`indices` and `arr` must have the same number of dimensions"
     assert 0 < arr.ndim < 4, "np.put_along_axis takes an array of up to three axes"
+    assert -arr.ndim <= axis < arr.ndim, "np.put_along_axis goes along an axis of its array"
     last, own = np.moveaxis(arr, axis, -1), np.moveaxis(indices, axis, -1)
     given = np.moveaxis(np.broadcast_to(values, indices.shape), axis, -1)
     if arr.ndim == 1:
@@ -122,10 +125,11 @@ def summed_at(f, a, indices, axis=0):
 def apply_along_axis(func1d, axis, arr):
     """What a function of vectors makes of each line along `axis`."""
     assert 0 < arr.ndim < 3, "np.apply_along_axis takes a vector or a matrix"
+    assert -arr.ndim <= axis < arr.ndim, "np.apply_along_axis goes along an axis of its array"
     if arr.ndim == 1:
         return func1d(arr)
     made = np.array([func1d(line) for line in (arr if axis == 1 or axis == -1 else arr.T)])
-    return made if np.ndim(made) == 1 or axis == 1 or axis == -1 else made.T
+    return made if np.ndim(made) == 1 or axis == 1 or axis == -1 else np.moveaxis(made, 0, -1)
 
 
 # By the method of a ufunc, for those that it is written out of.

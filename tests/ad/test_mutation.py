@@ -102,7 +102,7 @@ def spoilt(rule: Rule, position: int) -> Rule:
     return replace(rule, derive=derive)
 
 
-@pytest.mark.part(4)
+@pytest.mark.part(3)
 @pytest.mark.parametrize(("op", "mode"), each_in_turns(RULES, (*MODES,)), ids=lambda p: getattr(p, "name", None))
 def test_a_row_that_is_gone_is_refused(op: Op, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(TABLE, op)

@@ -66,7 +66,7 @@ def arguments(count: int, dtype: Any) -> dict[str, np.ndarray]:
     return {"a": a, "b": b, "t": np.zeros(count, dtype)}
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(2)
 @pytest.mark.parametrize(("fastmath", "dtype"), [(True, np.float64), (True, np.float32), (False, np.float64)])
 @pytest.mark.parametrize("function", CASES)
 def test_the_extremum_is_found_again(function: Callable[..., Any], fastmath: bool, dtype: Any) -> None:

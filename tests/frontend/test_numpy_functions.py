@@ -401,6 +401,9 @@ PLACED = [
     "np.put_along_axis(z, np.argmax(z, axis=1)[:, None], s, axis=1)",
     "np.put_along_axis(z, np.argsort(z, axis=0), z * s, axis=0)",
     "z += np.take_along_axis(z, np.argsort(z, axis=1), axis=1) * np.take_along_axis(z, np.array([[1, 0, 2]]), 0)",
+    "z += np.apply_along_axis(lambda v: np.outer(v, v * v) * s, 0, z)[:, 1]",
+    "z += np.apply_along_axis(lambda v: np.outer(v, v * v) * s, 1, z)[0]",
+    "np.put(z, [0, 1], [])",
     "z[:2] += np.add.reduceat(z * s, [0, 1]) * np.maximum.reduceat(z[0], [1, 0])[:, None]",
     "z += np.apply_along_axis(lambda r: np.cumsum(r) * s, 0, z) + np.apply_along_axis(np.sum, 1, z)",
 ]  # fmt: skip

@@ -85,7 +85,7 @@ def test_tangent_agrees_with_a_complex_step(entry: Entry) -> None:
     assert_close(harness.push_forward(entry, entry.args(1), along), expected, 1e-11)
 
 
-@pytest.mark.part(4)
+@pytest.mark.part(3)
 @needs_jax
 @pytest.mark.parametrize(("entry", "seed"), with_seeds(tuple(e for e in ENTRIES if e.is_twin)))
 def test_gradient_agrees_with_jax(entry: Entry, seed: int) -> None:

@@ -148,7 +148,7 @@ def test_forward_over_reverse(entry: Entry) -> None:
 TAPES: tuple[TapePolicy, ...] = ("store", "recompute")
 
 
-@pytest.mark.part(4)
+@pytest.mark.part(3)
 @pytest.mark.parametrize(("entry", "tape"), each_in_turns(every(3, SCALAR), TAPES), ids=lambda p: getattr(p, "name", p))
 def test_reverse_over_reverse(entry: Entry, tape: TapePolicy) -> None:
     """The same products by reverse mode over the gradient, from sweeps under each tape policy."""

@@ -125,7 +125,7 @@ def surface_and_bound(name: str) -> tuple[ir.LoopSet, ir.LoopSet]:
     return surface, bind_types(surface, types, stages)
 
 
-@pytest.mark.part(4)
+@pytest.mark.part(3)
 @pytest.mark.parametrize(
     ("entry", "fastmath"), each_in_turns(every(2, ENTRIES), (True, False)), ids=lambda p: getattr(p, "name", None)
 )

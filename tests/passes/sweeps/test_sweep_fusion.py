@@ -331,7 +331,7 @@ def filtered_rows(x, w):
     return total
 
 
-@pytest.mark.part(2)
+@pytest.mark.part(3)
 @pytest.mark.parametrize("function", [soft_rows, filtered_rows])
 @pytest.mark.parametrize("shape", [(3, 4, 5), (1, 2, 40), (0, 3, 2), (2, 0, 3)])
 def test_loops_inside_run_together_too(function: Callable[..., Any], shape: tuple[int, int, int]) -> None:
