@@ -261,12 +261,14 @@ def derive_gradient(
     return found if has_value else without_value(found)
 
 
-def calls_functions(normal: ir.LoopSet) -> bool:
-    """Whether elementary functions are evaluated: to keep their values may pay where these stay in the caches."""
+def may_keep_functions(normal: ir.LoopSet) -> bool:
+    """Whether elementary functions are evaluated: to keep their values may pay where these stay in the caches. A long
+    program is not planned a second time for it."""
     from loopdiff.ad.tape.repeating import has_functions
     from loopdiff.ir.walk import expressions
+    from loopdiff.model.edges import is_long
 
-    return has_functions(expressions(normal))
+    return has_functions(expressions(normal)) and not is_long(normal)
 
 
 def derive_prospects(forward: ir.LoopSet, reverse: ir.LoopSet, stages: Stages) -> bool:

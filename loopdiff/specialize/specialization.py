@@ -19,7 +19,6 @@ from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.ir.walk import written_arrays
-from loopdiff.model.edges import is_long
 from loopdiff.pipeline.code import (
     arrange_for_target,
     compile_function,
@@ -32,13 +31,13 @@ from loopdiff.pipeline.derive import (
     arrange_one_pass,
     arrange_primal_rows,
     arrange_rows,
-    calls_functions,
     choose_wrt,
     derive_one_pass,
     derive_prospects,
     derive_sparsity,
     derive_tangent,
     keeps_any_whole,
+    may_keep_functions,
     plain_buffers,
     plan_sweeps,
     sweeps_in_form,
@@ -402,8 +401,7 @@ class Specialization:
         plain = self.plan("gradient")
         if not derive_prospects(plain.forward, plain.reverse, self.stages):
             return None
-        may_go_by_rows = calls_functions(self.normal) and not is_long(self.normal)  # that is planned once
-        rows = self.plan("gradient", "rows") if may_go_by_rows else None
+        rows = self.plan("gradient", "rows") if may_keep_functions(self.normal) else None
         found = None if rows is None else self.one_pass_of(rows)
         if rows is None or found is None or keeps_any_whole(found, rows.forward):
             found = found if plain == rows else self.one_pass_of(plain)
