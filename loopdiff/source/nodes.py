@@ -1,4 +1,4 @@
-"""What is inside of syntax trees, found several times as fast as by `ast.walk`.
+"""Syntax trees: what is inside, found several times as fast as by `ast.walk`, copies, and calls of a function itself.
 
 Each rewriting of a source looks through all of it: with the library's function, which asks every node for every field
 and gives `Load()` and `Store()` as well, this was a sixth of the time of the front end.
@@ -7,6 +7,7 @@ and gives `Load()` and `Store()` as well, this was a sixth of the time of the fr
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
@@ -69,3 +70,11 @@ def copied_tree(node: T) -> T:
         else:
             fields[name] = value
     return cast("T", made)
+
+
+def direct_call(
+    function: Any, args: Sequence[ast.expr], node: ast.AST, keywords: Sequence[ast.keyword] = ()
+) -> ast.Call:
+    """A call of `function` itself, whatever its name means there, in the place of `node`."""
+    called = ast.copy_location(ast.Constant(function), node)
+    return ast.copy_location(ast.Call(called, list(args), list(keywords)), node)

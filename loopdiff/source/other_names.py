@@ -11,12 +11,12 @@ from __future__ import annotations
 import ast
 from collections import Counter, deque
 from collections.abc import Callable, Collection
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 
 from loopdiff.source.lists.queues import misuses_queues
-from loopdiff.source.nodes import copied_tree, syntax_nodes
+from loopdiff.source.nodes import copied_tree, direct_call, syntax_nodes
 from loopdiff.source.scopes import stores_among
 
 N = TypeVar("N", bound=ast.AST)
@@ -172,9 +172,7 @@ class Named(ast.NodeTransformer):
                 named = ast.copy_location(ast.Attribute(function.value, "nonzero", ast.Load()), function)
                 return ast.copy_location(ast.Call(named, node.args, []), node)
             case ast.Call() if called is deque and self.is_misusing:
-                return ast.copy_location(
-                    ast.Call(placed(ast.Constant(cast(Any, deque)), node), node.args, node.keywords), node
-                )
+                return direct_call(deque, node.args, node, node.keywords)
             case ast.Call(args=args, keywords=[]) if called is deque and len(args) < 2:
                 return as_list(node, args)
             case ast.Call(
@@ -306,7 +304,7 @@ def as_list(node: ast.Call, args: list[ast.expr]) -> ast.expr:
         case [ast.List(elts=items) | ast.Tuple(elts=items)]:
             return ast.copy_location(ast.List(items, ast.Load()), node)
         case _:
-            return ast.copy_location(ast.Call(ast.copy_location(ast.Constant(cast(Any, list)), node), args, []), node)
+            return direct_call(list, args, node)
 
 
 def told_by(node: ast.Subscript) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from loopdiff.ir.walk import loads
 from loopdiff.numpy_functions import placing
 from loopdiff.numpy_functions.building import reverse_in_place
 from loopdiff.source.functions import MISSING
-from loopdiff.source.nodes import syntax_nodes
+from loopdiff.source.nodes import direct_call, syntax_nodes
 
 PUTTING: tuple[tuple[Any, Any], ...] = ((np.put, placing.put), (np.put_along_axis, placing.put_along_axis))
 STORING = (np.sum, np.prod, np.mean, np.max, np.min, np.cumsum, np.cumprod)
@@ -106,9 +106,7 @@ def array_statement(state: State, node: ast.Call) -> bool:
 
 def called_instead(state: State, function: Any, args: list[ast.expr], node: ast.Call) -> bool:
     """A call of a function of this package in place of `node`."""
-    called = ast.copy_location(ast.Constant(cast(Any, function)), node)
-    made = ast.Call(called, args, node.keywords)
-    return state.whole.call(state, ast.copy_location(made, node)) is not MISSING
+    return state.whole.call(state, direct_call(function, args, node, node.keywords)) is not MISSING
 
 
 def copied_to(state: State, node: ast.Call) -> bool:
@@ -138,8 +136,7 @@ def apart_from_first(state: State, nodes: list[ast.expr]) -> list[ast.expr]:
     found = [nodes[0]]
     for value, node in zip(others, nodes[1:], strict=True):
         is_same = is_array(value) and any(e.access.array == array for e in loads(as_array(value).element))
-        copy = ast.copy_location(ast.Constant(cast(Any, np.copy)), node)
-        found.append(ast.copy_location(ast.Call(copy, [node], []), node) if is_same else node)
+        found.append(direct_call(np.copy, [node], node) if is_same else node)
     return found
 
 
@@ -152,9 +149,7 @@ def sort_in_place(state: State, base: ast.expr, node: ast.Call) -> bool:
     view = state.quantity(base)
     if not isinstance(view, View):
         return False
-    called = ast.copy_location(ast.Constant(cast(Any, np.sort)), node)
-    made = ast.copy_location(ast.Call(called, [base, *node.args], node.keywords), node)
-    store_array(state, view, state.quantity(made), node)
+    store_array(state, view, state.quantity(direct_call(np.sort, [base, *node.args], node, node.keywords)), node)
     return True
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -49,7 +49,7 @@ from loopdiff.ir.types import INT, ArrayType
 from loopdiff.ir.walk import loads, written_arrays
 from loopdiff.numpy_functions import ACCUMULATED, REDUCED, placing
 from loopdiff.source.functions import MISSING, python_function
-from loopdiff.source.nodes import syntax_nodes
+from loopdiff.source.nodes import direct_call, syntax_nodes
 
 Handler = Callable[[State, Call], Quantity]
 
@@ -207,16 +207,14 @@ def of_ufunc(state: State, ufunc: np.ufunc, method: str, node: ast.Call) -> Quan
     if method == "outer" and scalar is not None:
         return pairwise(state, scalar, node)
     if method == "reduceat" and ufunc in placing.REDUCED_AT and node.args:
-        called = ast.copy_location(ast.Constant(cast(Any, placing.REDUCED_AT[ufunc])), node)
         owner = node.func.value  # type: ignore[attr-defined]
-        return state.quantity(ast.copy_location(ast.Call(called, [owner, *node.args], node.keywords), node))
+        return state.quantity(direct_call(placing.REDUCED_AT[ufunc], [owner, *node.args], node, node.keywords))
     table = {"reduce": REDUCED, "accumulate": ACCUMULATED}.get(method, {})
     if ufunc not in table or len(node.args) > 2:
         return None
     first = [] if len(node.args) == 2 or any(k.arg == "axis" for k in node.keywords) else [ast.Constant(0)]
     axis = [ast.keyword("axis", ast.copy_location(a, node)) for a in first]
-    called = ast.copy_location(ast.Constant(table[ufunc]), node)
-    return state.quantity(ast.copy_location(ast.Call(called, node.args, [*node.keywords, *axis]), node))
+    return state.quantity(direct_call(table[ufunc], node.args, node, [*node.keywords, *axis]))
 
 
 def pairwise(state: State, function: ScalarFunction, node: ast.Call) -> Quantity:

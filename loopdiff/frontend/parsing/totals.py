@@ -36,7 +36,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import folded
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import all_statements, map_expr, subexprs
-from loopdiff.source.nodes import syntax_nodes
+from loopdiff.source.nodes import direct_call, syntax_nodes
 from loopdiff.source.scopes import computes_defaults
 
 PURE = (range, len, enumerate, zip, reversed, int, abs, min, max)
@@ -333,7 +333,7 @@ def as_row(item: ast.expr) -> ast.expr:
     """An element of a list, which NumPy takes for an array where it is a list."""
     if not isinstance(item, ast.List | ast.Tuple | ast.ListComp):
         return item
-    return ast.copy_location(ast.Call(ast.Constant(cast(Any, np.array)), [item], []), item)
+    return direct_call(np.array, [item], item)
 
 
 def is_written_out(over: ast.expr) -> bool:
@@ -380,8 +380,7 @@ def tried_row(state: State, item: ast.expr, part: ast.comprehension, node: ast.A
     before.restore(state)
     if not is_choice:
         return extents
-    copied = ast.copy_location(ast.Call(ast.Constant(cast(Any, np.copy)), [item], []), item)
-    return tried_row(state, copied, part, node)
+    return tried_row(state, direct_call(np.copy, [item], item), part, node)
 
 
 def distributed(extent: ir.Expr) -> ir.Expr:

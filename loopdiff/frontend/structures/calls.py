@@ -44,6 +44,8 @@ from loopdiff.numpy_functions import ROWS, takes_arrays
 from loopdiff.source.functions import MISSING, SourceFunction, python_function
 from loopdiff.source.nodes import syntax_children, syntax_nodes
 
+STEADY = (ast.Name, ast.Constant, ast.Lambda)  # what names stand for is the same object after a call
+
 
 class OutOfTurn(Exception):
     """The call `node`, which gives a structure and may change what is read before it, stands behind something else."""
@@ -155,7 +157,7 @@ def stays(node: ast.AST) -> bool:
         case ast.keyword() | ast.Starred() | ast.Slice() | ast.Tuple():
             return all(map(stays, syntax_children(node)))
         case _:
-            return isinstance(node, ast.Name | ast.Constant | ast.Lambda)
+            return isinstance(node, STEADY)
 
 
 def run_ahead(scope: Scope, call: ast.expr, result: Branch, node: ast.AST) -> Tree:

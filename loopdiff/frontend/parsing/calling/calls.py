@@ -52,7 +52,7 @@ from loopdiff.numpy_functions import GRIDS
 from loopdiff.numpy_functions.branching import COMPLEX, Owner, Question
 from loopdiff.numpy_functions.elementwise import around, to_digits
 from loopdiff.source.functions import LIBRARIES, MISSING
-from loopdiff.source.nodes import syntax_nodes
+from loopdiff.source.nodes import direct_call, syntax_nodes
 
 
 def parse_call(state: State, node: ast.Call) -> Quantity:
@@ -159,9 +159,7 @@ def of_lists(state: State, node: ast.Call, callee: object) -> Quantity:
 
 def array_named(name: str, node: ast.expr) -> ast.expr:
     """`np.array(name)` in the place of `node`."""
-    function = ast.copy_location(ast.Constant(cast(Any, np.array)), node)
-    inner = ast.copy_location(ast.Name(name, ast.Load()), node)
-    return ast.copy_location(ast.Call(function, [inner], []), node)
+    return direct_call(np.array, [ast.copy_location(ast.Name(name, ast.Load()), node)], node)
 
 
 def grid_call(state: State, node: ast.expr) -> ast.Call | None:

@@ -42,7 +42,7 @@ from loopdiff.ir.walk import loads, operands, substitute
 from loopdiff.numpy_functions import METHODS, ROWS, is_of_numpy, takes_arrays
 from loopdiff.numpy_functions.newer import linspace_with_step
 from loopdiff.source.functions import MISSING, as_definition, python_function
-from loopdiff.source.nodes import syntax_nodes
+from loopdiff.source.nodes import direct_call, syntax_nodes
 
 MOST_STATEMENTS = 2000
 
@@ -184,8 +184,7 @@ def with_arrays(state: State, node: ast.Call, names: tuple[str, ...]) -> ast.Cal
         is_one = isinstance(value, ast.List | ast.Tuple | ast.ListComp) or is_list(state, value)
         if not is_one or name is None or name in ROWS:
             return value
-        function = ast.copy_location(ast.Constant(cast(Any, np.array)), value)
-        return ast.copy_location(ast.Call(function, [value], []), value)
+        return direct_call(np.array, [value], value)
 
     args = [made(a, name) for a, name in zip(node.args, [*names, *[None] * len(node.args)], strict=False)]
     keywords = [ast.keyword(k.arg, made(k.value, k.arg)) for k in node.keywords]

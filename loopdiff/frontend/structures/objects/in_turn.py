@@ -8,17 +8,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from loopdiff.frontend.structures.calls import OutOfTurn, leading
+from loopdiff.frontend.structures.calls import STEADY, OutOfTurn, leading
 from loopdiff.frontend.structures.objects.changing import changes_objects
 from loopdiff.frontend.structures.records import CHANGING_METHODS
 from loopdiff.frontend.structures.rewriting import base_of, copied, in_place_of
 from loopdiff.frontend.structures.scope import SHARED, Scope, Torn, name_read, name_stored, stored_names
 from loopdiff.frontend.structures.trees import Branch
-from loopdiff.source.first_iterations import copied_tree
 from loopdiff.source.functions import MISSING, dotted_name
-from loopdiff.source.nodes import FIELDS, syntax_children, syntax_nodes
+from loopdiff.source.nodes import FIELDS, copied_tree, syntax_children, syntax_nodes
 
-STEADY = (ast.Name, ast.Constant, ast.Lambda)  # what names stand for is the same object after a call
 LINE = "give what it gives a name on a line before"
 Writing = Callable[[Scope, ast.stmt], bool]
 Block = Callable[[Scope, Sequence[ast.stmt]], bool]
