@@ -70,8 +70,9 @@ def test_a_copy_in_a_branch_does_not_serve_the_other_one() -> None:
     reads = [(p, e) for p, s in facts.sites.items() for e in loads_of(s.stmt) if e.access.array == "x"]
     inside = [(p, e.access) for p, e in reads if p[: len(branch)] == branch]
     size = extents_of(facts.ls.array("x"))
-    copy = ArrayVersion("x", (*branch, 0), size, (), branch)
-    found = {p[len(branch)]: is_seen_in(facts, copy, Seen(p, access, branch, size)) for p, access in inside}
+    whole = (None,)
+    copy = ArrayVersion("x", (*branch, 0), size, whole, (), branch)
+    found = {p[len(branch)]: is_seen_in(facts, copy, Seen(p, access, branch, size, whole)) for p, access in inside}
     assert found[0]
     assert len(found) == 2
     assert not found[max(found)]

@@ -448,9 +448,15 @@ class Needed:
         slot = None if version is None else never_with(self.facts, version, self.copied_versions, is_alike)
         if slot is None:
             slot = Slot(self.tape.declare(f"{name}_tape", dtype, shape, scope, Why(array.loc, reason)), loops, scope)
-        row = () if version is None else version.row
+        if version is not None and version.rides is not None:
+            at, read = version.rides
+            rest = short_first(version.sizes, read.subscripts[len(version.row) :])
+            target = self.element(slot, exactly=False, rest=rest)
+            self.tape.stores.append(TapeStore(scope, at, "before", target, ir.Load(read)))
+            return slot
+        row, parts = ((), ()) if version is None else (version.row, version.parts)
         target, value = self.element(slot, exactly=False, is_part=has_rows), ir.Load(ir.Access(name, row))
-        self.tape.stores.append(TapeStore(scope, *place, target, value, whole=has_rows, sizes=sizes))
+        self.tape.stores.append(TapeStore(scope, *place, target, value, whole=has_rows, sizes=sizes, parts=parts))
         return slot
 
     def element(

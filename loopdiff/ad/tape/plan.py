@@ -16,6 +16,7 @@ from typing import Literal, TypeVar
 import numpy as np
 
 from loopdiff.ad.facts import Facts
+from loopdiff.ad.tape.parts import Parts
 from loopdiff.errors import NOWHERE, Span
 from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
@@ -56,7 +57,8 @@ class TapeStore:
 
     `start` is the start of each segment of the loop at `path`, `end` the end of each of its iterations (of the function
     when `path` is empty). `guards` are the conditions under which the statement evaluates `value`. `whole`: copy the
-    complete array that `value` loads, or its first elements, `sizes` along its axes, in the order of `short_first`.
+    complete array that `value` loads, or its first elements, `sizes` along its axes, in the order of `short_first`, and
+    of these the `parts`.
     """
 
     scope: Scope
@@ -67,6 +69,7 @@ class TapeStore:
     guards: Guards = ()
     whole: bool = False
     sizes: tuple[ir.Expr, ...] | None = None
+    parts: Parts = ()
 
 
 @immutable

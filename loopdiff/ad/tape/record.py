@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import reduce
-from itertools import starmap
+from itertools import starmap, zip_longest
 
 from loopdiff.ad.facts import Facts, is_open
+from loopdiff.ad.tape.parts import Part, clamped
 from loopdiff.ad.tape.plan import Scope, Tape, TapeCounter, TapeStore, short_first, trips
 from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
@@ -191,10 +192,18 @@ class Recorder:
         if store.sizes is not None:
             extents = tuple(starmap(at_most, zip(store.sizes, extents, strict=True)))
         loops, place = over_elements(extents, self.names)
+        loops = [self.part_of(loop, part, store) for loop, part in zip_longest(loops, store.parts)]
         there = place if store.sizes is None else short_first(store.sizes, place)
         target = replace(store.target, subscripts=(*store.target.subscripts, *there))
         (nest,) = nested(loops, (ir.Assign(target, ir.Load(ir.Access(source, (*first, *place)))),))
         return [self.fitting(nest, target)]
+
+    def part_of(self, loop: ir.Loop, part: Part | None, store: TapeStore) -> ir.Loop:
+        """`loop` over the elements that are read, of those along an axis."""
+        if part is None:
+            return loop
+        lower, upper = clamped(self.tape.facts, store.path, part, loop.upper)
+        return replace(loop, lower=lower, upper=upper)
 
     def fitting(self, record: ir.Stmt, target: ir.Access | None = None) -> ir.Stmt:
         """`record`, which writes `target`, guarded if the tape may be too short for it."""

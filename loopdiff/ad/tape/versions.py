@@ -24,7 +24,9 @@ from math import prod
 from typing import TypeVar
 
 from loopdiff.ad.facts import Facts
+from loopdiff.ad.tape.parts import Parts, is_within, joined, parts_read
 from loopdiff.ad.tape.plan import Scope
+from loopdiff.ad.tape.riding import Read, carrier
 from loopdiff.analysis.strides import coefficient
 from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
@@ -35,20 +37,23 @@ from loopdiff.ir.walk import Path, common_prefix, indices_in, substitute
 from loopdiff.model import tuning
 
 T = TypeVar("T")
-Read = tuple[Path, ir.Access]
 Sizes = tuple[ir.Expr, ...]
 
 
 @immutable
 class ArrayVersion:
     """The array as it is whenever the statement at `path` begins, at the subscripts `row` of its first axes: its first
-    elements, so many along each of the others. `place`: where it is first what it is at `path`."""
+    elements, so many along each of the others, and of these the `parts` that are read in an iteration of the loops
+    around. `place`: where it is first what it is at `path`; `rides`: the read that a copy is made with, element by
+    element, if there is such a one."""
 
     array: str
     path: Path
     sizes: Sizes
+    parts: Parts
     row: Sizes = ()
     place: Path = ()
+    rides: Read | None = None
 
 
 Versions = Mapping[Read, ArrayVersion]
@@ -81,13 +86,14 @@ NO_COPIES = Copies(frozenset(), {})
 @immutable
 class Seen:
     """How the statement at `path` reads the version at `place`, or a `row` of it: by `access`, which needs these
-    `sizes` of it. A copy for this read alone would be `no_gain`; `is_rider`: it may read much less than that, so others
-    must be the reason for a copy."""
+    `sizes` of it, and in one iteration these `parts`. A copy for this read alone would be `no_gain`; `is_rider`: it may
+    read much less than that, so others must be the reason for a copy."""
 
     path: Path
     access: ir.Access
     place: Path
     sizes: Sizes
+    parts: Parts
     row: Sizes = ()
     no_gain: bool = False
     is_rider: bool = False
@@ -96,8 +102,8 @@ class Seen:
 def versions_read(facts: Facts, reads: Iterable[tuple[Read, Scope]]) -> Versions:
     """The versions that `reads`, each in a scope, could find in place of what is recorded for each."""
     found: dict[tuple[str, Path, Sizes], list[Seen]] = {}
-    for (path, access), scope in reads:
-        seen = smallest_version(facts, path, access, scope)
+    for (at, access), scope in reads:
+        seen = smallest_version(facts, at, access, scope)
         if seen is not None:
             found.setdefault((access.array, seen.place, seen.row), []).append(seen)
     versions: dict[Read, ArrayVersion] = {}
@@ -106,7 +112,10 @@ def versions_read(facts: Facts, reads: Iterable[tuple[Read, Scope]]) -> Versions
         sizes = greater_sizes(facts, array, [s.sizes for s in reasons]) if reasons else ()
         seen_by = [s for s in together if not s.is_rider or holds(facts, array, sizes, s.sizes)] if reasons else []
         if len(seen_by) > 1 or (seen_by and not seen_by[0].no_gain):
-            version = ArrayVersion(array, sunk(facts, array, place, [s.path for s in seen_by]), sizes, row, place)
+            parts = joined(s.parts for s in seen_by)
+            path = sunk(facts, array, place, [s.path for s in seen_by])
+            rides = carrier(facts, path, ((s.path, s.access) for s in seen_by), parts, len(row))
+            version = ArrayVersion(array, path, sizes, parts, row, place, rides)
             versions |= {(s.path, s.access): version for s in seen_by}
     return versions
 
@@ -126,8 +135,9 @@ def is_seen_in(facts: Facts, version: ArrayVersion, seen: Seen) -> bool:
     """Whether copies of `version` are made whenever what has `seen` it runs, and hold all that this reads."""
     is_same = (version.place, version.row) == (seen.place, seen.row)
     is_made = seen.path[: len(version.path) - 1] == version.path[:-1] and version.path <= seen.path
-    is_elsewhere = are_exclusive(facts, version.path, seen.path)
-    return is_same and is_made and not is_elsewhere and holds(facts, version.array, version.sizes, seen.sizes)
+    if not (is_same and is_made) or are_exclusive(facts, version.path, seen.path):
+        return False
+    return all(map(is_within, seen.parts, version.parts)) and holds(facts, version.array, version.sizes, seen.sizes)
 
 
 def smallest_version(facts: Facts, path: Path, access: ir.Access, scope: Scope) -> Seen | None:
@@ -155,7 +165,8 @@ def version_read(facts: Facts, path: Path, access: ir.Access, scope: Scope) -> S
         if not facts.is_written_within(place, path, access, False):
             known = sizes_read(facts, path, access, length)
             sizes = bounds_of(facts, path, access) if known is None else known
-            return Seen(path, access, first_alike(facts, access.array, place), sizes, is_rider=known is None)
+            parts = parts_read(facts, path, access.subscripts, length)
+            return Seen(path, access, first_alike(facts, access.array, place), sizes, parts, is_rider=known is None)
     return None
 
 
@@ -172,7 +183,8 @@ def nearer_version(facts: Facts, path: Path, access: ir.Access, scope: Scope) ->
             if place is None or facts.is_written_within(path[:length], path, access, True):
                 continue
         loops = sum(len(p) >= length for p, _ in facts.loops_around(path))
-        return Seen(path, access, first_alike(facts, access.array, place), known, row, loops <= len(known))
+        parts = parts_read(facts, path, access.subscripts[len(row) :], length)
+        return Seen(path, access, first_alike(facts, access.array, place), known, parts, row, loops <= len(known))
     return None
 
 
