@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from loopdiff.errors import Span
+from loopdiff.settings.deferred import deferred_interrupts
 
 REMARK = "#| "
 
@@ -26,7 +27,8 @@ def render(text: str) -> str:
         return as_comments(ast.unparse(tree))
     with warnings.catch_warnings():  # astor names node classes that Python 3.12 and 3.13 deprecate
         warnings.simplefilter("ignore", DeprecationWarning)
-        import astor
+        with deferred_interrupts():  # half of it would stay, and it looks for the other half in vain
+            import astor
 
         plain = astor.to_source(tree, pretty_string=lambda s, *_: repr(s), pretty_source="".join)
     return as_comments(plain)

@@ -25,6 +25,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import tail_names
 from loopdiff.ir.walk import expressions, read_arrays, written_arrays
 from loopdiff.memory.host import HOST
+from loopdiff.settings.deferred import deferred_interrupts
 from loopdiff.specialize.specialization import Specialization
 from loopdiff.specialize.units import Unit
 
@@ -50,7 +51,8 @@ def sparse_jacobian(spec: Specialization, reverse_run: Callable[[Arguments], Rev
     """The record of `Differentiable.jacobian` with SciPy's `csr_array`s, each of as many rows and columns as there are
     elements. Raises DifferentiationError (LD408) without SciPy."""
     try:
-        from scipy.sparse import csr_array
+        with deferred_interrupts():
+            from scipy.sparse import csr_array
     except ImportError as error:
         message = "a sparse Jacobian is made of SciPy's arrays, and SciPy is not installed"
         raise DifferentiationError(reject("LD408", message, NOWHERE, "`pip install scipy`")) from error

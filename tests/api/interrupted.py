@@ -1,4 +1,4 @@
-"""Long calls that are interrupted, in a process of their own: `python interrupted.py [jax | compiling | daemon]`.
+"""Long calls that are interrupted, in a process of their own: `python interrupted.py [jax|compiling|importing|daemon]`.
 
 Each must end with KeyboardInterrupt soon after the signal, hold no memory any more, leave Python's handlers as they
 were, and the next call must be right. A daemon thread goes on until the process has ended.
@@ -234,6 +234,35 @@ def compiling(seed: int, count: int) -> None:
     print(f"{ended} of {count} interrupted")
 
 
+class InMidst:
+    """A finder of modules that interrupts what imports one of them, once."""
+
+    def __init__(self, name: str) -> None:
+        self.name: str | None = name
+
+    def find_spec(self, name: str, *_: object) -> None:
+        if name == self.name:
+            self.name = None
+            signal.raise_signal(signal.SIGINT)
+
+
+def importing(name: str) -> None:
+    """A signal in the midst of what the first call imports, when the module `name` is looked for."""
+    finder = InMidst(name)
+    sys.meta_path.insert(0, finder)  # type: ignore[arg-type]
+    f, x = vectorize_grad(wrt=("x",), cache=False)(iterate), 0.5
+    ended = 0
+    try:
+        f.grad(x, 3)
+    except KeyboardInterrupt:
+        ended = 1
+    assert finder.name is None, f"{name} was not imported"
+    assert ended, f"{name}: not interrupted"
+    np.testing.assert_allclose(f(x, 3), iterate(x, 3), rtol=1e-12)
+    first, second = np.cos(x), np.cos(np.cos(x))
+    np.testing.assert_allclose(f.grad(x, 3), -np.sin(x) * np.sin(first) * np.sin(second), rtol=1e-12)
+
+
 def left_behind(is_parallel: bool) -> None:
     """A daemon thread is in the midst of a loop when the interpreter ends, and says if memory that it uses is freed."""
     f = vectorize_grad(parallel=is_parallel)(loop)
@@ -258,6 +287,8 @@ if __name__ == "__main__":
             through_jax()
         case ["compiling", seed, count]:
             compiling(int(seed), int(count))
+        case ["importing", name]:
+            importing(name)
         case ["daemon", where]:
             left_behind(where == "threads")
         case _:

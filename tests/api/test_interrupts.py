@@ -63,6 +63,12 @@ def test_interrupted_imports(tmp_path: Path) -> None:
         assert "Traceback" not in run("compiling", str(seed), "1", LOOPDIFF_CACHE_DIR=str(tmp_path))
 
 
+@pytest.mark.parametrize("module", ["astor.tree_walk", "islpy._isl"])
+def test_interrupted_in_the_midst_of_a_package(module: str, tmp_path: Path) -> None:
+    """Packages that keep names of their parts are not found half there by the next call."""
+    assert "Traceback" not in run("importing", module, LOOPDIFF_CACHE_DIR=str(tmp_path))
+
+
 @pytest.mark.parametrize("where", ["alone", "threads"])
 def test_daemon_threads_end_with_the_process(where: str) -> None:
     """They are in their loops when what modules hold is freed, and when libraries are closed; nobody waits for them."""
