@@ -16,7 +16,7 @@ from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import is_index_arithmetic
 from loopdiff.ir.build import may_divide_by_zero
-from loopdiff.ir.ops import COMPARISONS, INFO, PLAIN, Op
+from loopdiff.ir.ops import COMPARISONS, INFO, NEGATED, NEGATED_ON_INTEGERS, PLAIN, Op
 from loopdiff.ir.scalar_eval import evaluate
 from loopdiff.ir.types import BOOL, F32, F64, INT, ScalarType
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
@@ -29,8 +29,6 @@ EXACT = {
 }  # fmt: skip
 FOLDED_ON_INTEGERS = EXACT | {Op.FLOORDIV, Op.MOD, Op.BITAND, Op.BITOR, Op.BITXOR, Op.INVERT, Op.SIGN}
 MAY_RAISE = {Op.FLOORDIV, Op.MOD, Op.POW, Op.SHL, Op.SHR}
-NEGATED = {Op.EQ: Op.NE, Op.NE: Op.EQ}
-NEGATED_ON_INTEGERS = NEGATED | {Op.LT: Op.GE, Op.GE: Op.LT, Op.LE: Op.GT, Op.GT: Op.LE}
 
 
 def simplify(ls: ir.LoopSet) -> ir.LoopSet:

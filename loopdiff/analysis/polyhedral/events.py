@@ -12,7 +12,7 @@ from loopdiff.analysis.polyhedral.terms import Dimension, Terms, constant_terms,
 from loopdiff.analysis.polyhedral.value_ranges import ValueRange
 from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.ops import Op
+from loopdiff.ir.ops import NEGATED_ON_INTEGERS, Op
 from loopdiff.ir.types import INT
 from loopdiff.ir.walk import Path, all_statements, exits, stmt_exprs, subexprs, written_access
 
@@ -130,7 +130,7 @@ class Builder:
                     term = self.terms.condition(cond, path, depth(frame))
                     frame = extend(self.terms, frame, (ir.Apply(Op.NOT, (term,)),))
                 case ir.Require(cond=cond) if not tests_data(stmt):
-                    term = self.terms.condition(cond, path, depth(frame))
+                    term = without_negations(self.terms.condition(cond, path, depth(frame)))
                     stated = equal.stated(term) if is_simple(term) else None
                     frame = frame if stated is None else Frame(frame, frame.dims, (), (self.fact(stated),))
                 case _:
@@ -235,6 +235,22 @@ def depth(frame: Frame) -> int:
 def tests_data(stmt: ir.Stmt) -> bool:
     """Whether `stmt` requires something of elements, which says nothing of the extents that it mentions."""
     return isinstance(stmt, ir.Require) and any(isinstance(e, ir.Load) for e in subexprs(stmt.cond))
+
+
+def without_negations(formula: ir.Expr) -> ir.Expr:
+    """The same formula of comparisons of integers, in which `not` does not occur."""
+    match formula:
+        case ir.Apply(op=Op.NOT, args=(ir.Apply(op=Op.NOT, args=(inner,)),)):
+            return without_negations(inner)
+        case ir.Apply(op=Op.NOT, args=(ir.Apply(op=(Op.AND | Op.OR) as op, args=args),)):
+            other = Op.OR if op is Op.AND else Op.AND
+            return ir.Apply(other, tuple(without_negations(ir.Apply(Op.NOT, (a,))) for a in args))
+        case ir.Apply(op=Op.NOT, args=(ir.Apply(op=op, args=args),)) if op in NEGATED_ON_INTEGERS:
+            return ir.Apply(NEGATED_ON_INTEGERS[op], args)
+        case ir.Apply(op=(Op.AND | Op.OR) as op, args=args):
+            return ir.Apply(op, tuple(map(without_negations, args)))
+        case _:
+            return formula
 
 
 def is_simple(formula: ir.Expr) -> bool:

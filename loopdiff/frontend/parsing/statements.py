@@ -25,7 +25,7 @@ from loopdiff.frontend.parsing.iterables import Iteration, parse_iterable, trips
 from loopdiff.frontend.parsing.iterations import LoopState, Trips
 from loopdiff.frontend.parsing.lists.growing import is_append
 from loopdiff.frontend.parsing.meanings import local_function
-from loopdiff.frontend.parsing.order import frozen
+from loopdiff.frontend.parsing.order import frozen, otherwise
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.bounded import (
     Ranges,
@@ -210,7 +210,11 @@ def parse_if(state: State, node: ast.If) -> None:
     dead, then_body, else_body = state.live.dead_after(node), list(then), list(orelse)
     after_then, after_else = (None if a is None else without_dead(a, dead) for a in (after_then, after_else))
     join_options(state, [(after_then, then_body), (after_else, else_body)], earlier, span)
-    state.out.append(ir.If(cond, tuple(then_body), tuple(else_body), loc=span))
+    match then_body, else_body:
+        case [ir.Require(cond=ir.Const(value=False)) as error], []:  # checks before and behind it know what it says
+            state.out.append(replace(error, cond=otherwise(cond)))
+        case _:
+            state.out.append(ir.If(cond, tuple(then_body), tuple(else_body), loc=span))
 
 
 def parse_branch(state: State, body: list[ast.stmt]) -> tuple[tuple[ir.Stmt, ...], Bindings | None]:

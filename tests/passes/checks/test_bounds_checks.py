@@ -49,6 +49,48 @@ def test_shapes_are_checked_once_per_call():
     run(ls, {"x": np.ones(0), "y": np.zeros(0), "n": 0})
 
 
+def in_threes(x, y, n):
+    if x.shape[0] != 3 * n or not y.shape[0] >= n:
+        raise ValueError("three for each")
+    for i in range(n):
+        y[i] = x[3 * i] * x[3 * i + 2]
+
+
+def test_what_the_program_asks_for_is_known_to_checks():
+    args = {"x": np.arange(6.0), "y": np.zeros(2), "n": 2}
+    ls = checked(in_threes, args)
+    assert requires(ls) == [(0, "LD332")]
+    run(ls, args)
+    assert args["y"].tolist() == [0.0, 15.0]
+    refused(ls, {"x": np.ones(5), "y": np.zeros(2), "n": 2}, "LD332")
+    refused(ls, {"x": np.ones(6), "y": np.zeros(1), "n": 2}, "LD332")
+
+
+def in_a_buffer(x, buffer):
+    start, y = 0, np.zeros(x.shape[0])
+    if buffer.shape[0] != 24:
+        raise ValueError("a matrix, and then a vector")
+    w = buffer[start : start + 5 * 4].reshape(5, 4)
+    start += 5 * 4
+    b = buffer[start : start + 4]
+    for n in range(x.shape[0]):
+        for i in range(4):
+            y[n] += b[i] * x[n]
+            for j in range(5):
+                y[n] += w[j, i] * x[n]
+    return y
+
+
+def test_views_whose_places_have_become_constants_are_checked_by_shapes():
+    args = {"x": np.ones(3), "buffer": np.arange(24.0)}
+    ls = normal_form(in_a_buffer, args)
+    assert all(depth == 0 for depth, _ in requires(ls))
+    (result,) = run(ls, args)
+    np.testing.assert_allclose(result, np.full(3, np.arange(24.0).sum()))
+    with pytest.raises(ArgumentError, match="LD332"):
+        run(ls, {**args, "buffer": np.ones(23)})
+
+
 def test_index_arrays_are_checked_ahead_of_the_nest():
     args = {"x": np.arange(3.0), "idx": np.array([2, 0]), "y": np.zeros(2)}
     ls = checked(programs.gathered, args)
