@@ -9,7 +9,7 @@ LISTS: tuple[Construct, ...] = (
         "lists of any length",
         "v = [u * s for u in x if u > 0.5]\nsteps = [x[0]]\nfor u in x[1:]:\n    steps.append(steps[-1] * u)\n"
         "best = [0.0] * len(x)\nbest[1] = max(v[0], best[0]) if v else s\n"
-        "y[0] = sum(a * b for a, b in zip(steps, steps[1:])) + max(v) + np.mean(best) + len(v)",
+        "y[0] = sum(a * b for a, b in zip(steps, steps[1:])) + max(v) + np.mean(best) * sorted(v)[0] + len(v)",
         "0.1",
         "Of numbers, or of arrays of one shape; kept in an array. They grow in the function that makes them, by "
         "`append`, `extend([...])` and `+= [...]`; where neither ranges of loops nor conditions say how long they may "
@@ -17,7 +17,7 @@ LISTS: tuple[Construct, ...] = (
         "`v.reverse()` turns them round. What reads them: subscripts, slices, loops and comprehensions, `len`, `sum`, "
         "`max`, `min`, `any`, `all`, functions "
         "of NumPy, and `if v`. Also `list(x)`, `tuple(x)`, `sorted(f(u) for u in x)`, `x.tolist()`, `v + w`, "
-        "`[a, b] * n`.",
+        "`[a, b] * n`, with a name or read where they are made, `sorted(x, reverse=True)[k]`.",
     ),
     Construct(
         "lists of lists, and of tuples",

@@ -500,7 +500,8 @@ def listed(x, s):
         rows += [x * u]
     twice = scaled(chosen, 2.0)
     pairs = sum(a * b for a, b in zip(steps[1:], steps[:-1]))
-    return pairs, np.array(rows), sum(twice) + len(chosen), np.mean(best) * best[-1], rows[1].sum() + max(steps)
+    total = sum(twice) + sorted(chosen)[1] + len(chosen)
+    return pairs, np.array(rows), total, np.mean(best) * best[-1], rows[1].sum() + max(steps)
 
 
 @shows("lists of lists, and of tuples", np.array([0.9, 0.4, 0.7, 1.3]), 3, 0.8)
