@@ -1,7 +1,7 @@
 """Lists that are read where they are made, `sorted(x)[k]`, against what Python computes and central differences."""
 
 # Lists are put together the way users write it.
-# ruff: noqa: C419, RUF005
+# ruff: noqa: RUF005
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ from loopdiff.frontend.arrays.values import Quantity, View, is_array
 from loopdiff.frontend.parsing.bindings import ArrayName, Cell, Given, ListName, ListRow, LocalFunction, Outside
 from loopdiff.frontend.parsing.calling.calls import element_of_call, field_of_call, grid_call, parse_call
 from loopdiff.frontend.parsing.folding import binary, decided
+from loopdiff.frontend.parsing.lists.lengths import spoken
 from loopdiff.frontend.parsing.lists.read_at_once import is_made_whole, list_behind, may_make, under_name
 from loopdiff.frontend.parsing.lists.reading import elements_in, is_list
 from loopdiff.frontend.parsing.order import boolean, chain, either, in_order, lazily, truth_value
@@ -86,8 +87,9 @@ def name_value(state: State, node: ast.Name) -> Quantity:
         case LocalFunction():
             return state.reject("LD111", f"`{name}` is a function, used here as a number", node, "call it")
         case ListName() | ListRow():
-            hint = f"make an array of it: `np.array({name})`"
-            return state.reject("LD111", f"`{name}` is a list, used here as a number or an array", node, hint)
+            text = spoken(state, name)
+            hint = f"make an array of it: `np.array({text})`"
+            return state.reject("LD111", f"`{text}` is a list, used here as a number or an array", node, hint)
         case Outside() | None:
             return ir.Const(0, loc=span)
 

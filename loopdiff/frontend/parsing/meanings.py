@@ -21,6 +21,7 @@ from loopdiff.frontend.parsing.state import State
 from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.source.functions import MISSING, as_definition, python_function
+from loopdiff.source.nodes import GrownList
 from loopdiff.source.scopes import of_scope
 
 ASKING = (callable, np.isscalar)
@@ -39,7 +40,7 @@ def value_of(state: State, node: ast.expr) -> Value | None:
                 return None if named is None else part_of(state, named)
         case ast.Subscript() if is_row(state, node):
             return row_in(state, node)
-        case ast.ListComp() | ast.BinOp() | ast.Subscript() if (
+        case ast.ListComp() | ast.BinOp() | ast.Subscript() | GrownList() if (
             made := state.whole.make_list(state, node)
         ) is not MISSING:
             return made

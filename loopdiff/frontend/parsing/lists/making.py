@@ -13,6 +13,7 @@ import numpy as np
 
 from loopdiff.frontend.arrays.values import ArrayValue, View, is_array
 from loopdiff.frontend.parsing.bindings import ListName, Value
+from loopdiff.frontend.parsing.lists.growing import new_list
 from loopdiff.frontend.parsing.lists.lengths import note_length
 from loopdiff.frontend.parsing.lists.read_at_once import is_made_whole
 from loopdiff.frontend.parsing.lists.reading import holds_numbers, is_list, kinds_in
@@ -21,12 +22,14 @@ from loopdiff.frontend.parsing.totals import Filling, called_inside, in_loops, s
 from loopdiff.frontend.parsing.ways.snapshots import tried
 from loopdiff.numpy_functions.arranging import descending
 from loopdiff.source.functions import MISSING
-from loopdiff.source.nodes import syntax_nodes
+from loopdiff.source.nodes import GrownList, syntax_nodes
 
 
 def make_list(state: State, node: ast.expr) -> Value | None:
     """The list that `node` makes; None after a rejection, MISSING if it makes none."""
     match node:
+        case GrownList():
+            return new_list(state, "items", node)
         case ast.ListComp(elt=item, generators=parts) if not any(p.is_async for p in parts):
             return gathered(state, item, parts, node)
         case (
