@@ -120,8 +120,9 @@ CODES: dict[str, Code] = {
         "copy it first: `x.copy().reshape(...)`",
     ),
     "LD123": Code(
-        "a number of np.where, changed in place",
-        "NumPy returns numbers of `np.where` in an array without axes. `+=` changes it for every name that shares it.",
+        "an array without axes, changed in place",
+        "NumPy returns numbers of `np.where`, `np.zeros_like` and others in an array without axes. `+=` changes it for "
+        "every name that shares it, and leaves it its type.",
         "write `t = t + ...`, or a conditional expression `a if c else b`",
     ),
     "LD130": Code(

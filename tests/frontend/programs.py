@@ -729,7 +729,9 @@ def allocations_like(x, k):
     d = np.empty_like(k, dtype=x.dtype)
     for i in range(len(k)):
         d[i] = a[i] + b[i] + c[i]
-    return a, b, c, d
+    e = np.zeros_like(x[0])
+    e += x[1] * np.ones_like(2)
+    return a, b, c, d, e
 
 
 @shows("array allocated in a loop", matrix())

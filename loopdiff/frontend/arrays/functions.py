@@ -17,6 +17,7 @@ from loopdiff.frontend.arrays.element_types import dtype_of
 from loopdiff.frontend.arrays.elementwise import combined
 from loopdiff.frontend.arrays.integers import ONE, ZERO, plus
 from loopdiff.frontend.arrays.nests import SMALL, SMALL_INTEGERS, copied_view, nest, new_array, orders_of
+from loopdiff.frontend.arrays.number_like import like_number, without_axes
 from loopdiff.frontend.arrays.reductions import reduced
 from loopdiff.frontend.arrays.shapes import flat, flatten, may_be_array, ravel, reshape, shape_of
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, fill, hole, is_array, of_each
@@ -74,7 +75,8 @@ def array_call(state: State, node: ast.Call, callee: Any) -> Quantity | None:
     """The value of a call of a function of whole arrays; None if `callee` is none."""
     if is_allocation(state, node):
         state.need_types()
-        return allocate_array(state, "array", node)
+        number = like_number(state, node)
+        return allocate_array(state, "array", node) if number is None else number
     try:
         function = FUNCTIONS.get(callee)
     except TypeError:  # unhashable: not a function
@@ -312,15 +314,6 @@ def copy_in_order(state: State, call: Call) -> Quantity:
     view = copied_view(state, found, "copy", state.source.span(call.node))
     state.whole.turned.discard(view.array)
     return view
-
-
-def without_axes(state: State, number: ir.Expr, node: ast.AST) -> ir.Expr:
-    """A number that is an array without axes in NumPy, which names that are assigned one another share (`boxes`)."""
-    cell = state.temporary("box", state.source.span(node))
-    state.out.append(ir.Assign(cell, number, loc=state.source.span(node)))
-    found = ir.Load(cell, loc=state.source.span(node))
-    state.whole.boxed.add(found)
-    return found
 
 
 def as_given(state: State, call: Call) -> Quantity:

@@ -11,6 +11,7 @@ from loopdiff.frontend.arrays.constructions import array_like
 from loopdiff.frontend.arrays.element_types import dtype_of, is_widened
 from loopdiff.frontend.arrays.indexing import Masked, scattered, store_masked
 from loopdiff.frontend.arrays.nests import copied_view, store_array
+from loopdiff.frontend.arrays.number_like import like_number
 from loopdiff.frontend.arrays.shapes import array_extents, constant_bound, may_be_array, shaped
 from loopdiff.frontend.arrays.subscripts import target_of
 from loopdiff.frontend.arrays.values import ArrayValue, Quantity, View, as_array, is_array
@@ -28,7 +29,7 @@ from loopdiff.frontend.parsing.bindings import (
     Values,
     Varying,
 )
-from loopdiff.frontend.parsing.boxes import note_element_view
+from loopdiff.frontend.parsing.boxes import note_changed, note_element_view
 from loopdiff.frontend.parsing.calling.calls import field_at, grid_call, one_of
 from loopdiff.frontend.parsing.expressions import binary_operation
 from loopdiff.frontend.parsing.lists.growing import append, begins_list, new_list
@@ -57,8 +58,11 @@ def parse_assign(state: State, targets: list[ast.expr], value: ast.expr, span: S
     match targets:
         case [target] if replace_items(state, target, value):
             return
-        case [ast.Name(id=name)] if is_allocation(state, value) and isinstance(value, ast.Call):
-            parse_allocation(state, name, value)
+        case [ast.Name(id=name) as target] if is_allocation(state, value) and isinstance(value, ast.Call):
+            if (number := like_number(state, value)) is None:
+                parse_allocation(state, name, value)
+            else:
+                assign_value(state, target, number, value, span)
         case [ast.Name(id=name) as target] if begins_list(value, state, name):
             assign_value(state, target, new_list(state, name, value), value, span)
         case [ast.Name() as target]:
@@ -456,12 +460,13 @@ def augment_name(state: State, node: ast.AugAssign, target: ast.Name, old: ir.Ex
     """A number that is changed; by an array it becomes one."""
     place = len(state.out)
     value = state.quantity(node.value)
+    if isinstance(old, ir.Load):
+        note_changed(state, node, target, old, value)
     if is_array(value):
         total = binary_operation(state, node.op, held(state, old, place), value, node)
         assign_name(state, target, total, state.source.span(node))
         return
     access = state.define(target.id, state.source.span(target))
-    state.whole.changed.setdefault(access.array, (target.id, state.source.span(node)))
     accumulate(state, node, access, state.as_number(old, target), state.as_number(value, node.value))
     note_undecided(state, access, state.as_number(value, node.value))
 

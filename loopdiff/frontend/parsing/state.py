@@ -126,7 +126,7 @@ class Whole:
     most: dict[str, ir.Expr] = field(default_factory=dict)
     entered: list[ir.Expr] = field(default_factory=list)
     boxed: set[ir.Expr] = field(default_factory=set)
-    changed: dict[str, tuple[str, Span]] = field(default_factory=dict)
+    changed: dict[str, tuple[str, Span, bool]] = field(default_factory=dict)
     arrays: dict[str, ir.ArrayDecl] = field(default_factory=dict)
     diagnostics: list[Diagnostic] = field(default_factory=list)
     following: list[Diagnostic] = field(default_factory=list)
