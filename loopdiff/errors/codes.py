@@ -121,8 +121,7 @@ CODES: dict[str, Code] = {
     ),
     "LD123": Code(
         "an array without axes, changed in place",
-        "NumPy returns numbers of `np.where`, `np.zeros_like` and others in an array without axes. `+=` changes it for "
-        "every name that shares it, and leaves it its type.",
+        "`np.where` and others make numbers that are arrays: `+=` changes one for all names, and leaves it its type.",
         "write `t = t + ...`, or a conditional expression `a if c else b`",
     ),
     "LD130": Code(

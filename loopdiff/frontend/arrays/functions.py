@@ -17,7 +17,6 @@ from loopdiff.frontend.arrays.element_types import dtype_of
 from loopdiff.frontend.arrays.elementwise import combined
 from loopdiff.frontend.arrays.integers import ONE, ZERO, plus
 from loopdiff.frontend.arrays.nests import SMALL, SMALL_INTEGERS, copied_view, nest, new_array, orders_of
-from loopdiff.frontend.arrays.number_like import like_number, without_axes
 from loopdiff.frontend.arrays.reductions import reduced
 from loopdiff.frontend.arrays.shapes import flat, flatten, may_be_array, ravel, reshape, shape_of
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, fill, hole, is_array, of_each
@@ -38,6 +37,7 @@ from loopdiff.frontend.arrays.views import (
     with_new_axes,
 )
 from loopdiff.frontend.functions import ScalarFunction, scalar_function
+from loopdiff.frontend.parsing.number_like import in_a_box, like_number
 from loopdiff.frontend.parsing.order import in_order, kept
 from loopdiff.frontend.parsing.outside import is_none, root_is_local
 from loopdiff.frontend.parsing.placing import with_place
@@ -302,7 +302,7 @@ def copy(state: State, call: Call) -> Quantity:
     """A computed value: what takes it gives it memory of its own."""
     array = as_array(call.array)
     if not array.rank:
-        return without_axes(state, array.element, call.node)
+        return in_a_box(state, array.element, call.node)
     return ArrayValue(array.extents, array.element)
 
 
@@ -320,7 +320,7 @@ def as_given(state: State, call: Call) -> Quantity:
     """The array itself, if it is of the type that is asked for."""
     if not is_array(call.array):
         number = converted(state, call, element_type(state, call.given["dtype"])) if call.given else call.array
-        return without_axes(state, as_array(number).element, call.node)
+        return in_a_box(state, as_array(number).element, call.node)
     if "dtype" not in call.given:
         return call.array
     kind = element_type(state, call.given["dtype"])

@@ -11,7 +11,6 @@ from loopdiff.frontend.arrays.constructions import array_like
 from loopdiff.frontend.arrays.element_types import dtype_of, is_widened
 from loopdiff.frontend.arrays.indexing import Masked, scattered, store_masked
 from loopdiff.frontend.arrays.nests import copied_view, store_array
-from loopdiff.frontend.arrays.number_like import like_number
 from loopdiff.frontend.arrays.shapes import array_extents, constant_bound, may_be_array, shaped
 from loopdiff.frontend.arrays.subscripts import target_of
 from loopdiff.frontend.arrays.values import ArrayValue, Quantity, View, as_array, is_array
@@ -39,6 +38,7 @@ from loopdiff.frontend.parsing.lists.replacing import in_place, replace_items
 from loopdiff.frontend.parsing.lists.rests import star_of, with_parts
 from loopdiff.frontend.parsing.lists.shrinking import refuse_other_length
 from loopdiff.frontend.parsing.meanings import value_of
+from loopdiff.frontend.parsing.number_like import like_number
 from loopdiff.frontend.parsing.order import changes, frozen, held, in_order
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.bounded import note_number, note_undecided
@@ -58,11 +58,10 @@ def parse_assign(state: State, targets: list[ast.expr], value: ast.expr, span: S
     match targets:
         case [target] if replace_items(state, target, value):
             return
-        case [ast.Name(id=name) as target] if is_allocation(state, value) and isinstance(value, ast.Call):
-            if (number := like_number(state, value)) is None:
-                parse_allocation(state, name, value)
-            else:
-                assign_value(state, target, number, value, span)
+        case [ast.Name() as target] if (number := like_number(state, value)) is not None:
+            assign_value(state, target, number, value, span)
+        case [ast.Name(id=name)] if is_allocation(state, value) and isinstance(value, ast.Call):
+            parse_allocation(state, name, value)
         case [ast.Name(id=name) as target] if begins_list(value, state, name):
             assign_value(state, target, new_list(state, name, value), value, span)
         case [ast.Name() as target]:
@@ -460,8 +459,7 @@ def augment_name(state: State, node: ast.AugAssign, target: ast.Name, old: ir.Ex
     """A number that is changed; by an array it becomes one."""
     place = len(state.out)
     value = state.quantity(node.value)
-    if isinstance(old, ir.Load):
-        note_changed(state, node, target, old, value)
+    note_changed(state, node, target, old, value)
     if is_array(value):
         total = binary_operation(state, node.op, held(state, old, place), value, node)
         assign_name(state, target, total, state.source.span(node))

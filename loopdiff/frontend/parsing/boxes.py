@@ -46,8 +46,10 @@ def shared_boxes(whole: Whole, body: tuple[ir.Stmt, ...]) -> Iterator[Diagnostic
             yield reject("LD123", message, span)
 
 
-def note_changed(state: State, node: ast.AugAssign, target: ast.Name, old: ir.Load, value: Quantity) -> None:
+def note_changed(state: State, node: ast.AugAssign, target: ast.Name, old: Quantity, value: Quantity) -> None:
     """A name whose number `old` is changed in place by `value`, which may be of a wider type, or an array."""
+    if not isinstance(old, ir.Load):
+        return
     cell, is_wider = old.access.array, False
     if state.whole.boxed and state.types is not None and not old.access.subscripts:
         kind = kind_so_far(state, old)

@@ -36,9 +36,7 @@ def like_number(state: State, node: ast.expr) -> ir.Expr | None:
     fill: ir.Expr = ir.Const(FILLS[allocation.kind] or 0, loc=state.source.span(node))
     fill = fill if allocation.fill is None else state.number(allocation.fill)
     dtype = type_like(state, allocation, value, node)
-    return (
-        ir.Const(0, loc=state.source.span(node)) if dtype is None else without_axes(state, of_type(fill, dtype), node)
-    )
+    return ir.Const(0, loc=state.source.span(node)) if dtype is None else in_a_box(state, of_type(fill, dtype), node)
 
 
 def is_number(state: State, node: ast.expr) -> bool:
@@ -92,7 +90,7 @@ def of_type(number: ir.Expr, dtype: str) -> ir.Expr:
     return with_place(function.build(number), number.loc)
 
 
-def without_axes(state: State, number: ir.Expr, node: ast.AST) -> ir.Expr:
+def in_a_box(state: State, number: ir.Expr, node: ast.AST) -> ir.Expr:
     """A number that is an array without axes in NumPy, which names that are assigned one another share (`boxes`)."""
     cell = state.temporary("box", state.source.span(node))
     state.out.append(ir.Assign(cell, number, loc=state.source.span(node)))
