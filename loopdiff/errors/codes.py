@@ -323,8 +323,8 @@ CODES: dict[str, Code] = {
         "pass a step other than zero; for a negative one write the slice in the other direction",
     ),
     "LD331": Code(
-        "variable read after a loop that did not run",
-        "The variable gets its value in a loop, and for these arguments the loop has no iterations.",
+        "variable read that has no value",
+        "It gets one in a loop, which has no iterations for these arguments, or in a branch that is not taken.",
         "give the variable a value of its kind before the loop",
     ),
     "LD332": Code(

@@ -721,6 +721,22 @@ def more_allocations(a, v):
     return t, u, c, d, e, g, h, w
 
 
+@shows("names that some ways bind", vector(), 0.8)
+def bound_on_some_ways(x, s):
+    for k in range(9):
+        step = x * s**k
+        if np.linalg.norm(step) < 0.5:
+            break
+        kept = np.outer(step, x)
+    for i, u in enumerate(x):
+        if u < 0.0:
+            continue
+        last, where = u * u, i
+    if x[0] > 0.0:
+        first = x[0] * last
+    return kept.sum() + step[0], last * where, first
+
+
 @shows("np.empty_like and friends", vector(), integers(1, 2, 3))
 def allocations_like(x, k):
     a = np.zeros_like(x)

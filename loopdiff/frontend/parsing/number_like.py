@@ -24,7 +24,6 @@ def like_number(state: State, node: ast.expr) -> ir.Expr | None:
     function = allocator(state.outside(node.func)) if isinstance(node, ast.Call) else None
     if function is None or not function.endswith("_like") or not isinstance(node, ast.Call):
         return None
-    state.need_types()
     given = {k.arg: k.value for k in node.keywords}
     like = node.args[0] if node.args else given.get("prototype", given.get("a"))
     if like is None or not is_number(state, like):
@@ -50,6 +49,7 @@ def is_number(state: State, node: ast.expr) -> bool:
         and isinstance(meaning_of(state.binding(node.id)), ArrayName)
     ):
         return False
+    state.need_types()
     rejected = state.whole.rejected
     return not is_array(tried(state, node)) and state.whole.rejected == rejected
 

@@ -435,11 +435,11 @@ class State:
                 Cell() | ArrayName() | View() | ListName() | ListRow() | Given() | Outside() | LocalFunction() as known
             ):
                 return known
-            case Unsure(meant=meant, span=span, ran=ran):
+            case Unsure(meant=meant, span=span, ran=ran) as unsure:
                 if ran is None:
                     self.reject_unsure(name, node, span)
                 else:
-                    where = f"`{name}` has no value: the loop at {ir.PLACE} did not run"
+                    where = unsure.without_value(name, is_told=name in dict(owner.source.told))
                     self.out.append(ir.Require(ran, "LD331", where, loc=self.source.span(node), about=span))
                 if owner is self:  # what a helper learns of a name around it may hold in one of its branches only
                     self.bindings[name] = meant
