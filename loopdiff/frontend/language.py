@@ -284,9 +284,10 @@ ACCEPTED: tuple[Construct, ...] = (
     ),
     Construct(
         "functions of complex numbers",
-        "z = np.sqrt(s + 1j) ** 1.5 + np.log(1j * s) - cmath.sin(s + 1j) ** n\ny[0] = abs(z)",
+        "z = np.sqrt(s + 1j) ** 1.5 + np.log(1j * s) - cmath.sin(s + 1j) ** n\ny[0] = abs(z) + np.arcsin(z).imag",
         "0.1",
-        "sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh and powers, with NumPy's branch cuts.",
+        "sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh, arcsin arccos arctan arcsinh arccosh "
+        "arctanh and powers, with NumPy's branch cuts.",
     ),
     Construct("tests of floats", "y[0] = 1.0 if math.isnan(s) or np.isinf(s) else 2.0", "0.1"),
     Construct("and, or of numbers", "y[0] = (n or 3) + (n and 2)", "0.1"),

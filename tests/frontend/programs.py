@@ -1131,7 +1131,8 @@ def functions_of_complex_numbers(z, c, s, n):
         z[i] = np.sqrt(-z[i].real + 0j) + cmath.sqrt(-s) + np.exp(1j * s) + np.sinh(1j * s) * np.cosh(c) + z[i] ** 70
         z[i] += np.expm1(z[i]) - np.log1p(z[i]) + np.log2(z[i]) - np.log10(z[i]) + np.exp2(c) + np.tanh(1j * s)
         z[i] += (-8.0) ** (1 / 3) + cmath.log(s) + np.cosh(1j * s) + np.sin(c.real + 0j) + np.tan(s + 0j)
-        z[i] += (0j) ** 0 + (0j * s) ** s
+        z[i] += (0j) ** 0 + (0j * s) ** s + np.arcsin(z[i]) - np.arccos(c) * np.arctan(z[i]) + np.arcsinh(z[i])
+        z[i] += cmath.acosh(c) * np.arctanh(z[i]) + np.arcsin(s + 2.0 + 0j)
     return np.isnan(c), np.isinf(z[0]), np.isfinite(z[1])
 
 

@@ -41,21 +41,15 @@ def like_number(state: State, node: ast.expr) -> ir.Expr | None:
 def is_number(state: State, node: ast.expr) -> bool:
     if isinstance(node, ast.Constant):
         return not isinstance(node.value, str | bytes | None)
-    if isinstance(node, ast.List | ast.Tuple | ast.ListComp):
-        return False
-    if (
-        isinstance(node, ast.Name)
-        and state.is_local(node.id)
-        and isinstance(meaning_of(state.binding(node.id)), ArrayName)
-    ):
+    if isinstance(node, ast.List | ast.Tuple | ast.ListComp) or is_surely_array(state, node):
         return False
     state.need_types()
     rejected = state.whole.rejected
     return not is_array(tried(state, node)) and state.whole.rejected == rejected
 
 
-def is_surely_array(state: State, name: ast.Name) -> bool:
-    return isinstance(meaning_of(state.binding(name.id)), ArrayName | View)
+def is_surely_array(state: State, node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and isinstance(meaning_of(state.binding(node.id)), ArrayName | View)
 
 
 def type_like(state: State, allocation: Allocation, value: ir.Expr, node: ast.Call) -> str | None:
