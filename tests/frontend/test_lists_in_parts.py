@@ -191,9 +191,42 @@ def in_functions(x):
     return last + np.sum(h["f"]) + h["w"][0] + more(x[3]) * more(x[4]) + n + sum(w)
 
 
+def backward(x):
+    gains = []
+    for v in x:
+        gains.append(v * np.ones(2))
+    gains.reverse()
+    return gains, x[0]
+
+
+def turned_round(x):
+    gains, last = backward(x)
+    rows = [[x[0], x[1]], [x[2], x[3]]]
+    for v in x:
+        rows.append([v, 2.0 * v])
+    rows.reverse()
+    for k, m in enumerate(gains):
+        last = last + (k + 1) * m.sum()
+    return last + rows[0][1] * rows[-1][0]
+
+
+def drawn(v, a):
+    v.pop()
+    v.append(a)
+    return 2.0
+
+
+def read_before_they_change(x):
+    v = []
+    for u in x:
+        v.append(u)
+    total = v[-1] * drawn(v, 9.0) + v[-1] + sum(np.array(v) * drawn(v, x[1]) + np.array(v))
+    return total + np.array([v[-1], drawn(v, x[2]), v[-1]]) @ np.array([1.0, 2.0, 4.0])
+
+
 PROGRAMS = (
     dictionaries, several_at_once, records, objects, stacks, more_names, copies, begun_again, asked_while_they_grow,
-    in_functions,
+    in_functions, turned_round, read_before_they_change,
 )  # fmt: skip
 
 
@@ -242,7 +275,39 @@ def one_or_the_other(x):
     return sum(h["y"])
 
 
-@pytest.mark.parametrize("plain", [deeply_copied, grown_in_a_loop_over_it, changed_places, one_or_the_other])
+def turned_by(rows):
+    rows.reverse()
+    return 2.0
+
+
+def read_before_it_is_turned(x):
+    rows = []
+    for v in x:
+        rows.append(v * np.ones(2))
+    product = rows[0] * turned_by(rows)
+    return product[0] + rows[0][1]
+
+
+def swapped_by(rows):
+    rows[0], rows[1] = rows[1], rows[0]
+    return 2.0
+
+
+def read_before_it_is_swapped(x):
+    rows = []
+    for v in x:
+        rows.append(v * np.ones(2))
+    product = rows[0] * swapped_by(rows)
+    return product[0] + rows[0][1]
+
+
+REFUSED = (
+    deeply_copied, grown_in_a_loop_over_it, changed_places, one_or_the_other, read_before_it_is_turned,
+    read_before_it_is_swapped,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("plain", REFUSED, ids=lambda f: f.__name__)
 def test_what_lists_of_the_run_cannot_do_is_refused(plain) -> None:
     with interpreting(), pytest.raises(UnsupportedLoopError):
         vectorize_grad(plain)(X)
