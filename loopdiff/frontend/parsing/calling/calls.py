@@ -378,6 +378,8 @@ def unknown_function(state: State, node: ast.Call, text: str, value: object) -> 
         return state.reject("LD111", f"`{text}(...)` is only accepted as what a `for` loop goes over", node)
     if any(value is f for f in MAKING):
         return list_not_made(state, node, value)
+    if value is set or value is frozenset:
+        return state.reject("LD111", f"`{ast.unparse(node)}` is a set, used as one value", node, hint_for(value))
     return state.reject("LD109", f"`{text}` is not a function loopdiff knows", node, hint_for(value))
 
 
