@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ast
 
-from loopdiff.frontend.liveness import NONE, Flow, Jumps, all_names, bound_names, inner_functions
+from loopdiff.frontend.liveness import bound_names, open_at_entry
 from loopdiff.immutable import replace
 from loopdiff.source.functions import SourceFunction
 from loopdiff.source.nodes import copied_tree, syntax_nodes
@@ -37,11 +37,9 @@ def with_none_first(source: SourceFunction) -> SourceFunction:
 
 def names_open(function: ast.FunctionDef) -> set[str]:
     """Names of `function` that may be read before they are bound, but for those that functions inside it mention."""
-    held = {name for f in inner_functions(function) for name in all_names(f)}
     deleted = {n.id for n in syntax_nodes(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Del)}
     given = {a.arg for a in syntax_nodes(function.args) if isinstance(a, ast.arg)}
-    live = Flow().block(function.body, NONE, Jumps(NONE, NONE))
-    return set((live & own_names(function)) - held - deleted - given)
+    return set((open_at_entry(function) & own_names(function)) - deleted - given)
 
 
 def assigned(name: str, value: object, node: ast.AST) -> ast.stmt:
