@@ -120,8 +120,8 @@ CODES: dict[str, Code] = {
         "copy it first: `x.copy().reshape(...)`",
     ),
     "LD123": Code(
-        "a number of np.where, changed in place",
-        "NumPy returns numbers of `np.where` in an array without axes. `+=` changes it for every name that shares it.",
+        "an array without axes, changed in place",
+        "`np.where` and others make numbers that are arrays: `+=` changes one for all names, and leaves it its type.",
         "write `t = t + ...`, or a conditional expression `a if c else b`",
     ),
     "LD130": Code(
@@ -323,8 +323,8 @@ CODES: dict[str, Code] = {
         "pass a step other than zero; for a negative one write the slice in the other direction",
     ),
     "LD331": Code(
-        "variable read after a loop that did not run",
-        "The variable gets its value in a loop, and for these arguments the loop has no iterations.",
+        "variable read that has no value",
+        "It gets one in a loop, which has no iterations for these arguments, or in a branch that is not taken.",
         "give the variable a value of its kind before the loop",
     ),
     "LD332": Code(

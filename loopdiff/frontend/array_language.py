@@ -164,7 +164,13 @@ ARRAYS: tuple[Construct, ...] = (
         "0.1",
         "Numbers, arrays and slices as of `np.mgrid`; no texts that name axes.",
     ),
-    Construct("np.empty_like and friends", "t = np.ones_like(x)\ny[0] = t[n]", "0.1"),
+    Construct(
+        "np.empty_like and friends",
+        "t = np.ones_like(x)\ny[0] = t[n] + np.full_like(s, 2.0)",
+        "0.1",
+        "Of a number, too: an array without axes, which names that are assigned one another may not change in place "
+        "(LD123).",
+    ),
     Construct(
         "array allocated in a loop",
         "for i in range(n):\n    t = np.zeros(n)\n    t[i] = x[i]\n    y[i] = t[0] + t[i]",

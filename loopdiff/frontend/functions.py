@@ -150,7 +150,8 @@ NUMPY_UNARY: dict[str, Op] = {
 CMATH_FUNCTIONS: dict[str, Op] = {
     "sqrt": Op.SQRT, "exp": Op.EXP, "log10": Op.LOG10, "sin": Op.SIN, "cos": Op.COS, "tan": Op.TAN,
     "sinh": Op.SINH, "cosh": Op.COSH, "tanh": Op.TANH, "isnan": Op.ISNAN, "isinf": Op.ISINF,
-    "isfinite": Op.ISFINITE,
+    "isfinite": Op.ISFINITE, "asin": Op.ASIN, "acos": Op.ACOS, "atan": Op.ATAN, "asinh": Op.ASINH, "acosh": Op.ACOSH,
+    "atanh": Op.ATANH,
 }  # fmt: skip
 PARTS: dict[str, ir.Part] = {"real": "real", "imag": "imag", "conj": "conj", "conjugate": "conj", "angle": "angle"}
 NUMPY_BINARY: dict[str, Op] = {

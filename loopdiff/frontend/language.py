@@ -76,7 +76,16 @@ ACCEPTED: tuple[Construct, ...] = (
         "for i in range(n):\n    if x[i] > 1.0:\n        t = 1.0\n    elif x[i] < 0.0:\n"
         "        t = 0.0\n    else:\n        t = x[i]\n    y[i] = t",
         "0.1",
-        "A variable read after it must be assigned on every way there.",
+        "A variable read after it that has no value there is an error (LD331), as in Python.",
+    ),
+    Construct(
+        "names that some ways bind",
+        "for i in range(n + 2):\n    if i > 0 and x[i] > 1.0:\n        break\n    last, part = x[i] * s, x[:3] * s\n"
+        "y[0] = last + part.sum()",
+        "0.1",
+        "Numbers and arrays that a name stands for after a `break`, a `continue` or a branch. A variable beside it "
+        "says whether it has a value; where it has none, reading it raises ArgumentError (LD331, LD332). Not of names "
+        "that functions inside mention.",
     ),
     Construct(
         "names that the first iteration binds",
@@ -275,9 +284,10 @@ ACCEPTED: tuple[Construct, ...] = (
     ),
     Construct(
         "functions of complex numbers",
-        "z = np.sqrt(s + 1j) ** 1.5 + np.log(1j * s) - cmath.sin(s + 1j) ** n\ny[0] = abs(z)",
+        "z = np.sqrt(s + 1j) ** 1.5 + np.log(1j * s) - cmath.sin(s + 1j) ** n\ny[0] = abs(z) + np.arcsin(z).imag",
         "0.1",
-        "sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh and powers, with NumPy's branch cuts.",
+        "sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh, arcsin arccos arctan arcsinh arccosh "
+        "arctanh and powers, with NumPy's branch cuts.",
     ),
     Construct("tests of floats", "y[0] = 1.0 if math.isnan(s) or np.isinf(s) else 2.0", "0.1"),
     Construct("and, or of numbers", "y[0] = (n or 3) + (n and 2)", "0.1"),

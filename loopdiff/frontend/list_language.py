@@ -9,15 +9,15 @@ LISTS: tuple[Construct, ...] = (
         "lists of any length",
         "v = [u * s for u in x if u > 0.5]\nsteps = [x[0]]\nfor u in x[1:]:\n    steps.append(steps[-1] * u)\n"
         "best = [0.0] * len(x)\nbest[1] = max(v[0], best[0]) if v else s\n"
-        "y[0] = sum(a * b for a, b in zip(steps, steps[1:])) + max(v) + np.mean(best) + len(v)",
+        "y[0] = sum(a * b for a, b in zip(steps, steps[1:])) + max(v) + np.mean(best) * sorted(v)[0] + len(v)",
         "0.1",
-        "Of numbers, or of arrays of one shape; kept in an array. They grow in the function that makes them, by "
-        "`append`, `extend([...])` and `+= [...]`; where neither ranges of loops nor conditions say how long they may "
-        "become, they have room for 4096 elements (LD334). They hold truth values, too, and nothing else then. "
-        "`v.reverse()` turns them round. What reads them: subscripts, slices, loops and comprehensions, `len`, `sum`, "
-        "`max`, `min`, `any`, `all`, functions "
-        "of NumPy, and `if v`. Also `list(x)`, `tuple(x)`, `sorted(f(u) for u in x)`, `x.tolist()`, `v + w`, "
-        "`[a, b] * n`.",
+        "Of numbers, or of arrays of one shape; kept in an array. They grow by `append`, "
+        "`extend([...])` and `+= [...]`, also in functions that get them; where neither ranges of loops nor conditions "
+        "say how long they may become, they have room for 4096 elements (LD334). They hold truth values, too, and "
+        "nothing else then. `v.reverse()` turns them round. What reads them: subscripts, slices, loops and "
+        "comprehensions, `len`, `sum`, `max`, `min`, `any`, `all`, functions of NumPy, and `if v`. "
+        "Also `list(x)`, `tuple(x)`, `sorted(f(u) for u in x)`, `x.tolist()`, `v + w`, "
+        "`[a, b] * n`, with a name or read where they are made, `sorted(x, reverse=True)[k]`.",
     ),
     Construct(
         "lists of lists, and of tuples",
@@ -37,8 +37,7 @@ LISTS: tuple[Construct, ...] = (
         "    stack.append(v + s)\n    queue.append(v)\nwhile queue:\n    y[1] += queue.pop(0) * len(queue)",
         "0.1",
         "`pop()`, `pop(0)` and `clear()` of lists of numbers, and of tuples of numbers; `collections.deque`, with "
-        "`popleft`, `appendleft` and `maxlen`. The function that makes the list gives elements away, in no "
-        "loop over it.",
+        "`popleft`, `appendleft` and `maxlen`. Elements are given away in no loop over the list.",
     ),
     Construct(
         "elements of lists in other places",
@@ -89,6 +88,15 @@ LISTS: tuple[Construct, ...] = (
         "0.1",
         "Also of tuples, `links[i].append((j, w))`, `for j, w in links[i]`. All items are kept in one list, which each "
         "loop over `bins[k]` goes through; `bins[k]` is read, and grows by `append`, and nothing else is done with it.",
+    ),
+    Construct(
+        "lists in dictionaries and objects that grow",
+        'log = {"t": [], "y": []}\nfor i, v in enumerate(x):\n    log["t"].append(s * i)\n    if v > 0.5:\n'
+        '        log["y"].append(v * s)\ny[0] = np.mean(log["t"]) + sum(log["y"]) * len(log["y"])',
+        "0.1",
+        "Also in fields of records and objects, whose methods let them grow, `self.trace.append(v)`, and in lists that "
+        "are written out, `[[], []]`; by `append`, `extend([...])`, `+= [...]`, `pop()`, `pop(0)` and `clear()`. They "
+        "are lists of any length, under whatever names they have; the decorated function does not return one.",
     ),
     Construct(
         "names for other lists",

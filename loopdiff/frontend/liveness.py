@@ -49,6 +49,12 @@ def find_live_names(function: ast.FunctionDef, assigned: Names) -> LiveNames:
     return LiveNames(assigned - held, flow.heads, flow.after, flow.items)
 
 
+def open_at_entry(function: ast.FunctionDef) -> Names:
+    """Names that `function` may read before it binds them, but for those that functions inside it mention."""
+    held = {name for f in inner_functions(function) for name in all_names(f)}
+    return Flow().block(function.body, NONE, Jumps(NONE, NONE)) - held
+
+
 Position = tuple[int, int, str]
 REPEATED = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda)
 

@@ -18,6 +18,7 @@ import numpy as np
 from loopdiff.errors import Span, UnsupportedLoopError, raise_if
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.binding.bind import bind
+from loopdiff.frontend.bound_sometimes import with_names_told, with_none_first
 from loopdiff.frontend.callees import ArrayParameters, Known, Sources
 from loopdiff.frontend.capture import ArgumentType, number_for_array
 from loopdiff.frontend.classes import class_of
@@ -134,15 +135,25 @@ def parse_rewritten(source: SourceFunction, sources: Sources, types: Mapping[str
                 return parse_rewritten(*others, types)
             except UnsupportedLoopError:
                 raise error from None
-        for are_inside in (False, True) if UNBOUND & set(error.codes) else ():
-            others = spelt_so(source, sources, partial(first_apart, are_inside=are_inside))
-            if others is None:
-                break
+        found = parse_with_values(source, sources, types, frozenset(error.codes))
+        if found is None:
+            raise
+        return found
+
+
+def parse_with_values(
+    source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentType] | None, codes: Collection[str]
+) -> Surface | None:
+    """`source`, where names may have no value, with the first iterations of loops apart, or with variables that say
+    whether they have one; None if that was not refused, to which `codes` belong, or is refused still."""
+    ways = [partial(first_apart, are_inside=are_inside) for are_inside in (False, True)] if UNBOUND & set(codes) else []
+    for spelt in (*ways, *((with_names_told, with_none_first) if "LD114" in codes else ())):
+        if (others := spelt_so(source, sources, spelt)) is not None:
             try:
                 return parse_in_some_way(*others, types)
             except UnsupportedLoopError:
                 continue
-        raise
+    return None
 
 
 def first_apart(source: SourceFunction, are_inside: bool) -> SourceFunction:

@@ -147,7 +147,5 @@ def used_as_array(node: ast.AST) -> tuple[str, ...]:
         case ast.Call(func=ast.Name(id=callee), args=args) if callee in ITERATING_BUILTINS:
             iterated = args if callee == "zip" else args[:1]
             return tuple(a.id for a in iterated if isinstance(a, ast.Name))
-        case ast.Call(func=ast.Attribute(attr=attr) | ast.Name(id=attr), args=[ast.Name(id=name), *_]):
-            return (name,) if attr.endswith("_like") else ()
         case _:
             return ()

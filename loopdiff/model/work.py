@@ -5,7 +5,8 @@ Rough on purpose: it has to be right within a factor of two or three, and cheap 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import reduce
 
 from loopdiff.canonical.invariant_motion import is_total
 from loopdiff.ir import nodes as ir
@@ -21,6 +22,7 @@ EFFORTS: dict[Effort, float] = {"plain": SIMPLE, "quotient": SLOW, "function": F
 PRODUCT, GATHERED = 0.05, 0.3  # one multiplication and addition of a register tile, and where operands are gathered
 LANES = 6.0  # how much faster vectors are
 UNKNOWN = 8.0  # iterations of a loop whose bounds are found on the way
+MOST_IN_A_ROW = 64  # summands, one after the other
 RAISING = frozenset((Op.FLOORDIV, Op.MOD, Op.POW, Op.SHL, Op.SHR))
 
 Chosen = Callable[[ir.Stmt], Mapping | None]
@@ -68,10 +70,7 @@ class Estimate:
         return total
 
     def block(self, body: tuple[ir.Stmt, ...], speed: float = 1.0) -> ir.Expr:
-        total = number(0.0)
-        for stmt in body:
-            total = plus_work(total, self.statement(stmt, speed))
-        return total
+        return all_work([self.statement(stmt, speed) for stmt in body])
 
     def tile(self, stmt: ir.Stmt, price: float) -> ir.Expr:
         total: ir.Expr = number(price)
@@ -137,6 +136,15 @@ def plus_work(a: ir.Expr, b: ir.Expr) -> ir.Expr:
             return a
         case _:
             return ir.Apply(Op.ADD, (a, b))
+
+
+def all_work(parts: Sequence[ir.Expr]) -> ir.Expr:
+    """The sum of `parts`, one after the other; of many that of both halves, lest sums become as deep as programs are
+    long."""
+    if len(parts) > MOST_IN_A_ROW:
+        half = len(parts) // 2
+        return plus_work(all_work(parts[:half]), all_work(parts[half:]))
+    return reduce(plus_work, parts, number(0.0))
 
 
 def times_work(a: ir.Expr, b: ir.Expr) -> ir.Expr:

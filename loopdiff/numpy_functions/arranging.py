@@ -216,3 +216,8 @@ def known(value, is_there):
 
 def all_known(flags):
     return all(flags)
+
+
+def descending(v):
+    """The numbers from the greatest on; equal ones stay in their order, as `sorted(v, reverse=True)` leaves them."""
+    return np.sort(np.array(v)[::-1])[::-1]

@@ -55,7 +55,8 @@ class SourceFunction:
     and dotted names from outside, as they were when the function was read: nothing else is known of the world. Those
     that are in `owners` only lead to others. `called_from`: the call that the function is written out for. `apart`:
     the structures that were given for parameters, where it was taken apart; those in `hidden` no caller gives. `lists`
-    are names of lists that are none of these; `spoken` says for some which name reports have for them.
+    are names of lists that are none of these; `spoken` says for some which name reports have for them, `told` for
+    others which variable says whether they have a value.
     """
 
     name: str
@@ -72,6 +73,7 @@ class SourceFunction:
     function: FunctionType | None = None
     lists: frozenset[str] = frozenset()
     spoken: tuple[tuple[str, str], ...] = ()
+    told: tuple[tuple[str, str], ...] = ()
 
     @property
     def used(self) -> dict[str, Any]:

@@ -19,6 +19,13 @@ SIGNS = frozenset(("ctx", "op", "ops"))
 LEAVES = (ast.Constant, ast.Global, ast.Nonlocal, ast.TypeIgnore)
 
 
+class GrownList(ast.List):
+    """A list that is written out and grows later, in whatever function, by whatever it is called."""
+
+
+GrownList.__name__ = ast.List.__name__  # by which visitors go, `ast.unparse` among them
+
+
 class Fields(dict[type[ast.AST], tuple[str, ...]]):
     """The fields of each class of nodes that hold nodes, found when the first one is met."""
 

@@ -173,7 +173,7 @@ class Named(ast.NodeTransformer):
                 return ast.copy_location(ast.Call(named, node.args, []), node)
             case ast.Call() if called is deque and self.is_misusing:
                 return direct_call(deque, node.args, node, node.keywords)
-            case ast.Call(args=args, keywords=[]) if called is deque and len(args) < 2:
+            case ast.Call(args=args, keywords=[]) if len(args) < (2 if called is deque else called is list):
                 return as_list(node, args)
             case ast.Call(
                 func=ast.Attribute(value=ast.Name(id=name) as queue, attr="popleft") as function, args=[], keywords=[]

@@ -154,7 +154,25 @@ def jump(name, function, make, wrt, outputs=(), constructs=("while",), notes="")
     return Entry(name=name, function=function, make=make, wrt=wrt, outputs=outputs, constructs=constructs, notes=notes)
 
 
+def step_kept(x, w):
+    y = x.copy()
+    for _ in range(12):
+        r = y * y - w
+        if np.sum(r * r) < 1e-3:
+            break
+        slope = 2.0 * y
+        y = y - r / slope
+    return np.sum(y * slope)
+
+
 ENTRIES: tuple[Entry, ...] = (
+    jump(
+        "step_kept",
+        step_kept,
+        lambda r, n=4: dict(x=r.uniform(2.0, 3.0, n), w=r.uniform(0.5, 1.5, n)),
+        ("x", "w"),
+        constructs=("names that some ways bind",),
+    ),
     jump("while_newton", while_newton, lambda r: dict(a=r.uniform(1.0, 3.0), tol=1e-9), ("a",)),
     jump("while_never", while_newton, lambda r: dict(a=r.uniform(1.0, 3.0), tol=1e3), ("a",)),
     jump(

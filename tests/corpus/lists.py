@@ -324,7 +324,35 @@ def by_places_oracle(xp, x, b):
     return {"result": xp.sum(x * x)}
 
 
+def logged(x, w):
+    log = {"path": [], "turns": [x[0]]}
+    at = 0.0
+    for u in x:
+        at = at + w * u
+        log["path"].append(at)
+        if u > 1.0:
+            log["turns"].append(at * u)
+    return np.mean(log["path"]) + sum(log["turns"]) * log["turns"][-1]
+
+
+def logged_oracle(xp, x, w):
+    path = w * xp.cumsum(x)
+    turns = xp.where(x > 1.0, path * x, 0.0)
+    count = xp.sum(xp.where(x > 1.0, 1, 0))
+    last = xp.where(count > 0, turns[x.shape[0] - 1 - xp.argmax((x > 1.0)[::-1])], x[0])
+    return {"result": xp.mean(path) + (x[0] + xp.sum(turns)) * last}
+
+
 ENTRIES = (
+    Entry(
+        name="logged",
+        function=logged,
+        make=lambda r, n=7: dict(x=r.uniform(0.5, 1.5, n), w=0.7),
+        wrt=("x", "w"),
+        oracle=logged_oracle,
+        is_twin=True,
+        constructs=("lists in dictionaries and objects that grow",),
+    ),
     Entry(
         name="grown",
         function=grown,

@@ -985,6 +985,22 @@ def visit(u):
 visit(0)
 visit(3)
 return x[order[1]] + len(order) + seen[3]""",
+    """g = [[x[0]], [x[1]]]
+g.append(g[0])
+g[0].append(x[2])
+return sum(g[2]) * 10 + sum(g[0])""",
+    """g = [[x[0]], [x[1]]]
+g.extend(g)
+g[0].append(x[2])
+return sum(g[2]) * 10 + sum(g[0])""",
+    """d = {"a": [x[0]], "b": [x[1]]}
+d.update(c=d["a"])
+d["a"].append(x[2])
+return sum(d["c"]) * 10 + sum(d["a"])""",
+    """g = [[x[0]], [x[1]]]
+g.insert(0, g[1])
+g[2].append(x[3])
+return sum(g[0]) * 10 + sum(g[2])""",
 )
 
 ERRORS = (
@@ -1138,22 +1154,6 @@ d = defaultdict(float)
 d[idx[0]] = x[0]
 d[9] += size(d) * x[1]
 return d[9] + d[idx[0]]""",
-    """g = [[x[0]], [x[1]]]
-g.append(g[0])
-g[0].append(x[2])
-return sum(g[2]) * 10 + sum(g[0])""",
-    """g = [[x[0]], [x[1]]]
-g.extend(g)
-g[0].append(x[2])
-return sum(g[2]) * 10 + sum(g[0])""",
-    """d = {"a": [x[0]], "b": [x[1]]}
-d.update(c=d["a"])
-d["a"].append(x[2])
-return sum(d["c"]) * 10 + sum(d["a"])""",
-    """g = [[x[0]], [x[1]]]
-g.insert(0, g[1])
-g[2].append(x[3])
-return sum(g[0]) * 10 + sum(g[2])""",
     """q = deque(maxlen=3)
 for u in x:
     q.append(u)

@@ -721,6 +721,22 @@ def more_allocations(a, v):
     return t, u, c, d, e, g, h, w
 
 
+@shows("names that some ways bind", vector(), 0.8)
+def bound_on_some_ways(x, s):
+    for k in range(9):
+        step = x * s**k
+        if np.linalg.norm(step) < 0.5:
+            break
+        kept = np.outer(step, x)
+    for i, u in enumerate(x):
+        if u < 0.0:
+            continue
+        last, where = u * u, i
+    if x[0] > 0.0:
+        first = x[0] * last
+    return kept.sum() + step[0], last * where, first
+
+
 @shows("np.empty_like and friends", vector(), integers(1, 2, 3))
 def allocations_like(x, k):
     a = np.zeros_like(x)
@@ -729,7 +745,9 @@ def allocations_like(x, k):
     d = np.empty_like(k, dtype=x.dtype)
     for i in range(len(k)):
         d[i] = a[i] + b[i] + c[i]
-    return a, b, c, d
+    e = np.zeros_like(x[0])
+    e += x[1] * np.ones_like(2)
+    return a, b, c, d, e
 
 
 @shows("array allocated in a loop", matrix())
@@ -1113,7 +1131,8 @@ def functions_of_complex_numbers(z, c, s, n):
         z[i] = np.sqrt(-z[i].real + 0j) + cmath.sqrt(-s) + np.exp(1j * s) + np.sinh(1j * s) * np.cosh(c) + z[i] ** 70
         z[i] += np.expm1(z[i]) - np.log1p(z[i]) + np.log2(z[i]) - np.log10(z[i]) + np.exp2(c) + np.tanh(1j * s)
         z[i] += (-8.0) ** (1 / 3) + cmath.log(s) + np.cosh(1j * s) + np.sin(c.real + 0j) + np.tan(s + 0j)
-        z[i] += (0j) ** 0 + (0j * s) ** s
+        z[i] += (0j) ** 0 + (0j * s) ** s + np.arcsin(z[i]) - np.arccos(c) * np.arctan(z[i]) + np.arcsinh(z[i])
+        z[i] += cmath.acosh(c) * np.arctanh(z[i]) + np.arcsin(s + 2.0 + 0j)
     return np.isnan(c), np.isinf(z[0]), np.isfinite(z[1])
 
 

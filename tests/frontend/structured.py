@@ -483,6 +483,31 @@ def binned(x, s):
     return sum(bins[0]) * len(bins[1]), bins[1][0] * bins[1][-1]
 
 
+class Recorder:
+    """Keeps what it is told."""
+
+    def __init__(self, by):
+        self.by, self.values = by, []
+
+    def tell(self, v):
+        self.values.append(v * self.by)
+
+
+@shows("lists in dictionaries and objects that grow", np.array([0.9, 0.4, 0.7, 1.3]), 0.8)
+def kept_in_parts(x, s):
+    log = {"all": [], "large": [], "count": 0}
+    recorder = Recorder(s)
+    for u in x:
+        log["all"].append(u * s)
+        if u > 0.5:
+            log["large"].append(u)
+            log["count"] += 1
+            recorder.tell(u * u)
+    large = log["large"]
+    large.append(recorder.values[-1])
+    return np.mean(log["all"]), sum(log["large"]) * log["count"], np.array(recorder.values).sum() + len(large)
+
+
 @shows("lists of any length", np.array([0.9, 0.4, 0.7, 1.3]), 0.8)
 def listed(x, s):
     def scaled(v, by):
@@ -500,7 +525,8 @@ def listed(x, s):
         rows += [x * u]
     twice = scaled(chosen, 2.0)
     pairs = sum(a * b for a, b in zip(steps[1:], steps[:-1]))
-    return pairs, np.array(rows), sum(twice) + len(chosen), np.mean(best) * best[-1], rows[1].sum() + max(steps)
+    total = sum(twice) + sorted(chosen)[1] + len(chosen)
+    return pairs, np.array(rows), total, np.mean(best) * best[-1], rows[1].sum() + max(steps)
 
 
 @shows("lists of lists, and of tuples", np.array([0.9, 0.4, 0.7, 1.3]), 3, 0.8)

@@ -328,7 +328,7 @@ def of_an_argument(c):
     [
         shared, in_a_list, leaked, twice_in_a_list, kept_by_another, replaced_meanwhile, read_later,
         of_a_function_that_gets_another, computed_once, computed_before, returned_many_times, appended_and_kept,
-        appended_many_times, given_to_two_places, read_by_a_function_inside, kept_by_a_comprehension,
+        appended_many_times, given_to_two_places, read_by_a_function_inside,
         chosen_and_changed, changed_after_it_was_chosen, added_in_place, made_of_the_same_list, replaced_by_an_operator,
         taken_by_a_method, added_to_itself, added_to_itself_in_a_list,
     ],
@@ -336,6 +336,12 @@ def of_an_argument(c):
 def test_changes_that_somebody_could_tell_are_refused(function: Any) -> None:
     with pytest.raises(UnsupportedLoopError, match="LD134"):
         vectorize_grad(function)(0.7)
+
+
+def test_lists_of_objects_that_have_another_name_grow_under_both() -> None:
+    value, slopes = vectorize_grad(kept_by_a_comprehension).value_and_grad(0.7)
+    assert value == kept_by_a_comprehension(0.7) == 1.7
+    assert slopes.s == 1.0
 
 
 def test_what_is_read_ahead_of_a_change_is_what_it_was() -> None:

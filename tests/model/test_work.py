@@ -11,8 +11,9 @@ from loopdiff import vectorize_grad
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64, INT
+from loopdiff.ir.walk import subexprs
 from loopdiff.model.polynomials import multiplied_out, size
-from loopdiff.model.work import number
+from loopdiff.model.work import all_work, number
 
 X = np.linspace(0.1, 1.0, 9)
 
@@ -90,3 +91,11 @@ def test_a_long_program_says_in_a_few_terms_how_long_it_takes() -> None:
     source = vectorize_grad(stepped).compile(X, 9).source("primal")
     (ticks,) = (line for line in source.splitlines() if "_ticks = " in line)
     assert ticks.count("x.shape[0]") == 1
+
+
+def test_sums_of_many_parts_are_no_deeper_than_they_need_be() -> None:
+    parts = [ir.Cast(F64, ir.Var(f"n_{k}")) for k in range(3000)]
+    found = all_work(parts)
+    assert sum(1 for e in subexprs(found) if isinstance(e, ir.Var)) == len(parts)
+    few = all_work(parts[:3])
+    assert few == ir.Apply(Op.ADD, (ir.Apply(Op.ADD, (parts[0], parts[1])), parts[2]))

@@ -37,6 +37,7 @@ from loopdiff.frontend.arrays.views import (
     with_new_axes,
 )
 from loopdiff.frontend.functions import ScalarFunction, scalar_function
+from loopdiff.frontend.parsing.number_like import in_a_box, like_number
 from loopdiff.frontend.parsing.order import in_order, kept
 from loopdiff.frontend.parsing.outside import is_none, root_is_local
 from loopdiff.frontend.parsing.placing import with_place
@@ -74,7 +75,8 @@ def array_call(state: State, node: ast.Call, callee: Any) -> Quantity | None:
     """The value of a call of a function of whole arrays; None if `callee` is none."""
     if is_allocation(state, node):
         state.need_types()
-        return allocate_array(state, "array", node)
+        number = like_number(state, node)
+        return allocate_array(state, "array", node) if number is None else number
     try:
         function = FUNCTIONS.get(callee)
     except TypeError:  # unhashable: not a function
@@ -300,7 +302,7 @@ def copy(state: State, call: Call) -> Quantity:
     """A computed value: what takes it gives it memory of its own."""
     array = as_array(call.array)
     if not array.rank:
-        return without_axes(state, array.element, call.node)
+        return in_a_box(state, array.element, call.node)
     return ArrayValue(array.extents, array.element)
 
 
@@ -314,20 +316,11 @@ def copy_in_order(state: State, call: Call) -> Quantity:
     return view
 
 
-def without_axes(state: State, number: ir.Expr, node: ast.AST) -> ir.Expr:
-    """A number that is an array without axes in NumPy, which names that are assigned one another share (`boxes`)."""
-    cell = state.temporary("box", state.source.span(node))
-    state.out.append(ir.Assign(cell, number, loc=state.source.span(node)))
-    found = ir.Load(cell, loc=state.source.span(node))
-    state.whole.boxed.add(found)
-    return found
-
-
 def as_given(state: State, call: Call) -> Quantity:
     """The array itself, if it is of the type that is asked for."""
     if not is_array(call.array):
         number = converted(state, call, element_type(state, call.given["dtype"])) if call.given else call.array
-        return without_axes(state, as_array(number).element, call.node)
+        return in_a_box(state, as_array(number).element, call.node)
     if "dtype" not in call.given:
         return call.array
     kind = element_type(state, call.given["dtype"])

@@ -256,12 +256,65 @@ def cosine(hold: Hold, z: Parts) -> Parts:
     return hyperbolic_cosine(hold, z.with_parts(negated_complex(z.im), z.re))
 
 
+# -- inverse functions ---------------------------------------------------------------------------------------
+# By square roots whose products do not cancel, on the side of the cuts that the signs of zeros say (Kahan, Branch cuts
+# for complex elementary functions, 1987).
+def beside_the_cut(z: Parts) -> Parts:
+    """`z`, whose imaginary part may be negated where it is literally zero, which is one above the cuts."""
+    return z.with_parts(z.re, call(Op.COPYSIGN, z.const(0.0), z.const(1.0))) if z.is_real else z
+
+
+def roots_around(hold: Hold, z: Parts) -> tuple[Parts, Parts]:
+    """The roots of 1 - z and 1 + z."""
+    z = beside_the_cut(z).held(hold, "argument")
+    below = z.with_parts(minus(z.const(1.0), z.re), call(Op.NEG, z.im))
+    above = z.with_parts(plus(z.const(1.0), z.re), z.im)
+    return square_root(hold, below).held(hold, "below"), square_root(hold, above).held(hold, "above")
+
+
+def inverse_sine(hold: Hold, z: Parts) -> Parts:
+    x = hold(z.re, "argument_re")
+    below, above = roots_around(hold, z.with_parts(x, z.im))
+    product = minus(times(below.re, above.re), times(below.im, above.im))
+    grown = minus(times(below.re, above.im), times(below.im, above.re))
+    return z.with_parts(call(Op.ATAN2, x, product), call(Op.ASINH, grown))
+
+
+def inverse_cosine(hold: Hold, z: Parts) -> Parts:
+    below, above = roots_around(hold, z)
+    grown = minus(times(above.re, below.im), times(above.im, below.re))
+    return z.with_parts(times(z.const(2.0), call(Op.ATAN2, below.re, above.re)), call(Op.ASINH, grown))
+
+
+def inverse_hyperbolic_cosine(hold: Hold, z: Parts) -> Parts:
+    """By the roots of z - 1 and z + 1."""
+    z = beside_the_cut(z).held(hold, "argument")
+    low = square_root(hold, z.with_parts(minus(z.re, z.const(1.0)), z.im)).held(hold, "low")
+    high = square_root(hold, z.with_parts(plus(z.re, z.const(1.0)), z.im)).held(hold, "high")
+    grown = plus(times(low.re, high.re), times(low.im, high.im))
+    return z.with_parts(call(Op.ASINH, grown), times(z.const(2.0), call(Op.ATAN2, low.im, high.re)))
+
+
+def inverse_hyperbolic_tangent(hold: Hold, z: Parts) -> Parts:
+    """log1p(4 |x| / ((1 - |x|) ** 2 + y ** 2)) / 4 with the sign of x, and half the angle of (1 - z)(1 + conj(z))."""
+    z = beside_the_cut(z).held(hold, "argument")
+    one, two = z.const(1.0), z.const(2.0)
+    side = hold(call(Op.COPYSIGN, one, z.re), "side")
+    size = hold(times(side, z.re), "size")
+    rest, squared = hold(minus(one, size), "rest"), hold(times(z.im, z.im), "squared")
+    ratio = over(times(z.const(4.0), size), plus(times(rest, rest), squared))
+    turned = call(Op.ATAN2, times(two, z.im), minus(times(rest, plus(one, size)), squared))
+    return z.with_parts(times(times(z.const(0.25), side), call(Op.LOG1P, ratio)), times(z.const(0.5), turned))
+
+
 FUNCTIONS: dict[Op, Callable[..., Parts]] = {
     Op.ADD: add, Op.SUB: subtract, Op.MUL: multiply, Op.DIV: divide, Op.NEG: negate, Op.SQRT: square_root,
     Op.EXP: exponential, Op.EXP2: exponential_of_two, Op.EXPM1: exponential_minus_one, Op.LOG: logarithm,
     Op.LOG2: logarithm_to_two, Op.LOG10: logarithm_to_ten, Op.LOG1P: logarithm_of_one_plus,
     Op.SIN: rotated(hyperbolic_sine), Op.COS: cosine, Op.TAN: rotated(hyperbolic_tangent),
     Op.SINH: hyperbolic_sine, Op.COSH: hyperbolic_cosine, Op.TANH: hyperbolic_tangent, Op.STOP: stop,
+    Op.ASIN: inverse_sine, Op.ACOS: inverse_cosine, Op.ATAN: rotated(inverse_hyperbolic_tangent),
+    Op.ASINH: rotated(inverse_sine), Op.ACOSH: inverse_hyperbolic_cosine, Op.ATANH: inverse_hyperbolic_tangent,
 }  # fmt: skip
 
 

@@ -75,7 +75,7 @@ CELL_DTYPE = {
 }
 COMPLEX_FUNCTIONS = (
     Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.NEG, Op.SQRT, Op.EXP, Op.EXP2, Op.EXPM1, Op.LOG, Op.LOG2, Op.LOG10, Op.LOG1P,
-    Op.SIN, Op.COS, Op.TAN, Op.SINH, Op.COSH, Op.TANH, Op.STOP,
+    Op.SIN, Op.COS, Op.TAN, Op.SINH, Op.COSH, Op.TANH, Op.ASIN, Op.ACOS, Op.ATAN, Op.ASINH, Op.ACOSH, Op.ATANH, Op.STOP,
 )  # fmt: skip
 ORDERED = "compare `abs(z)`, or the parts `z.real` and `z.imag`"
 Typed = tuple[ir.Expr, Kind]

@@ -28,7 +28,7 @@ from loopdiff.frontend.parsing.bindings import (
     Values,
     Varying,
 )
-from loopdiff.frontend.parsing.boxes import note_element_view
+from loopdiff.frontend.parsing.boxes import note_changed, note_element_view
 from loopdiff.frontend.parsing.calling.calls import field_at, grid_call, one_of
 from loopdiff.frontend.parsing.expressions import binary_operation
 from loopdiff.frontend.parsing.lists.growing import append, begins_list, new_list
@@ -38,6 +38,7 @@ from loopdiff.frontend.parsing.lists.replacing import in_place, replace_items
 from loopdiff.frontend.parsing.lists.rests import star_of, with_parts
 from loopdiff.frontend.parsing.lists.shrinking import refuse_other_length
 from loopdiff.frontend.parsing.meanings import value_of
+from loopdiff.frontend.parsing.number_like import like_number
 from loopdiff.frontend.parsing.order import changes, frozen, held, in_order
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.bounded import note_number, note_undecided
@@ -57,6 +58,8 @@ def parse_assign(state: State, targets: list[ast.expr], value: ast.expr, span: S
     match targets:
         case [target] if replace_items(state, target, value):
             return
+        case [ast.Name() as target] if (number := like_number(state, value)) is not None:
+            assign_value(state, target, number, value, span)
         case [ast.Name(id=name)] if is_allocation(state, value) and isinstance(value, ast.Call):
             parse_allocation(state, name, value)
         case [ast.Name(id=name) as target] if begins_list(value, state, name):
@@ -456,12 +459,12 @@ def augment_name(state: State, node: ast.AugAssign, target: ast.Name, old: ir.Ex
     """A number that is changed; by an array it becomes one."""
     place = len(state.out)
     value = state.quantity(node.value)
+    note_changed(state, node, target, old, value)
     if is_array(value):
         total = binary_operation(state, node.op, held(state, old, place), value, node)
         assign_name(state, target, total, state.source.span(node))
         return
     access = state.define(target.id, state.source.span(target))
-    state.whole.changed.setdefault(access.array, (target.id, state.source.span(node)))
     accumulate(state, node, access, state.as_number(old, target), state.as_number(value, node.value))
     note_undecided(state, access, state.as_number(value, node.value))
 

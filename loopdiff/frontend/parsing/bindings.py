@@ -90,6 +90,11 @@ class Unsure:
     span: Span
     ran: ir.Expr | None
 
+    def without_value(self, name: str, *, is_told: bool) -> str:
+        """That `name` has none: a loop that gives it one did not run, or, if a variable tells that, what else does."""
+        why = f"what gives it one at {ir.PLACE} did not run" if is_told else f"the loop at {ir.PLACE} did not run"
+        return f"`{name}` has no value: {why}"
+
 
 @immutable
 class Mixed:

@@ -1,4 +1,5 @@
-"""Numbers that are arrays without axes: NumPy returns such from `np.where` and `np.array` of numbers.
+"""Numbers that are arrays without axes: NumPy returns such from `np.where`, `np.array` and `np.zeros_like`
+of numbers.
 
 Names that are assigned one another share it, and an augmented assignment to one of them changes what all of them mean.
 Cells hold values, so that a program in which this can happen is rejected.
@@ -11,6 +12,9 @@ from collections.abc import Iterator, Set
 
 from loopdiff.errors import Diagnostic
 from loopdiff.errors.codes import reject
+from loopdiff.frontend.arrays.element_types import kind_so_far
+from loopdiff.frontend.arrays.values import Quantity
+from loopdiff.frontend.binding.types import join_kinds
 from loopdiff.frontend.parsing.bindings import Value
 from loopdiff.frontend.parsing.sites import Copy
 from loopdiff.frontend.parsing.state import State, Whole
@@ -33,10 +37,25 @@ def shared_boxes(whole: Whole, body: tuple[ir.Stmt, ...]) -> Iterator[Diagnostic
     while more := {cell for cell, origin in origins if origin in boxes} - boxes:
         boxes |= more
     shared = {cell for pair in origins if pair[0] != pair[1] and pair[1] in boxes for cell in pair if cell is not None}
-    for cell, (name, span) in whole.changed.items():
+    for cell, (name, span, is_wider) in whole.changed.items():
         if cell in shared:
-            message = f"`{name}` may be an array that `np.where` returned, changed in place for all names that share it"
+            message = f"`{name}` may be an array without axes, changed in place for all names that share it"
             yield reject("LD123", message, span)
+        elif is_wider and cell in boxes:
+            message = f"`{name}` may be an array without axes, whose type does not become wider in place"
+            yield reject("LD123", message, span)
+
+
+def note_changed(state: State, node: ast.AugAssign, target: ast.Name, old: Quantity, value: Quantity) -> None:
+    """A name whose number `old` is changed in place by `value`, which may be of a wider type, or an array."""
+    if not isinstance(old, ir.Load):
+        return
+    cell, is_wider = old.access.array, False
+    if state.whole.boxed and state.types is not None and not old.access.subscripts:
+        kind = kind_so_far(state, old)
+        is_wider = not isinstance(value, ir.Expr) or join_kinds(kind, kind_so_far(state, value)) != kind
+    before = state.whole.changed.get(cell, (target.id, state.source.span(node), False))
+    state.whole.changed[cell] = (*before[:2], before[2] or is_wider)
 
 
 def handed_on(value: ir.Expr, boxed: Set[ir.Expr]) -> Iterator[str | None]:

@@ -18,7 +18,9 @@ from loopdiff.frontend.arrays.values import Quantity, View, is_array
 from loopdiff.frontend.parsing.bindings import ArrayName, Cell, Given, ListName, ListRow, LocalFunction, Outside
 from loopdiff.frontend.parsing.calling.calls import element_of_call, field_of_call, grid_call, parse_call
 from loopdiff.frontend.parsing.folding import binary, decided
-from loopdiff.frontend.parsing.lists.reading import elements_of, is_list, list_in
+from loopdiff.frontend.parsing.lists.lengths import spoken
+from loopdiff.frontend.parsing.lists.read_at_once import is_made_whole, list_behind, may_make, under_name
+from loopdiff.frontend.parsing.lists.reading import elements_in, is_list
 from loopdiff.frontend.parsing.order import boolean, chain, either, in_order, lazily, truth_value
 from loopdiff.frontend.parsing.outside import is_none, outside_constant, outside_value, root_is_local
 from loopdiff.frontend.parsing.state import State
@@ -53,10 +55,10 @@ def parse_quantity(state: State, node: ast.expr) -> Quantity:
             return parse_call(state, call)
         case ast.Subscript(value=base) if (call := grid_call(state, base)) is not None:
             return parse_quantity(state, ast.copy_location(ast.Subscript(call, node.slice, node.ctx), node))
-        case ast.Subscript() if is_element_of_call(node):
-            return element_of_call(state, node)
+        case ast.Subscript() if may_make(state, list_behind(node)):
+            return part_of_made(state, node)
         case ast.Subscript():
-            return subscript(state, node)
+            return element_of_call(state, node) if is_element_of_call(node) else subscript(state, node)
         case ast.UnaryOp() | ast.BinOp() | ast.BoolOp() | ast.Compare() | ast.IfExp():
             return operation(state, node)
         case ast.Call():
@@ -85,8 +87,9 @@ def name_value(state: State, node: ast.Name) -> Quantity:
         case LocalFunction():
             return state.reject("LD111", f"`{name}` is a function, used here as a number", node, "call it")
         case ListName() | ListRow():
-            hint = f"make an array of it: `np.array({name})`"
-            return state.reject("LD111", f"`{name}` is a list, used here as a number or an array", node, hint)
+            text = spoken(state, name)
+            hint = f"make an array of it: `np.array({text})`"
+            return state.reject("LD111", f"`{text}` is a list, used here as a number or an array", node, hint)
         case Outside() | None:
             return ir.Const(0, loc=span)
 
@@ -99,6 +102,19 @@ def attribute(state: State, node: ast.Attribute) -> Quantity:
     if not root_is_local(state, node):
         return outside_value(state, node)
     return shape_attribute(state, node)
+
+
+def part_of_made(state: State, node: ast.Subscript) -> Quantity:
+    """An element of a list that is made here, as `sorted(x)[k]`; of anything else the same part."""
+    with under_name(state, node) as named:
+        if named is None:
+            return ir.Const(0, loc=state.source.span(node))
+        if named is not node and is_list(state, named):
+            text = ast.unparse(node)
+            message = f"`{text}` is a list, used here as a number or an array"
+            return state.reject("LD111", message, node, f"make an array of it: `np.array({text})`")
+        assert isinstance(named, ast.Subscript)
+        return element_of_call(state, named) if is_element_of_call(named) else subscript(state, named)
 
 
 # -- operators -----------------------------------------------------------------------------------------------
@@ -247,14 +263,23 @@ def condition(state: State, node: ast.expr) -> ir.Expr:
                 if isinstance(value, ir.Const)
                 else ir.Apply(Op.NOT, (value,), loc=span)
             )
-        case ast.Name() if (given := list_in(state, node)) is not None:
-            span = state.source.span(node)
-            return ir.Apply(Op.GT, (elements_of(state, given, span).extents[0], ir.Const(0, loc=span)), loc=span)
+        case ast.Name() if is_list(state, node):
+            return length_above_zero(state, node)
+        case _ if is_made_whole(state, node):
+            with under_name(state, node) as named:
+                return state.number(node) if named is None or named is node else length_above_zero(state, named)
         case _:
             found = state.number(node)
             if any(isinstance(e, ir.RankOf) for e in subexprs(found)):
                 state.need_types()  # with which it is decided
             return found
+
+
+def length_above_zero(state: State, node: ast.expr) -> ir.Expr:
+    """Whether there are elements in the list that `node` is."""
+    view, span = elements_in(state, node), state.source.span(node)
+    length = ir.Const(0, loc=span) if view is None else view.extents[0]
+    return ir.Apply(Op.GT, (length, ir.Const(0, loc=span)), loc=span)
 
 
 def chosen(state: State, test: ast.expr) -> ir.Expr:

@@ -17,6 +17,7 @@ from loopdiff.frontend.arrays.values import ArrayValue, View, holes, is_array
 from loopdiff.frontend.arrays.views import steady
 from loopdiff.frontend.parsing.bindings import AnyList, ArrayName, ListName, ListRow, Value
 from loopdiff.frontend.parsing.lists.lengths import Kinds, kinds_of
+from loopdiff.frontend.parsing.lists.read_at_once import list_behind, may_make, under_name
 from loopdiff.frontend.parsing.lists.reading import elements_of, elements_over_loop, kinds_in
 from loopdiff.frontend.parsing.order import frozen, held, in_order
 from loopdiff.frontend.parsing.outside import array_of, root_is_local
@@ -60,6 +61,14 @@ def value_with_place(value: Value, span: Span) -> Value:
 
 def parse_iterable(state: State, node: ast.expr) -> Iteration | None:
     """What `node` goes over; None after a rejection."""
+    if isinstance(node, ast.Subscript) and may_make(state, list_behind(node)):
+        with under_name(state, node) as named:
+            return None if named is None else items_at(state, named)
+    return items_at(state, node)
+
+
+def items_at(state: State, node: ast.expr) -> Iteration | None:
+    """The same, of what is no part of a list that is made there."""
     if kinds := kinds_in(state, node):
         return items_of(state, elements_over_loop(state, node), node, kinds)
     made = state.whole.make_list(state, node)

@@ -13,6 +13,7 @@ from loopdiff.frontend.arrays.nests import copied_view
 from loopdiff.frontend.arrays.values import ArrayValue, View
 from loopdiff.frontend.arrays.views import steady
 from loopdiff.frontend.parsing.bindings import AnyList, ArrayName, LocalFunction, Outside, Value, meaning_of
+from loopdiff.frontend.parsing.lists.read_at_once import list_behind, may_make, under_name
 from loopdiff.frontend.parsing.lists.reading import is_row, row_in
 from loopdiff.frontend.parsing.order import frozen, in_order
 from loopdiff.frontend.parsing.outside import root_is_local
@@ -20,6 +21,7 @@ from loopdiff.frontend.parsing.state import State
 from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.source.functions import MISSING, as_definition, python_function
+from loopdiff.source.nodes import GrownList
 from loopdiff.source.scopes import of_scope
 
 ASKING = (callable, np.isscalar)
@@ -33,9 +35,12 @@ def value_of(state: State, node: ast.expr) -> Value | None:
             found = state.whole.call(state, node)
             made = state.whole.make_list(state, node) if found is MISSING else found
             return state.quantity(node) if made is MISSING else made
+        case ast.Subscript() if may_make(state, list_behind(node)):
+            with under_name(state, node) as named:
+                return None if named is None else part_of(state, named)
         case ast.Subscript() if is_row(state, node):
             return row_in(state, node)
-        case ast.ListComp() | ast.BinOp() | ast.Subscript() if (
+        case ast.ListComp() | ast.BinOp() | ast.Subscript() | GrownList() if (
             made := state.whole.make_list(state, node)
         ) is not MISSING:
             return made
@@ -59,6 +64,14 @@ def value_of(state: State, node: ast.expr) -> Value | None:
         case _:
             pass
     return state.quantity(node)
+
+
+def part_of(state: State, node: ast.expr) -> Value | None:
+    """A part of a list that was made here."""
+    if is_row(state, node):
+        return row_in(state, node)
+    made = state.whole.make_list(state, node)
+    return state.quantity(node) if made is MISSING else made
 
 
 def is_class_asked(state: State, node: ast.Call) -> bool:

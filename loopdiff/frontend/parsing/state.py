@@ -126,7 +126,7 @@ class Whole:
     most: dict[str, ir.Expr] = field(default_factory=dict)
     entered: list[ir.Expr] = field(default_factory=list)
     boxed: set[ir.Expr] = field(default_factory=set)
-    changed: dict[str, tuple[str, Span]] = field(default_factory=dict)
+    changed: dict[str, tuple[str, Span, bool]] = field(default_factory=dict)
     arrays: dict[str, ir.ArrayDecl] = field(default_factory=dict)
     diagnostics: list[Diagnostic] = field(default_factory=list)
     following: list[Diagnostic] = field(default_factory=list)
@@ -435,11 +435,11 @@ class State:
                 Cell() | ArrayName() | View() | ListName() | ListRow() | Given() | Outside() | LocalFunction() as known
             ):
                 return known
-            case Unsure(meant=meant, span=span, ran=ran):
+            case Unsure(meant=meant, span=span, ran=ran) as unsure:
                 if ran is None:
                     self.reject_unsure(name, node, span)
                 else:
-                    where = f"`{name}` has no value: the loop at {ir.PLACE} did not run"
+                    where = unsure.without_value(name, is_told=name in dict(owner.source.told))
                     self.out.append(ir.Require(ran, "LD331", where, loc=self.source.span(node), about=span))
                 if owner is self:  # what a helper learns of a name around it may hold in one of its branches only
                     self.bindings[name] = meant

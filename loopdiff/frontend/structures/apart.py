@@ -71,7 +71,7 @@ def taken_apart(
         scope = Scope(source, sources, names_of(source.node), WALK, growing=growing)
         found = apart(scope, source, given, inspect.Parameter.POSITIONAL_OR_KEYWORD, scope.hidden)
         said = [d for part in (found, *scope.callees.values()) for d in part.diagnostics]
-        lists = {growing.said[d] for d in said if d in growing.said} - growing.plain
+        lists = {key for d in said for key in growing.said.get(d, ())} - growing.plain
         if not lists:
             return replace(found, is_long=growing.is_long, is_open=growing.is_open)
         growing.plain |= lists

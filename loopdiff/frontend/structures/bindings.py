@@ -35,6 +35,7 @@ from loopdiff.frontend.structures.trees import (
     leaves,
     shared,
 )
+from loopdiff.source.nodes import GrownList
 
 Pair = tuple[ast.expr, ast.expr]
 
@@ -201,14 +202,15 @@ def store_part(scope: Scope, target: ast.Subscript | ast.Attribute, tree: Tree, 
 
 
 def write(scope: Scope, pairs: Sequence[Pair], node: ast.AST) -> None:
-    """The assignments, all values before the first is stored; lambdas are on lines of their own, and left out if
-    nothing calls them. What the program calls `x = x` stays: `x` may have no value."""
+    """The assignments, all values before the first is stored; lists that grow are on lines of their own, and so are
+    lambdas, which are left out if nothing calls them. What the program calls `x = x` stays: `x` may have no value."""
     own = set(scope.variables.values())
     wanted = [(to, value) for to, value in pairs if not (is_same(to, value) and ast.unparse(to) in own)]
     if len(wanted) > 1:
+        lists = [pair for pair in wanted if isinstance(pair[1], GrownList) and not pair[1].elts]
         lambdas = [pair for pair in wanted if isinstance(pair[1], ast.Lambda)]
-        scope.out += [ast.copy_location(ast.Assign([to], value), node) for to, value in lambdas]
-        wanted = [pair for pair in wanted if pair not in lambdas]
+        scope.out += [ast.copy_location(ast.Assign([to], value), node) for to, value in (*lists, *lambdas)]
+        wanted = [pair for pair in wanted if pair not in lambdas and pair not in lists]
     targets, values = [to for to, _ in wanted], [value for _, value in wanted]
     if len(wanted) == 1:
         scope.out.append(ast.copy_location(ast.Assign(targets, values[0]), node))

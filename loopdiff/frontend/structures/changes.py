@@ -102,6 +102,8 @@ def changed(scope: Scope, node: ast.expr) -> PlaceChange | None:
     place, nothing = held_place(scope, base), Leaf(ast.copy_location(ast.Constant(0), node))
     if place is None or place not in scope.owned:
         scope.reject_shared(f"`{ast.unparse(base)}`", node)
+        if tree.origin is not None:
+            scope.growing.said[scope.diagnostics[-1]] = {tree.origin}
         return PlaceChange(None, tree, nothing)
     start = len(place[1])
     inside = {path[start:] for name, path in scope.owned if name == place[0] and path[:start] == place[1]}
@@ -111,7 +113,7 @@ def changed(scope: Scope, node: ast.expr) -> PlaceChange | None:
     if found is None:
         scope.reject(f"what `{ast.unparse(node)}` makes of {described(tree)} is not known before the loops run", node)
         return PlaceChange(None, tree, nothing)
-    after, gives = found
+    after, gives = replace(found[0], origin=tree.origin), found[1]
     return PlaceChange(place, after if place in scope.owned else handed_out(after, place, node), gives)
 
 

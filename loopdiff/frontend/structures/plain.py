@@ -30,7 +30,7 @@ def reject_open(scope: Scope, of: ast.expr, message: str, node: ast.AST, hint: s
     found = scope.reject(message, node, hint)
     tree = base_of(scope, root) if isinstance(root, ast.Name) and len(scope.diagnostics) > count else None
     if isinstance(root, ast.Name) and tree is not None and may_be_one_array(tree):
-        scope.growing.said[scope.diagnostics[-1]] = (owner_of(scope, root.id), root.id)
+        scope.growing.said[scope.diagnostics[-1]] = {(owner_of(scope, root.id), root.id)}
     return found
 
 
@@ -116,7 +116,7 @@ def write_list(scope: Scope, name: str, made: ast.expr, node: ast.AST) -> None:
 
 def keep_given_lists(scope: Scope, node: ast.FunctionDef) -> None:
     """Lists of the parser's at the start of the function `node`, of what it is given and of what it finds outside."""
-    for of, name in sorted(scope.growing.plain):
+    for of, name in sorted(key for key in scope.growing.plain if len(key) == 2):
         read = next(reads_of(node, name), None) if of == scope.source.name else None
         is_outside = read is not None and scope.around is None and scope.value_outside(read) is not MISSING
         if read is None or not (is_outside or name in scope.source.signature.parameters):

@@ -17,6 +17,7 @@ from loopdiff.frontend.liveness import Position
 from loopdiff.frontend.structures.trees import (
     Branch,
     Leaf,
+    Origin,
     Path,
     Static,
     Tree,
@@ -26,6 +27,7 @@ from loopdiff.frontend.structures.trees import (
     fresh_paths,
     leaves,
     merged,
+    origins_apart,
     shared,
     statics,
     types_in,
@@ -171,14 +173,15 @@ class Walk:
 
 @dataclass(slots=True, eq=False)
 class Growing:
-    """Lists of one program that grow in loops over what is not known, by the name of the function and their own. Those
-    that are `plain` are left as they are; of others it is said, in `said`, that they cannot be told apart. Loops of
-    more than `most` iterations count as such; `is_long`: one of more than a few was written out because a list grows
-    in it. `is_open`: the run says which item of a dictionary gets a value."""
+    """Lists of one program that grow in loops over what is not known, by the name of the function and their own, or by
+    where they are written out, if they are parts of something. Those that are `plain` are left as they are; of others
+    it is said, in `said`, that they cannot be told apart. Loops of more than `most` iterations count as such;
+    `is_long`: one of more than a few was written out because a list grows in it. `is_open`: the run says which item of
+    a dictionary gets a value."""
 
     most: int
-    plain: set[tuple[str, str]] = field(default_factory=set)
-    said: dict[Diagnostic, tuple[str, str]] = field(default_factory=dict)
+    plain: set[tuple[str, str] | Origin] = field(default_factory=set)
+    said: dict[Diagnostic, set[tuple[str, str] | Origin]] = field(default_factory=dict)
     is_long: bool = False
     is_open: bool = False
 
@@ -302,8 +305,10 @@ class Scope:
                 is_late = any(isinstance(held, Static) and held.value is None for held in (first, second))
                 hint = GROWING if are_lists else FROM_NONE if is_late else None
                 found = self.reject(f"`{text}` holds {words}, depending on the way here", node, hint)
-                if are_lists:
-                    self.growing.said[self.diagnostics[-1]] = (self.source.name, name)
+                if origins := origins_apart(first, second):
+                    self.growing.said[self.diagnostics[-1]] = set(origins)
+                if are_lists and text == name:
+                    self.growing.said[self.diagnostics[-1]] = {(self.source.name, name)}
                 return found
             case _:
                 return found

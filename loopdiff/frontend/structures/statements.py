@@ -426,6 +426,9 @@ def write_out(scope: Scope, node: ast.For, items: Sequence[Tree]) -> None:
         scope.reject(
             "this loop over known items is written out, and has a jump", jumps[0], "write the `if` around the rest"
         )
+        over = base_of(scope, node.iter)
+        if isinstance(over, Branch) and over.origin is not None:
+            scope.growing.said[scope.diagnostics[-1]] = {over.origin}
         return
     changing = stored_names(body)
     changing |= {v for (name, _), v in scope.variables.items() if name in changing}

@@ -12,6 +12,7 @@ from loopdiff.source.functions import MISSING
 
 Kind = Literal["tuple", "list", "dict", "record"]
 Path = tuple[Any, ...]
+Origin = tuple[str, int, int]  # a function, and a line and a column in its text
 
 
 @immutable
@@ -44,6 +45,7 @@ class Branch:
 
     `type` is the class that Python would make of it. `is_ordered`: a loop over it goes in the order of the keys; not
     known of a dictionary that was filled in one order or another. `is_fresh`: it was made just now, nobody has it yet.
+    `origin` is where a list stands in the text, if it is written out there.
     """
 
     kind: Kind
@@ -52,6 +54,7 @@ class Branch:
     items: tuple[Tree, ...]
     is_ordered: bool = True
     is_fresh: bool = False
+    origin: Origin | None = None
 
     def place(self, key: Any) -> int | None:
         """Which key `key` is; None if it is none. `True`, `1` and `1.0` are one key of a dictionary."""
@@ -216,6 +219,16 @@ def merged(a: Tree, b: Tree) -> Tree | None:
 def are_alike(a: Tree, b: Tree) -> bool:
     """Whether two trees differ in nothing but the values of their leaves."""
     return merged(a, b) is not None
+
+
+def origins_apart(a: Tree, b: Tree) -> set[Origin]:
+    """Where the lists in two trees are written out that are longer in one of these than in the other, or known in one
+    alone."""
+    lists = [tree for tree in (a, b) if isinstance(tree, Branch) and tree.kind == "list"]
+    if not isinstance(a, Branch) or not isinstance(b, Branch) or (len(lists) > 1 and a.keys != b.keys):
+        return {tree.origin for tree in lists if tree.origin is not None}
+    both = [(item, b.item(key)) for key, item in zip(a.keys, a.items, strict=True)]
+    return {origin for item, other in both if other is not None for origin in origins_apart(item, other)}
 
 
 def same(a: Any, b: Any) -> bool:

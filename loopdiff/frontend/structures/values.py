@@ -27,6 +27,7 @@ from loopdiff.frontend.structures.rewriting import (
     expression,
     hand_out,
     rebuilt,
+    refuse_shared,
     steadied,
     with_base,
 )
@@ -55,7 +56,7 @@ from loopdiff.frontend.structures.trees import (
 )
 from loopdiff.immutable import replace
 from loopdiff.source.functions import MISSING, dotted_name
-from loopdiff.source.nodes import syntax_nodes
+from loopdiff.source.nodes import GrownList, syntax_nodes
 
 ROWS = ("tuple", "list")
 
@@ -73,8 +74,8 @@ def tree_of(scope: Scope, node: ast.expr) -> Tree | None:
             return whole(scope, name, node)
         case ast.Attribute() | ast.Subscript() if isinstance(node.ctx, ast.Load):
             return part_of(scope, node)
-        case ast.Tuple(elts=elts) | ast.List(elts=elts) if isinstance(node.ctx, ast.Load):
-            return in_row("tuple" if isinstance(node, ast.Tuple) else "list", spread(scope, elts))
+        case ast.Tuple() | ast.List() if isinstance(node.ctx, ast.Load):
+            return display_tree(scope, node)
         case ast.Dict(keys=keys, values=values):
             return dictionary(scope, keys, values, node)
         case ast.ListComp() | ast.GeneratorExp() | ast.DictComp():
@@ -87,6 +88,18 @@ def tree_of(scope: Scope, node: ast.expr) -> Tree | None:
             return changing_call(scope, node) or called(scope, node)
         case _:
             return None
+
+
+def display_tree(scope: Scope, node: ast.Tuple | ast.List) -> Tree:
+    """The tuple or list that is written out. A part of something that is a list which grows in loops over what is not
+    known is left to the parser."""
+    if isinstance(node, ast.Tuple):
+        return in_row("tuple", spread(scope, node.elts))
+    origin = (scope.source.name, node.lineno, node.col_offset)
+    if origin not in scope.growing.plain:
+        return replace(in_row("list", spread(scope, node.elts)), origin=origin)
+    refuse_shared(scope, node.elts)
+    return Leaf(ast.copy_location(GrownList(rebuilt(scope, node.elts), ast.Load()), node))
 
 
 def handed_over(scope: Scope, made: Blank | Taken, node: ast.expr) -> Tree | None:

@@ -33,15 +33,17 @@ from loopdiff.frontend.parsing.bindings import (
 )
 from loopdiff.frontend.parsing.calling.classes import class_answer
 from loopdiff.frontend.parsing.calling.derivatives import derivative_in
-from loopdiff.frontend.parsing.lists.making import makes_list
-from loopdiff.frontend.parsing.lists.reading import elements_in, elements_of, is_list
+from loopdiff.frontend.parsing.calling.of_lists import gives_list, of_lists, of_made
+from loopdiff.frontend.parsing.lists.making import may_be_sorted
+from loopdiff.frontend.parsing.lists.read_at_once import MAKING
+from loopdiff.frontend.parsing.lists.reading import elements_in
 from loopdiff.frontend.parsing.lists.shrinking import popped
 from loopdiff.frontend.parsing.meanings import is_class_asked
 from loopdiff.frontend.parsing.order import in_order
 from loopdiff.frontend.parsing.outside import reject_outside, root_is_local
 from loopdiff.frontend.parsing.placing import with_place
 from loopdiff.frontend.parsing.state import State
-from loopdiff.frontend.parsing.totals import gathered_items, gathers, goes_through, made_of_rows, summands, total_of
+from loopdiff.frontend.parsing.totals import gathered_items, gathers, goes_through, total_of
 from loopdiff.frontend.parsing.ways.joins import view_of
 from loopdiff.frontend.parsing.ways.varying import is_up_to
 from loopdiff.frontend.refused import REFUSED_METHODS, REFUSED_MODULES
@@ -52,7 +54,7 @@ from loopdiff.numpy_functions import GRIDS
 from loopdiff.numpy_functions.branching import COMPLEX, Owner, Question
 from loopdiff.numpy_functions.elementwise import around, to_digits
 from loopdiff.source.functions import LIBRARIES, MISSING
-from loopdiff.source.nodes import direct_call, syntax_nodes
+from loopdiff.source.nodes import syntax_nodes
 
 
 def parse_call(state: State, node: ast.Call) -> Quantity:
@@ -68,8 +70,9 @@ def parse_call(state: State, node: ast.Call) -> Quantity:
         return gathered_items(state, node, callee)
     if is_numpys(callee):
         note_made(state, callee)
-    if is_numpys(callee) and any(gives_list(state, node, k) for k in range(len(node.args))):
-        return of_lists(state, node, callee)
+    is_given = is_numpys(callee) and any(gives_list(state, node, k) for k in range(len(node.args)))
+    if (found := of_lists(state, node, callee) if is_given else of_made(state, node, callee)) is not None:
+        return found
     if (found := known_answer(state, node, callee)) is not None:
         return found
     if (found := stored_call(state, node)) is not None:
@@ -117,49 +120,6 @@ def answer(state: State, node: ast.Call, question: Question) -> ir.Expr:
 
 def is_numpys(callee: object) -> bool:
     return isinstance(callee, np.ufunc) or str(getattr(callee, "__module__", "")).split(".")[0] == "numpy"
-
-
-def gives_list(state: State, node: ast.Call, place: int) -> bool:
-    """Whether the argument at `place` is a list: under a name, or one that can be made first."""
-    arg, before = node.args[place], node.args[:place]
-    is_first = all(isinstance(a, ast.Name | ast.Constant) for a in before)
-    return is_list(state, arg) or (is_first and is_made_there(state, arg))
-
-
-def is_made_there(state: State, node: ast.expr) -> bool:
-    """Whether `node` is a comprehension, or consists of lists one behind the other."""
-    parts = summands(node)
-    return isinstance(node, ast.ListComp) or (len(parts) > 1 and all(makes_list(state, part) for part in parts))
-
-
-def of_lists(state: State, node: ast.Call, callee: object) -> Quantity:
-    """The value of `node`, which gives lists to a function of NumPy: arrays of what is in them."""
-    args, views, before = list(node.args), dict[str, View](), state.whole.rejected
-    for k, arg in enumerate(node.args):
-        if not gives_list(state, node, k):
-            continue
-        made = state.whole.make_list(state, arg) if is_made_there(state, arg) else None
-        is_made = isinstance(made, ListName)
-        view = elements_of(state, made, state.source.span(arg)) if is_made else elements_in(state, arg)
-        if view is None:
-            assert state.whole.rejected > before or state.is_rejected(arg)
-            return ir.Const(0, loc=state.source.span(node))
-        (own,) = state.fresh_names("items")
-        views[own] = state.bindings[own] = view
-        args[k] = array_named(own, arg)
-    first = next(iter(views.values()))
-    takes_one = len(args) == 1 or (len(args) == 2 and (callee is np.stack or callee is np.concatenate))
-    made_at_once = made_of_rows(node, callee, args[0], first.rank - 1) if takes_one else None
-    call = ast.Call(node.func, args, node.keywords) if made_at_once is None else made_at_once
-    value = state.quantity(ast.fix_missing_locations(ast.copy_location(call, node)))
-    for name in views:
-        del state.bindings[name]
-    return value
-
-
-def array_named(name: str, node: ast.expr) -> ast.expr:
-    """`np.array(name)` in the place of `node`."""
-    return direct_call(np.array, [ast.copy_location(ast.Name(name, ast.Load()), node)], node)
 
 
 def grid_call(state: State, node: ast.expr) -> ast.Call | None:
@@ -409,9 +369,34 @@ def unknown_call(state: State, node: ast.Call, text: str) -> ir.Expr:
         return state.reject("LD109", f"`{text}` is a class, and makes an object", node, hint)
     if value is MISSING:
         return reject_outside(state, node, node.func)
+    return unknown_function(state, node, text, value)
+
+
+def unknown_function(state: State, node: ast.Call, text: str, value: object) -> ir.Expr:
+    """The same of a function from outside, which is the `value` of a name."""
     if any(value is f for f in (range, enumerate, zip, reversed)):
         return state.reject("LD111", f"`{text}(...)` is only accepted as what a `for` loop goes over", node)
+    if any(value is f for f in MAKING):
+        return list_not_made(state, node, value)
+    if value is set or value is frozenset:
+        return state.reject("LD111", f"`{ast.unparse(node)}` is a set, used as one value", node, hint_for(value))
     return state.reject("LD109", f"`{text}` is not a function loopdiff knows", node, hint_for(value))
+
+
+def list_not_made(state: State, node: ast.Call, value: object) -> ir.Expr:
+    """Why the list that `node` makes is refused."""
+    whole = ast.unparse(node)
+    if value is sorted and any(k.arg != "reverse" or not isinstance(k.value, ast.Constant) for k in node.keywords):
+        message = f"`{whole}` may not be evaluated here, or sorts what is no list of numbers or tuples of numbers"
+        return state.reject(
+            "LD134", message, node, "give the list a name, in a statement ahead: `w = sorted(v, key=...)`"
+        )
+    if len(node.args) != 1 or isinstance(node.args[0], ast.Starred):
+        return state.reject("LD110", f"`{whole}` is called with arguments it does not take here", node)
+    if value is sorted and not may_be_sorted(state, node.args[0]):
+        message = f"`{ast.unparse(node.args[0])}` is no list of numbers or array with one axis, which are sorted here"
+        return state.reject("LD134", message, node, "sort places by a key: `sorted(range(n), key=lambda i: x[i])`")
+    return state.reject("LD111", f"`{whole}` is a list, used here as a number or an array", node, hint_for(value))
 
 
 def hint_for(value: object) -> str | None:

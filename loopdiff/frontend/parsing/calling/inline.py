@@ -25,6 +25,7 @@ from loopdiff.frontend.parsing.bindings import Given, LocalFunction, Outside, Va
 from loopdiff.frontend.parsing.calling.arguments import Callee, arguments_of
 from loopdiff.frontend.parsing.calling.derivatives import derivative_call, derivative_in
 from loopdiff.frontend.parsing.calling.ruled import ruled_call
+from loopdiff.frontend.parsing.lists.read_at_once import is_made_whole
 from loopdiff.frontend.parsing.lists.reading import is_list
 from loopdiff.frontend.parsing.meanings import NUMBERS, local_function
 from loopdiff.frontend.parsing.outside import outside_constant, root_is_local
@@ -181,7 +182,7 @@ def with_arrays(state: State, node: ast.Call, names: tuple[str, ...]) -> ast.Cal
     """The call of a function of NumPy with `np.array` of the lists that it is given for arrays."""
 
     def made(value: ast.expr, name: str | None) -> ast.expr:
-        is_one = isinstance(value, ast.List | ast.Tuple | ast.ListComp) or is_list(state, value)
+        is_one = isinstance(value, ast.List | ast.Tuple) or is_list(state, value) or is_made_whole(state, value)
         if not is_one or name is None or name in ROWS:
             return value
         return direct_call(np.array, [value], value)

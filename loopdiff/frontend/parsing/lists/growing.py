@@ -22,7 +22,6 @@ from loopdiff.frontend.parsing.lists.items import Item, differs_in_truth, holds_
 from loopdiff.frontend.parsing.lists.lengths import (
     Kinds,
     capacity,
-    has_returned,
     is_exact_growth,
     is_known_at_entry,
     least_length,
@@ -37,7 +36,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import folded
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads, substitute, written_arrays
-from loopdiff.source.nodes import syntax_children, syntax_nodes
+from loopdiff.source.nodes import GrownList, syntax_children, syntax_nodes
 from loopdiff.source.scopes import own_nodes
 
 MOST_WRITTEN_OUT = 16
@@ -51,6 +50,8 @@ def begins_list(node: ast.expr, state: State, name: str) -> TypeGuard[ast.List]:
     those that are structures are no lists any more."""
     if not isinstance(node, ast.List):
         return False
+    if isinstance(node, GrownList):
+        return True
     if state.whole.decisions.takes_known and node.elts and is_even(node):
         return True
     nodes = own_nodes(state.source.node)
@@ -110,7 +111,11 @@ def new_list(state: State, stem: str, node: ast.List) -> ListName | None:
         return None
     if room is None:
         room = ir.Const(len(items) + MOST_OF_UNKNOWN)
-    elif known.appends is not None and is_short(room) and not (whole.decisions.takes_known or whole.holding):
+    elif (
+        known.appends is not None
+        and is_short(room)
+        and not (whole.decisions.takes_known or whole.holding or isinstance(node, GrownList))
+    ):
         message, hint = REFUSED_EXPRESSIONS[ast.List]
         state.reject("LD111", message, node, hint)
         return None
@@ -199,11 +204,6 @@ def require_room(state: State, found: ListName, name: str, span: Span) -> None:
 
 def may_change(state: State, found: ListName, name: str, node: ast.AST, how: str) -> bool:
     """Whether the list may have more, or fewer elements from here on, as the word `how` says; else a rejection."""
-    made = state.whole.lists[found.array]
-    if made.owner is not state and not has_returned(state, made):
-        message = f"`{name}` {how} here, and was made in another function"
-        state.reject("LD134", message, node, FIXED)
-        return False
     if any(found.array in s.iterated for s in state.whole.active):
         message = f"`{name}` {how} in a loop that goes over it"
         state.reject("LD134", message, node, "go over `range(len(...))` of before")

@@ -13,18 +13,23 @@ import numpy as np
 
 from loopdiff.frontend.arrays.values import ArrayValue, View, is_array
 from loopdiff.frontend.parsing.bindings import ListName, Value
+from loopdiff.frontend.parsing.lists.growing import new_list
 from loopdiff.frontend.parsing.lists.lengths import note_length
+from loopdiff.frontend.parsing.lists.read_at_once import is_made_whole
 from loopdiff.frontend.parsing.lists.reading import holds_numbers, is_list, kinds_in
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.totals import Filling, called_inside, in_loops, summands
 from loopdiff.frontend.parsing.ways.snapshots import tried
+from loopdiff.numpy_functions.arranging import descending
 from loopdiff.source.functions import MISSING
-from loopdiff.source.nodes import syntax_nodes
+from loopdiff.source.nodes import GrownList, syntax_nodes
 
 
 def make_list(state: State, node: ast.expr) -> Value | None:
     """The list that `node` makes; None after a rejection, MISSING if it makes none."""
     match node:
+        case GrownList():
+            return new_list(state, "items", node)
         case ast.ListComp(elt=item, generators=parts) if not any(p.is_async for p in parts):
             return gathered(state, item, parts, node)
         case (
@@ -39,6 +44,12 @@ def make_list(state: State, node: ast.expr) -> Value | None:
                 return elements(state, over, node)
             if state.outside(func) is sorted and may_be_sorted(state, over):
                 return elements(state, of_numpy(np.sort, over), node)
+        case ast.Call(
+            func=ast.Name() | ast.Constant() as func,
+            args=[over],
+            keywords=[ast.keyword(arg="reverse", value=ast.Constant(value=bool(is_last)))],
+        ) if not has_star(over) and state.outside(func) is sorted and may_be_sorted(state, over):
+            return elements(state, of_numpy(descending if is_last else np.sort, over), node)
         case ast.Call(func=ast.Attribute(value=base, attr="tolist"), args=[], keywords=[]) if has_one_axis(state, base):
             return elements(state, base, node)
         case ast.Call(func=ast.Attribute(value=base, attr="copy"), args=[], keywords=[]) if is_list(state, base):
@@ -118,6 +129,8 @@ def makes_list(state: State, node: ast.expr) -> bool:
             return is_number(state, count)
         case ast.Call(func=ast.Name() as func):
             return any(state.outside(func) is made for made in (list, tuple, sorted))
+        case ast.Subscript() if is_made_whole(state, node):
+            return True
         case _:
             return isinstance(node, ast.ListComp) or kinds_in(state, node)[:1] == (list,)
 

@@ -23,6 +23,7 @@ from loopdiff.frontend.parsing.ways.reach import arrays_of
 from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import written_arrays
+from loopdiff.numpy_functions import is_of_numpy
 from loopdiff.source.nodes import syntax_nodes
 
 STORE = "store its elements in a loop"
@@ -142,7 +143,7 @@ def kinds_around(state: State, target: ast.Subscript) -> Kinds | None:
 
 def may_replace(state: State, target: ast.expr, around: Kinds, old: View, item: Item) -> bool:
     """Whether `item` may take the place of `old`, which `target` is; else a rejection."""
-    what = f"`{ast.unparse(target)}`"
+    what = "an element of the list" if is_of_numpy(state.source.home.file) else f"`{ast.unparse(target)}`"
     if item.kinds != around[1:] or len(item.shape) != old.rank:
         state.reject("LD134", f"{what} becomes something else than it was", target, "use a name of its own for it")
         return False
@@ -160,7 +161,18 @@ def why_refused(state: State, old: View) -> str | None:
         return " in a loop that goes over it"
     if any(isinstance(b, LocalFunction) for _, b in holders):
         return ", and a function holds a part of the list"
-    return ", and the list is that of another function" if any(around is not state for around, _ in holders) else None
+    elsewhere = [(around, b) for around, b in holders if around is not state]
+    if all(is_on_its_line(state, around) and isinstance(meaning_of(b), ListName) for around, b in elsewhere):
+        return None
+    if is_of_numpy(state.source.home.file):
+        return " while a name, or a function that calls this one, may have it"
+    return ", and the list is that of another function"
+
+
+def is_on_its_line(state: State, around: State) -> bool:
+    """Whether a statement of `around` is nothing but the call of a function of ours, which changes the places of a
+    list: no expression there holds a part of the list, without a name, meanwhile."""
+    return is_of_numpy(state.source.home.file) and state.whole.active[-2:] == [around, state]
 
 
 def kept_at(state: State, item: Item, old: View, place: int) -> Item:

@@ -40,7 +40,16 @@ def meet(state: State, ways: Sequence[Bindings | None], span: Span) -> None:
     coming = [w for w in ways if w is not None]
     state.is_dead = not coming
     if coming:
-        state.bindings = reduce(lambda a, b: merged(a, b, span), coming)
+        state.bindings = as_told(state, reduce(lambda a, b: merged(a, b, span), coming))
+
+
+def as_told(state: State, bindings: Bindings) -> Bindings:
+    """`bindings`, where names may have no value, if variables say so, as these say it."""
+    for name, flag in state.source.told:
+        known, binding = state.bindings.get(flag), bindings.get(name)
+        if isinstance(known, Cell) and isinstance(binding, Unsure):
+            bindings[name] = replace(binding, ran=state.load(known, binding.span))
+    return bindings
 
 
 def merged_binding(left: Binding | None, right: Binding | None, span: Span) -> Binding:
@@ -87,7 +96,7 @@ def after_loop(
             result[name] = binding
         elif before[name] != binding:
             result[name] = merged_binding(before[name], binding, span)
-    return result
+    return as_told(state, result)
 
 
 def either(earlier: Unsure, ran: ir.Expr | None) -> Unsure:

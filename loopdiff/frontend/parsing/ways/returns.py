@@ -22,6 +22,7 @@ from loopdiff.frontend.parsing.bindings import (
     Varying,
 )
 from loopdiff.frontend.parsing.calling.calls import one_of
+from loopdiff.frontend.parsing.lists.lengths import spoken
 from loopdiff.frontend.parsing.meanings import value_of
 from loopdiff.frontend.parsing.order import in_order
 from loopdiff.frontend.parsing.sites import JoinSite, ParseAgain
@@ -151,8 +152,9 @@ def checked_result(state: State, value: Value | None, node: ast.expr) -> Value:
     if isinstance(value, View | ArrayValue):
         value = whole_array(state, value, node)
     if isinstance(value, AnyList):
-        hint = f"return an array of it: `np.array({ast.unparse(node)})`"
-        return state.reject("LD118", f"`{ast.unparse(node)}` is a list, and cannot be returned", node, hint)
+        text = spoken(state, node.id) if isinstance(node, ast.Name) else ast.unparse(node)
+        hint = f"return an array of it: `np.array({text})`"
+        return state.reject("LD118", f"`{text}` is a list, and cannot be returned", node, hint)
     if isinstance(value, Outside | LocalFunction):
         return state.reject("LD118", f"`{ast.unparse(node)}` is a function and cannot be returned", node, "call it")
     return ir.Const(0, loc=state.source.span(node)) if value is None else value

@@ -1,0 +1,115 @@
+"""Names that some ways through a program bind, and others do not, against what Python computes and central
+differences; where they have no value there is an error."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from loopdiff import ArgumentError, vectorize_grad
+from tests.gradients.interpreted import interpreting
+
+# pyright: reportPossiblyUnboundVariable=false
+
+X = np.array([1.3, -0.7, 2.1, 0.4, -1.9, 0.85, 3.2])
+
+
+def after_a_break(x):
+    for i in range(15):
+        e = x * 0.5**i - 0.1
+        if np.linalg.norm(e) < 0.4:
+            break
+        J = np.outer(e, x)
+    return J.sum() + e.sum()
+
+
+def after_other_loops(x):
+    for k in range(3):
+        for i in range(15):
+            e = x[:3] * 0.5**i * k
+            if np.linalg.norm(e) < 1e-3:
+                break
+            J = e * e[0]
+    return J.sum() + e.sum()
+
+
+def after_a_continue(x):
+    for i, v in enumerate(x):
+        if v < 0.0:
+            continue
+        last, where = v * v, i
+    return last * where
+
+
+def in_branches(x):
+    found = False
+    for i, v in enumerate(x):
+        if v > 2.0:
+            found, best, part = True, v * v * i, x * v
+    if x[1] > 9.0:
+        low = x[0]
+    elif x[1] < 0.0:
+        low = x[2]
+    return best * part[0] * low if found else 0.0
+
+
+def last_of(v):
+    for u in v:
+        if u < 0.0:
+            continue
+        last = u * u
+    return last
+
+
+def in_a_function(x):
+    return last_of(x) * last_of(x[1:5])
+
+
+def before_it_ends(x):
+    while True:
+        if x[0] > 2.0:
+            break
+        t = x[0]
+        x = x + t
+    return t * x[1]
+
+
+def of_the_iteration_before(x):
+    for v in x:
+        if v > 2.0:
+            return last * v  # noqa: F821
+        last = v * 2.0  # noqa: F841
+    return 0.0
+
+
+PROGRAMS = (
+    after_a_break, after_other_loops, after_a_continue, in_branches, in_a_function, before_it_ends,
+    of_the_iteration_before,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("plain", PROGRAMS, ids=lambda f: f.__name__)
+def test_names_have_the_values_that_they_have_in_python(plain) -> None:
+    with interpreting():
+        value, slopes = vectorize_grad(plain).value_and_grad(X)
+    assert value == pytest.approx(plain(X), rel=1e-13)
+    expected = [(plain(X + h) - plain(X - h)) / 2e-6 for h in 1e-6 * np.eye(len(X))]
+    np.testing.assert_allclose(slopes.x, expected, rtol=1e-6, atol=1e-7)
+
+
+WITHOUT = {
+    after_a_break: np.zeros(7),
+    after_a_continue: -np.ones(7),
+    in_branches: np.array([3.0, 1.0, 1.0]),
+    in_a_function: -np.ones(7),
+    before_it_ends: np.array([3.0, 1.0]),
+    of_the_iteration_before: np.array([3.0, 1.0]),
+}
+
+
+@pytest.mark.parametrize("plain", WITHOUT, ids=lambda f: f.__name__)
+def test_a_name_without_a_value_is_an_error(plain) -> None:
+    with pytest.raises(UnboundLocalError):
+        plain(WITHOUT[plain])
+    with interpreting(), pytest.raises(ArgumentError, match=r"LD33[12]"):
+        vectorize_grad(plain)(WITHOUT[plain])
