@@ -38,7 +38,7 @@ def syntax_nodes(root: ast.AST) -> list[ast.AST]:
         held = node.__dict__
         for name in FIELDS[node.__class__]:
             value = held.get(name)
-            if value.__class__ is list:
+            if isinstance(value, list):
                 found += [part for part in value if isinstance(part, ast.AST)]
             elif isinstance(value, ast.AST):
                 found.append(value)
