@@ -398,10 +398,11 @@ class Specialization:
         return derive_one_pass(self.normal, plan.forward, plan.reverse, self.wrt, self.stages)
 
     def find_one_pass(self) -> ir.LoopSet | None:
-        plain = self.plan("gradient")
+        form = self.form("gradient")
+        plain = self.plan(form)
         if not derive_prospects(plain.forward, plain.reverse, self.stages):
             return None
-        rows = self.plan("gradient", "rows") if may_keep_functions(self.normal) else None
+        rows = self.plan(form, "rows") if may_keep_functions(self.normal) else None
         found = None if rows is None else self.one_pass_of(rows)
         if rows is None or found is None or keeps_any_whole(found, rows.forward):
             found = found if plain == rows else self.one_pass_of(plain)

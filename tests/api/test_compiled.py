@@ -116,6 +116,23 @@ def test_the_primal_does_not_build_the_gradient():
     assert not {"sweeps", "flow", "tangent"} & set(spec.stages.seconds)
 
 
+def carried(x, n):
+    u = x * 1.0
+    for _ in range(n):
+        for i in range(1, x.shape[0]):
+            u[i] = 0.5 * u[i] * u[i - 1] + np.sin(u[i])
+    return u[0] * u[1]
+
+
+def test_sweeps_of_what_writes_no_array_have_one_form():
+    """The gradient is the pullback there: sweeps that turn out to run one after the other are not arranged again."""
+    f = vectorize_grad(cache=False)(carried)
+    f.grad(np.array([0.3, 0.7, 0.2]), 2)
+    (spec,) = f.specializations.values()
+    arranged = [stage for stage in spec.stages.seconds if stage.startswith("first-writes")]
+    assert arranged == ["first-writes carried_reverse_pullback"]
+
+
 PROGRAM = """
 import sys
 import numpy as np
