@@ -31,6 +31,7 @@ from loopdiff.pipeline.derive import (
     arrange_one_pass,
     arrange_primal_rows,
     arrange_rows,
+    bind_types,
     choose_wrt,
     derive_one_pass,
     derive_prospects,
@@ -66,8 +67,8 @@ GENERATED = (
 )  # fmt: skip
 # Parts that do not depend on what is differentiated.
 OF_NO_DERIVATIVE = (
-    "surface", "asked", "normal", "interface", "written", "result types", "default wrt", "primal", "primal rows",
-    "primal filling loops", "primal filling", "words",
+    "surface", "asked", "bound", "normal", "interface", "written", "result types", "default wrt", "primal",
+    "primal rows", "primal filling loops", "primal filling", "words",
 )  # fmt: skip
 
 
@@ -159,6 +160,11 @@ class Specialization:
     def surface(self) -> Surface:
         """The function as it was written, for these types."""
         return self.once("surface", lambda: self.program.read(self.types, self.stages))
+
+    @property
+    def bound(self) -> ir.LoopSet:
+        """The same with these types."""
+        return self.once("bound", lambda: bind_types(self.surface.ls, self.types, self.stages))
 
     @property
     def asked(self) -> frozenset[Question]:
