@@ -22,6 +22,13 @@ class HashedOnce:
     __slots__ = ("own_hash",)
 
 
+class NamedOnce:
+    """Has room for the names in a frozen value, likewise (`ir.mentions`)."""
+
+    __slots__ = ("own_names",)
+    own_names: Any
+
+
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def immutable(cls: type[C]) -> type[C]:
     """`cls` as a dataclass with slots whose fields are set once. Methods that it has itself are kept."""

@@ -14,11 +14,12 @@ from loopdiff.errors.codes import reject
 from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import cast, compare, extents_of, nested, over_elements, strong_mul, zero
+from loopdiff.ir.mentions import written_parts
 from loopdiff.ir.names import NameSupply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64, ScalarType
 from loopdiff.ir.typing import TypeEnv, part_of, type_of
-from loopdiff.ir.walk import Path, written_parts
+from loopdiff.ir.walk import Path
 from loopdiff.rules.definitions import RESULT, TAPE, Rule, RuleForm
 
 Slope = Callable[[ir.Expr], ir.Expr]

@@ -24,11 +24,12 @@ from loopdiff.errors.codes import reject
 from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import compare, extents_of, integer, is_zero, nested, over_elements
+from loopdiff.ir.mentions import written_parts
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.slicing import eliminate_dead
 from loopdiff.ir.types import INT, ArrayType
-from loopdiff.ir.walk import all_statements, map_body, operands, written_parts
+from loopdiff.ir.walk import all_statements, map_body, operands
 
 BITS = 64  # of a set
 EMPTY = integer(0)

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 
 from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
+from loopdiff.ir.mentions import written_parts
 from loopdiff.ir.ops import INFO, ROUNDINGS, Op
 from loopdiff.ir.reachability import reached
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
-from loopdiff.ir.walk import all_statements, written_arrays, written_parts
+from loopdiff.ir.walk import all_statements, written_arrays
 
 STEPS = frozenset((*ROUNDINGS, Op.SIGN, Op.FLOORDIV, Op.STOP))
 

@@ -23,7 +23,7 @@ from loopdiff.memory.arena import allocate, size_in_bytes
 from loopdiff.memory.guards import is_compared_whole
 from loopdiff.memory.host import HOST, layout_preserving_copy
 from loopdiff.pipeline.code import arrange_for_target, explain_loops, predict_loops
-from loopdiff.pipeline.derive import bind_types, derive_checks
+from loopdiff.pipeline.derive import derive_checks
 from loopdiff.settings.requests import NOTHING
 from loopdiff.source.words import Text
 from loopdiff.specialize.specialization import Specialization
@@ -210,7 +210,7 @@ class CompiledGradient:
             case "surface":
                 ls = self.spec.surface.ls
             case "bound":
-                ls = bind_types(self.spec.surface.ls, self.spec.types, self.spec.stages)
+                ls = self.spec.bound
             case "normal":
                 ls = self.spec.normal
             case _:

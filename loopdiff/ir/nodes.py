@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import Literal
 
 from loopdiff.errors import NOWHERE, Span
-from loopdiff.immutable import HashedOnce, immutable
+from loopdiff.immutable import HashedOnce, NamedOnce, immutable
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.rules.definitions import Rule, RuleForm
@@ -177,7 +177,7 @@ AccumulateOp = Literal["add", "max", "min"]
 
 
 @immutable
-class Let:
+class Let(NamedOnce):
     """Bind `name`, once per iteration of the enclosing loops, to `value`. No other Let has this name."""
 
     name: str
@@ -186,7 +186,7 @@ class Let:
 
 
 @immutable
-class Assign:
+class Assign(NamedOnce):
     """Overwrite `target` with `value`."""
 
     target: Access
@@ -195,7 +195,7 @@ class Assign:
 
 
 @immutable
-class Accumulate:
+class Accumulate(NamedOnce):
     """`target = target <op> value`: += / max= / min=, whose order over a loop does not matter."""
 
     op: AccumulateOp
@@ -205,7 +205,7 @@ class Accumulate:
 
 
 @immutable
-class Loop:
+class Loop(NamedOnce):
     """`for index in range(lower, upper, step)`; the index name is unique in the LoopSet, step is never zero."""
 
     index: str
@@ -217,7 +217,7 @@ class Loop:
 
 
 @immutable
-class If:
+class If(NamedOnce):
     """Python's `if`."""
 
     cond: Expr
@@ -227,7 +227,7 @@ class If:
 
 
 @immutable
-class Allocate:
+class Allocate(NamedOnce):
     """Local `array` comes into being here with the extents of its declaration, filled with `fill` (None: undefined).
 
     Of a parameter, which the caller has made, the elements are set, and without `fill` nobody needs what they hold.
@@ -240,7 +240,7 @@ class Allocate:
 
 
 @immutable
-class Call:
+class Call(NamedOnce):
     """Call the function that `rule` has for `form`; what it returns goes to the cells `results`.
 
     An argument is a number, or a Load with fewer subscripts than its array has axes: that part of the array itself,
@@ -256,7 +256,7 @@ class Call:
 
 
 @immutable
-class Require:
+class Require(NamedOnce):
     """Raise the error `code` with `message` unless `cond` holds. PLACE in the message stands for that of `about`, or of
     the check itself.
 
@@ -282,7 +282,7 @@ class Require:
 
 
 @immutable
-class Exit:
+class Exit(NamedOnce):
     """Leave the loop, whose body this is a direct part of, if `cond` holds."""
 
     cond: Expr
@@ -293,7 +293,7 @@ JumpKind = Literal["break", "continue", "return"]
 
 
 @immutable
-class Jump:
+class Jump(NamedOnce):
     """Surface only: leave the innermost loop, its iteration, or the function."""
 
     kind: JumpKind

@@ -7,6 +7,7 @@ from operator import is_
 
 from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
+from loopdiff.ir.mentions import NONE, Mentions, all_mentions, keep_names, own_mentions, written_parts
 from loopdiff.rules.printing import is_printing
 
 Path = tuple[int, ...]
@@ -180,11 +181,6 @@ def reads(expr: ir.Expr, access: ir.Access) -> bool:
     return any(load.access == access for load in loads(expr))
 
 
-def lets_in(body: tuple[ir.Stmt, ...]) -> frozenset[str]:
-    """Lets that statements make."""
-    return frozenset(s.name for s in all_statements(body) if isinstance(s, ir.Let))
-
-
 def loops_in(body: tuple[ir.Stmt, ...]) -> Iterator[ir.Loop]:
     """Loops among statements and inside of them, from outside in."""
     return (s for s in all_statements(body) if isinstance(s, ir.Loop))
@@ -234,11 +230,6 @@ def nodes_in(body: tuple[ir.Stmt, ...]) -> Iterator[ir.Expr]:
 def loads_in(body: tuple[ir.Stmt, ...]) -> Iterator[ir.Load]:
     """What statements, and those inside of them, load."""
     return (e for e in nodes_in(body) if isinstance(e, ir.Load))
-
-
-def lets_used(body: tuple[ir.Stmt, ...]) -> frozenset[str]:
-    """Lets that statements, and those inside of them, read."""
-    return frozenset(e.name for e in nodes_in(body) if isinstance(e, ir.Var))
 
 
 def is_same(found: Sequence[object], before: Sequence[object]) -> bool:
@@ -410,39 +401,40 @@ def accesses(stmt: ir.Stmt) -> Iterator[ir.Access]:
         yield target
 
 
-def written_parts(call: ir.Call) -> tuple[ir.Access, ...]:
-    """The parts of arrays that the called function writes."""
-    written = call.rule.written(call.form)
-    given = zip(call.rule.names(call.form), call.args, strict=True)
-    return tuple(arg.access for name, arg in given if name in written and isinstance(arg, ir.Load))
-
-
 def printed_in(body: tuple[ir.Stmt, ...]) -> frozenset[str]:
     """Arrays through which what is printed in `body` comes in its order."""
     calls = (s for s in all_statements(body) if isinstance(s, ir.Call) and is_printing(s.rule))
     return frozenset(part.array for call in calls for part in written_parts(call))
 
 
-def written_arrays(body: tuple[ir.Stmt, ...]) -> frozenset[str]:
-    """Arrays assigned, accumulated into, allocated or written by a call anywhere in `body`."""
-    names: set[str] = set()
-    for stmt in all_statements(body):
-        match stmt:
-            case ir.Assign(target=target) | ir.Accumulate(target=target):
-                names.add(target.array)
-            case ir.Allocate(array=array):
-                names.add(array)
-            case ir.Call() as call:
-                names.update(a.array for a in (*call.results, *written_parts(call)))
-            case _:
-                pass
-    return frozenset(names)
+def names_of(stmt: ir.Stmt) -> Mentions:
+    """The names in a statement, and in those inside of it, found once."""
+    try:
+        return stmt.own_names
+    except AttributeError:
+        found = all_mentions((own_mentions(stmt, nodes_of(stmt)), *map(names_of, children(stmt))))
+        keep_names(stmt, found)
+        return found
 
 
 def read_arrays(body: tuple[ir.Stmt, ...]) -> frozenset[str]:
     """Arrays loaded anywhere in `body`; the target of an Accumulate counts as read."""
-    names = {load.access.array for load in loads_in(body)}
-    return frozenset(names | {s.target.array for s in all_statements(body) if isinstance(s, ir.Accumulate)})
+    return NONE.union(*(names_of(s).reads for s in body))
+
+
+def written_arrays(body: tuple[ir.Stmt, ...]) -> frozenset[str]:
+    """Arrays assigned, accumulated into, allocated or written by a call anywhere in `body`."""
+    return NONE.union(*(names_of(s).writes for s in body))
+
+
+def lets_in(body: tuple[ir.Stmt, ...]) -> frozenset[str]:
+    """Lets that statements make."""
+    return NONE.union(*(names_of(s).makes for s in body))
+
+
+def lets_used(body: tuple[ir.Stmt, ...]) -> frozenset[str]:
+    """Lets that statements, and those inside of them, read."""
+    return NONE.union(*(names_of(s).uses for s in body))
 
 
 def defined(body: tuple[ir.Stmt, ...]) -> frozenset[str]:
@@ -457,7 +449,7 @@ def touched_arrays(body: tuple[ir.Stmt, ...]) -> frozenset[str]:
 
 def mentioned(body: tuple[ir.Stmt, ...]) -> frozenset[str]:
     """Arrays and cells that are read or written in `body`, and Lets that are made or read there."""
-    return read_arrays(body) | defined(body) | lets_used(body)
+    return NONE.union(*(names for s in body for names in names_of(s)))
 
 
 def are_independent(first: tuple[ir.Stmt, ...], second: tuple[ir.Stmt, ...]) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from functools import reduce
 
 from loopdiff.analysis.contractions import Contraction, access_indices, factors, terms
+from loopdiff.analysis.polyhedral.model import derived_once
 from loopdiff.analysis.strides import Stride, coefficient, lane_axis, stride_of
 from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
@@ -150,7 +151,7 @@ def as_product(ls: ir.LoopSet, found: Contraction, short: frozenset[str] | None 
 
 def loops_over_windows(ls: ir.LoopSet, found: Contraction) -> frozenset[str]:
     """Those that are short: rows are taken from others first, and vectors along them are worth little."""
-    windows = windows_of(ls)
+    windows = derived_once(ls, "windows", windows_of)
     return frozenset(p.index for p in found.loops if isinstance(e := p.upper, ir.Dim) and (e.array, e.axis) in windows)
 
 

@@ -98,11 +98,13 @@ def lower(
     stages: Stages,
     fastmath: bool = True,
     from_end: bool = False,
+    bound: ir.LoopSet | None = None,
 ) -> ir.LoopSet:
-    """The normal LoopSet for arguments of `types`. Raises UnsupportedLoopError (LD2xx)."""
+    """The normal LoopSet for arguments of `types`, from what it is `bound` to if that is known. Raises
+    UnsupportedLoopError (LD2xx)."""
     words = frozenset((*(a.name for a in surface.arrays), *(s.name for s in surface.scalars)))
-    bound = bind_types(surface, types, stages)
-    return stages.check("normal", after("LOWERING", bound, stages, fastmath=fastmath, from_end=from_end, words=words))
+    found = bind_types(surface, types, stages) if bound is None else bound
+    return stages.check("normal", after("LOWERING", found, stages, fastmath=fastmath, from_end=from_end, words=words))
 
 
 def after(pipeline: str, loops: T, stages: Stages, **facts: Any) -> T:

@@ -41,8 +41,14 @@ FIELDS = Fields()
 def syntax_nodes(root: ast.AST) -> list[ast.AST]:
     """`root` and all that is in it, level by level as `ast.walk` has it, but for contexts and operators."""
     found = [root]
-    for node in found:
-        found += syntax_children(node)
+    for node in found:  # as `syntax_children` has them: this is asked for a million times while a program is read
+        held = node.__dict__
+        for name in FIELDS[node.__class__]:
+            value = held.get(name)
+            if isinstance(value, list):
+                found += [part for part in value if isinstance(part, ast.AST)]
+            elif isinstance(value, ast.AST):
+                found.append(value)
     return found
 
 

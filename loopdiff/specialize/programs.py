@@ -13,7 +13,6 @@ from loopdiff.frontend.capture import ArgumentType
 from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.pipeline.derive import (
-    bind_types,
     derive_batch,
     derive_gradient,
     derive_pullback,
@@ -64,10 +63,10 @@ class Program:
     def lower(self, spec: Specialization) -> ir.LoopSet:
         """The normal LoopSet for the types of `spec`."""
         from_end = spec.options.negative == "from_end"
-        return lower(spec.surface.ls, spec.types, spec.stages, spec.options.fastmath, from_end)
+        return lower(spec.surface.ls, spec.types, spec.stages, spec.options.fastmath, from_end, spec.bound)
 
     def interface(self, spec: Specialization) -> Interface:
-        return interface_of(bind_types(spec.surface.ls, spec.types, spec.stages), spec.normal)
+        return interface_of(spec.bound, spec.normal)
 
     def inner(self, types: Mapping[str, ArgumentType], /) -> None:
         """It is no gradient."""

@@ -31,6 +31,7 @@ from loopdiff.pipeline.derive import (
     arrange_one_pass,
     arrange_primal_rows,
     arrange_rows,
+    bind_types,
     choose_wrt,
     derive_one_pass,
     derive_prospects,
@@ -66,8 +67,8 @@ GENERATED = (
 )  # fmt: skip
 # Parts that do not depend on what is differentiated.
 OF_NO_DERIVATIVE = (
-    "surface", "asked", "normal", "interface", "written", "result types", "default wrt", "primal", "primal rows",
-    "primal filling loops", "primal filling", "words",
+    "surface", "asked", "bound", "normal", "interface", "written", "result types", "default wrt", "primal",
+    "primal rows", "primal filling loops", "primal filling", "words",
 )  # fmt: skip
 
 
@@ -159,6 +160,11 @@ class Specialization:
     def surface(self) -> Surface:
         """The function as it was written, for these types."""
         return self.once("surface", lambda: self.program.read(self.types, self.stages))
+
+    @property
+    def bound(self) -> ir.LoopSet:
+        """The same with these types."""
+        return self.once("bound", lambda: bind_types(self.surface.ls, self.types, self.stages))
 
     @property
     def asked(self) -> frozenset[Question]:
@@ -398,10 +404,11 @@ class Specialization:
         return derive_one_pass(self.normal, plan.forward, plan.reverse, self.wrt, self.stages)
 
     def find_one_pass(self) -> ir.LoopSet | None:
-        plain = self.plan("gradient")
+        form = self.form("gradient")
+        plain = self.plan(form)
         if not derive_prospects(plain.forward, plain.reverse, self.stages):
             return None
-        rows = self.plan("gradient", "rows") if may_keep_functions(self.normal) else None
+        rows = self.plan(form, "rows") if may_keep_functions(self.normal) else None
         found = None if rows is None else self.one_pass_of(rows)
         if rows is None or found is None or keeps_any_whole(found, rows.forward):
             found = found if plain == rows else self.one_pass_of(plain)

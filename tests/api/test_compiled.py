@@ -15,6 +15,8 @@ from numpy.testing import assert_allclose
 
 import loopdiff
 from loopdiff import GradientCheckError, check_grads, vectorize_grad
+from loopdiff.frontend.binding.bind import bind
+from loopdiff.model.trip_counts import windows_of
 from tests.api.programs import grow, plain_sum, running, total, weighted_square
 
 
@@ -114,6 +116,53 @@ def test_the_primal_does_not_build_the_gradient():
     assert f(np.ones(2)) == 2.0
     (spec,) = f.specializations.values()
     assert not {"sweeps", "flow", "tangent"} & set(spec.stages.seconds)
+
+
+def carried(x, n):
+    u = x * 1.0
+    for _ in range(n):
+        for i in range(1, x.shape[0]):
+            u[i] = 0.5 * u[i] * u[i - 1] + np.sin(u[i])
+    return u[0] * u[1]
+
+
+def test_sweeps_of_what_writes_no_array_have_one_form():
+    """The gradient is the pullback there: sweeps that turn out to run one after the other are not arranged again."""
+    f = vectorize_grad(cache=False)(carried)
+    f.grad(np.array([0.3, 0.7, 0.2]), 2)
+    (spec,) = f.specializations.values()
+    arranged = [stage for stage in spec.stages.seconds if stage.startswith("first-writes")]
+    assert arranged == ["first-writes carried_reverse_pullback"]
+
+
+def test_types_are_bound_once(monkeypatch):
+    """For what the caller passes and gets, and for all that is derived."""
+    asked = []
+
+    def counted(*args):
+        asked.append(args)
+        return bind(*args)
+
+    monkeypatch.setattr("loopdiff.frontend.binding.bind.bind", counted)
+    vectorize_grad(cache=False)(carried).grad(np.array([0.3, 0.7]), 2)
+    assert len(asked) == 1
+
+
+def first_and_second(A, B, x):
+    return (A @ x) @ (B @ x)
+
+
+def test_windows_are_found_once_for_all_contractions(monkeypatch):
+    looked_at = []
+
+    def counted(ls):
+        looked_at.append(ls)
+        return windows_of(ls)
+
+    monkeypatch.setattr("loopdiff.model.register_tiles.windows_of", counted)
+    vectorize_grad(cache=False)(first_and_second).grad(np.eye(3), np.ones((3, 3)), np.ones(3))
+    assert looked_at
+    assert len({id(ls) for ls in looked_at}) == len(looked_at)
 
 
 PROGRAM = """

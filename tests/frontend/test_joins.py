@@ -7,9 +7,12 @@ import pytest
 
 from loopdiff.errors import UnsupportedLoopError
 from loopdiff.frontend import parse
+from loopdiff.frontend.arrays import element_types
+from loopdiff.frontend.binding.types import Typed, Typing
 from loopdiff.frontend.capture import argument_types
 from loopdiff.frontend.parsing.state import Whole
 from loopdiff.frontend.parsing.ways.joins import broken
+from loopdiff.ir import nodes as ir
 from loopdiff.ir.interpret import run
 from loopdiff.source.functions import source_of
 from tests.gradients.interpreted import normal_form
@@ -140,3 +143,63 @@ def test_what_is_as_large_as_an_array_made_anew_is_made_anew() -> None:
     with pytest.raises(UnsupportedLoopError) as refused:
         normal_form(as_large_as_what_is_made_anew, args)
     assert set(refused.value.codes) == {"LD116"}
+
+
+def kept_in_rows(x, n):
+    q = np.kron(np.outer(x, x), np.eye(2))
+    w = np.eye(2 * len(x))
+    for k in range(n):
+        w = q @ w + 0.1 * w.T
+        if w[0, 1] < k:
+            w = 0.5 * np.sin(w @ q)
+    return w.sum()
+
+
+def test_what_is_reshaped_in_memory_of_its_own_has_a_type() -> None:
+    """A name that stands for what is computed of it has memory, and the loop is written once: where the type was not
+    known, there was a version of each statement for every array that the name might stand for."""
+    args = {"x": np.array([0.7, -0.4]), "n": 3}
+    surface = parse.parse_function(source_of(kept_in_rows), argument_types(args))
+    assert not [a.name for a in surface.arrays if a.name.startswith("which")]
+    (found,) = run(normal_form(kept_in_rows, args), args)
+    assert found == pytest.approx(kept_in_rows(**args), rel=1e-14)
+
+
+def four_times(a):
+    a = np.concatenate((a, a))
+    b = np.concatenate((a, a))
+    c = np.concatenate((b, b))
+    return np.concatenate((c, c))
+
+
+def of_eight(a, c):
+    a = four_times(four_times(a))
+    if c > 0.0:
+        a = np.sin(a)
+    return a.sum()
+
+
+def of_sixteen(a, c):
+    a = four_times(four_times(four_times(four_times(a))))
+    if c > 0.0:
+        a = np.sin(a)
+    return a.sum()
+
+
+def test_types_of_arrays_take_a_look_at_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where each is computed of the one before: twice the arrays, twice the formulas that are looked at. Their square
+    where the last ones come first."""
+    seen: list[ir.Expr] = []
+
+    class Counted(Typing):
+        def typed(self, expr: ir.Expr) -> Typed:
+            seen.append(expr)
+            return super().typed(expr)
+
+    monkeypatch.setattr(element_types, "Typing", Counted)
+    args, found = {"a": np.ones(3), "c": 0.5}, []
+    for function in (of_eight, of_sixteen):
+        seen.clear()
+        parse.parse_function(source_of(function), argument_types(args))
+        found.append(len(seen))
+    assert found[1] < 2.3 * found[0]

@@ -3,11 +3,28 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterable
 from dataclasses import replace
 
+import pytest
+
 from loopdiff.ir import nodes as ir
+from loopdiff.ir import walk
+from loopdiff.ir.mentions import Mentions, own_mentions
 from loopdiff.ir.reader import read_loopset
-from loopdiff.ir.walk import all_statements, map_blocks, map_stmt_exprs, substitute
+from loopdiff.ir.types import F64
+from loopdiff.ir.walk import (
+    all_statements,
+    lets_in,
+    lets_used,
+    map_blocks,
+    map_body,
+    map_stmt_exprs,
+    mentioned,
+    read_arrays,
+    substitute,
+    written_arrays,
+)
 
 TEXT = """loopset f(x, y, n)
     argument x: float64[:]
@@ -44,3 +61,28 @@ def test_what_is_found_of_a_loopset_is_no_part_of_it() -> None:
     fewer = replace(ls, arrays=ls.arrays[:1])
     assert fewer.has_array("x")
     assert not fewer.has_array("y")
+
+
+def test_names_are_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In each statement: where one is exchanged, in that one and in those around it."""
+    seen: list[ir.Stmt] = []
+
+    def counted(stmt: ir.Stmt, nodes: Iterable[ir.Expr]) -> Mentions:
+        seen.append(stmt)
+        return own_mentions(stmt, nodes)
+
+    monkeypatch.setattr(walk, "own_mentions", counted)
+    body = read_loopset(TEXT).body
+    for _ in range(3):
+        assert read_arrays(body) == {"x", "y"}
+        assert written_arrays(body) == {"y"}
+        assert lets_in(body) == lets_used(body) == {"v"}
+        assert mentioned(body) == {"x", "y", "v"}
+    assert len(seen) == len(all_statements(body)) == 5
+    seen.clear()
+    other = {ir.Const(2.0, F64): ir.Load(ir.Access("z", (ir.Index("i"),)))}
+    changed = map_body(body, lambda s: (map_stmt_exprs(lambda e: substitute(e, other), s),))
+    assert read_arrays(changed) == {"x", "y", "z"}
+    assert [type(s) for s in seen] == [ir.Loop, ir.Let]
+    assert pickle.loads(pickle.dumps(changed)) == changed
+    assert not hasattr(pickle.loads(pickle.dumps(changed))[0], "own_names")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping, Sequence
 
 from loopdiff.frontend.binding.types import CELL_DTYPE, STRONG, Kind, Typing, join_kinds, kind_of_scalar
 from loopdiff.frontend.capture import ScalarArgument
 from loopdiff.frontend.parsing.state import State
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import COMPARISONS, FLOAT_TESTS, Op
 from loopdiff.ir.types import BOOL, ELEMENT_TYPES, ArrayType
@@ -62,10 +64,12 @@ def dtype_of(state: State, array: str) -> str | None:
         return kind.dtype if isinstance(kind, ArrayType) else None
     if decl.type is not None:
         return decl.type.dtype
-    kind, most = (kind_of(state, (ir.Load(ir.Access(array)),), cells) for cells in (Kind.WEAK, Kind.F64))
-    if kind is None:
+    values = (ir.Load(ir.Access(array)),)
+    origins = origins_of(state, values)
+    if origins is None:
         return None
-    if most != kind or kind != kind_of(state, (ir.Load(ir.Access(array)),), Kind.BOOL):
+    kind = kind_from(state, origins, values, Kind.WEAK)
+    if any(kind_from(state, origins, values, cells) != kind for cells in (Kind.F64, Kind.BOOL) if origins.cells):
         if not state.whole.decisions.supposes:
             return None
         state.whole.supposed[array] = CELL_DTYPE[kind.storage]
@@ -88,14 +92,34 @@ def holds_halves(state: State, array: str) -> bool:
 def kind_of(state: State, values: tuple[ir.Expr, ...], cells: Kind) -> Kind | None:
     """The least kind that holds `values` where numbers in cells are of the kind `cells`; None if nothing says what an
     array in them is made of."""
+    origins = origins_of(state, values)
+    return None if origins is None else kind_from(state, origins, values, cells)
+
+
+@immutable
+class Origins:
+    """What the types of values follow from: the `kinds` of arrays that are known, the `cells` in them, and what other
+    arrays are `made` of, each mostly before what that is made of."""
+
+    kinds: Mapping[str, Kind]
+    cells: tuple[str, ...]
+    made: Mapping[str, tuple[ir.Expr, ...]]
+    users: Mapping[str, Sequence[str]]  # which of `made` are made of an array
+
+
+def origins_of(state: State, values: tuple[ir.Expr, ...]) -> Origins | None:
+    """What the types of `values` follow from; None if nothing says what an array in them is made of."""
     made: dict[str, tuple[ir.Expr, ...]] = {}
     kinds: dict[str, Kind] = {}
+    users: dict[str, list[str]] = {}
+    cells: list[str] = []
     left = list(arrays_in(values))
+    met = set(left)
     while left:
         name = left.pop()
         decl = state.arrays[name]
         if decl.role == "local" and decl.extents == ():
-            kinds[name] = cells
+            cells.append(name)
         elif decl.type is not None or decl.role == "argument":
             dtype = dtype_of(state, name)
             if dtype is None:
@@ -103,16 +127,30 @@ def kind_of(state: State, values: tuple[ir.Expr, ...], cells: Kind) -> Kind | No
             kinds[name] = STRONG[ELEMENT_TYPES[dtype]]
         else:
             source = decl.dtype_like or decl.like
-            kinds[name], made[name] = Kind.BOOL, decl.values if source is None else (ir.Load(ir.Access(source)),)
-            left += arrays_in(made[name]) - set(kinds) - set(left)
+            made[name] = decl.values if source is None else (ir.Load(ir.Access(source)),)
             if not made[name]:
                 return None
-    typing, before = typing_of(state, kinds), dict[str, Kind]()
-    while kinds != before:
-        before = dict(kinds)
-        for name, parts in made.items():
-            kinds[name] = join_kinds(kinds[name], *(typing.typed(value)[1] for value in parts))
-    return join_kinds(*(typing.typed(value)[1] for value in values)) if values else None
+            parts = arrays_in(made[name])
+            for part in parts:
+                users.setdefault(part, []).append(name)
+            left += parts - met
+            met |= parts
+    return Origins(kinds, tuple(cells), made, users)
+
+
+def kind_from(state: State, origins: Origins, values: tuple[ir.Expr, ...], cells: Kind) -> Kind:
+    """The least kind that holds `values` where numbers in cells are of the kind `cells`."""
+    kinds = dict(origins.kinds) | dict.fromkeys(origins.cells, cells) | dict.fromkeys(origins.made, Kind.BOOL)
+    typing, open_ones = typing_of(state, kinds), set(origins.made)
+    while open_ones:
+        for name, parts in reversed(origins.made.items()):
+            if name in open_ones:
+                open_ones.remove(name)
+                kind = join_kinds(kinds[name], *(typing.typed(value)[1] for value in parts))
+                if kind != kinds[name]:
+                    kinds[name] = kind
+                    open_ones.update(origins.users.get(name, ()))
+    return join_kinds(*(typing.typed(value)[1] for value in values))
 
 
 def kind_so_far(state: State, value: ir.Expr) -> Kind:

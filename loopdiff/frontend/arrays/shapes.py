@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.elementwise import is_costly
 from loopdiff.frontend.arrays.integers import ONE, ZERO, distance, maximum, plus, times
-from loopdiff.frontend.arrays.nests import copied_view, keep_type, nest, new_array
+from loopdiff.frontend.arrays.nests import copied_view, keep_type, made_of, nest, new_array
 from loopdiff.frontend.arrays.ranges import is_nonnegative_here, limit
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, fill, has_holes, hole, is_hole
 from loopdiff.frontend.arrays.views import Call, is_contiguous, product, taken, transposed
@@ -348,6 +348,7 @@ def in_rows(state: State, array: Array, sizes: Sequence[ir.Expr], span: Span) ->
     middle = product(array.extents[first:behind])
     rows = new_array(state, "rows", (*array.extents[:first], middle, *array.extents[behind:]), span)
     keep_type(state, rows.array, array.element)
+    made_of(state, rows.array, array.element)
     places = unravelled(rows.extents, array.extents)
 
     def make(subscripts: tuple[ir.Expr, ...]) -> list[ir.Stmt]:

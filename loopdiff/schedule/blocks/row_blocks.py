@@ -256,21 +256,24 @@ class Blocker:
             else:
                 pieces.append((leaf,))
             is_open = not leaf.is_sum
+        events = [self.events_at(row.paths(piece)) for piece in pieces]
+        homes = {array: depth_of(self.model, home) for array, home in row.own.homes.items()}
+        shared = depth_of(self.model, row.path)
+
+        def may_follow(first: int, last: int) -> bool:
+            """Whether all rows of one piece may run before all of another one."""
+            return is_legal(self.model, Distribution(events[first], events[last], shared, homes))
+
         last = len(pieces) - 1
         while last > 0:
-            first = next((k for k in range(last) if not self.may_follow(pieces[k], pieces[last], row)), None)
+            first = next((k for k in range(last) if not may_follow(k, last)), None)
             if first is None:
                 last -= 1
             else:
                 pieces[first:] = [sum(pieces[first : last + 1], ()), *pieces[last + 1 :]]
+                events[first:] = [self.events_at(row.paths(pieces[first])), *events[last + 1 :]]
                 last = len(pieces) - 1
         return pieces
-
-    def may_follow(self, first: Piece, last: Piece, row: Row) -> bool:
-        """Whether all rows of piece `first` may run before all of piece `last`."""
-        early, late = (self.events_at(row.paths(piece)) for piece in (first, last))
-        homes = {array: depth_of(self.model, home) for array, home in row.own.homes.items()}
-        return is_legal(self.model, Distribution(early, late, depth_of(self.model, row.path), homes))
 
     def events_at(self, paths: frozenset[Path]) -> list[Event]:
         return [e for path in sorted(paths) for e in at_or_within(self.model, path)]

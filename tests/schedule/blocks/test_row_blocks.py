@@ -11,9 +11,12 @@ import pytest
 
 from loopdiff import vectorize_grad
 from loopdiff.ad.reverse import Sweeps
+from loopdiff.analysis.polyhedral.events import Event
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.interpret import run
 from loopdiff.ir.verify import verify
+from loopdiff.ir.walk import Path
+from loopdiff.schedule.blocks.row_blocks import Blocker
 from loopdiff.schedule.blocks.sweeps import block_primal, block_sweeps
 from tests.corpus import BY_NAME, ENTRIES
 from tests.gradients import harness
@@ -208,3 +211,40 @@ def test_arrays_that_rows_make_begin_as_they_did() -> None:
     made_anew(**expected)
     run(found, args)
     np.testing.assert_allclose(args["y"], expected["y"], rtol=1e-13)
+
+
+def many_rows(W, x, y):
+    h = np.zeros(W.shape[0])
+    for r in range(x.shape[0]):
+        for a in range(W.shape[0]):
+            s = 0.0
+            for i in range(W.shape[1]):
+                s += W[a, i] * x[r, i]
+            h[a] = s
+        for a in range(W.shape[0]):
+            s = 0.0
+            for i in range(W.shape[1]):
+                s += W[a, i] * h[i]
+            y[r, a] = s
+        for a in range(W.shape[0]):
+            s = 0.0
+            for i in range(W.shape[1]):
+                s += W[a, i] * y[r, i]
+            h[a] = s
+        for a in range(W.shape[0]):
+            y[r, a] += h[a]
+
+
+def test_accesses_of_a_piece_are_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not again for every other piece that it may stand after."""
+    asked: list[frozenset[Path]] = []
+
+    def counted(self: Blocker, paths: frozenset[Path]) -> list[Event]:
+        asked.append(paths)
+        return events_at(self, paths)
+
+    events_at = Blocker.events_at
+    monkeypatch.setattr(Blocker, "events_at", counted)
+    _, found = rows_of(many_rows, W=np.ones((3, 3)), x=np.ones((4, 3)), y=np.ones((4, 3)))
+    assert "_block" in str(found.body)
+    assert len(asked) == len(set(asked)) > 3
