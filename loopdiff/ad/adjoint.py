@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from loopdiff.ad.choices import chosen_slopes
 from loopdiff.ad.emitter import Emitter
-from loopdiff.ad.partials import is_strong_factor, partials, with_squares
+from loopdiff.ad.partials import partials, with_squares
 from loopdiff.ad.strength import Strength, is_always_finite
 from loopdiff.ad.tape.needed import Needed
 from loopdiff.ad.tape.providers import At
@@ -18,7 +18,6 @@ from loopdiff.ir.ops import HALVES, SUMS, Op
 from loopdiff.ir.typing import type_of
 from loopdiff.ir.walk import map_expr, subexprs
 
-MASKING = frozenset((Op.MIN, Op.MAX, Op.ABS, Op.STRONG_MUL))
 LINEAR = frozenset((*SUMS, Op.NEG, *HALVES.values()))
 RESULT = ir.Var("$result")
 
@@ -78,16 +77,16 @@ class Propagation:
             if is_constant(partial, 0) or not is_active(arg, facts.activity.active, facts.types):
                 continue
             slope = self.provide(partial, expr, at) if chosen is None else chosen[position]
-            if is_strong_factor(expr.op, position):
-                contribution = strong_mul(slope, bar)
+            weighted = strength.times(expr, position, bar, slope)
+            if weighted is not None:
+                contribution = weighted
             elif strength.is_needed(expr, position, partial) or (is_masked and not is_always_finite(partial)):
                 contribution = strong_mul(emitter.hold(bar, "bar"), slope)
             else:
                 contribution = times_slope(bar, slope)
             if not is_leaf(arg):
                 contribution = contribution if is_linear_in(contribution, bar) else emitter.hold(contribution, "bar")
-            below = is_masked or expr.op in MASKING
-            self.through(arg, contribution, at, emitter, below)
+            self.through(arg, contribution, at, emitter, is_masked or weighted is not None)
 
     def provide(self, partial: ir.Expr, expr: ir.Apply, at: At) -> ir.Expr:
         """`partial` with its placeholders replaced by the primal values they stand for."""
