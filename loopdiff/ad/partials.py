@@ -331,4 +331,3 @@ def zero_reason(op: Op) -> str | None:
     """Why `op` carries no derivative, for reports; None if it carries one."""
     row = TABLE.get(op)
     return row.reason if isinstance(row, ZeroDerivative) else None
-

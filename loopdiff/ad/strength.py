@@ -49,9 +49,13 @@ class Strength:
         """`bar`, an adjoint or a tangent, times `slope`, the partial of `expr` by its argument at `position`, where
         that has a weight; None where it has none. `hold` names what is asked for more than once."""
         match slope:
-            case ir.Select(cond=cond, then=rest, orelse=ir.Const() as nothing) if is_zero(nothing) and is_made(rest):
+            case ir.Select(cond=cond, then=rest, orelse=ir.Const() as nothing) if is_zero(nothing) and not isinstance(
+                rest, ir.Const
+            ):
                 weight = ir.Select(cond, ir.Const(1.0, nothing.dtype), nothing)
-            case ir.Select(cond=cond, then=ir.Const() as nothing, orelse=rest) if is_zero(nothing) and is_made(rest):
+            case ir.Select(cond=cond, then=ir.Const() as nothing, orelse=rest) if is_zero(nothing) and not isinstance(
+                rest, ir.Const
+            ):
                 weight = ir.Select(cond, nothing, ir.Const(1.0, nothing.dtype))
             case ir.Apply(op=Op.STRONG_MUL, args=(weight, rest)) if self.is_power_of_integer(expr):
                 pass
@@ -105,11 +109,6 @@ def is_choice(slope: ir.Expr) -> bool:
             return all(isinstance(e, ir.Const) or is_choice(e) for e in (then, orelse))
         case _:
             return False
-
-
-def is_made(slope: ir.Expr) -> bool:
-    """Whether a slope, or a part of one, takes arithmetic."""
-    return isinstance(slope, ir.Apply)
 
 
 def is_power(product: ir.Apply) -> bool:

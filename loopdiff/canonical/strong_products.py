@@ -25,6 +25,10 @@ def choose_strong_products(ls: ir.LoopSet) -> ir.LoopSet:
         match expr:
             case ir.Apply(op=Op.STRONG_MUL, args=(factor, slope)):
                 return chosen_product(factor, slope, types)
+            case ir.Select(cond=cond, then=then, orelse=ir.Select(cond=other, then=same, orelse=nothing)) if is_zero(
+                nothing
+            ) and is_same_product(then, same):
+                return ir.Select(ir.Apply(Op.OR, (cond, other)), same, nothing, loc=expr.loc)
             case _:
                 return expr
 
@@ -51,3 +55,12 @@ def chosen_product(factor: ir.Expr, slope: ir.Expr, types: TypeEnv) -> ir.Expr:
             return ir.Select(cond, slope, nothing)
         case _:
             return ir.Select(compare(Op.NE, factor, nothing), times_slope(factor, slope), nothing)
+
+
+def is_same_product(one: ir.Expr, other: ir.Expr) -> bool:
+    """Whether both multiply the same two numbers."""
+    match one, other:
+        case ir.Apply(op=Op.MUL, args=(a, b)), ir.Apply(op=Op.MUL, args=args):
+            return args in ((a, b), (b, a))
+        case _:
+            return False
