@@ -1,6 +1,6 @@
 """What a choice leaves out gets nothing, though the slope behind it is infinite: functions at the ends of where they
-are defined, behind max, min, clip, where and masks, against closed forms, in both modes and for second derivatives, with
-all tape policies, in vectors and scalar code, on both targets and in JAX.
+are defined, behind max, min, clip, where and masks, against closed forms, in both modes and for second derivatives,
+with all tape policies, in vectors and scalar code, on both targets and in JAX.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from loopdiff import vectorize_grad
+from tests.corpus.traps import truncated_variance
 
 
 def in_loops(x, k, y):
@@ -111,27 +112,16 @@ def test_whole_arrays(tape: Any) -> None:
     np.testing.assert_allclose(found.w, np.where(POINTS > 0.0, 1.5 * np.sqrt(np.abs(POINTS)), 0.0), rtol=1e-12)
 
 
-def variance(v0, kappa, theta, xi, dt, z):
-    """Full truncation of a square-root diffusion (Lord, Koekkoek and van Dijk 2010)."""
-    s = 0.0
-    for p in range(z.shape[1]):
-        v = v0
-        for t in range(z.shape[0]):
-            vp = max(v, 0.0)
-            v = v + kappa * (theta - vp) * dt + xi * np.sqrt(vp * dt) * z[t, p]
-            s += v
-    return s
-
-
 @pytest.mark.parametrize("tape", ["store", "recompute", "auto"])
 def test_truncated_variance(tape: Any) -> None:
     z = np.random.default_rng(3).normal(size=(8, 20))
     numbers = np.array([0.04, 1.5, 0.05, 0.9, 0.1])
-    f = vectorize_grad(tape=tape)(variance)
+    f = vectorize_grad(tape=tape)(truncated_variance)
     found = f.grad(*numbers, z)
     for k, name in enumerate(("v0", "kappa", "theta", "xi", "dt")):
         step = 1e-7 * np.eye(5)[k] * numbers
-        difference = (variance(*(numbers + step), z) - variance(*(numbers - step), z)) / (2.0 * step[k])
+        above, below = (truncated_variance(*(numbers + s), z) for s in (step, -step))
+        difference = (above - below) / (2.0 * step[k])
         assert getattr(found, name) == pytest.approx(difference, rel=1e-6), name
     assert np.isfinite(found.z).all()
 
