@@ -96,7 +96,7 @@ class Propagation:
             weighted = strength.times(expr, position, bar, slope)
             is_strong = strength.is_needed(expr, position, partial) or (way.is_masked and not is_always_finite(partial))
             if weighted is None and way.is_steep and is_of_two(expr):
-                weighted = self.steep_product(expr, position, bar, slope, at, is_strong)
+                weighted = self.steep_product(expr, position, bar, slope, at, emitter if is_strong else None)
             if weighted is not None:
                 contribution = weighted
             elif is_strong:
@@ -109,12 +109,12 @@ class Propagation:
             self.through(arg, contribution, at, emitter, below)
 
     def steep_product(
-        self, expr: ir.Apply, position: int, bar: ir.Expr, slope: ir.Expr, at: At, is_strong: bool
+        self, expr: ir.Apply, position: int, bar: ir.Expr, slope: ir.Expr, at: At, emitter: Emitter | None
     ) -> ir.Expr | None:
         """What the factor at `position` gets of the adjoint of a product that may be infinite: nothing where the other
         factor, its `slope`, is zero. Where both may be, by what they have in common, it takes more than partials to
         say what comes of it, and a test of both, for which elements of arrays have no time: only a choice gets one.
-        None: what any factor gets. `is_strong`: nothing comes of an adjoint that is zero, either."""
+        None: what any factor gets. `emitter`: of a product of which nothing comes where the adjoint is zero, either."""
         facts, factor, other = self.needed.facts, expr.args[position], expr.args[1 - position]
         nothing, tests = zero(type_of(expr, facts.types)), list[ir.Expr]()
         if is_active(other, facts.activity.active, facts.types):
@@ -123,12 +123,13 @@ class Propagation:
                 return None
             if are_both or not is_outside or is_power(expr):
                 tests.append(compare(Op.EQ, self.needed.value(factor, at), nothing))
-        if is_strong:
+        plain = times_slope(bar, slope)
+        if emitter is not None:
+            slope = emitter.share(slope)
+            plain = strong_mul(bar, slope)
             tests.append(compare(Op.EQ, bar, nothing))
         strong = strong_mul(slope, bar)
-        if not tests:
-            return strong
-        return ir.Select(reduce(either, tests), (strong_mul if is_strong else times_slope)(bar, slope), strong)
+        return ir.Select(reduce(either, tests), plain, strong) if tests else strong
 
     def is_outside(self, factor: ir.Expr, at: At) -> bool:
         """Whether a factor of the statement is a number from outside of its loops, or there are none."""

@@ -48,20 +48,25 @@ class Strength:
     ) -> ir.Expr | None:
         """`bar`, an adjoint or a tangent, times `slope`, the partial of `expr` by its argument at `position`, where
         that has a weight; None where it has none. `hold` names what is asked for more than once."""
+        if self.is_weight(expr, position, slope):
+            return strong_mul(slope, hold(bar))
         match slope:
-            case ir.Select(cond=cond, then=rest, orelse=ir.Const() as nothing) if is_zero(nothing) and not isinstance(
-                rest, ir.Const
-            ):
-                weight = ir.Select(cond, ir.Const(1.0, nothing.dtype), nothing)
-            case ir.Select(cond=cond, then=ir.Const() as nothing, orelse=rest) if is_zero(nothing) and not isinstance(
-                rest, ir.Const
-            ):
-                weight = ir.Select(cond, nothing, ir.Const(1.0, nothing.dtype))
             case ir.Apply(op=Op.STRONG_MUL, args=(weight, rest)) if self.is_power_of_integer(expr):
-                pass
+                return strong_mul(weight, strong_mul(hold(bar), hold(rest)))
+            case ir.Select(then=then, orelse=orelse) if not (is_zero(then) or is_zero(orelse)):
+                return None
+            case ir.Select(cond=cond, then=then, orelse=orelse) if expr.op in PRODUCTS:
+                # The program's own choice: it may keep a subscript inside of an array.
+                held = hold(bar)
+                then, orelse = (e if is_zero(e) else strong_mul(held, e) for e in (then, orelse))
+                return ir.Select(cond, then, orelse)
+            case ir.Select(cond=cond, then=then, orelse=orelse):
+                kind = type_of(expr, self.types)
+                rest = orelse if is_zero(then) else then
+                then, orelse = (ir.Const(0.0 if is_zero(e) else 1.0, kind) for e in (then, orelse))
+                return strong_mul(ir.Select(cond, then, orelse), strong_mul(hold(bar), hold(rest)))
             case _:
-                return strong_mul(slope, hold(bar)) if self.is_weight(expr, position, slope) else None
-        return strong_mul(weight, strong_mul(hold(bar), hold(rest)))
+                return None
 
     def is_weight(self, expr: ir.Apply, position: int, slope: ir.Expr) -> bool:
         """Whether all of `slope`, the partial of `expr` by its argument at `position`, is a weight."""
@@ -104,11 +109,7 @@ class Strength:
 
 def is_choice(slope: ir.Expr) -> bool:
     """Whether a slope is one of some constants."""
-    match slope:
-        case ir.Select(then=then, orelse=orelse):
-            return all(isinstance(e, ir.Const) or is_choice(e) for e in (then, orelse))
-        case _:
-            return False
+    return isinstance(slope, ir.Select) and is_always_finite(slope)
 
 
 def is_power(product: ir.Apply) -> bool:

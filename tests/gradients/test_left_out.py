@@ -182,6 +182,20 @@ def test_second_derivatives() -> None:
     np.testing.assert_allclose(vectorize_grad(slope_energy).grad(POINTS).x, 2.0 * first * bend, rtol=1e-12)
 
 
+def guarded(x, y):
+    n = x.shape[0]
+    for i in range(n):
+        y[i] = (x[i + 1] if i + 1 < n else 0.0) * x[i] + np.sqrt((x[i + 2] ** 2 if i + 2 < n else 0.0) * x[i])
+
+
+def test_subscripts_that_a_choice_keeps_inside() -> None:
+    """A factor that is chosen is asked for where it is chosen only: there is nothing past the end of an array."""
+    x = np.array([1.0, 2.0, 3.0])
+    f = vectorize_grad(guarded)
+    np.testing.assert_allclose(f.vjp(x, x.copy())[1](y=np.ones(3)).x, [3.5, 4.0, 3.0], rtol=1e-14)
+    np.testing.assert_allclose(f.jvp((x, x.copy()), {"x": np.ones(3)})[1].y, [5.5, 5.0, 0.0], rtol=1e-14)
+
+
 def test_infinite_tangents_that_are_left_out() -> None:
     """Forward mode, where infinity comes from in front: the root of zero, behind choices that leave it out."""
 
