@@ -12,19 +12,20 @@ from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import map_expr, map_stmt_exprs
 
 
-def choose_strong_products(ls: ir.LoopSet) -> ir.LoopSet:
+def choose_strong_products(ls: ir.LoopSet, with_choices_only: bool = False) -> ir.LoopSet:
     """`ls` with each `strong_mul(a, b)` as `a * b if a != 0 else 0`, and with what a choice multiplies in the choice:
     `strong_mul(1 if c else 0, b)` is `b if c else 0`.
 
-    Not before everything is derived: the derivative of a choice is that of the branch taken, which is wrong where a
-    derivative happens to be zero.
+    `with_choices_only`: only the latter, where `b` is there. Not before everything is derived: the derivative of a
+    choice is that of the branch taken, which is wrong where a derivative happens to be zero.
     """
     types = type_env(ls)
 
     def rewrite(expr: ir.Expr) -> ir.Expr:
         match expr:
             case ir.Apply(op=Op.STRONG_MUL, args=(factor, slope)):
-                return chosen_product(factor, slope, types)
+                is_left = with_choices_only and not (is_atom(slope) and is_weight(factor, types))
+                return expr if is_left else chosen_product(factor, slope, types)
             case ir.Select(cond=cond, then=then, orelse=ir.Select(cond=other, then=same, orelse=nothing)) if is_zero(
                 nothing
             ) and is_same_product(then, same):
@@ -47,14 +48,23 @@ def chosen_product(factor: ir.Expr, slope: ir.Expr, types: TypeEnv) -> ir.Expr:
     match factor, slope:
         case ir.Const(value=value), _:
             return times_slope(factor, slope) if value else nothing
-        case ir.Select() | ir.Cast(), ir.Select(cond=cond, then=then, orelse=orelse) if is_zero(orelse):
+        case _, ir.Select(cond=cond, then=then, orelse=orelse) if is_zero(orelse) and is_weight(factor, types):
             return ir.Select(cond, chosen_product(factor, then, types), nothing)
         case ir.Select(cond=cond, then=then, orelse=orelse), _ if is_atom(slope) or is_zero(then) or is_zero(orelse):
             return ir.Select(cond, chosen_product(then, slope, types), chosen_product(orelse, slope, types))
-        case ir.Cast(value=cond), _ if type_of(cond, types) is BOOL:
+        case ir.Cast(value=cond), _ if is_weight(factor, types):
             return ir.Select(cond, slope, nothing)
         case _:
             return ir.Select(compare(Op.NE, factor, nothing), times_slope(factor, slope), nothing)
+
+
+def is_weight(factor: ir.Expr, types: TypeEnv) -> bool:
+    """Whether `factor` is chosen, or a truth value as a number."""
+    match factor:
+        case ir.Cast(value=value):
+            return type_of(value, types) is BOOL
+        case _:
+            return isinstance(factor, ir.Select)
 
 
 def is_same_product(one: ir.Expr, other: ir.Expr) -> bool:
