@@ -17,7 +17,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import cast, compare, is_constant, neg, strong_mul, times_slope, zero
 from loopdiff.ir.ops import HALVES, PRODUCTS, SUMS, Op
 from loopdiff.ir.typing import type_of
-from loopdiff.ir.walk import map_expr, subexprs
+from loopdiff.ir.walk import Site, map_expr, subexprs
 
 STEEP = frozenset((Op.SQRT, Op.CBRT, Op.ASIN, Op.ACOS, Op.ACOSH))  # infinite slopes where values are finite
 CHOOSING = frozenset((Op.MIN, Op.MAX, Op.ABS))
@@ -119,7 +119,7 @@ class Propagation:
         nothing, tests = zero(type_of(expr, facts.types)), list[ir.Expr]()
         if is_active(other, facts.activity.active, facts.types):
             is_outside, are_both = (self.is_outside(e, at) for e in (factor, other))
-            if not is_outside and not has_choice(other):
+            if not is_outside and not has_choice(other, facts.lets):
                 return None
             if are_both or not is_outside or is_power(expr):
                 tests.append(compare(Op.EQ, self.needed.value(factor, at), nothing))
@@ -166,8 +166,12 @@ def is_of_two(expr: ir.Apply) -> bool:
     return expr.op in PRODUCTS and not any(isinstance(a, ir.Const) for a in expr.args)
 
 
-def has_choice(expr: ir.Expr) -> bool:
-    return any(isinstance(e, ir.Select) or (isinstance(e, ir.Apply) and e.op in CHOOSING) for e in subexprs(expr))
+def has_choice(expr: ir.Expr, lets: Mapping[str, Site]) -> bool:
+    """Whether `expr`, or what a name in it is for, chooses among values."""
+    parts = list(subexprs(expr))
+    named = (lets[e.name].stmt for e in parts if isinstance(e, ir.Var) and e.name in lets)
+    parts += [e for stmt in named if isinstance(stmt, ir.Let) for e in subexprs(stmt.value)]
+    return any(isinstance(e, ir.Select) or (isinstance(e, ir.Apply) and e.op in CHOOSING) for e in parts)
 
 
 def either(one: ir.Expr, other: ir.Expr) -> ir.Expr:
