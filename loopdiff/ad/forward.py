@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from loopdiff.ad.emitter import Emitter
-from loopdiff.ad.partials import is_strong_factor, partials, with_squares
+from loopdiff.ad.partials import partials, with_squares
 from loopdiff.ad.regions import Region, mark_regions, region_of, where
 from loopdiff.ad.ruled import cleared, constant_parts, given, is_asked, partial_calls, tangent_of_call
 from loopdiff.ad.strength import Strength
@@ -22,7 +22,6 @@ from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import Path, map_blocks_at, map_expr, map_own_exprs, printed_in, subexprs, substitute
 
-MASKING = frozenset((Op.MIN, Op.MAX, Op.ABS))
 RESULT = ir.Var("$result")
 
 
@@ -246,17 +245,19 @@ class Tangent:
         table = partials(replace(expr, args=args), kind, RESULT)
         total: ir.Expr | None = None
         strength = Strength(self.types)
+
+        def hold(slope: ir.Expr) -> ir.Expr:
+            return slope if emitter is None else emitter.hold(slope, "slope")
+
         for position, (slope, partial) in enumerate(zip(slopes, table, strict=True)):
             if is_constant(slope, 0) or is_constant(partial, 0):
                 continue
             factor = self.provide(partial, expr, emitter)
-            is_strong = strength.is_needed(expr, position, partial)
-            if emitter is not None and is_strong:
-                slope = emitter.hold(slope, "slope")
-            if is_strong_factor(expr.op, position) or (expr.op in MASKING and not is_strong):
-                term = strong_mul(factor, slope)
-            else:
-                term = strong_mul(slope, factor) if is_strong else mul(factor, slope)
+            term = strength.times(expr, position, slope, factor, hold)
+            if term is None and strength.is_needed(expr, position, partial):
+                term = strong_mul(hold(slope), factor)
+            elif term is None:
+                term = mul(factor, slope)
             total = term if total is None else ir.Apply(Op.ADD, (total, term))
         return zero(kind) if total is None else total
 

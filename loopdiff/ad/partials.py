@@ -331,8 +331,3 @@ def zero_reason(op: Op) -> str | None:
     """Why `op` carries no derivative, for reports; None if it carries one."""
     row = TABLE.get(op)
     return row.reason if isinstance(row, ZeroDerivative) else None
-
-
-def is_strong_factor(op: Op, position: int) -> bool:
-    """Whether the partial by the argument at `position` is a derivative: where it is zero, it contributes nothing."""
-    return op is Op.STRONG_MUL and position == 1

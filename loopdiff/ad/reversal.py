@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from loopdiff.ad.adjoint import Propagation
+from loopdiff.ad.adjoint import Propagation, Way
 from loopdiff.ad.emitter import Emitter
 from loopdiff.ad.facts import Facts
 from loopdiff.ad.regions import INITIAL, OPERAND, Region, region_of, where
@@ -247,7 +247,7 @@ class Reversal:
         """An operand that attains its region's extremum receives a share; the others receive nothing."""
         region = region_of(self.facts.regions, path, stmt.target.array)
         emitter = Emitter(self.names, stmt.loc)
-        self.propagation.through(value, self.shares[region.after], At(path, (), emitter), emitter, is_masked=True)
+        self.propagation.through(value, self.shares[region.after], At(path, (), emitter), emitter, Way(is_masked=True))
         if not emitter.out:
             return []
         outcome = self.outcome(region, path)

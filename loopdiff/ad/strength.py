@@ -6,21 +6,29 @@ because they may be infinite or NaN: by their operands, or because they overflow
 Only the other factor of a product is taken as it is where it is there already: an element, a variable, or a sum of
 such, or their multiples by a scalar. A contraction has no room for a test of each element, and such a number is
 infinite only if what the program keeps is.
+
+A partial may be a *weight*: the share that an operand has in a choice, as in max, or that a truth value gives a number
+that it is multiplied with. Where a weight is zero, the operand has no influence near by either, so nothing comes of it
+whatever the adjoint: not even of an infinite one.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import is_constant
+from loopdiff.ir.build import is_constant, is_zero, strong_mul
 from loopdiff.ir.ops import PRODUCTS, SUMS, Op
+from loopdiff.ir.types import BOOL
 from loopdiff.ir.typing import TypeEnv, type_of
 from loopdiff.ir.walk import operands
 
 BOUNDED_SLOPES = (Op.TANH, Op.ATAN, Op.ASINH, Op.ERF, Op.ERFC)  # NaN only of NaN
 AS_LARGE_AS_ARGUMENTS = (*SUMS, Op.NEG, Op.ABS, Op.MIN, Op.MAX)
+
+Hold = Callable[[ir.Expr], ir.Expr]
 
 
 @immutable
@@ -34,6 +42,45 @@ class Strength:
         if is_always_finite(partial) or expr.op in BOUNDED_SLOPES:
             return False
         return expr.op not in PRODUCTS or is_power(expr) or not self.is_there(expr.args[1 - position])
+
+    def times(
+        self, expr: ir.Apply, position: int, bar: ir.Expr, slope: ir.Expr, hold: Hold = lambda e: e
+    ) -> ir.Expr | None:
+        """`bar`, an adjoint or a tangent, times `slope`, the partial of `expr` by its argument at `position`, where
+        that has a weight; None where it has none. `hold` names what is asked for more than once."""
+        if self.is_weight(expr, position, slope):
+            return strong_mul(slope, hold(bar))
+        match slope:
+            case ir.Apply(op=Op.STRONG_MUL, args=(weight, rest)) if self.is_power_of_integer(expr):
+                return strong_mul(weight, strong_mul(hold(bar), hold(rest)))
+            case ir.Select(then=then, orelse=orelse) if not (is_zero(then) or is_zero(orelse)):
+                return None
+            case ir.Select(cond=cond, then=then, orelse=orelse) if expr.op in PRODUCTS:
+                # The program's own choice: it may keep a subscript inside of an array.
+                held = hold(bar)
+                then, orelse = (e if is_zero(e) else strong_mul(held, e) for e in (then, orelse))
+                return ir.Select(cond, then, orelse)
+            case ir.Select(cond=cond, then=then, orelse=orelse):
+                kind = type_of(expr, self.types)
+                rest = orelse if is_zero(then) else then
+                then, orelse = (ir.Const(0.0 if is_zero(e) else 1.0, kind) for e in (then, orelse))
+                return strong_mul(ir.Select(cond, then, orelse), strong_mul(hold(bar), hold(rest)))
+            case _:
+                return None
+
+    def is_weight(self, expr: ir.Apply, position: int, slope: ir.Expr) -> bool:
+        """Whether all of `slope`, the partial of `expr` by its argument at `position`, is a weight."""
+        if expr.op in PRODUCTS and self.is_truth(expr.args[1 - position]):
+            return True
+        return is_choice(slope) or (expr.op is Op.STRONG_MUL and position == 1)
+
+    def is_power_of_integer(self, expr: ir.Apply) -> bool:
+        """Whether `expr` is a power whose exponent, which the slope begins with, is an integer: zero or finite."""
+        return expr.op is Op.POW and not type_of(expr.args[1], self.types).is_float
+
+    def is_truth(self, factor: ir.Expr) -> bool:
+        """Whether `factor` is a truth value as a number."""
+        return isinstance(factor, ir.Cast) and type_of(factor.value, self.types) is BOOL
 
     def is_there(self, factor: ir.Expr) -> bool:
         """Whether `factor` is an element or a variable, or a sum of such, or a multiple by a scalar."""
@@ -58,6 +105,11 @@ class Strength:
                 return self.is_scalar(value)
             case _:
                 return not type_of(factor, self.types).is_float
+
+
+def is_choice(slope: ir.Expr) -> bool:
+    """Whether a slope is one of some constants."""
+    return isinstance(slope, ir.Select) and is_always_finite(slope)
 
 
 def is_power(product: ir.Apply) -> bool:

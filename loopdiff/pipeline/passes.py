@@ -182,11 +182,11 @@ ONE_PASS: Passes = (
     Pass("given-results", with_given_results, needed=True),
 )
 
-# Of any function, for every target. Threads have strong products as they are: those of a warp would wait for each other
-# at a branch, and each for memory behind it.
+# Of any function, for every target. Threads have strong products as they are, but for choices among what is there:
+# those of a warp would wait for each other at a branch, and each for memory behind it.
 TIDYING: Passes = (
     Pass("copies", without_copies),
-    Pass("strong-products", choose_strong_products, when=lambda c: c.machine is not None, needed=True),
+    Pass("strong-products", choose_strong_products, lambda c: {"with_choices_only": c.machine is None}, needed=True),
     Pass("choices", merge_choices),
     Pass("screening", screen),
     Pass("names", avoid_reserved_names, lambda c: {"others": c.reserved}, needed=True),

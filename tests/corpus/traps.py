@@ -268,6 +268,18 @@ def swapped_in_time(u, v, steps):
     return u[1] * v[2]
 
 
+def truncated_variance(v0, kappa, theta, xi, dt, z):
+    """Full truncation of a square-root diffusion (Lord, Koekkoek and van Dijk 2010)."""
+    s = 0.0
+    for p in range(z.shape[1]):
+        v = v0
+        for t in range(z.shape[0]):
+            vp = max(v, 0.0)
+            v = v + kappa * (theta - vp) * dt + xi * np.sqrt(vp * dt) * z[t, p]
+            s += v
+    return s
+
+
 ENTRIES = (
     Entry(
         name="nonlinear_after_loop",
@@ -514,5 +526,12 @@ ENTRIES = (
         outputs=("scratch", "y"),
         is_analytic=True,
         notes="trap 27",
+    ),
+    Entry(
+        name="truncated_variance",
+        function=truncated_variance,
+        make=lambda r, T=5, P=6: dict(v0=0.04, kappa=1.5, theta=0.05, xi=0.9, dt=0.1, z=r.normal(size=(T, P))),
+        wrt=("v0", "kappa", "theta", "xi", "dt", "z"),
+        notes="trap 48",
     ),
 )

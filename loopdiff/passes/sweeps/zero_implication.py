@@ -18,9 +18,9 @@ def vanishes(expr: ir.Expr, zeros: Collection[str]) -> bool:
             return name in zeros
         case ir.Cast(value=value):
             return vanishes(value, zeros)
-        case ir.Apply(op=op, args=args) if op in PRODUCTS:
+        case ir.Apply(op=op, args=args) if op in PRODUCTS or op is Op.STRONG_MUL:
             return any(vanishes(a, zeros) for a in args)
-        case ir.Apply(op=op, args=(value, _)) if op in QUOTIENTS or op is Op.STRONG_MUL:
+        case ir.Apply(op=op, args=(value, _)) if op in QUOTIENTS:
             return vanishes(value, zeros)
         case ir.Apply(op=op, args=args) if op in SUMS or op is Op.NEG:
             return all(vanishes(a, zeros) for a in args)
