@@ -143,7 +143,7 @@ def kinds_around(state: State, target: ast.Subscript) -> Kinds | None:
 
 def may_replace(state: State, target: ast.expr, around: Kinds, old: View, item: Item) -> bool:
     """Whether `item` may take the place of `old`, which `target` is; else a rejection."""
-    what = "an element of the list" if is_of_numpy(state.source.home.file) else f"`{ast.unparse(target)}`"
+    what = "an element of the list" if is_called_by_program(state) else f"`{ast.unparse(target)}`"
     if item.kinds != around[1:] or len(item.shape) != old.rank:
         state.reject("LD134", f"{what} becomes something else than it was", target, "use a name of its own for it")
         return False
@@ -164,7 +164,7 @@ def why_refused(state: State, old: View) -> str | None:
     elsewhere = [(around, b) for around, b in holders if around is not state]
     if all(is_on_its_line(state, around) and isinstance(meaning_of(b), ListName) for around, b in elsewhere):
         return None
-    if is_of_numpy(state.source.home.file):
+    if is_called_by_program(state):
         return " while a name, or a function that calls this one, may have it"
     return ", and the list is that of another function"
 
@@ -172,7 +172,13 @@ def why_refused(state: State, old: View) -> str | None:
 def is_on_its_line(state: State, around: State) -> bool:
     """Whether a statement of `around` is nothing but the call of a function of ours, which changes the places of a
     list: no expression there holds a part of the list, without a name, meanwhile."""
-    return is_of_numpy(state.source.home.file) and state.whole.active[-2:] == [around, state]
+    return is_called_by_program(state) and state.whole.active[-2] is around
+
+
+def is_called_by_program(state: State) -> bool:
+    """Whether a function of ours is parsed, which the program calls, not another of ours."""
+    is_ours = [is_of_numpy(s.source.home.file) for s in state.whole.active[-2:]]
+    return is_ours == [False, True] and state.whole.active[-1] is state
 
 
 def kept_at(state: State, item: Item, old: View, place: int) -> Item:
