@@ -20,7 +20,7 @@ import loopdiff
 from loopdiff import UnsupportedLoopError, vectorize_grad
 from loopdiff.cache.keys import identity_of
 from loopdiff.cache.store import Store
-from loopdiff.errors import NOWHERE, Home, Span
+from loopdiff.errors import NOWHERE, ArgumentError, Home, Span
 from loopdiff.frontend.callees import Sources
 from loopdiff.source.functions import source_of
 from loopdiff.source.positions import Homes
@@ -147,6 +147,11 @@ def test_compiled_programs_mean_what_python_makes_of_them() -> None:
                 found = outcome(vectorize_grad(function))
             except UnsupportedLoopError:  # a name that may have no value
                 break
+            except ArgumentError as error:  # one that has none
+                found = {("LD331",): "UnboundLocalError"}.get(error.codes)
+            if isinstance(found, str):
+                assert found == outcome(function), text
+                continue
             np.testing.assert_allclose(found, outcome(function), rtol=1e-12, err_msg=text)
             compiled += 1
     assert compiled > 60

@@ -153,6 +153,8 @@ def cmath_functions(x, z, y):
     for i in range(z.shape[0]):
         t = cmath.log(z[i]) + cmath.log10(z[i]) + cmath.sin(z[i]) * cmath.cos(x[i]) - cmath.tan(z[i])
         t += cmath.sinh(z[i]) + cmath.cosh(x[i]) * cmath.tanh(z[i])
+        t += cmath.asin(0.3 * z[i]) - cmath.acos(0.2 * z[i]) * cmath.atan(z[i] + 0.5)
+        t += cmath.asinh(z[i]) * cmath.acosh(z[i] + 2.0) + cmath.atanh(0.4 * z[i])
         if cmath.isfinite(t) and not cmath.isinf(t) and not cmath.isnan(t):
             y[i] += t
 

@@ -15,6 +15,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import folded, linear
 from loopdiff.ir.build import add, integer, sub
 from loopdiff.ir.ops import Op
+from loopdiff.ir.types import INT
 from loopdiff.ir.walk import Path, indices_in, subexprs, substitute
 
 Part = tuple[ir.Expr, ir.Expr]  # the first element along an axis, and the one after the last
@@ -39,7 +40,7 @@ def part_read(subscript: ir.Expr, inner: Sequence[ir.Loop]) -> Part | None:
         if low is None or high is None:
             return None
         least, last = low, high
-    ends = folded(least), folded(add(last, integer(1)))
+    ends = folded(least, INT), folded(add(last, integer(1)), INT)
     is_outside = not indices_in(*ends) & {loop.index for loop in inner}
     return ends if is_outside and all(map(is_known_around, ends)) else None
 
