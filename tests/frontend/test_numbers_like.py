@@ -93,11 +93,71 @@ def of_changing_type(x):
     return z + n
 
 
+def kept_in_a_list(x):
+    """In NumPy, all elements are the same array, and so the last sum."""
+    total = np.zeros_like(x[0])
+    sums = []
+    for v in x:
+        total += v
+        sums.append(total)
+    return sum(sums)
+
+
+def taken_from_a_list(x):
+    items = [np.array(v) for v in x]
+    first = items[0]
+    first += 1.0
+    return sum(items)
+
+
+def in_a_slice(x):
+    items = [np.array(v) for v in x]
+    for v in items[1:]:
+        v += 1.0
+    return sum(items)
+
+
+def in_two_lists(x):
+    items = [np.array(v) for v in x]
+    others = items[:]
+    for i in range(len(items)):
+        items[i] += 1.0
+    return sum(others)
+
+
 @pytest.mark.parametrize(
     ("plain", "code"),
-    [(two_names, "LD123"), (widened, "LD123"), (widened_copy, "LD123"), (of_changing_type, "LD115")],
+    [
+        (two_names, "LD123"),
+        (kept_in_a_list, "LD123"),
+        (taken_from_a_list, "LD123"),
+        (in_a_slice, "LD123"),
+        (in_two_lists, "LD123"),
+        (widened, "LD123"),
+        (widened_copy, "LD123"),
+        (of_changing_type, "LD115"),
+    ],
     ids=lambda p: p if isinstance(p, str) else p.__name__,
 )
 def test_what_a_number_in_a_variable_does_otherwise_is_refused(plain: Any, code: str) -> None:
     with interpreting(), pytest.raises(UnsupportedLoopError, match=code):
         vectorize_grad(plain)(X)
+
+
+def new_ones_in_lists(x):
+    total = np.zeros_like(x[0])
+    sums, items = [], [np.array(v) for v in x]
+    for i, v in enumerate(x):
+        total = total + v * v
+        sums.append(total)
+        items[i] += v
+    return sum(sums) * items[-1]
+
+
+def test_lists_keep_numbers_that_do_not_change_in_place() -> None:
+    with interpreting():
+        value, slopes = vectorize_grad(new_ones_in_lists).value_and_grad(X)
+    assert value == pytest.approx(new_ones_in_lists(X), rel=1e-14)
+    counts = 2.0 * np.arange(len(X), 0, -1) * X * 2.0 * X[-1]
+    counts[-1] += 2.0 * float(sum(np.cumsum(X * X)))
+    np.testing.assert_allclose(slopes.x, counts, rtol=1e-14)

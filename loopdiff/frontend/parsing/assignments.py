@@ -459,7 +459,7 @@ def augment_name(state: State, node: ast.AugAssign, target: ast.Name, old: ir.Ex
     """A number that is changed; by an array it becomes one."""
     place = len(state.out)
     value = state.quantity(node.value)
-    note_changed(state, node, target, old, value)
+    note_changed(state, node, old, value)
     if is_array(value):
         total = binary_operation(state, node.op, held(state, old, place), value, node)
         assign_name(state, target, total, state.source.span(node))
@@ -475,6 +475,7 @@ def augment_element(state: State, node: ast.AugAssign, access: ir.Access) -> Non
     value, old = state.number(node.value), ir.Load(access, loc=access.loc)
     if access.array in state.whole.lists:
         note_stored(state, access.array, kind_after(state, node.op, value), node)
+        note_changed(state, node, old, value)
     if changes(state.out[place:], old):
         before = held(state, old, place)
         access = ir.Access(access.array, tuple(held(state, s, place) for s in access.subscripts), loc=access.loc)

@@ -1,14 +1,14 @@
 """Numbers that are arrays without axes: NumPy returns such from `np.where`, `np.array` and `np.zeros_like`
 of numbers.
 
-Names that are assigned one another share it, and an augmented assignment to one of them changes what all of them mean.
-Cells hold values, so that a program in which this can happen is rejected.
+Names that are assigned one another share it, and an augmented assignment to one of them changes what all of them mean;
+so do lists that hold it. Cells and lists hold values, so that a program in which this can happen is rejected.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 
 from loopdiff.errors import Diagnostic
 from loopdiff.errors.codes import reject
@@ -26,12 +26,14 @@ from loopdiff.source.scopes import own_nodes
 
 
 def shared_boxes(whole: Whole, body: tuple[ir.Stmt, ...]) -> Iterator[Diagnostic]:
-    """A rejection (LD123) for each name that is changed in place while another may stand for the same array."""
+    """A rejection (LD123) for each name that is changed in place while another may stand for the same array, or a list
+    may hold it, and for each list of which an element is while others may have that."""
     if not whole.boxed or not whole.changed:
         return
     stores = [s for s in all_statements(body) if isinstance(s, ir.Assign | ir.Accumulate)]
-    cells = [s for s in stores if not s.target.subscripts and (isinstance(s, ir.Assign) or s.op != "add")]
-    origins = {(s.target.array, origin) for s in cells for origin in handed_on(s.value, whole.boxed)}
+    sharing = lists_and_slices(whole, stores)
+    kept = [s for s in stores if is_kept(s.target, sharing) and (isinstance(s, ir.Assign) or s.op != "add")]
+    origins = {(s.target.array, origin) for s in kept for origin in handed_on(s.value, whole.boxed, sharing)}
     boxes = {cell for cell, origin in origins if origin is None}
     boxes |= {e.access.array for e in whole.boxed if isinstance(e, ir.Load) and e.access.subscripts}
     while more := {cell for cell, origin in origins if origin in boxes} - boxes:
@@ -46,34 +48,47 @@ def shared_boxes(whole: Whole, body: tuple[ir.Stmt, ...]) -> Iterator[Diagnostic
             yield reject("LD123", message, span)
 
 
-def note_changed(state: State, node: ast.AugAssign, target: ast.Name, old: Quantity, value: Quantity) -> None:
-    """A name whose number `old` is changed in place by `value`, which may be of a wider type, or an array."""
+def lists_and_slices(whole: Whole, stores: Iterable[ir.Assign | ir.Accumulate]) -> Set[str]:
+    """Arrays that lists are kept in, or that are filled from such: slices that loops go over are."""
+    filled = ((s.target, s.value) for s in stores if s.target.subscripts and isinstance(s.value, ir.Load))
+    return {*whole.lists, *(target.array for target, value in filled if value.access.array in whole.lists)}
+
+
+def is_kept(access: ir.Access, sharing: Set[str]) -> bool:
+    """Whether `access` is of a cell, or of an element of a list: what is stored there is not copied in Python."""
+    return not access.subscripts or access.array in sharing
+
+
+def note_changed(state: State, node: ast.AugAssign, old: Quantity, value: Quantity) -> None:
+    """A name, or an element of a list, whose number `old` is changed in place by `value`, which may be of a wider type,
+    or an array."""
     if not isinstance(old, ir.Load):
         return
     cell, is_wider = old.access.array, False
     if state.whole.boxed and state.types is not None and not old.access.subscripts:
         kind = kind_so_far(state, old)
         is_wider = not isinstance(value, ir.Expr) or join_kinds(kind, kind_so_far(state, value)) != kind
-    before = state.whole.changed.get(cell, (target.id, state.source.span(node), False))
+    before = state.whole.changed.get(cell, (ast.unparse(node.target), state.source.span(node), False))
     state.whole.changed[cell] = (*before[:2], before[2] or is_wider)
 
 
-def handed_on(value: ir.Expr, boxed: Set[ir.Expr]) -> Iterator[str | None]:
-    """Cells whose object may be the one that `value` gives; None for an array that `np.where` made."""
+def handed_on(value: ir.Expr, boxed: Set[ir.Expr], sharing: Set[str]) -> Iterator[str | None]:
+    """Cells and lists whose object, or one of whose objects, may be the one that `value` gives; None for an array that
+    `np.where` made."""
     if value in boxed:
         yield None
         if isinstance(value, ir.Load):
             yield value.access.array
         return
     match value:
-        case ir.Load(access=access) if not access.subscripts:
+        case ir.Load(access=access) if is_kept(access, sharing):
             yield access.array
         case ir.Select(then=then, orelse=orelse):
-            yield from handed_on(then, boxed)
-            yield from handed_on(orelse, boxed)
+            yield from handed_on(then, boxed, sharing)
+            yield from handed_on(orelse, boxed, sharing)
         case ir.Apply(op=Op.MIN | Op.MAX, args=args):
             for arg in args:
-                yield from handed_on(arg, boxed)
+                yield from handed_on(arg, boxed, sharing)
         case _:
             pass
 
