@@ -318,7 +318,8 @@ ARRAYS: tuple[Construct, ...] = (
         "y[:5] = np.concatenate((z[:2], B[2, 2:])) * s + np.cov(A)[0]",
         "0.1",
         "Also np.identity, np.flip, np.vstack, np.stack, np.column_stack, np.cov of a matrix, and `retstep` of "
-        "np.linspace. Axes are written out.",
+        "np.linspace. Axes are written out. Numbers among the arrays of hstack, vstack and column_stack are vectors of "
+        "one element.",
     ),
     Construct("copies", "z = x.copy()\nz[0] = s\ny[:] = np.copy(z) + A.flatten()[:8]", "0.1"),
     Construct(

@@ -412,7 +412,8 @@ ACCEPTED: tuple[Construct, ...] = (
         "for v, c in zip((x, y), (1.0, 2.0)):\n    v *= c\nfor k, w in enumerate([x, y]):\n    w[k] = s\n"
         'for name, v in {"x": x, "y": y}.items():\n    if name == "x":\n        v[0] += 1.0',
         "0.1",
-        "Written out, without `break`; so are `range` loops over numbers that choose elements of lists.",
+        "Written out, without `break`; so are `range` loops over numbers that choose elements of lists, and the "
+        "members of an `Enum`.",
     ),
     Construct(
         "comprehensions of known length",

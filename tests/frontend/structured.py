@@ -107,6 +107,25 @@ def carried_dictionary(s, dt, n):
     return (s["x"] ** 2).sum() + s["v"].sum()
 
 
+class Step(Enum):
+    """Neighbours of a place in a grid."""
+
+    DOWN = (1, 0)
+    RIGHT = (0, 1)
+    BOTH = (1, 1)
+
+
+@given(draw(3, 4))
+def over_an_enumeration(grid):
+    total = 0.0
+    for k, step in enumerate(Step):
+        di, dj = step.value
+        for i in range(grid.shape[0] - 1):
+            for j in range(grid.shape[1] - 1):
+                total += (k + 1.0) * grid[i, j] * grid[i + di, j + dj]
+    return total + sum(grid[s.value] * s.value[0] for s in Step)
+
+
 @given(Model(draw(3), 1.5), Pair(draw(3), 0.5), Mode.SQUARES)
 def records(m, p, mode):
     m = dataclasses.replace(m, w=m.w * m.scale)

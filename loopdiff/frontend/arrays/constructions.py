@@ -149,7 +149,7 @@ def concatenated(state: State, node: ast.Call) -> Quantity:
 
 def side_by_side(state: State, node: ast.Call) -> Quantity:
     """`np.hstack`: along the first axis of vectors, else along the second."""
-    arrays, _ = parts_of(state, node)
+    arrays, _ = parts_of(state, node, takes_numbers=True)
     return joined(state, arrays, 0 if arrays and arrays[0].rank == 1 else 1, node)
 
 
@@ -172,13 +172,13 @@ def stacked(state: State, node: ast.Call) -> Quantity:
 
 def in_depth(state: State, node: ast.Call) -> Quantity:
     """`np.dstack`, along the third axis."""
-    arrays, _ = parts_of(state, node)
+    arrays, _ = parts_of(state, node, takes_numbers=True)
     return joined(state, [with_new_axes(a, {1: [0, 2], 2: [2]}.get(a.rank, [])) for a in arrays], 2, node)
 
 
 def rows_of(state: State, node: ast.Call, axis: int) -> Quantity:
     """`np.vstack` and `np.column_stack`: vectors are rows, or columns."""
-    arrays, _ = parts_of(state, node)
+    arrays, _ = parts_of(state, node, takes_numbers=True)
     return joined(state, [with_new_axes(a, [axis]) if a.rank == 1 else a for a in arrays], axis, node)
 
 
@@ -202,14 +202,17 @@ def blocks(state: State, node: ast.Call) -> Quantity:
     return made[0] if len(shape) == 1 else joined(state, [as_array(m) for m in made], -2, node)
 
 
-def parts_of(state: State, node: ast.Call, *names: str) -> tuple[list[Array], int]:
-    """The arrays that a call joins, none after a rejection, and the axis that it names."""
+def parts_of(state: State, node: ast.Call, *names: str, takes_numbers: bool = False) -> tuple[list[Array], int]:
+    """The arrays that a call joins, none after a rejection, and the axis that it names. Numbers among them, where it
+    `takes_numbers`, are vectors of one element."""
     given = dict(zip(names, node.args[1:], strict=False)) | {k.arg or "": k.value for k in node.keywords}
     match node.args[:1]:
         case [ast.Tuple(elts=elts) | ast.List(elts=elts)] if (
             elts and set(given) <= {*names} and len(node.args) <= 1 + len(names)
         ):
             arrays = [as_array(v) for v in in_order(state, elts, array_like)]
+            if takes_numbers:
+                arrays = [a if a.rank else ArrayValue((ONE,), as_array(of_double(a.element)).element) for a in arrays]
             axis = state.number(given["axis"]) if "axis" in given else ir.Const(0)
             if isinstance(axis, ir.Const) and isinstance(axis.value, int) and all(a.rank for a in arrays):
                 return arrays, axis.value

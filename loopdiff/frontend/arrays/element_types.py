@@ -219,7 +219,7 @@ def typing_of(state: State, kinds: dict[str, Kind]) -> Typing:
     params = {n: kind_of_scalar(t) for n, t in types.items() if isinstance(t, ScalarArgument)}
     numbers = {n: t for n, t in types.items() if isinstance(t, ArrayType) and not t.rank}
     kinds.update((n, STRONG[t.element]) for n, t in numbers.items())
-    return Typing(kinds, dict.fromkeys(numbers, 0), params)
+    return Typing(kinds, {n: state.rank(n) for n in kinds if n in state.arrays} | dict.fromkeys(numbers, 0), params)
 
 
 def arrays_in(values: tuple[ir.Expr, ...]) -> set[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from enum import Enum
+from enum import Enum, EnumType
 from functools import partial
 from typing import Any
 
@@ -33,6 +33,8 @@ def items_of(scope: Scope, node: ast.expr) -> list[Tree] | None:
     items = items_of_call(scope, node) if isinstance(node, ast.Call) else None
     if items is None and (tree := base_of(scope, node)) is not None:
         items = items_of_tree(scope, tree, node)
+    if items is None:
+        items = members_of(scope, node)
     if items is not None:
         hand_out(scope, items, node)
     return items
@@ -51,6 +53,12 @@ def items_of_tree(scope: Scope, tree: Tree, node: ast.expr) -> list[Tree] | None
             return []
         case _:
             return None
+
+
+def members_of(scope: Scope, node: ast.expr) -> list[Tree] | None:
+    """The members of an enumeration; None for anything else."""
+    found = scope.value_outside(node)
+    return [Static(member) for member in found] if isinstance(found, EnumType) else None
 
 
 def require_order(scope: Scope, tree: Branch, node: ast.AST) -> None:

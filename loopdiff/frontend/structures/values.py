@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from loopdiff.frontend.structures.absent import may_be_none
-from loopdiff.frontend.structures.calls import called, operator_call, property_of
+from loopdiff.frontend.structures.calls import called, constant_tree, operator_call, property_of
 from loopdiff.frontend.structures.changes import part_at
 from loopdiff.frontend.structures.effects import require_settled
 from loopdiff.frontend.structures.given import flattened, known_rank, outer_tree
@@ -219,7 +219,9 @@ def part_of(scope: Scope, node: ast.Attribute | ast.Subscript) -> Tree | None:
             hand_out(scope, part.items if isinstance(part, Branch) and part.is_fresh else [part], node)
             return part
         case ast.Attribute(attr=attr), Static(value=Enum() | ModuleType() as value) if hasattr(value, attr):
-            return Static(getattr(value, attr))
+            known = getattr(value, attr)
+            is_row = type(known) is tuple and is_plain_constant(known)
+            return constant_tree(known, node) if is_row else Static(known)
         case ast.Subscript(slice=index), Static(value=str() as text) if isinstance(k := static(scope, index), int):
             return Static(text[k]) if -len(text) <= k < len(text) else scope.reject(f"{text!r} has no {k}", node)
         case _, Branch() | Static():
