@@ -143,7 +143,7 @@ def kind_from(state: State, origins: Origins, values: tuple[ir.Expr, ...], cells
     kinds = dict(origins.kinds) | dict.fromkeys(origins.cells, cells) | dict.fromkeys(origins.made, Kind.BOOL)
     typing, open_ones = typing_of(state, kinds), set(origins.made)
     while open_ones:
-        for name, parts in reversed(origins.made.items()):
+        for name, parts in reversed(tuple(origins.made.items())):
             if name in open_ones:
                 open_ones.remove(name)
                 kind = join_kinds(kinds[name], *(typing.typed(value)[1] for value in parts))
