@@ -168,7 +168,7 @@ def copied_in(function: Callable[..., object]) -> dict[str, str]:
             case ir.Assign(ir.Access(name), ir.Load(ir.Access("y"))), (*_, ir.Loop() as loop) if name.startswith(
                 "y_tape"
             ):
-                found[name] = f"{print_expr(loop.lower)}:{print_expr(loop.upper)}" if len(loop.body) == 1 else "rides"
+                found[name] = f"{print_expr(loop.lower)}:{print_expr(loop.upper)}" if len(loop.body) == 1 else "carried"
             case _:
                 pass
     return found
@@ -177,9 +177,9 @@ def copied_in(function: Callable[..., object]) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("function", "expected"),
     [
-        (mirrored, {"rides"}),
+        (mirrored, {"carried"}),
         (from_behind, {"0:k"}),
-        (upper_part, {"rides"}),
+        (upper_part, {"carried"}),
         (where_it_is_large, {"0:k"}),
         (until_it_is_enough, {"0:k"}),
         (unless_it_is_enough, set()),  # each is on its own: the second may not come

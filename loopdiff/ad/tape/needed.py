@@ -448,8 +448,8 @@ class Needed:
         slot = None if version is None else never_with(self.facts, version, self.copied_versions, is_alike)
         if slot is None:
             slot = Slot(self.tape.declare(f"{name}_tape", dtype, shape, scope, Why(array.loc, reason)), loops, scope)
-        if version is not None and version.rides is not None:
-            at, read = version.rides
+        if version is not None and version.carrier is not None:
+            at, read = version.carrier
             rest = short_first(version.sizes, read.subscripts[len(version.row) :])
             target = self.element(slot, exactly=False, rest=rest)
             self.tape.stores.append(TapeStore(scope, at, "before", target, ir.Load(read)))

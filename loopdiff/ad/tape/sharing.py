@@ -126,7 +126,7 @@ def grouped(needed: Needed, versions: Collection[ArrayVersion]) -> list[list[Arr
 def weight_of_version(needed: Needed, version: ArrayVersion) -> float:
     """What copies of `version` weigh: more than as much that is recorded, where they are passes over many elements."""
     weight = needed.tape.weight_of(extents_of_version(needed, version), needed.facts.ls.array(version.array).type)
-    is_pass = version.rides is None and not all(isinstance(size, ir.Const) for size in version.sizes)
+    is_pass = version.carrier is None and not all(isinstance(size, ir.Const) for size in version.sizes)
     return weight * (tuning.COPIED_APART if is_pass else tuning.COPIED_WITH)
 
 

@@ -24,9 +24,9 @@ from math import prod
 from typing import TypeVar
 
 from loopdiff.ad.facts import Facts
-from loopdiff.ad.tape.parts import Parts, is_within, joined, parts_read
+from loopdiff.ad.tape.carriers import Read, carrier_among
+from loopdiff.ad.tape.parts import Parts, is_no_greater, is_within, joined, parts_read
 from loopdiff.ad.tape.plan import Scope
-from loopdiff.ad.tape.riding import Read, carrier
 from loopdiff.analysis.strides import coefficient
 from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
@@ -44,8 +44,8 @@ Sizes = tuple[ir.Expr, ...]
 class ArrayVersion:
     """The array as it is whenever the statement at `path` begins, at the subscripts `row` of its first axes: its first
     elements, so many along each of the others, and of these the `parts` that are read in an iteration of the loops
-    around. `place`: where it is first what it is at `path`; `rides`: the read that a copy is made with, element by
-    element, if there is such a one."""
+    around. `place`: where it is first what it is at `path`; `carrier`: the read that a copy is made with, element
+    by element, if there is such a one."""
 
     array: str
     path: Path
@@ -53,7 +53,7 @@ class ArrayVersion:
     parts: Parts
     row: Sizes = ()
     place: Path = ()
-    rides: Read | None = None
+    carrier: Read | None = None
 
 
 Versions = Mapping[Read, ArrayVersion]
@@ -114,8 +114,8 @@ def versions_read(facts: Facts, reads: Iterable[tuple[Read, Scope]]) -> Versions
         if len(seen_by) > 1 or (seen_by and not seen_by[0].no_gain):
             parts = joined(s.parts for s in seen_by)
             path = sunk(facts, array, place, [s.path for s in seen_by])
-            rides = carrier(facts, path, ((s.path, s.access) for s in seen_by), parts, len(row))
-            version = ArrayVersion(array, path, sizes, parts, row, place, rides)
+            carrier = carrier_among(facts, path, ((s.path, s.access) for s in seen_by), parts, len(row))
+            version = ArrayVersion(array, path, sizes, parts, row, place, carrier)
             versions |= {(s.path, s.access): version for s in seen_by}
     return versions
 
@@ -370,8 +370,7 @@ def is_enough(size: ir.Expr, needed: ir.Expr) -> bool:
     """Whether `size` is surely no less than `needed`."""
     if isinstance(size, ir.Apply) and size.op is Op.MAX:
         return any(is_enough(part, needed) for part in size.args)
-    terms, more = linear(sub(size, needed))
-    return not terms and more >= 0
+    return is_no_greater(needed, size)
 
 
 def greater_sizes(facts: Facts, array: str, needed: list[Sizes]) -> Sizes:

@@ -21,7 +21,7 @@ from loopdiff.ir.walk import Path, all_statements, indices_in, operands, stmt_ex
 Read = tuple[Path, ir.Access]
 
 
-def carrier(facts: Facts, path: Path, reads: Iterable[Read], parts: Parts, first: int) -> Read | None:
+def carrier_among(facts: Facts, path: Path, reads: Iterable[Read], parts: Parts, first: int) -> Read | None:
     """The one of `reads` that comes to all elements of `parts`, each once, whenever a copy would be made before the
     statement at `path`, which has the axes of the array from the `first` on; None if there is none."""
     return next((read for read in reads if carries(facts, path, *read, parts, first)), None)
