@@ -157,7 +157,7 @@ def one_after_the_other(state: State, node: ast.Call, is_in_columns: bool) -> Qu
     """`np.r_[...]`, along the first axis, and `np.c_[...]`, in which numbers and vectors are columns; numbers that are
     written out have the type of what is beside them."""
     found = in_order(state, node.args, array_like)
-    arrays = [a if (a := as_array(v)).rank else ArrayValue((ONE,), a.element) for v in found]
+    arrays = [as_vector(as_array(v)) for v in found]
     if is_in_columns:
         arrays = [with_new_axes(a, [1]) if a.rank == 1 else a for a in arrays]
     return joined(state, arrays, -1 if is_in_columns else 0, node)
@@ -202,6 +202,11 @@ def blocks(state: State, node: ast.Call) -> Quantity:
     return made[0] if len(shape) == 1 else joined(state, [as_array(m) for m in made], -2, node)
 
 
+def as_vector(array: Array) -> Array:
+    """`array`; a number as a vector of one element."""
+    return array if array.rank else ArrayValue((ONE,), array.element)
+
+
 def parts_of(state: State, node: ast.Call, *names: str, takes_numbers: bool = False) -> tuple[list[Array], int]:
     """The arrays that a call joins, none after a rejection, and the axis that it names. Numbers among them, where it
     `takes_numbers`, are vectors of one element."""
@@ -210,9 +215,8 @@ def parts_of(state: State, node: ast.Call, *names: str, takes_numbers: bool = Fa
         case [ast.Tuple(elts=elts) | ast.List(elts=elts)] if (
             elts and set(given) <= {*names} and len(node.args) <= 1 + len(names)
         ):
-            arrays = [as_array(v) for v in in_order(state, elts, array_like)]
-            if takes_numbers:
-                arrays = [a if a.rank else ArrayValue((ONE,), as_array(of_double(a.element)).element) for a in arrays]
+            arrays = [as_array(of_double(v)) for v in in_order(state, elts, array_like)]
+            arrays = [as_vector(a) for a in arrays] if takes_numbers else arrays
             axis = state.number(given["axis"]) if "axis" in given else ir.Const(0)
             if isinstance(axis, ir.Const) and isinstance(axis.value, int) and all(a.rank for a in arrays):
                 return arrays, axis.value
