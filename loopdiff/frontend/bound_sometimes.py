@@ -8,7 +8,7 @@ import ast
 from loopdiff.frontend.liveness import bound_names, open_at_entry
 from loopdiff.immutable import replace
 from loopdiff.source.functions import SourceFunction
-from loopdiff.source.nodes import copied_tree, syntax_nodes
+from loopdiff.source.nodes import copied_tree, in_place_of, syntax_nodes
 from loopdiff.source.scopes import fresh, own_names, words_in
 
 
@@ -43,10 +43,7 @@ def names_open(function: ast.FunctionDef) -> set[str]:
 
 
 def assigned(name: str, value: object, node: ast.AST) -> ast.stmt:
-    made = ast.Assign([ast.Name(name, ast.Store())], ast.Constant(value))  # type: ignore[arg-type]
-    for part in syntax_nodes(made):
-        ast.copy_location(part, node)
-    return made
+    return in_place_of(ast.Assign([ast.Name(name, ast.Store())], ast.Constant(value)), node)  # type: ignore[arg-type]
 
 
 class Telling(ast.NodeTransformer):

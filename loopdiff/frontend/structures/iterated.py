@@ -18,14 +18,13 @@ from loopdiff.frontend.structures.rewriting import (
     expression,
     free_names,
     hand_out,
-    in_place_of,
     steadied,
     where_held,
 )
 from loopdiff.frontend.structures.scope import MOST_ITEMS, Names, Scope, stored_names
 from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, dictionary_of, in_row, is_sequence
 from loopdiff.source.functions import MISSING
-from loopdiff.source.nodes import syntax_nodes
+from loopdiff.source.nodes import in_place_of, syntax_nodes
 
 
 def items_of(scope: Scope, node: ast.expr) -> list[Tree] | None:

@@ -303,11 +303,3 @@ def assignment(targets: Sequence[ast.expr], value: ast.expr, node: ast.AST) -> a
     """What takes apart the tuple `value`, of one element, too."""
     target = ast.copy_location(ast.Tuple(list(targets), ast.Store()), node)
     return ast.copy_location(ast.Assign([target], value), node)
-
-
-def in_place_of(made: Any, node: ast.AST) -> Any:
-    """`made`, with what in it is in no place where `node` is."""
-    for inner in syntax_nodes(made):
-        if isinstance(inner, ast.expr | ast.stmt) and not hasattr(inner, "lineno"):
-            ast.copy_location(inner, node)
-    return made

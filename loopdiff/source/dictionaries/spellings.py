@@ -8,9 +8,9 @@ from collections.abc import Mapping
 
 from loopdiff.immutable import replace
 from loopdiff.source.dictionaries.removing import given_away
-from loopdiff.source.dictionaries.tables import Outer, Table, located, tables_in, value_in
+from loopdiff.source.dictionaries.tables import Outer, Table, tables_in, value_in
 from loopdiff.source.functions import SourceFunction
-from loopdiff.source.nodes import copied_tree, syntax_nodes
+from loopdiff.source.nodes import copied_tree, in_place_of, syntax_nodes
 
 MOST_COPIES = 4  # of copies
 
@@ -78,6 +78,6 @@ class Spelling(ast.NodeTransformer):
             ) if name in self.tables and not self.has_none:
                 self.is_changed = True
                 asked: ast.cmpop = ast.NotIn() if isinstance(op, ast.Is) else ast.In()
-                return located(ast.copy_location(ast.Compare(key, [asked], [own]), node), node)
+                return in_place_of(ast.copy_location(ast.Compare(key, [asked], [own]), node), node)
             case _:
                 return node

@@ -10,7 +10,7 @@ from typing import Any
 
 from loopdiff.immutable import immutable, replace
 from loopdiff.source.functions import MISSING, dotted_name
-from loopdiff.source.nodes import syntax_children, syntax_nodes
+from loopdiff.source.nodes import in_place_of, syntax_children, syntax_nodes
 from loopdiff.source.scopes import bound_by, fresh, words_in
 
 MOST_PLACES = 3  # in a key that is a tuple
@@ -94,7 +94,7 @@ def dictionary_of_pairs(node: ast.Call, outer: Outer) -> Making | None:
         ) is zip and not any(isinstance(r, ast.Starred) for r in rows):
             key, value = (ast.Name(name, ast.Load()) for name in ("key", "value"))
             target = ast.Tuple([ast.Name(name, ast.Store()) for name in ("key", "value")], ast.Store())
-            return Making(each=located(ast.DictComp(key, value, [ast.comprehension(target, pairs, [], 0)]), node))
+            return Making(each=in_place_of(ast.DictComp(key, value, [ast.comprehension(target, pairs, [], 0)]), node))
         case _:
             return None
 
@@ -103,7 +103,7 @@ def set_of_items(node: ast.Call) -> Making | None:
     """`set(x)`, of numbers."""
     match node.args[0]:
         case ast.GeneratorExp(elt=elt, generators=parts) | ast.ListComp(elt=elt, generators=parts):
-            return Making(each=located(ast.SetComp(elt, parts), node), is_set=True)
+            return Making(each=in_place_of(ast.SetComp(elt, parts), node), is_set=True)
         case ast.List(elts=elts) | ast.Tuple(elts=elts):
             is_plain = not any(is_text(e) or isinstance(e, ast.Starred) for e in elts)
             return Making(tuple((e, ast.Constant(1)) for e in elts), is_set=True) if is_plain else None
@@ -113,14 +113,6 @@ def set_of_items(node: ast.Call) -> Making | None:
             return Making(each=over, is_set=True)
         case _:
             return None
-
-
-def located(made: ast.expr, node: ast.AST) -> ast.expr:
-    """`made`, in the place of `node` where it is in none."""
-    for inner in syntax_nodes(made):
-        if isinstance(inner, ast.expr) and not hasattr(inner, "lineno"):
-            ast.copy_location(inner, node)
-    return made
 
 
 def first_value(factory: ast.expr, outer: Outer) -> ast.expr | None:

@@ -62,7 +62,7 @@ def under_name(state: State, node: ast.expr) -> Iterator[ast.expr | None]:
         return
     (name,) = state.fresh_names("items")
     state.bindings[name] = made
-    yield in_place_of(base, ast.copy_location(ast.Name(name, ast.Load()), base), node)
+    yield with_named_base(base, ast.copy_location(ast.Name(name, ast.Load()), base), node)
     state.bindings.pop(name, None)
 
 
@@ -74,8 +74,8 @@ def made_at(state: State, base: ast.expr) -> Value | None:
         return None if named is None else state.whole.make_list(state, named)
 
 
-def in_place_of(base: ast.expr, name: ast.Name, node: ast.expr) -> ast.expr:
+def with_named_base(base: ast.expr, name: ast.Name, node: ast.expr) -> ast.expr:
     if node is base:
         return name
     assert isinstance(node, ast.Subscript)
-    return ast.copy_location(ast.Subscript(in_place_of(base, name, node.value), node.slice, node.ctx), node)
+    return ast.copy_location(ast.Subscript(with_named_base(base, name, node.value), node.slice, node.ctx), node)

@@ -11,11 +11,11 @@ from typing import Any
 from loopdiff.frontend.structures.calls import STEADY, OutOfTurn, leading
 from loopdiff.frontend.structures.objects.changing import changes_objects
 from loopdiff.frontend.structures.records import CHANGING_METHODS
-from loopdiff.frontend.structures.rewriting import base_of, copied, in_place_of
+from loopdiff.frontend.structures.rewriting import base_of, copied
 from loopdiff.frontend.structures.scope import SHARED, Scope, Torn, name_read, name_stored, stored_names
 from loopdiff.frontend.structures.trees import Branch
 from loopdiff.source.functions import MISSING, dotted_name
-from loopdiff.source.nodes import FIELDS, copied_tree, syntax_children, syntax_nodes
+from loopdiff.source.nodes import FIELDS, copied_tree, in_place_of, syntax_children, syntax_nodes
 
 LINE = "give what it gives a name on a line before"
 Writing = Callable[[Scope, ast.stmt], bool]

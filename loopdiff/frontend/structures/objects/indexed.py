@@ -7,9 +7,8 @@ import ast
 import numpy as np
 
 from loopdiff.frontend.structures.known import axes_of_shape
-from loopdiff.frontend.structures.rewriting import in_place_of
 from loopdiff.frontend.structures.scope import Scope, name_read, name_stored
-from loopdiff.source.nodes import syntax_children
+from loopdiff.source.nodes import in_place_of, syntax_children
 
 
 def by_axes(scope: Scope, node: ast.stmt) -> list[ast.stmt]:

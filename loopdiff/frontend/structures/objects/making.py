@@ -13,7 +13,7 @@ from loopdiff.frontend.structures.scope import Scope, name_read, name_stored
 from loopdiff.frontend.structures.trees import Blank, Path, Taken
 from loopdiff.immutable import replace
 from loopdiff.source.functions import SourceFunction
-from loopdiff.source.nodes import copied_tree, syntax_nodes
+from loopdiff.source.nodes import copied_tree, in_place_of, syntax_nodes
 from loopdiff.source.scopes import fresh, words_in
 
 
@@ -55,7 +55,7 @@ def making(source: SourceFunction, own: str, kind: type[Any]) -> SourceFunction:
 
     node.body = [first, *with_returns(node.body, returning), ast.Return(name_read(own, node))]
     signature = inspect.Signature(list(source.signature.parameters.values())[1:])
-    return replace(source, name=kind.__name__, node=located(node), signature=signature)
+    return replace(source, name=kind.__name__, node=in_place_of(node, node), signature=signature)
 
 
 def handing(scope: Scope, source: SourceFunction, own: Mapping[str, frozenset[Path]], is_used: bool) -> SourceFunction:
@@ -84,7 +84,7 @@ def handed(source: SourceFunction, own: Mapping[str, frozenset[Path]], is_used: 
     parts = {n: ast.Constant(Taken(n, (), at)) for n, at in own.items()}  # type: ignore[arg-type]
     taken = [ast.Assign([name_stored(n, node)], part) for n, part in parts.items()]
     node.body = [*taken, *with_returns(node.body, returning), *returning(ast.copy_location(ast.Return(None), node))]
-    return replace(source, node=located(node))
+    return replace(source, node=in_place_of(node, node))
 
 
 def with_returns(nodes: Sequence[ast.stmt], made: Callable[[ast.Return], list[ast.stmt]]) -> list[ast.stmt]:
@@ -108,11 +108,3 @@ class Returns(ast.NodeTransformer):
 
     def visit_Lambda(self, node: ast.Lambda) -> Any:
         return node
-
-
-def located(node: ast.FunctionDef) -> ast.FunctionDef:
-    """`node`, whose parts are where it is if they are nowhere else."""
-    for inner in syntax_nodes(node):
-        if not hasattr(inner, "lineno") and isinstance(inner, ast.stmt | ast.expr):
-            ast.copy_location(inner, node)
-    return node

@@ -11,10 +11,10 @@ from contextlib import suppress
 import numpy as np
 
 from loopdiff.frontend.structures.calls import callee_of
-from loopdiff.frontend.structures.rewriting import base_of, copied, expression, in_place_of
+from loopdiff.frontend.structures.rewriting import base_of, copied, expression
 from loopdiff.frontend.structures.scope import Scope
 from loopdiff.frontend.structures.trees import Leaf
-from loopdiff.source.nodes import copied_tree, syntax_nodes
+from loopdiff.source.nodes import copied_tree, in_place_of, syntax_nodes
 
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 SIMPLE = ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr | ast.Return
