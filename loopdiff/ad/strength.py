@@ -21,8 +21,7 @@ from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_constant, is_zero, strong_mul
 from loopdiff.ir.ops import PRODUCTS, SUMS, Op
-from loopdiff.ir.types import BOOL
-from loopdiff.ir.typing import TypeEnv, type_of
+from loopdiff.ir.typing import TypeEnv, is_counted_truth, type_of
 from loopdiff.ir.walk import operands
 
 BOUNDED_SLOPES = (Op.TANH, Op.ATAN, Op.ASINH, Op.ERF, Op.ERFC)  # NaN only of NaN
@@ -70,17 +69,13 @@ class Strength:
 
     def is_weight(self, expr: ir.Apply, position: int, slope: ir.Expr) -> bool:
         """Whether all of `slope`, the partial of `expr` by its argument at `position`, is a weight."""
-        if expr.op in PRODUCTS and self.is_truth(expr.args[1 - position]):
+        if expr.op in PRODUCTS and is_counted_truth(expr.args[1 - position], self.types):
             return True
         return is_choice(slope) or (expr.op is Op.STRONG_MUL and position == 1)
 
     def is_power_of_integer(self, expr: ir.Apply) -> bool:
         """Whether `expr` is a power whose exponent, which the slope begins with, is an integer: zero or finite."""
         return expr.op is Op.POW and not type_of(expr.args[1], self.types).is_float
-
-    def is_truth(self, factor: ir.Expr) -> bool:
-        """Whether `factor` is a truth value as a number."""
-        return isinstance(factor, ir.Cast) and type_of(factor.value, self.types) is BOOL
 
     def is_there(self, factor: ir.Expr) -> bool:
         """Whether `factor` is an element or a variable, or a sum of such, or a multiple by a scalar."""

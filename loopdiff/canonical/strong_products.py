@@ -7,8 +7,7 @@ from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import compare, is_atom, is_zero, times_slope, zero
 from loopdiff.ir.ops import Op
-from loopdiff.ir.types import BOOL
-from loopdiff.ir.typing import TypeEnv, type_env, type_of
+from loopdiff.ir.typing import TypeEnv, is_counted_truth, type_env, type_of
 from loopdiff.ir.walk import map_expr, map_stmt_exprs
 
 
@@ -60,11 +59,7 @@ def chosen_product(factor: ir.Expr, slope: ir.Expr, types: TypeEnv) -> ir.Expr:
 
 def is_weight(factor: ir.Expr, types: TypeEnv) -> bool:
     """Whether `factor` is chosen, or a truth value as a number."""
-    match factor:
-        case ir.Cast(value=value):
-            return type_of(value, types) is BOOL
-        case _:
-            return isinstance(factor, ir.Select)
+    return isinstance(factor, ir.Select) or is_counted_truth(factor, types)
 
 
 def is_same_product(one: ir.Expr, other: ir.Expr) -> bool:

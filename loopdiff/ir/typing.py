@@ -102,3 +102,8 @@ def part_of(arg: ir.Expr, types: TypeEnv) -> ir.Access | None:
 def cell_types(ls: ir.LoopSet) -> dict[str, ScalarType]:
     """Element type of every scalar cell: rank-0 arrays that are not parameters."""
     return {a.name: a.type.element for a in ls.arrays if a.name not in ls.params and a.type and a.type.rank == 0}
+
+
+def is_counted_truth(expr: ir.Expr, env: TypeEnv) -> bool:
+    """Whether `expr` is a truth value as a number."""
+    return isinstance(expr, ir.Cast) and type_of(expr.value, env) is BOOL

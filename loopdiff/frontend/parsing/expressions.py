@@ -88,8 +88,7 @@ def name_value(state: State, node: ast.Name) -> Quantity:
             return state.reject("LD111", f"`{name}` is a function, used here as a number", node, "call it")
         case ListName() | ListRow():
             text = spoken(state, name)
-            hint = f"make an array of it: `np.array({text})`"
-            return state.reject("LD111", f"`{text}` is a list, used here as a number or an array", node, hint)
+            return list_as_value(state, text, node)
         case Outside() | None:
             return ir.Const(0, loc=span)
 
@@ -104,15 +103,19 @@ def attribute(state: State, node: ast.Attribute) -> Quantity:
     return shape_attribute(state, node)
 
 
+def list_as_value(state: State, text: str, node: ast.expr) -> ir.Expr:
+    """The rejection of a list, which `text` says, where there is no place for one."""
+    hint = f"make an array of it: `np.array({text})`"
+    return state.reject("LD111", f"`{text}` is a list, used here as a number or an array", node, hint)
+
+
 def part_of_made(state: State, node: ast.Subscript) -> Quantity:
     """An element of a list that is made here, as `sorted(x)[k]`; of anything else the same part."""
     with under_name(state, node) as named:
         if named is None:
             return ir.Const(0, loc=state.source.span(node))
         if named is not node and is_list(state, named):
-            text = ast.unparse(node)
-            message = f"`{text}` is a list, used here as a number or an array"
-            return state.reject("LD111", message, node, f"make an array of it: `np.array({text})`")
+            return list_as_value(state, ast.unparse(node), node)
         assert isinstance(named, ast.Subscript)
         return element_of_call(state, named) if is_element_of_call(named) else subscript(state, named)
 
