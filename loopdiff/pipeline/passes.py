@@ -140,7 +140,7 @@ LOWERING: Passes = (
     Pass("compactions", without_compactions),
     Pass("short-loops", with_short_written_out),
     Pass("decisions", keep_decisions, lambda c: {"is_strict": not c.fastmath}, needed=True),
-    Pass("simplify", simplify),
+    Pass("fold", simplify),
     Pass("checks", add_checks, lambda c: {"words": c.words, "from_end": c.from_end}, needed=True),
     Pass("substitute", with_substitutions),
     # What nothing uses goes only now: that it is read may be what a check is for.
