@@ -83,12 +83,14 @@ class Patience:
 
     `name` is the variable that each function counts in. By the index of a loop: `sizes` of its blocks, and of those
     that are around others the `masks` under which an index is at the end of a block, with how far it goes at a time.
+    `estimates` of loops are asked for by each loop inside.
     """
 
     emitter: LoopEmitter
     name: str
     sizes: dict[str, str] = field(default_factory=dict)
     masks: dict[str, tuple[str, int]] = field(default_factory=dict)
+    estimates: dict[tuple[int, ...], tuple[tuple[ir.Loop, ...], Guess]] = field(default_factory=dict)
 
     def line(self, text: str) -> None:
         self.emitter.writer.line(text)
@@ -103,9 +105,12 @@ class Patience:
         return name
 
     # -- work ------------------------------------------------------------------------------------------------
-    def estimate(self, *stmts: ir.Stmt) -> Guess:
-        known = estimate_of(stmts, self.emitter.mapping_of)
-        return Guess(known.chosen, known.known, known.inside)
+    def estimate(self, *nests: ir.Loop) -> Guess:
+        which = tuple(map(id, nests))
+        if which not in self.estimates:
+            known = estimate_of(nests, self.emitter.mapping_of)
+            self.estimates[which] = nests, Guess(known.chosen, known.known, known.inside)
+        return self.estimates[which][1]
 
     def iteration(self, loop: ir.Loop, estimate: Estimate) -> ir.Expr:
         """Nanoseconds of an iteration."""
