@@ -28,13 +28,14 @@ from loopdiff.frontend.parsing.bindings import ArrayName
 from loopdiff.frontend.parsing.boxes import shared_boxes
 from loopdiff.frontend.parsing.calling.inline import inline_call
 from loopdiff.frontend.parsing.expressions import parse_quantity
+from loopdiff.frontend.parsing.frames import CallFrame, Returned
 from loopdiff.frontend.parsing.lists.growing import refuse_unbounded
 from loopdiff.frontend.parsing.lists.integers import refuse_large_integers
 from loopdiff.frontend.parsing.lists.kinds import refuse_wide_lists
 from loopdiff.frontend.parsing.lists.making import make_list
 from loopdiff.frontend.parsing.placing import placed_block, placed_declaration, with_place
 from loopdiff.frontend.parsing.sites import Decisions, ParseAgain, still_growing, with_more
-from loopdiff.frontend.parsing.state import CallFrame, Returned, State, TypesNeeded, Whole
+from loopdiff.frontend.parsing.state import State, TypesNeeded, Whole
 from loopdiff.frontend.parsing.statements import parse_block
 from loopdiff.frontend.parsing.ways.joins import broken
 from loopdiff.frontend.parsing.ways.jumps import remove_jumps

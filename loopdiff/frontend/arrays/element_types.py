@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
-from loopdiff.frontend.binding.types import CELL_DTYPE, STRONG, Kind, Typing, join_kinds, kind_of_scalar
+from loopdiff.frontend.binding.types import CELL_DTYPE, STRONG, Inferred, Kind, Typing, join_kinds, kind_of_scalar
 from loopdiff.frontend.capture import ScalarArgument
 from loopdiff.frontend.parsing.state import State
 from loopdiff.immutable import immutable
@@ -64,16 +64,31 @@ def dtype_of(state: State, array: str) -> str | None:
         return kind.dtype if isinstance(kind, ArrayType) else None
     if decl.type is not None:
         return decl.type.dtype
-    values = (ir.Load(ir.Access(array)),)
-    origins = origins_of(state, values)
-    if origins is None:
+    found = inferred(state, decl.name)
+    if found is None:
         return None
-    kind = kind_from(state, origins, values, Kind.WEAK)
-    if any(kind_from(state, origins, values, cells) != kind for cells in (Kind.F64, Kind.BOOL) if origins.cells):
+    dtype = CELL_DTYPE[found.kind.storage]
+    if found.is_supposed:
         if not state.whole.decisions.supposes:
             return None
-        state.whole.supposed[array] = CELL_DTYPE[kind.storage]
-    return CELL_DTYPE[kind.storage]
+        state.whole.supposed[array] = dtype
+    return dtype
+
+
+def inferred(state: State, array: str) -> Inferred | None:
+    """The kind of what `array` is made of; None if nothing says that yet. It is asked for whenever a statement makes
+    one array of others, and is found again only where a declaration that it follows from has changed."""
+    found = state.whole.dtypes.get(array)
+    if found is None or not found.holds(state.arrays):
+        values = (ir.Load(ir.Access(array)),)
+        origins = origins_of(state, values)
+        if origins is None:
+            return None
+        kind = kind_from(state, origins, values, Kind.WEAK)
+        others = (Kind.F64, Kind.BOOL) if origins.cells else ()
+        is_supposed = any(kind_from(state, origins, values, cells) != kind for cells in others)
+        found = state.whole.dtypes[array] = Inferred(kind, is_supposed, origins.decls)
+    return found
 
 
 def holds_halves(state: State, array: str) -> bool:
@@ -99,12 +114,13 @@ def kind_of(state: State, values: tuple[ir.Expr, ...], cells: Kind) -> Kind | No
 @immutable
 class Origins:
     """What the types of values follow from: the `kinds` of arrays that are known, the `cells` in them, and what other
-    arrays are `made` of, each mostly before what that is made of."""
+    arrays are `made` of, each mostly before what that is made of. `decls` are the declarations of all these."""
 
     kinds: Mapping[str, Kind]
     cells: tuple[str, ...]
     made: Mapping[str, tuple[ir.Expr, ...]]
     users: Mapping[str, Sequence[str]]  # which of `made` are made of an array
+    decls: Mapping[str, ir.ArrayDecl]
 
 
 def origins_of(state: State, values: tuple[ir.Expr, ...]) -> Origins | None:
@@ -113,12 +129,17 @@ def origins_of(state: State, values: tuple[ir.Expr, ...]) -> Origins | None:
     kinds: dict[str, Kind] = {}
     users: dict[str, list[str]] = {}
     cells: list[str] = []
+    decls: dict[str, ir.ArrayDecl] = {}
     left = list(arrays_in(values))
     met = set(left)
     while left:
         name = left.pop()
-        decl = state.arrays[name]
-        if decl.role == "local" and decl.extents == ():
+        decl = decls[name] = state.arrays[name]
+        known = state.whole.dtypes.get(name)
+        if known is not None and not known.is_supposed and known.holds(state.arrays):
+            kinds[name] = known.kind
+            decls |= known.decls
+        elif decl.role == "local" and decl.extents == ():
             cells.append(name)
         elif decl.type is not None or decl.role == "argument":
             dtype = dtype_of(state, name)
@@ -135,7 +156,7 @@ def origins_of(state: State, values: tuple[ir.Expr, ...]) -> Origins | None:
                 users.setdefault(part, []).append(name)
             left += parts - met
             met |= parts
-    return Origins(kinds, tuple(cells), made, users)
+    return Origins(kinds, tuple(cells), made, users, decls)
 
 
 def kind_from(state: State, origins: Origins, values: tuple[ir.Expr, ...], cells: Kind) -> Kind:

@@ -16,7 +16,7 @@ from enum import IntEnum
 from loopdiff.errors import Diagnostic, Span
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.capture import ScalarArgument
-from loopdiff.immutable import replace
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import BITWISE, COMPARISONS, FLOAT_TESTS, INFO, ROUNDINGS, Op
 from loopdiff.ir.types import BOOL, C64, C128, F32, F64, INT, ScalarType
@@ -79,6 +79,20 @@ COMPLEX_FUNCTIONS = (
 )  # fmt: skip
 ORDERED = "compare `abs(z)`, or the parts `z.real` and `z.imag`"
 Typed = tuple[ir.Expr, Kind]
+
+
+@immutable
+class Inferred:
+    """The kind of an array's elements, which follows from the declarations `decls`; or which is supposed, where cells
+    are in them whose types are not known yet."""
+
+    kind: Kind
+    is_supposed: bool
+    decls: Mapping[str, ir.ArrayDecl]
+
+    def holds(self, arrays: Mapping[str, ir.ArrayDecl]) -> bool:
+        """Whether the declarations are still what they were."""
+        return all(arrays.get(name) is decl for name, decl in self.decls.items())
 
 
 @dataclass(slots=True)

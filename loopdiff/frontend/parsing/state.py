@@ -11,7 +11,7 @@ from typing import Any
 from loopdiff.errors import Diagnostic, Span
 from loopdiff.errors.codes import Related, reject
 from loopdiff.frontend.arrays.values import ArrayValue, Quantity, View, holes
-from loopdiff.frontend.binding.types import Kind
+from loopdiff.frontend.binding.types import Inferred, Kind
 from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.capture import ArgumentType
 from loopdiff.frontend.extents import Question
@@ -31,14 +31,13 @@ from loopdiff.frontend.parsing.bindings import (
     Rejected,
     Unsure,
     Value,
-    Values,
     Varying,
     VaryingUsed,
 )
+from loopdiff.frontend.parsing.frames import CallFrame, Returned
 from loopdiff.frontend.parsing.iterations import Heads, LoopState, MadeList, Resized, Trips
 from loopdiff.frontend.parsing.sites import ArrayEvent, Copy, Decisions, Growth, JoinSite, Place, choice_site
 from loopdiff.frontend.survey import Survey, becomes_part_of_itself
-from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import NameSupply
 from loopdiff.ir.types import ArrayType
@@ -51,15 +50,6 @@ from loopdiff.source.scopes import bound_by, of_scope, words_in
 
 class TypesNeeded(Exception):
     """What the function means depends on the ranks of its arguments, and these are not known yet."""
-
-
-@immutable
-class Returned:
-    """What the function returns; `span` is its first `return`."""
-
-    values: Values
-    is_tuple: bool
-    span: Span
 
 
 @dataclass(slots=True)
@@ -89,8 +79,9 @@ class Whole:
     `rejected` is how many there were. Of calls that are `unknown`, something in what they call was rejected.
 
     For `joins`: where arrays are made (`births`) and `altered` by statements of the program, and `copies` of arrays
-    that have other names; lists are `lengthened`; `supposed` types of elements; `around` are the loops around, `clock`
-    numbers all. `kinds` are of cells that derivatives give values. A search for a limit is `looking` at so many more.
+    that have other names; lists are `lengthened`; `supposed` types of elements, and `dtypes` that follow from what is
+    known; `around` are the loops around, `clock` numbers all. `kinds` are of cells that derivatives give values. A
+    search for a limit is `looking` at so many more.
     """
 
     names: NameSupply
@@ -141,6 +132,7 @@ class Whole:
     lengthened: list[ArrayEvent] = field(default_factory=list)
     copies: list[Copy] = field(default_factory=list)
     supposed: dict[str, str] = field(default_factory=dict)
+    dtypes: dict[str, Inferred] = field(default_factory=dict)
     kinds: dict[str, Kind] = field(default_factory=dict)
     around: list[int] = field(default_factory=list)
     clock: int = 0
@@ -157,14 +149,6 @@ class Whole:
         items = ArrayEvent.items_since(self.altered, since)
         older = (a for a in arrays if a not in self.births or self.births[a].number <= since)
         self.altered += [self.event(a) for a in older if a not in items]
-
-
-@immutable
-class CallFrame:
-    """A function that is being parsed; `key` says which, whatever its name."""
-
-    key: object
-    name: str
 
 
 @dataclass(slots=True)

@@ -25,11 +25,12 @@ from loopdiff.frontend.parsing.bindings import Given, LocalFunction, Outside, Va
 from loopdiff.frontend.parsing.calling.arguments import Callee, arguments_of
 from loopdiff.frontend.parsing.calling.derivatives import derivative_call, derivative_in
 from loopdiff.frontend.parsing.calling.ruled import ruled_call
+from loopdiff.frontend.parsing.frames import CallFrame, Returned
 from loopdiff.frontend.parsing.lists.read_at_once import is_made_whole
 from loopdiff.frontend.parsing.lists.reading import is_list
 from loopdiff.frontend.parsing.meanings import NUMBERS, local_function
 from loopdiff.frontend.parsing.outside import outside_constant, root_is_local
-from loopdiff.frontend.parsing.state import CallFrame, Returned, State
+from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.statements import parse_block
 from loopdiff.frontend.parsing.ways.bounded import note_number
 from loopdiff.frontend.parsing.ways.jumps import remove_jumps

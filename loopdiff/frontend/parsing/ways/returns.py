@@ -22,11 +22,12 @@ from loopdiff.frontend.parsing.bindings import (
     Varying,
 )
 from loopdiff.frontend.parsing.calling.calls import one_of
+from loopdiff.frontend.parsing.frames import Returned
 from loopdiff.frontend.parsing.lists.lengths import spoken
 from loopdiff.frontend.parsing.meanings import value_of
 from loopdiff.frontend.parsing.order import in_order
 from loopdiff.frontend.parsing.sites import JoinSite, ParseAgain
-from loopdiff.frontend.parsing.state import Returned, State
+from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.joins import copy_to, make_memory, memory_like, view_of
 from loopdiff.frontend.parsing.ways.varying import MOST_COMBINATIONS
 from loopdiff.immutable import replace
