@@ -18,6 +18,7 @@ from loopdiff.errors import Span
 from loopdiff.settings.deferred import deferred_interrupts
 
 REMARK = "#| "
+NEST, NEST_END = "a nest", "end of the nest"  # remarks that say where nests are, and are not shown
 
 
 def render(text: str) -> str:
@@ -40,8 +41,9 @@ def as_comments(text: str) -> str:
     for line in text.splitlines():
         body = line.strip()
         if body[1:].startswith(REMARK):
-            remark = ast.literal_eval(body)
-            out.append(f"{line[: len(line) - len(line.lstrip())]}# {remark.removeprefix(REMARK)}")
+            remark = ast.literal_eval(body).removeprefix(REMARK)
+            if remark not in (NEST, NEST_END):
+                out.append(f"{line[: len(line) - len(line.lstrip())]}# {remark}")
         else:
             out.append(line)
     return "\n".join(out).strip() + "\n"
@@ -73,6 +75,13 @@ class Writer:
         if text:
             place = span.in_function
             self.remark(f"{place.partition(' of')[0] if span.root.home == span.home else place}: {text}")
+
+    @contextmanager
+    def nest(self) -> Iterator[None]:
+        """Say where a nest begins and ends."""
+        self.remark(NEST)
+        yield
+        self.remark(NEST_END)
 
     @contextmanager
     def block(self, header: str) -> Iterator[None]:

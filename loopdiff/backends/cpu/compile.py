@@ -54,9 +54,10 @@ def generate(arranged: Arranged, style: Style, *, cache: bool) -> str:
     function = emitter.function() if arranged.threads is None else with_threads(emitter, arranged.threads)
     flags = f"{{{', '.join(repr(f) for f in FASTMATH)}}}" if style.fastmath else "False"
     decorator = decorator_of(flags, cache=cache)
-    chunks = (line for text in emitter.chunks for line in ("@njit", text))
+    parts = [line for text in emitter.nests for line in (decorator_of(flags, cache=False), text)]
+    parts += [line for text in emitter.chunks for line in ("@njit", text)]
     name = arranged.ls.name
-    return render("\n".join([*header(emitter, name, style.accuracy), *chunks, decorator, function]))
+    return render("\n".join([*header(emitter, name, style.accuracy), *parts, decorator, function]))
 
 
 def decorator_of(flags: str, *, cache: bool) -> str:
@@ -101,7 +102,7 @@ def with_threads(emitter: ScheduledEmitter, threads: Arranged) -> str:
         replace(threads, ls=replace(threads.ls, name=name)),
         imports=emitter.imports, simd=emitter.simd, functions=emitter.functions, products=emitter.products,
         threads=emitter.threads, looks=emitter.looks, chunks=emitter.chunks, calls=emitter.calls, is_sharing=True,
-        may_reassociate=emitter.may_reassociate,
+        nests=emitter.nests, may_reassociate=emitter.may_reassociate,
     )  # fmt: skip
     other.names.taken |= emitter.names.taken
     emitter.aside = Aside(name, worth(other, other.ls.body, UNFUSED))

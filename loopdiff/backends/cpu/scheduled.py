@@ -9,6 +9,7 @@ from loopdiff.analysis.ownership import Owned, cell_owners
 from loopdiff.analysis.recurrences import recurrence
 from loopdiff.backends.cpu.chunks import ChunkWriter, in_tuples, write_both
 from loopdiff.backends.cpu.emit import ScalarEmitter
+from loopdiff.backends.cpu.equal_nests import nests_written_once
 from loopdiff.backends.cpu.patience import PatientEmitter, is_left
 from loopdiff.backends.cpu.product import ProductWriter
 from loopdiff.backends.cpu.scalar_math import spell_constant
@@ -39,7 +40,9 @@ class ScheduledEmitter(PatientEmitter):
     def function(self) -> str:
         ScalarEmitter.function(self)
         self.patience.begin_function(self.writer)
-        return self.writer.text
+        text, nests = nests_written_once(self.writer.text, self.cells, self.names.fresh)
+        self.nests += nests
+        return text
 
     def begin(self) -> None:
         if self.aside is None:
@@ -80,6 +83,10 @@ class ScheduledEmitter(PatientEmitter):
         return bool(self.sharing) and is_outside and kind.rank > 0 and kind.layout in ("C", "F")
 
     def loop(self, stmt: ir.Loop) -> None:
+        with self.writer.nest():
+            self.nest(stmt)
+
+    def nest(self, stmt: ir.Loop) -> None:
         sharing = self.sharing.get(stmt.index) if self.is_sharing else None
         is_shared = any(p.index in self.sharing for p in loops_in((stmt,)))
         if sharing is not None:

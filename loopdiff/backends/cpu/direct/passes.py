@@ -168,7 +168,8 @@ class DirectOnce(Direct):
 @global_compiler_lock
 def compile_part(context: Any, function: FunctionType, signature: Any, typed: TypedTree | None = None) -> Any:
     """`function`, compiled as a part of the one that is being lowered, with its flags and into its library: in one of
-    its own it would be optimised and written to machine code twice. `typed`: its tree, where it has been typed."""
+    its own it would be optimised and written to machine code twice. `typed`: its tree, where it has been typed, for
+    several calls: these stay calls, or each would be optimised by itself."""
     flags = ConfigStack().top().copy()
     flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
     library = context.active_code_library
@@ -177,6 +178,8 @@ def compile_part(context: Any, function: FunctionType, signature: Any, typed: Ty
     )  # fmt: skip
     compiler.state[TYPED] = typed
     found = compiler.compile_extra(function)
-    module = library._final_module
-    module.get_function(found.fndesc.llvm_func_name).linkage = Linkage.linkonce_odr  # gone where every call is inlined
+    compiled = library._final_module.get_function(found.fndesc.llvm_func_name)
+    compiled.linkage = Linkage.linkonce_odr  # gone where every call is inlined
+    if typed is not None:
+        compiled.add_function_attribute("noinline")
     return found
