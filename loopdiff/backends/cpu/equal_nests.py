@@ -1,4 +1,5 @@
-"""Nests that are equal but for the names in them are written once, as functions that are called where they stood.
+"""Nests that are equal but for the names in them are written once, as functions that are called where they stood; and
+so is all that is inside a call that was written out, where it is equal as a whole.
 
 Helpers, and products and norms of NumPy's, are copied to where they are called, so that one program is differentiated
 and scheduled. Of long programs LLVM would optimise each copy anew, which takes most of the time that they compile for:

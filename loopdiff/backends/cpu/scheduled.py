@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from loopdiff.analysis.contractions import contraction
 from loopdiff.analysis.ownership import Owned, cell_owners
@@ -15,6 +16,7 @@ from loopdiff.backends.cpu.product import ProductWriter
 from loopdiff.backends.cpu.scalar_math import spell_constant
 from loopdiff.backends.cpu.tile import TileWriter
 from loopdiff.backends.cpu.vector import VectorLoopWriter
+from loopdiff.errors import Span
 from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, all_of, compare, integer
@@ -40,7 +42,8 @@ class ScheduledEmitter(PatientEmitter):
     def function(self) -> str:
         ScalarEmitter.function(self)
         self.patience.begin_function(self.writer)
-        text, nests = nests_written_once(self.writer.text, self.cells, self.names.fresh)
+        numbers = self.cells | self.types.lets.keys()
+        text, nests = nests_written_once(self.writer.text, numbers, self.names.fresh)
         self.nests += nests
         return text
 
@@ -81,6 +84,22 @@ class ScheduledEmitter(PatientEmitter):
         kind = self.types.arrays[stmt.array]
         is_outside = any(s is stmt for s in self.ls.body)
         return bool(self.sharing) and is_outside and kind.rank > 0 and kind.layout in ("C", "F")
+
+    def block(self, body: tuple[ir.Stmt, ...]) -> None:
+        self.calls_in(body, 0)
+
+    def calls_in(self, body: tuple[ir.Stmt, ...], depth: int) -> None:
+        """Write `body`, and say where all that is inside one call was written out; `depth` calls around are known."""
+        calls = [(called, tuple(same)) for called, same in groupby(body, lambda s: call_around(s.loc, depth))]
+        for called, same in calls:
+            if called is None or len(same) == 1:
+                for stmt in same:
+                    self.statement(stmt)
+            elif len(calls) == 1:
+                self.calls_in(same, depth + 1)
+            else:
+                with self.writer.nest():
+                    self.calls_in(same, depth + 1)
 
     def loop(self, stmt: ir.Loop) -> None:
         with self.writer.nest():
@@ -159,3 +178,12 @@ class ScheduledEmitter(PatientEmitter):
                 rest = replace(stmt, lower=start, upper=ir.Apply(Op.MIN, (end, stmt.upper)))
                 self.in_order(rest)
         self.around -= 1
+
+
+def call_around(span: Span, depth: int) -> int | None:
+    """Which call the statement at `span` was written out for, of those that are not among the `depth` outermost."""
+    calls: list[Span] = []
+    while span.called_from is not None:
+        span = span.called_from
+        calls.append(span)
+    return id(calls[-1 - depth]) if depth < len(calls) else None
