@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 
 from loopdiff.immutable import immutable
 from loopdiff.source.functions import as_definition
@@ -61,6 +62,12 @@ def survey(function: ast.FunctionDef, parameters: tuple[str, ...], array_argumen
         changed = bool(found)
     assigned = frozenset(stores) & own_names(function)
     return Survey(parameters, assigned, stores, frozenset(array_names), first_uses, returns)
+
+
+@lru_cache(maxsize=512)
+def survey_of_copy(function: ast.FunctionDef, parameters: tuple[str, ...]) -> Survey:
+    """That of a function whose calls are written out, of which each would look through it again."""
+    return survey(function, parameters, lambda _: ())
 
 
 def arrays_among(nodes: Iterable[ast.AST], array_arguments: ArrayArguments) -> set[str]:

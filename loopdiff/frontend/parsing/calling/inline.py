@@ -36,7 +36,7 @@ from loopdiff.frontend.parsing.ways.bounded import note_number
 from loopdiff.frontend.parsing.ways.jumps import remove_jumps
 from loopdiff.frontend.parsing.ways.returns import check_end
 from loopdiff.frontend.structures.scope import Apart
-from loopdiff.frontend.survey import survey
+from loopdiff.frontend.survey import survey_of_copy
 from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
@@ -87,7 +87,7 @@ def write_out(state: State, callee: Callee, given: Mapping[str, Value], node: as
     span, since = state.source.span(node), state.whole.clock
     source = replace(callee.source, called_from=span)
     stack = (*state.stack, CallFrame(callee.key, source.name))
-    inner = State(source, survey(source.node, tuple(given), lambda _: ()), state.whole, stack, callee.around)
+    inner = State(source, survey_of_copy(source.node, tuple(given)), state.whole, stack, callee.around)
     for name, value in given.items():
         bind_parameter(inner, name, value, span)
     before = state.whole.rejected
