@@ -22,7 +22,7 @@ from loopdiff import set_num_threads, vectorize_grad
 from loopdiff.backends.cpu import interrupts
 from loopdiff.backends.cpu.threads import pool
 
-WAIT, LATEST = 0.3, 2.0  # seconds: when the signal comes, and how late the call may end on a busy machine
+WAIT, LATEST = 0.1, 2.0  # seconds: when the signal comes, and how late the call may end on a busy machine
 ENDLESS = 1 << 40
 
 

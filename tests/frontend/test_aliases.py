@@ -8,10 +8,13 @@ from loopdiff.errors import LoopdiffError
 from tests.frontend.aliases import mismatch, program
 from tests.lengths import IS_LONG
 
+REFUSED_LATE = (4, 5, 19)  # programs that are refused after seconds: a long run looks at them, too
+
 
 @pytest.mark.parametrize("first", range(0, 100 if IS_LONG else 20, 20))
 def test_names_stand_for_what_they_do_in_python(first: int) -> None:
-    accepted = [seed for seed in range(first, first + 20) if is_right(seed)]
+    seeds = [seed for seed in range(first, first + 20) if IS_LONG or seed not in REFUSED_LATE]
+    accepted = [seed for seed in seeds if is_right(seed)]
     assert len(accepted) > 7
 
 

@@ -180,11 +180,11 @@ def supported(x, several):
     return total
 
 
-@pytest.mark.parametrize("several", [False, True])
-def test_complex_systems_of_what_a_mask_chooses(several: bool) -> None:
+def test_complex_systems_of_what_a_mask_chooses() -> None:
     f, x = vectorize_grad(cache=False)(supported), np.array([0.3, 0.5, 0.8, 1.1])
-    value, (slope,) = f.value_and_grad(x, several)
-    assert value == pytest.approx(supported(x, several), rel=1e-13)
-    ways = 1e-6 * np.eye(4)
-    differences = [(supported(x + way, several) - supported(x - way, several)) / 2e-6 for way in ways]
-    np.testing.assert_allclose(slope, differences, rtol=1e-7)
+    for several in (False, True):
+        value, (slope,) = f.value_and_grad(x, several)
+        assert value == pytest.approx(supported(x, several), rel=1e-13)
+        ways = 1e-6 * np.eye(4)
+        differences = [(supported(x + way, several) - supported(x - way, several)) / 2e-6 for way in ways]
+        np.testing.assert_allclose(slope, differences, rtol=1e-7)

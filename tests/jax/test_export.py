@@ -63,6 +63,7 @@ def test_programs_that_jax_keeps_on_disk(tmp_path: Path) -> None:
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
         "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "0",
     }
-    for _ in range(2):
-        np.testing.assert_allclose(ran("slope", **kept), expected(3), rtol=1e-11)
-    assert ran("names") == ran("names")
+    (found, names), (again, same_names) = (ran("slope", **kept) for _ in range(2))
+    for slope in (found, again):
+        np.testing.assert_allclose(slope, expected(3), rtol=1e-11)
+    assert names == same_names
