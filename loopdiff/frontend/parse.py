@@ -81,7 +81,7 @@ class Surface:
     asked: frozenset[Question]
 
 
-OF_TUPLES = {"LD107", "LD134"}  # refused of lists of tuples
+OF_TUPLES = {"LD107", "LD134", "LD204"}  # refused of lists of tuples
 FEW_CALLS = 4
 UNBOUND = frozenset(("LD114", "LD116"))
 OF_CLASSES = re.compile(r"\b(isinstance|callable|isscalar)\s*\(")
@@ -103,9 +103,11 @@ def parse_surface(source: SourceFunction, sources: Sources, types: Mapping[str, 
     try:
         return parse_rewritten(source, sources, types)
     except UnsupportedLoopError as error:
-        if types is None and (asks_for_classes(known := (source, *sources.known.values())) or goes_by_axes(known)):
+        known = (source, *sources.known.values())
+        if types is None and (asks_for_classes(known) or goes_by_axes(known)):
             raise TypesNeeded from None  # what is refused may be in a branch for others
-        raise with_reasons(error, (source, *sources.known.values())) from None
+        said = of_their_own((), error.diagnostics, known, dict(source.spoken)) if source.spoken else error.diagnostics
+        raise with_reasons(UnsupportedLoopError(*said), known) from None
 
 
 def asks_for_classes(sources: Iterable[SourceFunction]) -> bool:
@@ -150,10 +152,21 @@ def parse_with_values(
     for spelt in (*ways, *((with_names_told, with_none_first) if "LD114" in codes else ())):
         if (others := spelt_so(source, sources, spelt)) is not None:
             try:
-                return parse_in_some_way(*others, types)
+                return parse_with_columns(*others, types)
             except UnsupportedLoopError:
                 continue
     return None
+
+
+def parse_with_columns(source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentType] | None) -> Surface:
+    """`source` for arguments of `types`, as it is or with a list for each place in the tuples that lists hold."""
+    try:
+        return parse_in_some_way(source, sources, types)
+    except UnsupportedLoopError as error:
+        others = spelt_so(source, sources, columns_of) if OF_TUPLES & set(error.codes) else None
+        if others is None:
+            raise
+        return parse_in_some_way(*others, types)
 
 
 def first_apart(source: SourceFunction, are_inside: bool) -> SourceFunction:
@@ -205,7 +218,7 @@ def parse_in_some_way(source: SourceFunction, sources: Sources, types: Mapping[s
     except UnsupportedLoopError:
         apart = taken_apart(source, sources, ranks(types or {}))
         if not apart.is_changed or apart.hidden or apart.outside or not (apart.result is None or is_flat(apart.result)):
-            return parse_as_written(source, sources, types)
+            return or_by_columns(apart, lambda: parse_as_written(source, sources, types), source, sources, types)
     if apart.is_open and sources.spelt is None and (others := with_lists(source, sources, types)) is not None:
         try:
             return parse_rewritten(*others, types)
@@ -222,12 +235,34 @@ def parse_in_some_way(source: SourceFunction, sources: Sources, types: Mapping[s
         except UnsupportedLoopError:
             pass  # lists that are no arrays need their loops written out
     try:
-        return parse_apart(apart, source, sources, types)
+        return or_by_columns(apart, lambda: parse_apart(apart, source, sources, types), source, sources, types)
     except UnsupportedLoopError as error:
         try:
             return parse_as_written(source, sources, types)
         except UnsupportedLoopError:
             raise error from None
+
+
+def or_by_columns(
+    apart: Apart,
+    parse: Callable[[], Surface],
+    source: SourceFunction,
+    sources: Sources,
+    types: Mapping[str, ArgumentType] | None,
+) -> Surface:
+    """What `parse` gives; where that is refused, and lists of rows were left in `apart`, `source` with a list for each
+    place in these rows."""
+    try:
+        return parse()
+    except UnsupportedLoopError:
+        if not apart.leaves_rows:
+            raise
+        columns = taken_apart(source, sources, ranks(types or {}), by_columns=True)
+        try:
+            return parse_apart(columns, source, sources, types)
+        except UnsupportedLoopError:
+            pass
+        raise
 
 
 def are_calls_repeated(node: ast.FunctionDef, apart: ast.FunctionDef) -> bool:
@@ -338,12 +373,15 @@ def indices_apart(ls: ir.LoopSet) -> ir.LoopSet:
 
 def bound_with_lists(whole: Whole, ls: ir.LoopSet) -> ir.LoopSet | None:
     """`ls` with the types of all elements, where something depends on them; None where nothing does, and where bind
-    refuses it, which is said later."""
+    refuses it, which is said later. Raises UnsupportedLoopError (LD204) where elements of lists may be subscripts that
+    are floats because of what else is in the list."""
     if whole.types is None or not (whole.supposed or whole.lists):
         return None
     try:
         return bind(ls, whole.types)
-    except UnsupportedLoopError:
+    except UnsupportedLoopError as error:
+        if whole.lists and "LD204" in error.codes:
+            raise
         return None
 
 

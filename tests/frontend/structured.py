@@ -599,6 +599,19 @@ def handed_on(x, s):
     return state[0] + found["each"][1] * found["named"]
 
 
+@shows("which item, where only the run says", vector(), 0.7, 5)
+def items_by_place(x, s, n):
+    rows, k, t = [(-0.5, x[0], 1), (0.3, s, 3)], 0, 0.0
+    for v in x:
+        while k < len(rows) and rows[k][0] <= v:
+            level, w, place = rows[k]
+            t += w * x[place] * level
+            k += 1
+        t += Walker(x[n % 6], s).at * v
+    walkers = [Walker(x[1], s), Walker(x[2], 2.0 * s)]
+    return t, walkers[n % 2].at * walkers[k % 2].speed
+
+
 @shows("objects of classes", vector(), 0.7)
 def walked(x, s):
     w, v = Walker(x[0], s), Walker(x[1], 2.0 * s)

@@ -23,6 +23,7 @@ from loopdiff.frontend.structures.scope import (
     MOST_ITEMS,
     PLAIN,
     Apart,
+    ColumnLists,
     Growing,
     Hidden,
     Local,
@@ -32,6 +33,7 @@ from loopdiff.frontend.structures.scope import (
     in_variables,
     key_of,
     name_read,
+    stored_names,
 )
 from loopdiff.frontend.structures.statements import block
 from loopdiff.frontend.structures.trees import (
@@ -60,21 +62,25 @@ def taken_apart(
     sources: Sources,
     given: Mapping[str, Tree],
     most: int = MOST_ITEMS,
+    by_columns: bool = False,
 ) -> Apart:
     """`source` for what is `given` for its parameters.
 
     What was rejected (LD104, LD134) is a number in what comes of it. Lists that grow in loops over what is not known,
-    or of more than `most` iterations, are left to the parser.
+    or of more than `most` iterations, are left to the parser. `by_columns`: where only the run says which item of a
+    list is meant, there is a list for each place in the items, which comes last else.
     """
-    growing = Growing(most)
+    growing = Growing(most, by_columns=by_columns)
     while True:
-        scope = Scope(source, sources, names_of(source.node), WALK, growing=growing)
+        scope, rebound = Scope(source, sources, names_of(source.node), WALK, growing=growing), len(growing.rebound)
         found = apart(scope, source, given, inspect.Parameter.POSITIONAL_OR_KEYWORD, scope.hidden)
         said = [d for part in (found, *scope.callees.values()) for d in part.diagnostics]
         lists = {key for d in said for key in growing.said.get(d, ())} - growing.plain
-        if not lists:
-            return replace(found, is_long=growing.is_long, is_open=growing.is_open)
+        is_open = not growing.by_columns and not growing.open_places.isdisjoint(said)
+        if not lists and not is_open and len(growing.rebound) == rebound:
+            return replace(found, is_long=growing.is_long, is_open=growing.is_open, leaves_rows=growing.leaves_rows)
         growing.plain |= lists
+        growing.by_columns |= is_open and not lists
 
 
 def names_of(node: ast.FunctionDef) -> NameSupply:
@@ -226,10 +232,13 @@ def apart(
         scope.hold(name, own, known[name])
         scope.owned |= {(name, path) for path in fresh_paths(given[name])} if name in given else set()
     scope.flags = {name: scope.names.fresh(f"no_{name}") for name in names_with_none(node)}
+    scope.at_start = ColumnLists([], frozenset(n for names in became.values() for n in names))
     with scope.block() as body:
         keep_given_lists(scope, node)
         block(scope, node.body)
-    body = without_idle(scope, body)
+    in_columns = {name for key in scope.at_start.made for name in key}
+    scope.growing.rebound |= {(source.name, name) for name in in_columns & stored_names(body)}
+    body = without_idle(scope, [*scope.at_start.out, *body])
     read = {n.id for stmt in body for n in syntax_nodes(stmt) if isinstance(n, ast.Name)}
     whole = {name: tuple(n for n in names if n not in functions - read) for name, names in became.items()}
     whole, at = {**whole, **{name: (name,) for name in hidden.values()}}, ast.copy_location(ast.arg(""), node)

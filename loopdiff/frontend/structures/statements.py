@@ -20,7 +20,7 @@ from loopdiff.frontend.structures.objects.in_place import augmented
 from loopdiff.frontend.structures.objects.in_turn import written_in_turn
 from loopdiff.frontend.structures.objects.indexed import by_axes
 from loopdiff.frontend.structures.objects.starred import with_stars_apart
-from loopdiff.frontend.structures.plain import leave_to_parser, lists_apart, with_named_rows
+from loopdiff.frontend.structures.plain import columns_before_loop, leave_to_parser, lists_apart, with_named_rows
 from loopdiff.frontend.structures.rewriting import (
     base_of,
     copied,
@@ -457,7 +457,8 @@ def jumps_of(node: ast.AST) -> list[ast.AST]:
 def while_loop(scope: Scope, node: ast.While) -> None:
     with scope.in_place():
         body = steady_block(scope, node.body, {})
-        test = expression(scope, node.test)
+        with columns_before_loop(scope, body, node):
+            test = expression(scope, node.test)
     scope.out.append(copied(node, test=test, body=body, orelse=otherwise(scope, node.orelse)))
 
 
