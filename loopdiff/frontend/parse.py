@@ -29,7 +29,7 @@ from loopdiff.frontend.parsing.boxes import shared_boxes
 from loopdiff.frontend.parsing.calling.inline import inline_call
 from loopdiff.frontend.parsing.expressions import parse_quantity
 from loopdiff.frontend.parsing.lists.growing import refuse_unbounded
-from loopdiff.frontend.parsing.lists.integers import refuse_large_integers
+from loopdiff.frontend.parsing.lists.integers import with_lists_of_floats
 from loopdiff.frontend.parsing.lists.kinds import refuse_wide_lists
 from loopdiff.frontend.parsing.lists.making import make_list
 from loopdiff.frontend.parsing.placing import placed_block, placed_declaration, with_place
@@ -326,7 +326,7 @@ def parse_as_written(
         ls = finished(state)
         bound = bound_with_lists(state.whole, ls)
     if bound is not None and state.whole.lists:
-        refuse_large_integers(ls, bound, state.whole.lists)
+        ls = with_lists_of_floats(ls, bound, state.whole.lists)
     return Surface(ls, frozenset(state.whole.asked))
 
 
