@@ -368,8 +368,8 @@ ACCEPTED: tuple[Construct, ...] = (
     Construct(
         "lists, tuples and dictionaries of known length",
         "shape = (n, n + 1)\nB = np.zeros(shape)\nparts = [x[:3], y[:3]]\nparts.append(parts[0] * s)\n"
-        'd = {"a": s, "b": B[0]}\nd["a"] *= 2.0\nd = {**d, "a": d["a"] + 1.0}\nfirst, *rest = parts\n'
-        'y[0] = d["a"] + first[0] + len(rest) + shape[1]',
+        'd = {"a": s, "b": B[0]}\nd["a"] *= 2.0\nd = {**d, "a": d["a"] + 1.0, **dict.fromkeys(("c", "e"), s)}\n'
+        'first, *rest = parts\ny[0] = d["a"] * d["e"] + first[0] + len(rest) + shape[1]',
         "0.1",
         "Names become variables, one for each value. Subscripts are known. What others may have is not changed. "
         "Also `if parts:`, `a, b = (x, s) if s > 0.0 else (y, 1.0)`, and `reduce` and `partial` of `functools`.",
@@ -401,7 +401,8 @@ ACCEPTED: tuple[Construct, ...] = (
         "0.1",
         "Of numbers, arrays of one shape, or lists that grow, by keys that are numbers, or up to three in a tuple; "
         "kept as lists, in the order of insertion. Also `d[k] += v`, `d = {k: f(k) for k in r}`, "
-        "`defaultdict(float)`, `defaultdict(list)`, `Counter(labels)`, `dict(zip(idx, x))`, `d.copy()`, "
+        "`defaultdict(float)`, `defaultdict(list)`, `Counter(labels)`, `dict(zip(idx, x))`, `dict.fromkeys(idx, 0.0)`, "
+        "`d.copy()`, "
         "`d.get(k) is None`, `max(d, key=d.get)`, "
         "and sets, `set(idx)` among them, of which nobody asks the order. A look-up goes through a "
         "256th of the keys, and through all that lie between the same two integers. They grow as lists do, "

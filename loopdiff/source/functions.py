@@ -34,7 +34,7 @@ from loopdiff.source.scopes import LIBRARIES, MISSING, bound_within, outer_uses,
 INNER_FUNCTION = ("__func__", "py_func", "__wrapped__")
 # Words without which a text has none.
 SHORT_FORMS = re.compile(
-    r"\b(map|filter|eigh|svd|qr|slogdet|with|ndindex|ndenumerate|product|combinations|linspace|nan_to_num)\b"
+    r"\b(map|filter|eigh|svd|qr|slogdet|with|ndindex|ndenumerate|product|combinations|linspace|nan_to_num|fromkeys)\b"
     r"|\.append\(|\]\s*\*|\*\s*\[|\b(slice|where|nonzero|shape|size|list|tuple|sorted|deque|popleft)\s*\(|:=|\)\s*[!=]=\s*\(|(=|\blen\()\s*range\s*\(|\bs_\["
 )
 LAMBDA = "<lambda>"

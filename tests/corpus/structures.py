@@ -26,7 +26,8 @@ def coupled(x, y, n):
     state = (x[0], y[0])
     for _ in range(n):
         state = rotated(state, {"k": out[0, 1]})
-    sums = {"x": x.sum(), "y": y.sum()}
+    sums = dict.fromkeys(("x", "y"), x.sum())
+    sums["y"] = y.sum()
     total = sum(v for v in sums.values()) + max([c * w.sum() for c, w in zip((1.0, 2.0), (x, y))])
     place, v = [(0, x[1]), (2, y[1])][n % 2]
     return total + state[0] * state[1] + out.sum() + x[place] * v
