@@ -448,9 +448,10 @@ ACCEPTED: tuple[Construct, ...] = (
         "w, v = Walker(x[0], s), Walker(x[1], 2.0 * s)\nfor u in y[:3]:\n    w.step(u)\nw += v\nw.pace *= 2.0\n"
         "best = w if w.at > v.at else v\ny[0] = best.at + sum(u.at for u in [Walker(u, s) for u in x[:3]])",
         "0.1",
-        "Of plain classes and dataclasses: methods, properties and what sets them, operators, classes of classes. An "
-        "object that others may have, too, is not changed: that it has two names, stands in a list and has a name, or "
-        "was chosen by a branch. As many are made in a comprehension as the text says.",
+        "Of plain classes and dataclasses: methods, properties and what sets them, operators, classes of classes; "
+        "`Layer(p)(x)` where it is made. An object that others may have, too, is not changed: that it has two names, "
+        "stands in a list and has a name, or was chosen by a branch. As many are made in a comprehension as the text "
+        "says.",
     ),
     Construct(
         "arrays behind stars",
