@@ -112,7 +112,13 @@ ACCEPTED: tuple[Construct, ...] = (
         "0.1",
         "It runs unless the loop was left by `break`.",
     ),
-    Construct("conditional expression", "for i in range(n):\n    y[i] = x[i] if x[i] > 0.0 else 0.0", "0.1"),
+    Construct(
+        "conditional expression",
+        "for i in range(n):\n    y[i] = x[i] if x[i] > 0.0 else 0.0\nz = s * x[:n] if s > 0.0 else y[n:]\n"
+        "y[:n] += x[:n] if n > 2 else np.ones(1)\ny[0] = z.sum() * np.mean(z if n > 9 else A)",
+        "0.1",
+        "Also of arrays that differ in shape, as what is stored, gets a name, or is an operand.",
+    ),
     Construct(
         "comparisons, chained and boolean",
         "for i in range(n):\n    if 0.0 < x[i] <= 1.0 and i not in (2, 5):\n        y[i] = 1.0",
