@@ -226,7 +226,8 @@ ARRAYS: tuple[Construct, ...] = (
         "They become shorter by slices, masks and steps, or longer by what is known at entry, in loops that run at "
         "most so often: `np.append`, `np.concatenate`, `np.convolve`; also in turns, `a, b = b, np.append(a, s)`, and "
         "while there are elements, `while len(a) > 0 and len(b) > 0`, of which each iteration takes some away, "
-        "`a = a[1:]`. Where all iterations do the same, the function may return them.",
+        "`a = a[1:]`. Where all iterations do the same, the function may return them. To any other shape, as by "
+        "`np.repeat(w, 2)`, in loops of up to 16 iterations, by ranges of numbers and without jumps.",
     ),
     Construct(
         "names for slices",

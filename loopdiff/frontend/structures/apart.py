@@ -63,14 +63,16 @@ def taken_apart(
     given: Mapping[str, Tree],
     most: int = MOST_ITEMS,
     by_columns: bool = False,
+    written_out: Collection[tuple[str, int]] = (),
 ) -> Apart:
     """`source` for what is `given` for its parameters.
 
     What was rejected (LD104, LD134) is a number in what comes of it. Lists that grow in loops over what is not known,
     or of more than `most` iterations, are left to the parser. `by_columns`: where only the run says which item of a
-    list is meant, there is a list for each place in the items, which comes last else.
+    list is meant, there is a list for each place in the items, which comes last else. Loops that are `written_out`, by
+    their files and lines, are so if they have a few iterations.
     """
-    growing = Growing(most, by_columns=by_columns)
+    growing = Growing(most, by_columns=by_columns, written_out=written_out)
     while True:
         scope, rebound = Scope(source, sources, names_of(source.node), WALK, growing=growing), len(growing.rebound)
         found = apart(scope, source, given, inspect.Parameter.POSITIONAL_OR_KEYWORD, scope.hidden)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,8 +21,8 @@ from loopdiff.frontend.structures.trees import (
     Path,
     Static,
     Tree,
+    apart_in,
     are_alike,
-    described,
     form,
     fresh_paths,
     leaves,
@@ -180,8 +180,8 @@ class Growing:
     it is said, in `said`, that they cannot be told apart. Loops of more than `most` iterations count as such;
     `is_long`: one of more than a few was written out because a list grows in it. `is_open`: the run says which item of
     a dictionary gets a value. `open_places`: where it is said that only the run says which item is meant; `by_columns`:
-    these are read by a list for each place in the items, made at the start of functions but for variables that are
-    `rebound`. `leaves_rows`: lists of rows are left as they are."""
+    these are read by a list for each place in the items, at the start of functions but for variables that are
+    `rebound`. `leaves_rows`: lists of rows are left as they are. `written_out`: loops that are, by file and line."""
 
     most: int
     plain: set[tuple[str, str] | Origin] = field(default_factory=set)
@@ -192,6 +192,7 @@ class Growing:
     by_columns: bool = False
     leaves_rows: bool = False
     rebound: set[tuple[str, str]] = field(default_factory=set)
+    written_out: Collection[tuple[str, int]] = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -392,23 +393,6 @@ class Scope:
         """What `value` is called in the function, where it is from outside."""
         found = (t for t, v in self.source.outer.items() if v is value and t.isascii() and not t.startswith("global "))
         return next((t for t in found if t.split(".")[0] not in self.held), None)
-
-
-def apart_in(text: str, first: Tree, second: Tree) -> tuple[str, str]:
-    """What differs in two trees of what is written as `text`: the first part of the same name that does, and what it is
-    in both, in words."""
-    if isinstance(first, Branch) and isinstance(second, Branch) and first.type is second.type:
-        is_record = first.kind == "record"
-        for key, item in zip(first.keys, first.items, strict=True):
-            other = second.item(key)
-            if other is None and is_record:
-                return text, f"a `{first.type.__name__}` with `{key}`, or one without"
-            if other is not None and not are_alike(item, other):
-                return apart_in(f"{text}.{key}" if is_record else f"{text}[{key!r}]", item, other)
-        missing = [k for k in second.keys if first.item(k) is None]
-        if is_record and missing:
-            return text, f"a `{first.type.__name__}` with `{missing[0]}`, or one without"
-    return text, ", or ".join(map(described, (first, second)))
 
 
 def at(node: ast.expr, place: ast.AST) -> ast.expr:
