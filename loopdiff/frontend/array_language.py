@@ -234,7 +234,8 @@ ARRAYS: tuple[Construct, ...] = (
         "some = slice(1, n)\ninner = np.s_[1:-1]\ncolumn = (slice(None), n)\n"
         "y[inner] += s\ny[some] += x[some] * A[some, 0]\nA[column] *= s",
         "0.1",
-        "Of names that are assigned once, alone, and are nothing but subscripts. Also in place: `x[slice(n, None)]`, "
+        "Of names that are assigned once and are nothing but subscripts, also `a, b = slice(n), slice(1, n)`. Also in "
+        "place: `x[slice(n, None)]`, "
         "`np.add.at(A, (slice(None), idx), 1.0)`.",
     ),
     Construct(

@@ -226,7 +226,7 @@ ACCEPTED: tuple[Construct, ...] = (
         "global and closure constants",
         "x[0] = np.pi * math.e",
         "0.1",
-        "Numbers, and tuples of numbers with constant subscripts; their values when decorated count.",
+        "Numbers, tuples of numbers, and members of enumerations, `Move.UP.value`; as they are when it is decorated.",
     ),
     Construct(
         "global and closure arrays",

@@ -40,6 +40,13 @@ class Mode(Enum):
     SQUARES = 2
 
 
+class Move(Enum):
+    """Where to, and how likely."""
+
+    LEFT = (-1, 0.5)
+    RIGHT = (1, 2.0)
+
+
 def draw(*shape: int) -> np.ndarray:
     return RNG.normal(size=shape)
 
@@ -115,6 +122,19 @@ def records(m, p, mode):
     if mode is Mode.SUM:
         return out
     return Pair(out.w**2, b=out.b**2) if m.kind == "square" else out
+
+
+@given(draw(5))
+def members_of_an_enumeration(x):
+    def moved(m, i):
+        return x[i + m.value[0]] * m.value[1]
+
+    step, weight = Move.LEFT.value
+    t = x[2 + step] * weight + moved(Move.RIGHT, 1)
+    for i in range(1, 4):
+        for k, m in enumerate(Move):
+            t += moved(m, i) * x[i] * (k + Mode.SQUARES.value)
+    return t + sum(m.value[1] for m in Move)
 
 
 @given(draw(4), None)

@@ -31,6 +31,9 @@ from loopdiff.source.nodes import syntax_nodes
 def items_of(scope: Scope, node: ast.expr) -> list[Tree] | None:
     """What a loop over `node` meets, where that is known; None for arrays, and ranges, which are loops."""
     items = items_of_call(scope, node) if isinstance(node, ast.Call) else None
+    kind = scope.value_outside(node)
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return [Static(member) for member in kind]
     if items is None and (tree := base_of(scope, node)) is not None:
         items = items_of_tree(scope, tree, node)
     if items is not None:

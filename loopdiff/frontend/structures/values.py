@@ -219,7 +219,8 @@ def part_of(scope: Scope, node: ast.Attribute | ast.Subscript) -> Tree | None:
             hand_out(scope, part.items if isinstance(part, Branch) and part.is_fresh else [part], node)
             return part
         case ast.Attribute(attr=attr), Static(value=Enum() | ModuleType() as value) if hasattr(value, attr):
-            return Static(getattr(value, attr))
+            found = getattr(value, attr)
+            return constants(found, node) if type(found) is tuple and is_plain_constant(found) else Static(found)
         case ast.Subscript(slice=index), Static(value=str() as text) if isinstance(k := static(scope, index), int):
             return Static(text[k]) if -len(text) <= k < len(text) else scope.reject(f"{text!r} has no {k}", node)
         case _, Branch() | Static():
