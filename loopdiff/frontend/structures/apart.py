@@ -10,7 +10,9 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Collection, Mapping
+from typing import NoReturn
 
+from loopdiff.errors import UnsupportedLoopError
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.liveness import find_last_reads
@@ -99,7 +101,7 @@ def of_callee(
     if key in caller.active:
         return None
     if local is not None:
-        return of_local(local, caller, source, given)
+        return of_local(local, caller, source, given, node)
     is_kept = not any(map(holds_functions, given.values()))
     if is_kept and key in caller.callees:
         return caller.callees[key]
@@ -113,18 +115,33 @@ def of_callee(
         (*caller.active, key),
         growing=caller.growing,
     )
-    found = apart(scope, called, given, inspect.Parameter.KEYWORD_ONLY, scope.hidden)
+    try:
+        found = apart(scope, called, given, inspect.Parameter.KEYWORD_ONLY, scope.hidden)
+    except RecursionError:
+        endless(caller, source, node)
     if is_kept:
         caller.callees[key] = found
     return found
 
 
-def of_local(local: Local, caller: Scope, source: SourceFunction, given: Mapping[str, Tree]) -> Apart:
+def endless(caller: Scope, source: SourceFunction, node: ast.Call) -> NoReturn:
+    """Raise UnsupportedLoopError (LD130) for the first of the calls of a function that calls itself, each time with
+    something else."""
+    if any(isinstance(key, tuple) and key[0] is source.code for key in caller.active):
+        raise RecursionError
+    message, hint = f"`{source.name}` calls itself more often than can be followed", "write the recursion as a loop"
+    raise UnsupportedLoopError(reject("LD130", message, caller.source.span(node), hint)) from None
+
+
+def of_local(local: Local, caller: Scope, source: SourceFunction, given: Mapping[str, Tree], node: ast.Call) -> Apart:
     """A function that is defined inside another, with what names around hold when it is called."""
     around = local.scope
     scope = inner_scope(around, source)
     scope.callees, scope.active = caller.callees, (*caller.active, key_of(source, given))
-    found = apart(scope, source, given, inspect.Parameter.KEYWORD_ONLY, {})
+    try:
+        found = apart(scope, source, given, inspect.Parameter.KEYWORD_ONLY, {})
+    except RecursionError:
+        endless(caller, source, node)
     is_changed = any(map(is_apart, given.values())) or not is_same(found.source.node, local.generic)
     found = replace(found, is_changed=is_changed)
     if found.is_changed:
