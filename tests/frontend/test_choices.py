@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loopdiff import vectorize_grad
+from loopdiff import ArgumentError, vectorize_grad
 from tests.gradients.interpreted import interpreting
 
 X = np.array([0.3, 0.9, 0.25, 0.61, 0.37, 0.8, 0.74, 0.12])
@@ -66,3 +66,20 @@ def test_either_array_has_its_own_shape(plain: Callable[..., Any], m: int) -> No
     np.testing.assert_allclose(value, plain(X, m), rtol=1e-13)
     expected = [(total(X + h) - total(X - h)) / 2e-6 for h in 1e-6 * np.eye(len(X))]
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
+
+
+def halved(v):
+    v[0] = 0.5 * v[0]
+    return v * 2.0
+
+
+def changed_behind_what_is_read(x, m):
+    a = np.zeros(9)
+    a[1:] = x[0] + (halved(x) if m > 2 else np.ones(1))
+    return a.sum()
+
+
+def test_what_changes_an_array_stays_behind_what_reads_it() -> None:
+    """Or is refused: it gets no name ahead of the statement."""
+    with interpreting(), pytest.raises(ArgumentError, match="LD320"):
+        vectorize_grad(changed_behind_what_is_read)(X.copy(), 5)

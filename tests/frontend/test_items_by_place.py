@@ -242,8 +242,20 @@ def changed_in_its_loop(p, x):
     return t
 
 
+def called_as_an_argument(p, x):
+    return sum([(x, 1.0), (p.points[0].u, 2.0)][int(v > 0.5)][0] * v for x in x for v in p.doses[0].w)
+
+
 @pytest.mark.parametrize(
-    "plain", [written_through, written_meanwhile, changed_by_place, changed_by_another_name, changed_in_its_loop]
+    "plain",
+    [
+        written_through,
+        written_meanwhile,
+        changed_by_place,
+        changed_by_another_name,
+        changed_in_its_loop,
+        called_as_an_argument,
+    ],
 )
 def test_items_that_change_are_refused(plain: Callable[..., Any]) -> None:
     """A list for each place holds what was there: who changes that would not be seen."""

@@ -124,7 +124,7 @@ def place_of_columns(scope: Scope, values: Sequence[ast.expr], node: ast.Subscri
     names nothing else; ahead of the statement, or of the loop whose condition reads them; None where neither may be."""
     names = {v.id for v in values if isinstance(v, ast.Name)}
     is_simple, at_start = all(isinstance(v, ast.Name | ast.Constant) for v in values), scope.at_start
-    is_kept = not any((scope.source.name, name) in scope.growing.rebound for name in names)
+    is_kept = not any((scope.source.name, name) in scope.growing.rebound or name in scope.bound for name in names)
     if is_simple and is_kept and at_start is not None and names <= at_start.names:
         return at_start
     root: ast.expr = node

@@ -80,13 +80,17 @@ def with_named_choices(
             return node, []
     if node.value is None or not any(isinstance(n, ast.IfExp) for n in syntax_nodes(node.value)):
         return node, []
-    is_own = isinstance(node, ast.Assign) and isinstance(node.value, ast.IfExp)
+    is_own, whole = isinstance(node, ast.Assign) and isinstance(node.value, ast.IfExp), node.value
     names: list[str] = []
+
+    def is_ahead(part: ast.IfExp) -> bool:
+        """Whether what differs in shape may come before the operands beside it, which it does not change."""
+        return not is_own and (part is whole or not is_writing(state, part)) and differs_for_sure(state, part)
 
     def named(part: ast.expr) -> ast.expr:
         span = state.source.span(part)
         match part:
-            case ast.IfExp() if (span.line, span.column) in sites or (not is_own and differs_for_sure(state, part)):
+            case ast.IfExp() if (span.line, span.column) in sites or is_ahead(part):
                 names.extend(state.fresh_names("chosen"))
                 target = ast.copy_location(ast.Name(names[-1], ast.Store()), part)
                 parse(state, as_branches(target, part))
