@@ -136,7 +136,7 @@ def place_of_columns(scope: Scope, values: Sequence[ast.expr], node: ast.Subscri
     return ColumnLists(scope.out) if scope.may_run_ahead or (is_simple and is_seen) else None
 
 
-def column_at(scope: Scope, place: ColumnLists, values: Sequence[ast.expr], node: ast.AST) -> str:
+def column_at(scope: Scope, place: ColumnLists, values: Sequence[ast.expr], node: ast.Subscript) -> str:
     """The name of the list of `values`, which is left out again if nothing reads it."""
     key = tuple(map(ast.unparse, values))
     if key not in place.made:
@@ -145,6 +145,7 @@ def column_at(scope: Scope, place: ColumnLists, values: Sequence[ast.expr], node
         made = ast.copy_location(ast.Assign([name_stored(name, node)], row), node)
         place.out.append(made)
         scope.fills[id(made)] = made, name
+        scope.texts[name] = ast.unparse(node.value)
         scope.hold(name, PLAIN, node)
     return place.made[key]
 
