@@ -156,9 +156,17 @@ def of_one_value(x):
     return d["a"] * d["b"] * len(d) + counts[0] * counts[1] + shared["b"].sum() + sum(k * v for k, v in totals.items())
 
 
+def sorted_sets(x):
+    t = 0.0
+    for u in sorted(set(x[x > 1.0])):
+        t = 0.5 * t + u
+    ts = sorted(set(x))
+    return t + ts[0] * ts[-1] * len(ts)
+
+
 OF_X = [
     mapped, several, in_a_loop, late, kept_in_a_loop, numbered, kept_and_mapped, changed_last, starred, unpacked,
-    listed, filtered, named_as_an_argument, own_name, closure, numbers, of_one_value]  # fmt: skip
+    listed, filtered, named_as_an_argument, own_name, closure, numbers, of_one_value, sorted_sets]  # fmt: skip
 PROGRAMS = [(f, x) for f in OF_X] + [(f, A) for f in (rows, eigenvalues, factors)]
 
 

@@ -13,6 +13,7 @@ from loopdiff.frontend.arrays.values import ArrayValue, View, as_array
 from loopdiff.frontend.parsing.bindings import Varying, VaryingUsed
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.snapshots import Snapshot, tried
+from loopdiff.ir import nodes as ir
 from loopdiff.source.nodes import syntax_nodes
 
 
@@ -26,7 +27,7 @@ def chooses(state: State, node: ast.IfExp) -> bool:
 
 def differs(state: State, node: ast.IfExp) -> bool:
     """Whether `node` is one of two arrays that may differ in shape, or of an array and a number."""
-    if state.types is None:
+    if state.types is None or isinstance(tried(state, node.test), ir.Const):
         return False
     found = [tried(state, part) for part in (node.body, node.orelse)]
     if not any(isinstance(one, View | ArrayValue) for one in found):
