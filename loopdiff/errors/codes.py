@@ -344,10 +344,10 @@ CODES: dict[str, Code] = {
         "make an array that is large enough first, as `np.empty(n)`, and count what is stored in it",
     ),
     "LD335": Code(
-        "integer beyond 64 bits",
-        "Python's integers have no end, those of compiled loops have 64 bits. Loops that multiply one, and powers, "
-        "are checked, if numbers that a call gives, extents and counters of a million may make them larger than that.",
-        "take remainders, as `h = (h * 33 + i) % m`, or the last bits: `& 0xFFFFFFFF`",
+        "integer that is too large",
+        "Loops that multiply an integer, and powers, are checked to stay in 64 bits, if numbers of a call, extents and "
+        "counters of a million may make them larger; and integers of a call to be at most 2**26 in a list of floats.",
+        "take remainders, as `h = (h * 33 + i) % m`, or the last bits: `& 0xFFFFFFFF`; `float(...)` for lists",
     ),
     # -- LD34x: seeds, cotangents, directions and types given by the caller --------------------------------
     "LD340": Code(

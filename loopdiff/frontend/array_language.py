@@ -226,14 +226,16 @@ ARRAYS: tuple[Construct, ...] = (
         "They become shorter by slices, masks and steps, or longer by what is known at entry, in loops that run at "
         "most so often: `np.append`, `np.concatenate`, `np.convolve`; also in turns, `a, b = b, np.append(a, s)`, and "
         "while there are elements, `while len(a) > 0 and len(b) > 0`, of which each iteration takes some away, "
-        "`a = a[1:]`. Where all iterations do the same, the function may return them.",
+        "`a = a[1:]`. Where all iterations do the same, the function may return them. To any other shape, as by "
+        "`np.repeat(w, 2)`, in loops of up to 16 iterations, by ranges of numbers and without jumps.",
     ),
     Construct(
         "names for slices",
         "some = slice(1, n)\ninner = np.s_[1:-1]\ncolumn = (slice(None), n)\n"
         "y[inner] += s\ny[some] += x[some] * A[some, 0]\nA[column] *= s",
         "0.1",
-        "Of names that are assigned once, alone, and are nothing but subscripts. Also in place: `x[slice(n, None)]`, "
+        "Of names that are assigned once and are nothing but subscripts, also `a, b = slice(n), slice(1, n)`. Also in "
+        "place: `x[slice(n, None)]`, "
         "`np.add.at(A, (slice(None), idx), 1.0)`.",
     ),
     Construct(

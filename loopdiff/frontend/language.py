@@ -112,7 +112,13 @@ ACCEPTED: tuple[Construct, ...] = (
         "0.1",
         "It runs unless the loop was left by `break`.",
     ),
-    Construct("conditional expression", "for i in range(n):\n    y[i] = x[i] if x[i] > 0.0 else 0.0", "0.1"),
+    Construct(
+        "conditional expression",
+        "for i in range(n):\n    y[i] = x[i] if x[i] > 0.0 else 0.0\nz = s * x[:n] if s > 0.0 else y[n:]\n"
+        "y[:n] += x[:n] if n > 2 else np.ones(1)\ny[0] = z.sum() * np.mean(z if n > 9 else A)",
+        "0.1",
+        "Also of arrays that differ in shape, as what is stored, gets a name, or is an operand.",
+    ),
     Construct(
         "comparisons, chained and boolean",
         "for i in range(n):\n    if 0.0 < x[i] <= 1.0 and i not in (2, 5):\n        y[i] = 1.0",
@@ -220,7 +226,7 @@ ACCEPTED: tuple[Construct, ...] = (
         "global and closure constants",
         "x[0] = np.pi * math.e",
         "0.1",
-        "Numbers, and tuples of numbers with constant subscripts; their values when decorated count.",
+        "Numbers, tuples of numbers, and members of enumerations, `Move.UP.value`; as they are when it is decorated.",
     ),
     Construct(
         "global and closure arrays",
@@ -368,8 +374,8 @@ ACCEPTED: tuple[Construct, ...] = (
     Construct(
         "lists, tuples and dictionaries of known length",
         "shape = (n, n + 1)\nB = np.zeros(shape)\nparts = [x[:3], y[:3]]\nparts.append(parts[0] * s)\n"
-        'd = {"a": s, "b": B[0]}\nd["a"] *= 2.0\nd = {**d, "a": d["a"] + 1.0}\nfirst, *rest = parts\n'
-        'y[0] = d["a"] + first[0] + len(rest) + shape[1]',
+        'd = {"a": s, "b": B[0]}\nd["a"] *= 2.0\nd = {**d, "a": d["a"] + 1.0, **dict.fromkeys(("c", "e"), s)}\n'
+        'first, *rest = parts\ny[0] = d["a"] * d["e"] + first[0] + len(rest) + shape[1]',
         "0.1",
         "Names become variables, one for each value. Subscripts are known. What others may have is not changed. "
         "Also `if parts:`, `a, b = (x, s) if s > 0.0 else (y, 1.0)`, and `reduce` and `partial` of `functools`.",
@@ -401,7 +407,8 @@ ACCEPTED: tuple[Construct, ...] = (
         "0.1",
         "Of numbers, arrays of one shape, or lists that grow, by keys that are numbers, or up to three in a tuple; "
         "kept as lists, in the order of insertion. Also `d[k] += v`, `d = {k: f(k) for k in r}`, "
-        "`defaultdict(float)`, `defaultdict(list)`, `Counter(labels)`, `dict(zip(idx, x))`, `d.copy()`, "
+        "`defaultdict(float)`, `defaultdict(list)`, `Counter(labels)`, `dict(zip(idx, x))`, `dict.fromkeys(idx, 0.0)`, "
+        "`d.copy()`, "
         "`d.get(k) is None`, `max(d, key=d.get)`, "
         "and sets, `set(idx)` among them, of which nobody asks the order. A look-up goes through a "
         "256th of the keys, and through all that lie between the same two integers. They grow as lists do, "
@@ -448,9 +455,10 @@ ACCEPTED: tuple[Construct, ...] = (
         "w, v = Walker(x[0], s), Walker(x[1], 2.0 * s)\nfor u in y[:3]:\n    w.step(u)\nw += v\nw.pace *= 2.0\n"
         "best = w if w.at > v.at else v\ny[0] = best.at + sum(u.at for u in [Walker(u, s) for u in x[:3]])",
         "0.1",
-        "Of plain classes and dataclasses: methods, properties and what sets them, operators, classes of classes. An "
-        "object that others may have, too, is not changed: that it has two names, stands in a list and has a name, or "
-        "was chosen by a branch. As many are made in a comprehension as the text says.",
+        "Of plain classes and dataclasses: methods, properties and what sets them, operators, classes of classes; "
+        "`Layer(p)(x)` where it is made. An object that others may have, too, is not changed: that it has two names, "
+        "stands in a list and has a name, or was chosen by a branch. As many are made in a comprehension as the text "
+        "says.",
     ),
     Construct(
         "arrays behind stars",

@@ -14,7 +14,8 @@ LISTS: tuple[Construct, ...] = (
         "Of numbers, or of arrays of one shape; kept in an array. They grow by `append`, "
         "`extend([...])` and `+= [...]`, also in functions that get them; where neither ranges of loops nor conditions "
         "say how long they may become, they have room for 4096 elements (LD334). They hold truth values, too, and "
-        "nothing else then. `v.reverse()` turns them round. What reads them: subscripts, slices, loops and "
+        "nothing else then; integers beside floats are checked to be at most 2**26 (LD335). "
+        "`v.reverse()` turns them round. What reads them: subscripts, slices, loops and "
         "comprehensions, `len`, `sum`, `max`, `min`, `any`, `all`, functions of NumPy, and `if v`. "
         "Also `list(x)`, `tuple(x)`, `sorted(f(u) for u in x)`, `x.tolist()`, `v + w`, "
         "`[a, b] * n`, with a name or read where they are made, `sorted(x, reverse=True)[k]`.",
@@ -29,7 +30,19 @@ LISTS: tuple[Construct, ...] = (
         "Of as many numbers, or arrays of one shape, each; any number of lists deep. `dp[i]` is a list. Two change "
         "places by `dp[i], dp[j] = dp[j], dp[i]`. Numbers that are integers in one place and floats "
         "in another are floats, which no subscript is. Tuples of a number and an array, `path.append((t, x.copy()))`, "
-        "are as many lists: loops, comprehensions and subscripts take them apart, and `zip(*path)`.",
+        "and of subscripts beside floats, are as many lists: loops, comprehensions and subscripts take them apart, and "
+        "`zip(*path)`.",
+    ),
+    Construct(
+        "which item, where only the run says",
+        "doses, k = [(x[0], 2.0 * s, 1), (x[1], s, 2)], 0\nfor v in y:\n"
+        "    while k < len(doses) and doses[k][0] <= v:\n        when, amount, place = doses[k]\n"
+        "        y[place] += amount * when\n        k += 1\nwalkers = [Walker(x[0], s), Walker(x[1], 2.0 * s)]\n"
+        "y[0] += walkers[n % 2].at * walkers[k % 2].speed",
+        "0.1",
+        "Of lists and tuples of known length, also parts of records, objects and dictionaries, `p.doses[k]`, and of "
+        "what stands outside: of numbers, arrays of one shape, or tuples, records and objects of one form. For each "
+        "place in these there is a list; so integers beside floats are subscripts. The item is not changed.",
     ),
     Construct(
         "stacks and queues",

@@ -1,4 +1,4 @@
-"""A function's source to a surface LoopSet: scalars are rank-0 arrays, types are still unknown.
+"""A function's source to a surface LoopSet, read in one way after the other until one is accepted.
 
 All rejections of a function come in one UnsupportedLoopError.
 """
@@ -6,52 +6,28 @@ All rejections of a function come in one UnsupportedLoopError.
 from __future__ import annotations
 
 import ast
-import inspect
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
-from itertools import repeat
 
 import numpy as np
 
-from loopdiff.errors import Span, UnsupportedLoopError, raise_if
-from loopdiff.errors.codes import reject
+from loopdiff.errors import UnsupportedLoopError, raise_if
 from loopdiff.frontend.binding.bind import bind
 from loopdiff.frontend.bound_sometimes import with_names_told, with_none_first
-from loopdiff.frontend.callees import ArrayParameters, Known, Sources
-from loopdiff.frontend.capture import ArgumentType, number_for_array
+from loopdiff.frontend.callees import Sources
+from loopdiff.frontend.capture import ArgumentType
 from loopdiff.frontend.classes import class_of
-from loopdiff.frontend.extents import Question, is_so
 from loopdiff.frontend.following import of_their_own
-from loopdiff.frontend.parsing.bindings import ArrayName
-from loopdiff.frontend.parsing.boxes import shared_boxes
-from loopdiff.frontend.parsing.calling.inline import inline_call
-from loopdiff.frontend.parsing.expressions import parse_quantity
-from loopdiff.frontend.parsing.frames import CallFrame, Returned
-from loopdiff.frontend.parsing.lists.growing import refuse_unbounded
-from loopdiff.frontend.parsing.lists.integers import refuse_large_integers
-from loopdiff.frontend.parsing.lists.kinds import refuse_wide_lists
-from loopdiff.frontend.parsing.lists.making import make_list
-from loopdiff.frontend.parsing.placing import placed_block, placed_declaration, with_place
-from loopdiff.frontend.parsing.sites import Decisions, ParseAgain, still_growing, with_more
-from loopdiff.frontend.parsing.state import State, TypesNeeded, Whole
-from loopdiff.frontend.parsing.statements import parse_block
-from loopdiff.frontend.parsing.ways.joins import broken
-from loopdiff.frontend.parsing.ways.jumps import remove_jumps
-from loopdiff.frontend.parsing.ways.returns import check_end
+from loopdiff.frontend.parsing.state import TypesNeeded
 from loopdiff.frontend.structures.apart import is_flat, taken_apart
 from loopdiff.frontend.structures.scope import FEW_ITEMS, Apart
 from loopdiff.frontend.structures.trees import Leaf, Rank, Tree
-from loopdiff.frontend.survey import Survey
-from loopdiff.immutable import immutable, replace
+from loopdiff.frontend.written import Surface, asks_for_classes, parse_as_written
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.names import NameSupply
-from loopdiff.ir.ops import Op
-from loopdiff.ir.printer import print_expr
-from loopdiff.ir.renaming import renamed
 from loopdiff.ir.types import ArrayType
-from loopdiff.ir.walk import all_statements, map_body, read_arrays, substitute, written_arrays
 from loopdiff.source.columns import columns_of
 from loopdiff.source.dictionaries.buckets import with_buckets
 from loopdiff.source.dictionaries.reasons import with_reasons
@@ -61,31 +37,14 @@ from loopdiff.source.functions import SourceFunction
 from loopdiff.source.lists.changed import with_changing_lists
 from loopdiff.source.lists.missing import with_missing_apart
 from loopdiff.source.nodes import syntax_nodes
-from loopdiff.source.scopes import parameters as arguments_of
 from loopdiff.source.written_calls import with_calls_written_out
 
 QUOTED, WORD = re.compile(r"`([^`]+)`"), re.compile(r"[A-Za-z_]\w*")
-MOST_ROUNDS = 20  # in which it is found how lists grow
-SETTLING_ROUNDS = 6  # after which those whose limits still grow have none
-NAMED = (
-    inspect.Parameter.POSITIONAL_ONLY,
-    inspect.Parameter.POSITIONAL_OR_KEYWORD,
-    inspect.Parameter.KEYWORD_ONLY,
-)
 
 
-@immutable
-class Surface:
-    """The surface LoopSet, and what of the extents of arguments decides what it is."""
-
-    ls: ir.LoopSet
-    asked: frozenset[Question]
-
-
-OF_TUPLES = {"LD107", "LD134"}  # refused of lists of tuples
+OF_TUPLES = {"LD107", "LD134", "LD204"}  # refused of lists of tuples
 FEW_CALLS = 4
 UNBOUND = frozenset(("LD114", "LD116"))
-OF_CLASSES = re.compile(r"\b(isinstance|callable|isscalar)\s*\(")
 NARROW = ("float16", "float32", "complex64")
 
 
@@ -104,13 +63,11 @@ def parse_surface(source: SourceFunction, sources: Sources, types: Mapping[str, 
     try:
         return parse_rewritten(source, sources, types)
     except UnsupportedLoopError as error:
-        if types is None and (asks_for_classes(known := (source, *sources.known.values())) or goes_by_axes(known)):
+        known = (source, *sources.known.values())
+        if types is None and (asks_for_classes(known) or goes_by_axes(known)):
             raise TypesNeeded from None  # what is refused may be in a branch for others
-        raise with_reasons(error, (source, *sources.known.values())) from None
-
-
-def asks_for_classes(sources: Iterable[SourceFunction]) -> bool:
-    return any(OF_CLASSES.search(s.text) for s in sources)
+        said = of_their_own((), error.diagnostics, known, dict(source.spoken)) if source.spoken else error.diagnostics
+        raise with_reasons(UnsupportedLoopError(*said), known) from None
 
 
 def goes_by_axes(sources: Iterable[SourceFunction]) -> bool:
@@ -137,9 +94,34 @@ def parse_rewritten(source: SourceFunction, sources: Sources, types: Mapping[str
             except UnsupportedLoopError:
                 raise error from None
         found = parse_with_values(source, sources, types, frozenset(error.codes))
+        found = found or parse_written_out(source, sources, types, error)
         if found is None:
             raise
         return found
+
+
+def parse_written_out(
+    source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentType] | None, error: UnsupportedLoopError
+) -> Surface | None:
+    """`source` with loops of few iterations written out in which names get arrays of other shapes, as
+    `v = np.repeat(v, 2)`: those that the `error` is about, and errors after it. None if it is refused still."""
+    loops = frozenset[tuple[str, int]]()
+    while types is not None:
+        said = (d for d in error.diagnostics if d.code == "LD116")
+        more = loops | {(at.file, at.line) for d in said for _, at in d.related}
+        apart = taken_apart(source, sources, ranks(types), written_out=more) if more != loops else None
+        if apart is None or not apart.is_changed or apart.hidden or apart.outside:
+            return None
+        if not (apart.result is None or is_flat(apart.result)):
+            return None
+        loops = more
+        try:
+            found = parse_apart(apart, source, sources, types)
+            bind(found.ls, types)
+            return found
+        except UnsupportedLoopError as again:
+            error = again
+    return None
 
 
 def parse_with_values(
@@ -151,10 +133,21 @@ def parse_with_values(
     for spelt in (*ways, *((with_names_told, with_none_first) if "LD114" in codes else ())):
         if (others := spelt_so(source, sources, spelt)) is not None:
             try:
-                return parse_in_some_way(*others, types)
+                return parse_with_columns(*others, types)
             except UnsupportedLoopError:
                 continue
     return None
+
+
+def parse_with_columns(source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentType] | None) -> Surface:
+    """`source` for arguments of `types`, as it is or with a list for each place in the tuples that lists hold."""
+    try:
+        return parse_in_some_way(source, sources, types)
+    except UnsupportedLoopError as error:
+        others = spelt_so(source, sources, columns_of) if OF_TUPLES & set(error.codes) else None
+        if others is None:
+            raise
+        return parse_in_some_way(*others, types)
 
 
 def first_apart(source: SourceFunction, are_inside: bool) -> SourceFunction:
@@ -206,7 +199,7 @@ def parse_in_some_way(source: SourceFunction, sources: Sources, types: Mapping[s
     except UnsupportedLoopError:
         apart = taken_apart(source, sources, ranks(types or {}))
         if not apart.is_changed or apart.hidden or apart.outside or not (apart.result is None or is_flat(apart.result)):
-            return parse_as_written(source, sources, types)
+            return or_by_columns(apart, lambda: parse_as_written(source, sources, types), source, sources, types)
     if apart.is_open and sources.spelt is None and (others := with_lists(source, sources, types)) is not None:
         try:
             return parse_rewritten(*others, types)
@@ -223,12 +216,34 @@ def parse_in_some_way(source: SourceFunction, sources: Sources, types: Mapping[s
         except UnsupportedLoopError:
             pass  # lists that are no arrays need their loops written out
     try:
-        return parse_apart(apart, source, sources, types)
+        return or_by_columns(apart, lambda: parse_apart(apart, source, sources, types), source, sources, types)
     except UnsupportedLoopError as error:
         try:
             return parse_as_written(source, sources, types)
         except UnsupportedLoopError:
             raise error from None
+
+
+def or_by_columns(
+    apart: Apart,
+    parse: Callable[[], Surface],
+    source: SourceFunction,
+    sources: Sources,
+    types: Mapping[str, ArgumentType] | None,
+) -> Surface:
+    """What `parse` gives; where that is refused, and lists of rows were left in `apart`, `source` with a list for each
+    place in these rows."""
+    try:
+        return parse()
+    except UnsupportedLoopError:
+        if not apart.leaves_rows:
+            raise
+        columns = taken_apart(source, sources, ranks(types or {}), by_columns=True)
+        try:
+            return parse_apart(columns, source, sources, types)
+        except UnsupportedLoopError:
+            pass
+        raise
 
 
 def are_calls_repeated(node: ast.FunctionDef, apart: ast.FunctionDef) -> bool:
@@ -270,178 +285,3 @@ def ranks(types: Mapping[str, ArgumentType]) -> dict[str, Tree]:
         for name, rank in found.items()
         if rank.axes or not isinstance(types[name], ArrayType)
     }
-
-
-def parse_as_written(
-    source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentType] | None, takes_known: bool = True
-) -> Surface:
-    check_parameters(source)
-    parameters = tuple(source.signature.parameters)
-    found = replace(ArrayParameters(sources).survey(Known(source, source.node, {})), parameters=parameters)
-    if types is not None:
-        arrays = {n for n in parameters if isinstance(t := types[n], ArrayType) and t.rank}
-        found = replace(found, array_names=found.array_names | arrays)
-        if asks_for_classes((source, *sources.known.values())):  # what makes an array of a number may be left out
-            found = replace(found, array_names=found.array_names - {n for n in parameters if n not in arrays})
-        check_numbers(source, found.array_names, types)
-    state = parsed(source, found, sources, types, Decisions(takes_known=takes_known))
-    ls = finished(state)
-    bound = bound_with_lists(state.whole, ls)
-    if bound is not None and not is_as_supposed(state.whole, bound):
-        state = parsed(source, found, sources, types, Decisions(takes_known=takes_known, supposes=False))
-        ls = finished(state)
-        bound = bound_with_lists(state.whole, ls)
-    if bound is not None and state.whole.lists:
-        refuse_large_integers(ls, bound, state.whole.lists)
-    return Surface(ls, frozenset(state.whole.asked))
-
-
-def finished(state: State) -> ir.LoopSet:
-    """The surface LoopSet of a function that has been parsed to its end."""
-    source, whole, parameters = state.source, state.whole, state.survey.parameters
-    raise_if([*(state.diagnostics or whole.following), *shared_boxes(whole, tuple(state.out))])
-    span = source.span(source.node)
-    scalars = tuple(ir.ScalarDecl(p, None, loc=span) for p in parameters if p not in state.survey.array_names)
-    kept = without_flags(tuple(state.out), frozenset(whole.flags))
-    unused = whole.flags - written_arrays(kept)
-    whole.arrays = {n: a for n, a in whole.arrays.items() if n not in unused}
-    body, flags = remove_jumps(placed_block(kept), state.names, span)
-    body = (*asked_extents(whole, span), *body)
-    if whole.printed is not None:
-        body = (ir.Allocate(whole.printed, ir.Const(0, loc=span), loc=span), *body)
-    results, is_tuple = ((), False) if state.returned is None else (results_of(state.returned), state.returned.is_tuple)
-    arrays = (*map(placed_declaration, state.arrays.values()), *flags)
-    return indices_apart(ir.LoopSet(source.name, parameters, arrays, scalars, body, results, is_tuple, loc=span))
-
-
-def asked_extents(whole: Whole, span: Span) -> Iterator[ir.Require]:
-    """That extents of arguments are those that the program was parsed for."""
-    for question in sorted(whole.asked, key=repr):
-        array, axis, other = question
-        if other != 1 and is_so(question, whole.types or {}):
-            size = ir.Dim(array, axis, loc=span)
-            wanted = ir.Const(other, loc=span) if isinstance(other, int) else ir.Dim(*other, loc=span)
-            message = f"`{array}.shape[{axis}]` is not `{print_expr(wanted)}`, which it was when this was compiled"
-            yield ir.Require(ir.Apply(Op.EQ, (size, wanted), loc=span), "LD320", message, loc=span, is_early=True)
-
-
-def indices_apart(ls: ir.LoopSet) -> ir.LoopSet:
-    """`ls` with other names for indices that are called like an array, which may have got its name, as `i` in
-    `i = 2.0 * x`, after a loop over its elements. Cells of loop variables share theirs.
-    """
-    with_axes = {a.name for a in ls.arrays if a.extents != ()}
-    indices = [s.index for s in all_statements(ls.body) if isinstance(s, ir.Loop)]
-    names = NameSupply({*ls.params, *(a.name for a in ls.arrays), *indices})
-    new: dict[ir.Expr, ir.Expr] = {ir.Index(i): ir.Index(names.fresh(i)) for i in indices if i in with_axes}
-    arrays = tuple(replace(a, values=tuple(substitute(v, new) for v in a.values)) for a in ls.arrays)
-    return replace(ls, arrays=arrays, body=placed_block(tuple(renamed(s, new) for s in ls.body))) if new else ls
-
-
-def bound_with_lists(whole: Whole, ls: ir.LoopSet) -> ir.LoopSet | None:
-    """`ls` with the types of all elements, where something depends on them; None where nothing does, and where bind
-    refuses it, which is said later."""
-    if whole.types is None or not (whole.supposed or whole.lists):
-        return None
-    try:
-        return bind(ls, whole.types)
-    except UnsupportedLoopError:
-        return None
-
-
-def is_as_supposed(whole: Whole, bound: ir.LoopSet) -> bool:
-    """Whether arrays have the types of elements that they were taken to have."""
-    arrays = {a.name: a.type for a in bound.arrays}
-    found = ((arrays[name], dtype) for name, dtype in whole.supposed.items() if name in arrays)
-    return all(kind is not None and kind.dtype == dtype for kind, dtype in found)
-
-
-def parsed(
-    source: SourceFunction,
-    found: Survey,
-    sources: Sources,
-    types: Mapping[str, ArgumentType] | None,
-    decisions: Decisions,
-) -> State:
-    """The state at the end of the function, parsed until all that was assumed of its names on the way holds."""
-    rounds = 0
-    while True:
-        # Indices keep clear of arguments and arrays; they share their names with the cells of loop variables.
-        names, indices = NameSupply(found.all_names), NameSupply({*found.parameters, *found.array_names})
-        whole = Whole(names, indices, sources, inline_call, parse_quantity, make_list, types, decisions=decisions)
-        state = State(source, found, whole, (CallFrame(source.code, source.name),))
-        whole.active.append(state)
-        declare_parameters(state)
-        try:
-            parse_block(state, source.node.body)
-        except ParseAgain:
-            continue
-        seen = whole.grown
-        if state.diagnostics or whole.following:  # what follows a rejection has not been parsed
-            seen = dict(decisions.grown) | {p: with_more(decisions.grown.get(p), growth) for p, growth in seen.items()}
-        if seen != decisions.grown and rounds < MOST_ROUNDS:
-            if rounds >= SETTLING_ROUNDS:
-                decisions.endless |= set(still_growing(decisions.grown, seen))
-            decisions.grown, rounds = seen, rounds + 1
-            continue
-        whole.unbounded += [p[0][0] for p, growth in whole.grown.items() if growth != decisions.grown.get(p)]
-        refuse_unbounded(state)
-        refuse_wide_lists(state, tuple(state.out))
-        told_apart = broken(whole) - decisions.shared
-        if not told_apart:
-            check_end(state)
-            return state
-        decisions.shared |= told_apart
-
-
-def without_flags(body: tuple[ir.Stmt, ...], flags: frozenset[str]) -> tuple[ir.Stmt, ...]:
-    """`body` without those of `flags` that nothing reads but to set such a flag."""
-
-    def sets(stmt: ir.Stmt, cells: frozenset[str]) -> bool:
-        return isinstance(stmt, ir.Assign) and stmt.target.array in cells
-
-    def without(cells: frozenset[str]) -> tuple[ir.Stmt, ...]:
-        return map_body(body, lambda s: () if sets(s, cells) else (s,))
-
-    live = flags & read_arrays(without(flags))
-    while more := (flags & read_arrays(without(flags - live))) - live:
-        live |= more
-    return without(flags - live)
-
-
-def check_numbers(source: SourceFunction, arrays: Collection[str], types: Mapping[str, ArgumentType]) -> None:
-    """Raise UnsupportedLoopError (LD201) if a number was passed for what is used as an array."""
-    nodes = {a.arg: a for a in arguments_of(source.node.args)}
-    wrong = [n for n in nodes if n in arrays and not isinstance(types[n], ArrayType)]
-    raise_if([number_for_array(n, source.span(nodes[n])) for n in wrong])
-
-
-def results_of(returned: Returned) -> tuple[ir.Result, ...]:
-    """What the function returns, in the IR."""
-    return tuple(
-        ir.ArrayResult(v.array) if isinstance(v, ArrayName) else ir.ScalarResult(with_place(v, returned.span))  # type: ignore[arg-type]
-        for v in returned.values
-    )
-
-
-def check_parameters(source: SourceFunction) -> None:
-    arguments = {a.arg: a for a in arguments_of(source.node.args)}
-    refused = [p for p in source.signature.parameters.values() if p.kind not in NAMED]
-    if refused:
-        stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
-        messages = (f"`{stars[p.kind]}{p.name}` takes any number of arguments" for p in refused)
-        spans = (source.span(arguments[p.name]) for p in refused)
-        raise UnsupportedLoopError(*map(reject, repeat("LD117"), messages, spans))
-
-
-def declare_parameters(state: State) -> None:
-    """Arguments used as arrays are arrays; scalar arguments that are assigned are copied to a cell."""
-    arguments = {a.arg: a for a in arguments_of(state.source.node.args)}
-    for name in state.survey.parameters:
-        span = state.source.span(arguments[name])
-        if name in state.survey.array_names:
-            state.arrays[name] = ir.ArrayDecl(name, None, "argument", loc=span)
-            state.bindings[name] = ArrayName(name)
-        elif name in state.survey.assigned:
-            cell = state.define(name, span)
-            use = state.source.span(state.survey.first_uses[name])
-            state.out.append(ir.Assign(cell, ir.Param(name, loc=use), loc=span))

@@ -301,7 +301,7 @@ def width(pad_width, axis, count):
         return width_of(first)
     if isinstance(first, tuple):
         assert len(pad_width) == count, "`pad_width` of np.pad has a pair for each axis"
-        return width_of(pad_width[axis])
+        return width_of(pad_width[axis]) if axis < len(pad_width) else (0, 0)  # of axes that there are not
     assert len(pad_width) == 2, "`pad_width` of np.pad has a pair for each axis"
     return first, pad_width[1]
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from loopdiff.analysis.split_axes import SplitAxis
     from loopdiff.canonical.batching import Batch
     from loopdiff.frontend.callees import Sources
-    from loopdiff.frontend.parse import Surface
+    from loopdiff.frontend.written import Surface
 
 
 # The surface LoopSet, None where it depends on types, and whether the function is only called by its leaves.

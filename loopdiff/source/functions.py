@@ -18,6 +18,7 @@ import sys
 import tokenize
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -34,7 +35,7 @@ from loopdiff.source.scopes import LIBRARIES, MISSING, bound_within, outer_uses,
 INNER_FUNCTION = ("__func__", "py_func", "__wrapped__")
 # Words without which a text has none.
 SHORT_FORMS = re.compile(
-    r"\b(map|filter|eigh|svd|qr|slogdet|with|ndindex|ndenumerate|product|combinations|linspace|nan_to_num)\b"
+    r"\b(map|filter|eigh|svd|qr|slogdet|with|ndindex|ndenumerate|product|combinations|linspace|nan_to_num|fromkeys)\b"
     r"|\.append\(|\]\s*\*|\*\s*\[|\b(slice|where|nonzero|shape|size|list|tuple|sorted|deque|popleft)\s*\(|:=|\)\s*[!=]=\s*\(|(=|\blen\()\s*range\s*\(|\bs_\["
 )
 LAMBDA = "<lambda>"
@@ -412,10 +413,18 @@ def outer_value(node: ast.AST, namespace: Mapping[str, Any]) -> Any:
 
 
 def attribute_of(owner: Any, attr: str) -> Any:
-    """The attribute of a module, class or plain record; MISSING if that would run code, or there is none."""
-    if owner is MISSING or not (isinstance(owner, ModuleType) or is_plain_record(owner, attr)):
+    """The attribute of a module, class, plain record or member of an enumeration; MISSING if that would run code, or
+    there is none."""
+    is_plain = isinstance(owner, ModuleType) or is_of_member(owner, attr) or is_plain_record(owner, attr)
+    if owner is MISSING or not is_plain:
         return MISSING
     return getattr(owner, attr, MISSING)
+
+
+def is_of_member(owner: Any, attr: str) -> bool:
+    """Whether `attr` is the value or the name of a member of an enumeration, whose class has no other use for it."""
+    kinds = type(owner).__mro__ if isinstance(owner, Enum) else ()
+    return attr in ("value", "name") and next((k for k in kinds if attr in vars(k)), None) is Enum
 
 
 def is_plain_record(owner: Any, attr: str) -> bool:

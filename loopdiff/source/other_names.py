@@ -1,6 +1,7 @@
 """Calls by other names of what they call: `np.where(c)`, of a condition alone, is `np.nonzero(c)`, `np.shape(x)` is
 `x.shape`, `list(f(v) for v in x)` is `[f(v) for v in x]`, `deque([v])`, a queue, is the list `[v]`,
-`[0.0] * n`, given to a function of NumPy, is `np.full(n, 0.0)`, and `(a, b) == (0, 1)` is `a == 0 and b == 1`.
+`[0.0] * n`, given to a function of NumPy, is `np.full(n, 0.0)`, `(a, b) == (0, 1)` is `a == 0 and b == 1`, and
+`dict.fromkeys(keys, v)` is `{k: v for k in keys}`.
 
 The places where a condition holds, as a whole, are the condition: `x[np.where(c)]` is `x[c]`; and after
 `k = np.where(c)`, of which only elements are asked for, and what is in these places, `k` is `c`.
@@ -17,7 +18,7 @@ import numpy as np
 
 from loopdiff.source.lists.queues import misuses_queues
 from loopdiff.source.nodes import copied_tree, direct_call, syntax_nodes
-from loopdiff.source.scopes import stores_among
+from loopdiff.source.scopes import fresh, stores_among, words_in
 
 N = TypeVar("N", bound=ast.AST)
 ATTRIBUTES = {np.shape: "shape", np.size: "size"}
@@ -42,6 +43,7 @@ class Named(ast.NodeTransformer):
         self.conditions = self.names_of_places(function)
         self.queues = self.names_of_queues(function)
         self.bounded = self.names_of_bounded(function)
+        self.words = words_in(function)
         self.is_misusing = misuses_queues(function, value_of)
 
     def names_of_queues(self, function: ast.FunctionDef) -> set[str]:
@@ -173,6 +175,8 @@ class Named(ast.NodeTransformer):
                 return ast.copy_location(ast.Call(named, node.args, []), node)
             case ast.Call() if called is deque and self.is_misusing:
                 return direct_call(deque, node.args, node, node.keywords)
+            case ast.Call(args=[keys, *value], keywords=[]) if called == dict.fromkeys:
+                return self.from_keys(node, keys, value)
             case ast.Call(args=args, keywords=[]) if len(args) < (2 if called is deque else called is list):
                 return as_list(node, args)
             case ast.Call(
@@ -199,6 +203,16 @@ class Named(ast.NodeTransformer):
                 return items if called is list else ast.copy_location(ast.Call(node.func, [items], node.keywords), node)
             case _:
                 return node
+
+    def from_keys(self, node: ast.Call, keys: ast.expr, value: list[ast.expr]) -> ast.expr:
+        """The dictionary of `keys` with one value, as a comprehension: a computed value is computed once."""
+        key, item = fresh(self.words, "key"), value[0] if value else ast.Constant(None)
+        over = [ast.comprehension(ast.Name(key, ast.Store()), keys, [], 0)]
+        if not isinstance(item, ast.Constant | ast.Name):
+            name = fresh(self.words, "value")
+            one = ast.comprehension(ast.Name(name, ast.Store()), ast.Tuple([item], ast.Load()), [], 0)
+            over, item = [one, *over], ast.Name(name, ast.Load())
+        return placed(ast.DictComp(ast.Name(key, ast.Load()), item, over), node)
 
     def numpy_in(self, function: ast.expr) -> ast.expr | None:
         """What NumPy is called where `function` is one of its functions."""

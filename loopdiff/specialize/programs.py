@@ -30,7 +30,7 @@ from loopdiff.specialize.specialization import AnyProgram, Specialization, requi
 
 if TYPE_CHECKING:
     from loopdiff.canonical.batching import Batch
-    from loopdiff.frontend.parse import Surface
+    from loopdiff.frontend.written import Surface
 
 
 class Program:

@@ -56,7 +56,7 @@ from loopdiff.specialize.units import Plan, SweepName, SweepUnits, Unit, kept_pl
 
 if TYPE_CHECKING:
     from loopdiff.ad.tape.sweeps import SweepForm, Sweeps
-    from loopdiff.frontend.parse import Surface
+    from loopdiff.frontend.written import Surface
     from loopdiff.mapping.loops import Arranged
 
 T = TypeVar("T")

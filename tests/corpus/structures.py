@@ -26,9 +26,11 @@ def coupled(x, y, n):
     state = (x[0], y[0])
     for _ in range(n):
         state = rotated(state, {"k": out[0, 1]})
-    sums = {"x": x.sum(), "y": y.sum()}
+    sums = dict.fromkeys(("x", "y"), x.sum())
+    sums["y"] = y.sum()
     total = sum(v for v in sums.values()) + max([c * w.sum() for c, w in zip((1.0, 2.0), (x, y))])
-    return total + state[0] * state[1] + out.sum()
+    place, v = [(0, x[1]), (2, y[1])][n % 2]
+    return total + state[0] * state[1] + out.sum() + x[place] * v
 
 
 def coupled_oracle(xp, x, y, n):
@@ -36,7 +38,8 @@ def coupled_oracle(xp, x, y, n):
     for _ in range(n):
         u, v = u - 0.1 * x[1] ** 2 * v, v + 0.1 * x[1] ** 2 * u
     total = xp.sum(x) + xp.sum(y) + xp.maximum(xp.sum(x), 2.0 * xp.sum(y))
-    return {"result": total + u * v + xp.sum(x**2) + xp.sum(y**2)}
+    place, w = ((0, x[1]), (2, y[1]))[n % 2]
+    return {"result": total + u * v + xp.sum(x**2) + xp.sum(y**2) + x[place] * w}
 
 
 def blended(a, b, c):
@@ -95,6 +98,7 @@ ENTRIES = (
             "lists, tuples and dictionaries of known length",
             "for over lists, zip, enumerate and dictionaries",
             "comprehensions of known length",
+            "which item, where only the run says",
             "structures as arguments and results of functions",
         ),
     ),

@@ -28,7 +28,7 @@ from loopdiff.errors.codes import CODES
 from loopdiff.frontend.binding.bind import bind
 from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.capture import argument_types
-from loopdiff.frontend.parse import parse_as_written
+from loopdiff.frontend.written import parse_as_written
 from loopdiff.ir.interpret import run
 from loopdiff.source.functions import source_of
 from tests.texts import registered

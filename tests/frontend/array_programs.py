@@ -335,13 +335,20 @@ def slices_by_name(x, A, n):
         part = slice(2 * k, 2 * k + 3)
         t += x[part].sum() * A[0, part].max()
         x[part] *= 2.0
-    last = slice(n, len(x), n)
+    last, first = slice(n, len(x), n), slice(None, n)
     end = len(x) - n
     tail = slice(end, None)
     end = 0
     every = np.s_[::2]
     A[column] -= x[slice(1, 5)]
-    return A[inner] * t, x[last], x[tail].sum(), x[every] + x[slice(5)], A[np.s_[1, ...]], A[slice(2, None), 1]
+    return (
+        A[inner] * t,
+        x[last],
+        x[tail].sum() + A[first, first].sum(),
+        x[every] + x[slice(5)],
+        A[np.s_[1, ...]],
+        A[slice(2, None), 1],
+    )
 
 
 @shows("slices with an argument as the step", vector(9), matrix(4, 6), 3, 2)

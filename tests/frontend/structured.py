@@ -40,6 +40,13 @@ class Mode(Enum):
     SQUARES = 2
 
 
+class Move(Enum):
+    """Where to, and how likely."""
+
+    LEFT = (-1, 0.5)
+    RIGHT = (1, 2.0)
+
+
 def draw(*shape: int) -> np.ndarray:
     return RNG.normal(size=shape)
 
@@ -134,6 +141,19 @@ def records(m, p, mode):
     if mode is Mode.SUM:
         return out
     return Pair(out.w**2, b=out.b**2) if m.kind == "square" else out
+
+
+@given(draw(5))
+def members_of_an_enumeration(x):
+    def moved(m, i):
+        return x[i + m.value[0]] * m.value[1]
+
+    step, weight = Move.LEFT.value
+    t = x[2 + step] * weight + moved(Move.RIGHT, 1)
+    for i in range(1, 4):
+        for k, m in enumerate(Move):
+            t += moved(m, i) * x[i] * (k + Mode.SQUARES.value)
+    return t + sum(m.value[1] for m in Move)
 
 
 @given(draw(4), None)
@@ -616,6 +636,19 @@ def handed_on(x, s):
         state = step(state, {"k": s})
     found = sums(x, 2.0 * x, w=state[1])
     return state[0] + found["each"][1] * found["named"]
+
+
+@shows("which item, where only the run says", vector(), 0.7, 5)
+def items_by_place(x, s, n):
+    rows, k, t = [(-0.5, x[0], 1), (0.3, s, 3)], 0, 0.0
+    for v in x:
+        while k < len(rows) and rows[k][0] <= v:
+            level, w, place = rows[k]
+            t += w * x[place] * level
+            k += 1
+        t += Walker(x[n % 6], s).at * v
+    walkers = [Walker(x[1], s), Walker(x[2], 2.0 * s)]
+    return t, walkers[n % 2].at * walkers[k % 2].speed
 
 
 @shows("objects of classes", vector(), 0.7)

@@ -113,3 +113,20 @@ def test_a_name_without_a_value_is_an_error(plain) -> None:
         plain(WITHOUT[plain])
     with interpreting(), pytest.raises(ArgumentError, match=r"LD33[12]"):
         vectorize_grad(plain)(WITHOUT[plain])
+
+
+def part_of_a_loop(x, n):
+    for i in range(n):
+        v = x[i:]
+    return v.sum() * v[0]
+
+
+def test_parts_without_a_value_are_not_looked_at() -> None:
+    """Where they begin is a variable as well, which has none."""
+    x = np.arange(4.0)
+    with interpreting():
+        f = vectorize_grad(part_of_a_loop)
+        assert f(x, 2) == part_of_a_loop(x, 2)
+        for call in (f, f.grad):
+            with pytest.raises(ArgumentError, match="LD331"):
+                call(x, 0)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from loopdiff import ArgumentError, UnsupportedLoopError, vectorize_grad
+from tests.gradients.interpreted import interpreting
 
 X = np.arange(1.0, 9.0)
 A = np.array([200, 250, 7], np.int64)
@@ -96,6 +97,41 @@ def choosing(x, n):
 
 def test_only_what_is_computed_is_looked_at() -> None:
     assert vectorize_grad(choosing)(X, 39) == choosing(X, 39)
+
+
+# -- in lists of floats -------------------------------------------------------------------------------------------
+def beside_floats(x, k, n):
+    v, w = [n, x[0], n * 2 - 1], [0.5]
+    for i in range(3):
+        w.append(k[i] if x[i] > 1.5 else x[i])
+        w.append(k[i] // 2)
+    w.append(n)
+    return sum(v[i % 3] * w[i] * x[i] for i in range(len(w)))
+
+
+def of_what_is_given(x, k, n):
+    """What grows is an integer of the call in one place, and a float in others."""
+    times = [n]
+    for u in x:
+        times.append(times[-1] + u)
+    i, t = 0, 0.0
+    while i + 1 < len(times) and times[i + 1] < 25.5 + n:
+        t += (times[i + 1] - times[i]) * x[i] * times[i + 1]
+        i += 1
+    return t
+
+
+@pytest.mark.parametrize("function", [beside_floats, of_what_is_given])
+def test_integers_of_a_call_are_elements_of_lists_of_floats(function: Callable[..., Any]) -> None:
+    k, few, h = np.array([3, 1, 2**26]), np.array([3, 1, 5]), 1e-5
+    with interpreting():
+        f = vectorize_grad(wrt=("x",))(function)
+        assert f(X, k, 2**25) == pytest.approx(function(X, k, 2**25), rel=1e-14)
+        expected = [(function(X + step, few, 7) - function(X - step, few, 7)) / (2 * h) for step in h * np.eye(8)]
+        np.testing.assert_allclose(f.grad(X, few, 7).x, expected, rtol=1e-6)
+        for at in (2**26 + 1, -(2**26) - 1, -(2**63)):
+            with pytest.raises(ArgumentError, match=r"LD335.*2\*\*26"):
+                f(X, k, at)
 
 
 # -- NumPy's -----------------------------------------------------------------------------------------------------

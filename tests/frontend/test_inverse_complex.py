@@ -64,3 +64,23 @@ def of_reals(x):
 def test_real_numbers_as_complex_ones_are_above_the_cuts(x: float) -> None:
     with interpreting():
         assert vectorize_grad(of_reals)(x) == pytest.approx(of_reals(x), rel=1e-14)
+
+
+def tangents(z):
+    return np.arctan(z), np.arctanh(z)
+
+
+BESIDE_POLES = [complex(s, y) for s in (1.0, -1.0) for y in (1e-200, -1e-160, 3e-154, 1e-30, -1e-9, 1e-7)]
+FAR = [complex(a, b) for a, b in ((1e150, 1.0), (1.0, 1e150), (3e149, -2e150), (-1e120, 1e-20), (2e153, 1e10))]
+EXTREME = np.array([*BESIDE_POLES, *(complex(-z.imag, z.real) for z in BESIDE_POLES), *FAR])
+
+
+def test_tangents_beside_their_poles_and_far_away() -> None:
+    """Squares of what is there are out of range: 1 / (1 - z) / (1 + z) is what tables have, factor by factor."""
+    with interpreting():
+        found, slopes = vectorize_grad(tangents).jvp((EXTREME,), {"z": np.ones_like(EXTREME)})
+    factors = [(1.0 - 1j * EXTREME, 1.0 + 1j * EXTREME), (1.0 - EXTREME, 1.0 + EXTREME)]
+    for value, expected, slope, (one, other) in zip(found, tangents(EXTREME), slopes[0], factors, strict=True):
+        np.testing.assert_allclose(value.real, expected.real, rtol=1e-14, atol=0.0)
+        np.testing.assert_allclose(value.imag, expected.imag, rtol=1e-14, atol=0.0)
+        np.testing.assert_allclose(slope, 1.0 / one / other, rtol=1e-11)

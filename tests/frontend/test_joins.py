@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from loopdiff.errors import UnsupportedLoopError
-from loopdiff.frontend import parse
+from loopdiff.frontend import parse, written
 from loopdiff.frontend.arrays import element_types
 from loopdiff.frontend.binding.types import Typed, Typing
 from loopdiff.frontend.capture import argument_types
@@ -39,7 +39,7 @@ def test_a_copy_is_noted_once(monkeypatch: pytest.MonkeyPatch) -> None:
         met.append(whole)
         return broken(whole)
 
-    monkeypatch.setattr(parse, "broken", seen)
+    monkeypatch.setattr(written, "broken", seen)
     parse.parse_function(source_of(exchanged), argument_types({"A": np.ones((2, 3)), "c": 0.3, "n": 3}))
     assert any(whole.copies for whole in met)
     for whole in met:

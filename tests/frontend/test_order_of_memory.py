@@ -29,6 +29,8 @@ def given() -> tuple[Any, ...]:
 
 
 SAME = (
+    "out = []\n    for v in k: out.append(v)\n    for v in x: out.append(v)\n    return out[-1]",
+    "v = list(k) + list(x); return v[-1] * v[0] + v[1]",
     "B = A * 1.0; B.T[0, 1], B[0, 1] = B[0, 1] * 3.0, B.T[0, 1]; return (B * A).sum()",
     "B = x.reshape(2, 2); r = B.ravel(); r[1] = 9.0; return x.sum()",
     "w = A[:, 1:]; w[:, [0, 1]] = w[:, [1, 0]]; return A[0] @ A[1] + w[2, 0]",
@@ -100,8 +102,6 @@ REFUSED = (  # what cannot be known, and what Python raises for
     # integers where floats come later, which would be cut off
     "for _ in range(2): k = k * s\n    return k",
     "if s > 9.0: v = k\n    else: v = k * s\n    return v",
-    "out = []\n    for v in k: out.append(v)\n    for v in x: out.append(v)\n    return out[-1]",
-    "v = list(k) + list(x); return v[-1]",
 )
 
 

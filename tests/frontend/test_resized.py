@@ -54,6 +54,11 @@ PROGRAMS = {
         "{}{}q[j:j + len(y)] += p[j] * y; {}p = q; t += np.sum(p**2)"
     ),
     "another length": "for i in range(3):; {}x = np.ones(4 - i) * x[0]; t += x.sum()",
+    "twice as long": (
+        "for i in range(2):; {}w = x * (i + 1.0); {}for k in range(2):; {}{}z = np.zeros(2 * len(w)); {}{}z[::2] = w; "
+        "{}{}z[1:-1:2] = 0.5 * (w[1:] + w[:-1]) ** 2; {}{}w = z * (k + 1.0); {}t += w @ w * len(w); "
+        "for k in range(2):; {}x = np.concatenate([x, x * y[k]]); t += x @ x + x[-1]"
+    ),
     "none left": "while len(x):; {}t += x[0] ** 2 * len(x); {}x = x[1:]",
     "a helper": "for i in range(2):; {}x = halved(x); t += x.sum() * len(x)",
     "from nothing": "w = np.array([]); for v in y:; {}w = np.append(w, [v * x[0], t]); {}t += w.sum() * len(w)",
@@ -139,8 +144,9 @@ def test_an_array_that_is_too_short_is_python_s_error() -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        "z = x; for i in range(2):; {}z = z[1:]; {}z[0] = 2.0 * z[0]; t += z[0] + x[1]",  # Python changes `x`
+        "z = x; for i in range(len(y) - 3):; {}z = z[1:]; {}z[0] = 2.0 * z[0]; t += z[0] + x[1]",  # Python changes `x`
         "while t < 9.0:; {}x = np.append(x, t); {}t += x.sum()",  # nothing says how long it becomes
+        "for k in range(len(y)):; {}x = np.repeat(x, 2)",  # nor how often it becomes longer
     ],
 )
 def test_what_no_memory_can_stand_for_is_refused(body: str) -> None:
@@ -159,7 +165,7 @@ def test_kept_and_rest_of_partitions() -> None:
 
 
 UNENDING = (
-    "for k in range(2):; {}a = x[x > 0.5]; {}b = x[x <= 0.5]; {}x = np.concatenate((a * 1.1, b)); t += x[0]",
+    "for k in range(len(y) - 3):; {}a = x[x > 0.5]; {}b = x[x <= 0.5]; {}x = np.concatenate((a * 1.1, b)); t += x[0]",
     "while len(x) > 0:; {}k = np.argmax(x); {}t = t * 0.5 + x[k]; {}x = np.concatenate((x[:k], x[k + 1:]))",
     "for j in range(2):; {}k = int(x[0] * 0) + 1; {}x = np.concatenate((x[:k], x[k:])); t = x.sum()",
 )

@@ -142,10 +142,31 @@ def factors(A):
     return (q.Q @ q.R)[0, 1] + s.sign * s.logabsdet + np.linalg.svd(A).S.sum() + np.linalg.slogdet(A)[1]
 
 
+def of_one_value(x):
+    key, value = 5.0, x[0]
+    d, counts = dict.fromkeys(("a", "b", "a"), x[1] * 2.0), dict.fromkeys((0, 1, 2), 0.0)
+    d["a"] *= key * value
+    for i, v in enumerate(x):
+        counts[i % 2] += v * v
+    shared = dict.fromkeys(d, x * 2.0)
+    shared["a"][0] = 7.0
+    totals = dict.fromkeys(np.floor(x), 0.0)
+    for v in x:
+        totals[np.floor(v)] += v * v
+    return d["a"] * d["b"] * len(d) + counts[0] * counts[1] + shared["b"].sum() + sum(k * v for k, v in totals.items())
+
+
+def sorted_sets(x):
+    t = 0.0
+    for u in sorted(set(x[x > 1.0])):
+        t = 0.5 * t + u
+    ts = sorted(set(x))
+    return t + ts[0] * ts[-1] * len(ts)
+
+
 OF_X = [
     mapped, several, in_a_loop, late, kept_in_a_loop, numbered, kept_and_mapped, changed_last, starred, unpacked,
-    listed, filtered, named_as_an_argument, own_name, closure, numbers,
-]  # fmt: skip
+    listed, filtered, named_as_an_argument, own_name, closure, numbers, of_one_value, sorted_sets]  # fmt: skip
 PROGRAMS = [(f, x) for f in OF_X] + [(f, A) for f in (rows, eigenvalues, factors)]
 
 

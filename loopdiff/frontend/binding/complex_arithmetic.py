@@ -256,6 +256,9 @@ def cosine(hold: Hold, z: Parts) -> Parts:
     return hyperbolic_cosine(hold, z.with_parts(negated_complex(z.im), z.re))
 
 
+NEAR_A_POLE = 1e-16  # of the square of the distance, by four at most
+
+
 # -- inverse functions ---------------------------------------------------------------------------------------
 # By square roots whose products do not cancel, on the side of the cuts that the signs of zeros say (Kahan, Branch cuts
 # for complex elementary functions, 1987).
@@ -296,15 +299,26 @@ def inverse_hyperbolic_cosine(hold: Hold, z: Parts) -> Parts:
 
 
 def inverse_hyperbolic_tangent(hold: Hold, z: Parts) -> Parts:
-    """log1p(4 |x| / ((1 - |x|) ** 2 + y ** 2)) / 4 with the sign of x, and half the angle of (1 - z)(1 + conj(z))."""
+    """log1p(4 |x| / ((1 - |x|) ** 2 + y ** 2)) / 4 with the sign of x, and half the angle of (1 - z)(1 + conj(z)).
+
+    Both stay when what they are made of is divided by a number, which keeps squares in range. Beside the poles, where
+    squares have no digits left, logarithms of |1 + z| and |1 - z| do not cancel.
+    """
     z = beside_the_cut(z).held(hold, "argument")
-    one, two = z.const(1.0), z.const(2.0)
+    one, two, half = z.const(1.0), z.const(2.0), z.const(0.5)
     side = hold(call(Op.COPYSIGN, one, z.re), "side")
     size = hold(times(side, z.re), "size")
-    rest, squared = hold(minus(one, size), "rest"), hold(times(z.im, z.im), "squared")
-    ratio = over(times(z.const(4.0), size), plus(times(rest, rest), squared))
-    turned = call(Op.ATAN2, times(two, z.im), minus(times(rest, plus(one, size)), squared))
-    return z.with_parts(times(times(z.const(0.25), side), call(Op.LOG1P, ratio)), times(z.const(0.5), turned))
+    scale = hold(call(Op.STOP, plus(plus(one, size), call(Op.ABS, z.im))), "scale")
+    below, above = hold(minus(one, size), "below"), hold(plus(one, size), "above")
+    low, high, up = hold(over(below, scale), "low"), hold(over(above, scale), "high"), hold(over(z.im, scale), "up")
+    square = hold(plus(times(low, low), times(up, up)), "square")
+    is_near = hold(compare(Op.LT, square, z.const(NEAR_A_POLE)), "is_near")
+    far, near = ir.Select(is_near, one, square), [ir.Select(is_near, p, one) for p in (below, above, z.im)]
+    ratio = over(over(times(z.const(4.0), over(size, scale)), scale), far)
+    lengths = [call(Op.LOG, call(Op.HYPOT, hold(part, "part"), near[2])) for part in near[:2]]
+    grown = ir.Select(is_near, minus(lengths[1], lengths[0]), times(half, call(Op.LOG1P, ratio)))
+    turned = call(Op.ATAN2, over(times(two, up), scale), minus(times(low, high), times(up, up)))
+    return z.with_parts(times(times(half, side), grown), times(half, turned))
 
 
 FUNCTIONS: dict[Op, Callable[..., Parts]] = {

@@ -10,7 +10,9 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Collection, Mapping
+from typing import NoReturn
 
+from loopdiff.errors import UnsupportedLoopError
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.liveness import find_last_reads
@@ -23,6 +25,7 @@ from loopdiff.frontend.structures.scope import (
     MOST_ITEMS,
     PLAIN,
     Apart,
+    ColumnLists,
     Growing,
     Hidden,
     Local,
@@ -32,6 +35,7 @@ from loopdiff.frontend.structures.scope import (
     in_variables,
     key_of,
     name_read,
+    stored_names,
 )
 from loopdiff.frontend.structures.statements import block
 from loopdiff.frontend.structures.trees import (
@@ -60,21 +64,27 @@ def taken_apart(
     sources: Sources,
     given: Mapping[str, Tree],
     most: int = MOST_ITEMS,
+    by_columns: bool = False,
+    written_out: Collection[tuple[str, int]] = (),
 ) -> Apart:
     """`source` for what is `given` for its parameters.
 
     What was rejected (LD104, LD134) is a number in what comes of it. Lists that grow in loops over what is not known,
-    or of more than `most` iterations, are left to the parser.
+    or of more than `most` iterations, are left to the parser. `by_columns`: where only the run says which item of a
+    list is meant, there is a list for each place in the items, which comes last else. Loops that are `written_out`, by
+    their files and lines, are so if they have a few iterations.
     """
-    growing = Growing(most)
+    growing = Growing(most, by_columns=by_columns, written_out=written_out)
     while True:
-        scope = Scope(source, sources, names_of(source.node), WALK, growing=growing)
+        scope, rebound = Scope(source, sources, names_of(source.node), WALK, growing=growing), len(growing.rebound)
         found = apart(scope, source, given, inspect.Parameter.POSITIONAL_OR_KEYWORD, scope.hidden)
         said = [d for part in (found, *scope.callees.values()) for d in part.diagnostics]
         lists = {key for d in said for key in growing.said.get(d, ())} - growing.plain
-        if not lists:
-            return replace(found, is_long=growing.is_long, is_open=growing.is_open)
+        is_open = not growing.by_columns and not growing.open_places.isdisjoint(said)
+        if not lists and not is_open and len(growing.rebound) == rebound:
+            return replace(found, is_long=growing.is_long, is_open=growing.is_open, leaves_rows=growing.leaves_rows)
         growing.plain |= lists
+        growing.by_columns |= is_open and not lists
 
 
 def names_of(node: ast.FunctionDef) -> NameSupply:
@@ -91,7 +101,7 @@ def of_callee(
     if key in caller.active:
         return None
     if local is not None:
-        return of_local(local, caller, source, given)
+        return of_local(local, caller, source, given, node)
     is_kept = not any(map(holds_functions, given.values()))
     if is_kept and key in caller.callees:
         return caller.callees[key]
@@ -105,18 +115,33 @@ def of_callee(
         (*caller.active, key),
         growing=caller.growing,
     )
-    found = apart(scope, called, given, inspect.Parameter.KEYWORD_ONLY, scope.hidden)
+    try:
+        found = apart(scope, called, given, inspect.Parameter.KEYWORD_ONLY, scope.hidden)
+    except RecursionError:
+        endless(caller, source, node)
     if is_kept:
         caller.callees[key] = found
     return found
 
 
-def of_local(local: Local, caller: Scope, source: SourceFunction, given: Mapping[str, Tree]) -> Apart:
+def endless(caller: Scope, source: SourceFunction, node: ast.Call) -> NoReturn:
+    """Raise UnsupportedLoopError (LD130) for the first of the calls of a function that calls itself, each time with
+    something else."""
+    if any(isinstance(key, tuple) and key[0] is source.code for key in caller.active):
+        raise RecursionError
+    message, hint = f"`{source.name}` calls itself more often than can be followed", "write the recursion as a loop"
+    raise UnsupportedLoopError(reject("LD130", message, caller.source.span(node), hint)) from None
+
+
+def of_local(local: Local, caller: Scope, source: SourceFunction, given: Mapping[str, Tree], node: ast.Call) -> Apart:
     """A function that is defined inside another, with what names around hold when it is called."""
     around = local.scope
     scope = inner_scope(around, source)
     scope.callees, scope.active = caller.callees, (*caller.active, key_of(source, given))
-    found = apart(scope, source, given, inspect.Parameter.KEYWORD_ONLY, {})
+    try:
+        found = apart(scope, source, given, inspect.Parameter.KEYWORD_ONLY, {})
+    except RecursionError:
+        endless(caller, source, node)
     is_changed = any(map(is_apart, given.values())) or not is_same(found.source.node, local.generic)
     found = replace(found, is_changed=is_changed)
     if found.is_changed:
@@ -226,10 +251,13 @@ def apart(
         scope.hold(name, own, known[name])
         scope.owned |= {(name, path) for path in fresh_paths(given[name])} if name in given else set()
     scope.flags = {name: scope.names.fresh(f"no_{name}") for name in names_with_none(node)}
+    scope.at_start = ColumnLists([], frozenset(n for names in became.values() for n in names))
     with scope.block() as body:
         keep_given_lists(scope, node)
         block(scope, node.body)
-    body = without_idle(scope, body)
+    in_columns = {name for key in scope.at_start.made for name in key}
+    scope.growing.rebound |= {(source.name, name) for name in in_columns & stored_names(body)}
+    body = without_idle(scope, [*scope.at_start.out, *body])
     read = {n.id for stmt in body for n in syntax_nodes(stmt) if isinstance(n, ast.Name)}
     whole = {name: tuple(n for n in names if n not in functions - read) for name, names in became.items()}
     whole, at = {**whole, **{name: (name,) for name in hidden.values()}}, ast.copy_location(ast.arg(""), node)

@@ -21,7 +21,7 @@ from loopdiff.frontend.structures.rewriting import (
     steadied,
     where_held,
 )
-from loopdiff.frontend.structures.scope import MOST_ITEMS, Names, Scope, stored_names
+from loopdiff.frontend.structures.scope import FEW_ITEMS, MOST_ITEMS, Names, Scope, stored_names
 from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, dictionary_of, in_row, is_sequence
 from loopdiff.source.functions import MISSING
 from loopdiff.source.nodes import in_place_of, syntax_nodes
@@ -30,6 +30,9 @@ from loopdiff.source.nodes import in_place_of, syntax_nodes
 def items_of(scope: Scope, node: ast.expr) -> list[Tree] | None:
     """What a loop over `node` meets, where that is known; None for arrays, and ranges, which are loops."""
     items = items_of_call(scope, node) if isinstance(node, ast.Call) else None
+    kind = scope.value_outside(node)
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return [Static(member) for member in kind]
     if items is None and (tree := base_of(scope, node)) is not None:
         items = items_of_tree(scope, tree, node)
     if items is None:
@@ -175,6 +178,35 @@ def known_range(scope: Scope, node: ast.expr) -> list[Tree] | None:
         case _:
             pass
     return None
+
+
+def is_asked_for(scope: Scope, node: ast.For) -> bool:
+    """Whether the variable of a loop says which element of a structure its body means."""
+    if not isinstance(node.target, ast.Name):
+        return False
+    for inner in (n for stmt in node.body for n in syntax_nodes(stmt)):
+        match inner:
+            case ast.Subscript(value=base, slice=index) if is_structure(scope, base):
+                if any(isinstance(n, ast.Name) and n.id == node.target.id for n in syntax_nodes(index)):
+                    return True
+            case _:
+                pass
+    return False
+
+
+def is_structure(scope: Scope, node: ast.expr) -> bool:
+    while isinstance(node, ast.Subscript | ast.Attribute):
+        if isinstance(scope.value_outside(node), tuple | list | dict):
+            return True
+        node = node.value
+    is_outside = isinstance(scope.value_outside(node), tuple | list | dict)
+    return is_outside or (isinstance(node, ast.Name) and isinstance(scope.held.get(node.id), Branch))
+
+
+def is_to_be_written_out(scope: Scope, node: ast.For, numbers: Sequence[Tree] | None) -> bool:
+    """Whether a loop is one of those that are to be written out, and has a few iterations."""
+    place = scope.source.span(node)
+    return numbers is not None and len(numbers) <= FEW_ITEMS and (place.file, place.line) in scope.growing.written_out
 
 
 def is_short(bounds: Sequence[int]) -> bool:

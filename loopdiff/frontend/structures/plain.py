@@ -1,18 +1,32 @@
 """Lists and tuples of which only the run says which element is meant, as `w[k % 3]` and `zip(w, x)`: they are left to
-the parser, which keeps them in arrays."""
+the parser, which keeps them in arrays. What holds them may be a part of something, and their elements tuples and
+records: then there is a list for each place in these, as `[d.time for d in p.doses]`."""
 
 from __future__ import annotations
 
 import ast
 import builtins
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
 from loopdiff.frontend.structures.iterators import changed_in
 from loopdiff.frontend.structures.rewriting import base_of, copied, display_of, expression, rebuilt, refuse_shared
-from loopdiff.frontend.structures.scope import PLAIN, Local, Scope, name_read, name_stored, stored_names
-from loopdiff.frontend.structures.trees import Branch, Leaf, Tree, holds_structures
+from loopdiff.frontend.structures.scope import PLAIN, ColumnLists, Local, Scope, name_read, name_stored, stored_names
+from loopdiff.frontend.structures.trees import (
+    Branch,
+    Leaf,
+    Path,
+    Rank,
+    Tree,
+    holds_structures,
+    is_sequence,
+    leaves,
+    merged,
+    shared,
+    with_leaves,
+)
 from loopdiff.source.functions import MISSING
 from loopdiff.source.nodes import syntax_nodes
 from loopdiff.source.scopes import own_names
@@ -29,8 +43,13 @@ def reject_open(scope: Scope, of: ast.expr, message: str, node: ast.AST, hint: s
         root = root.value
     found = scope.reject(message, node, hint)
     tree = base_of(scope, root) if isinstance(root, ast.Name) and len(scope.diagnostics) > count else None
+    has_rows = isinstance(tree, Branch) and any(isinstance(item, Branch) for item in tree.items)
     if isinstance(root, ast.Name) and tree is not None and may_be_one_array(tree):
-        scope.growing.said[scope.diagnostics[-1]] = {(owner_of(scope, root.id), root.id)}
+        scope.growing.leaves_rows |= has_rows
+        if not (scope.growing.by_columns and has_rows):
+            scope.growing.said[scope.diagnostics[-1]] = {(owner_of(scope, root.id), root.id)}
+    if len(scope.diagnostics) > count:
+        scope.growing.open_places.add(scope.diagnostics[-1])
     return found
 
 
@@ -54,6 +73,94 @@ def element_of_copy(scope: Scope, tree: Branch, index: ast.expr, node: ast.Subsc
     name = scope.names.fresh("row")
     write_list(scope, name, as_list(scope, tree, node), node)
     return Leaf(copied(node, value=name_read(name, node), slice=expression(scope, index)))
+
+
+def element_by_columns(scope: Scope, base: Branch, index: ast.expr, node: ast.Subscript) -> Tree | None:
+    """`base[index]` by a list for each place in the items of `base`, which have all one form; None where such lists
+    would not hold what the items do when they are read, or where that was not asked for."""
+    if not scope.growing.by_columns or isinstance(index, ast.Slice) or not is_sequence(base) or not base.items:
+        return None
+    row: Tree | None = base.items[0]
+    for item in base.items[1:]:
+        row = None if row is None else merged(row, item)
+    if row is None or (isinstance(row, Branch) and not is_repeatable(scope, index) and not scope.may_run_ahead):
+        return None
+    columns = {path: [dict(leaves(item))[path].expr for item in base.items] for path, _ in leaves(row)}
+    place = place_of_columns(scope, [e for column in columns.values() for e in column], node)
+    if place is None:
+        return None
+    key = held_index(scope, index, node) if isinstance(row, Branch) else expression(scope, index)
+
+    def chosen(path: Path, leaf: Leaf) -> Leaf:
+        if isinstance(leaf.known, Local):
+            return leaf
+        made = name_read(column_at(scope, place, columns[path], node), node)
+        known = leaf.known if isinstance(leaf.known, Rank) else MISSING
+        return Leaf(ast.copy_location(ast.Subscript(made, key, ast.Load()), node), known)
+
+    return shared(with_leaves(row, chosen))
+
+
+def is_repeatable(scope: Scope, index: ast.expr) -> bool:
+    """Whether computing `index` several times is as good as once."""
+    parts = list(syntax_nodes(index))
+    called = [scope.value_outside(n.func) for n in parts if isinstance(n, ast.Call)]
+    is_plain = all(any(f is own for own in (len, int, abs, min, max)) for f in called)
+    return is_plain and not any(isinstance(n, ast.NamedExpr | ast.Lambda | ast.comprehension) for n in parts)
+
+
+def held_index(scope: Scope, index: ast.expr, node: ast.AST) -> ast.expr:
+    """`index`, by a name unless it may be computed several times."""
+    if is_repeatable(scope, index):
+        return expression(scope, index)
+    name = scope.names.fresh("place")
+    scope.out.append(ast.copy_location(ast.Assign([name_stored(name, node)], expression(scope, index)), node))
+    scope.hold(name, PLAIN, node)
+    return name_read(name, node)
+
+
+def place_of_columns(scope: Scope, values: Sequence[ast.expr], node: ast.Subscript) -> ColumnLists | None:
+    """Where lists of `values` are made: at the start of the function, if they are what this is given and it gives their
+    names nothing else; ahead of the statement, or of the loop whose condition reads them; None where neither may be."""
+    names = {v.id for v in values if isinstance(v, ast.Name)}
+    is_simple, at_start = all(isinstance(v, ast.Name | ast.Constant) for v in values), scope.at_start
+    is_kept = not any((scope.source.name, name) in scope.growing.rebound or name in scope.bound for name in names)
+    if is_simple and is_kept and at_start is not None and names <= at_start.names:
+        return at_start
+    root: ast.expr = node
+    while isinstance(root, ast.Subscript | ast.Attribute):
+        root = root.value
+    is_seen = isinstance(root, ast.Name) and root.id not in scope.bound
+    if is_simple and is_seen and scope.before_loop is not None:
+        return scope.before_loop
+    return ColumnLists(scope.out) if scope.may_run_ahead or (is_simple and is_seen) else None
+
+
+def column_at(scope: Scope, place: ColumnLists, values: Sequence[ast.expr], node: ast.Subscript) -> str:
+    """The name of the list of `values`, which is left out again if nothing reads it."""
+    key = tuple(map(ast.unparse, values))
+    if key not in place.made:
+        place.made[key] = name = scope.names.fresh("column")
+        row = ast.copy_location(ast.List(list(values), ast.Load()), node)
+        made = ast.copy_location(ast.Assign([name_stored(name, node)], row), node)
+        place.out.append(made)
+        scope.fills[id(made)] = made, name
+        scope.texts[name] = ast.unparse(node.value)
+        scope.hold(name, PLAIN, node)
+    return place.made[key]
+
+
+@contextmanager
+def columns_before_loop(scope: Scope, body: Sequence[ast.stmt], node: ast.While) -> Iterator[None]:
+    """Inside, lists that the condition of a loop reads are made ahead of the loop. What they hold is the same in all
+    iterations, or the program is rejected."""
+    scope.before_loop, before = ColumnLists([]), scope.before_loop
+    yield
+    made, scope.before_loop = scope.before_loop, before
+    if stored_names(body) & {name for key in made.made for name in key}:
+        hint = "give the item a name in the loop"
+        scope.reject("which item the condition of a loop reads is not known, and the loop changes it", node.test, hint)
+    scope.out += made.out
 
 
 def owner_of(scope: Scope, name: str) -> str:

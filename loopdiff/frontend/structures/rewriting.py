@@ -264,6 +264,8 @@ def function_at(scope: Scope, node: ast.expr) -> Tree | None:
             return tree.item(attr) if tree.kind == "record" else None
         case ast.Name() | ast.Subscript() | ast.Attribute():
             return base_of(scope, node)
+        case ast.Call() if isinstance(made := scope.tree_of(node), Branch) and made.kind == "record":
+            return made
         case _:
             return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,8 +21,8 @@ from loopdiff.frontend.structures.trees import (
     Path,
     Static,
     Tree,
+    apart_in,
     are_alike,
-    described,
     form,
     fresh_paths,
     leaves,
@@ -130,7 +130,8 @@ class Apart:
     or nothing. `parameters` are those that each of its parameters became, but for functions that are `unused`; `hidden`
     those for arrays and numbers from outside, and for functions inside its callers; `outside` are structures from
     there as they were. Those in `as_arrays` are used as arrays and hold none. `is_long`: many iterations of a loop were
-    written out because a list grows in it; `is_open`: dictionaries get values by keys that the run says, and no others.
+    written out because a list grows in it; `is_open`: dictionaries get values by keys that the run says, and no others;
+    `leaves_rows`: lists of rows are left to the parser, of which there could be a list for each place in the rows.
     As a value it stands in calls for the function.
     """
 
@@ -146,6 +147,7 @@ class Apart:
     diagnostics: tuple[Diagnostic, ...] = ()
     is_long: bool = False
     is_open: bool = False
+    leaves_rows: bool = False
 
     def __repr__(self) -> str:
         return self.source.name
@@ -177,13 +179,30 @@ class Growing:
     where they are written out, if they are parts of something. Those that are `plain` are left as they are; of others
     it is said, in `said`, that they cannot be told apart. Loops of more than `most` iterations count as such;
     `is_long`: one of more than a few was written out because a list grows in it. `is_open`: the run says which item of
-    a dictionary gets a value."""
+    a dictionary gets a value. `open_places`: where it is said that only the run says which item is meant; `by_columns`:
+    these are read by a list for each place in the items, at the start of functions but for variables that are
+    `rebound`. `leaves_rows`: lists of rows are left as they are. `written_out`: loops that are, by file and line."""
 
     most: int
     plain: set[tuple[str, str] | Origin] = field(default_factory=set)
     said: dict[Diagnostic, set[tuple[str, str] | Origin]] = field(default_factory=dict)
     is_long: bool = False
     is_open: bool = False
+    open_places: set[Diagnostic] = field(default_factory=set)
+    by_columns: bool = False
+    leaves_rows: bool = False
+    rebound: set[tuple[str, str]] = field(default_factory=set)
+    written_out: Collection[tuple[str, int]] = ()
+
+
+@dataclass(slots=True, eq=False)
+class ColumnLists:
+    """Lists for what stands in one place in each of several items: their names by what is in them, the statements `out`
+    that make them, and the `names` whose values may be in them."""
+
+    out: list[ast.stmt]
+    names: frozenset[str] = frozenset()
+    made: dict[tuple[str, ...], str] = field(default_factory=dict)
 
 
 @dataclass(slots=True, eq=False)
@@ -191,21 +210,19 @@ class Scope:
     """One function that is taken apart.
 
     `held`: what its names hold here; `out` is the block being written. `captured` is what functions in it read of its
-    names; `owned` the places of lists and dictionaries that nobody else has, `as_arrays` names that are used as arrays
-    and hold none. `outer` are values from outside that it gets names for, `outside` structures from there, `hidden`
-    parameters for what is in these, `variables` the names of what names hold parts of, `texts` how the
-    program writes these. `uses_ranks`: what arrays were
-    said to have for axes mattered.
-    `callees` are functions that were taken apart, `active` those that are being so. `jumped`: what was known at jumps
-    out of the loop around. `may_run_ahead`: whether calls can be put before the statement; `ahead` are those that were,
-    `leading` those that it evaluates before it reads anything; `may_turn`: whether it may be written as several.
-    `around`: where the function is defined inside another;
-    `bound` are names of lambdas and comprehensions around an expression, and what is called so outside of these;
-    `last` is where names are read for the last time before they get something else;
-    `flags` say of names whether they hold None, `fills` are statements that matter if a flag is read;
-    `generic` what is wrong with functions inside where they are given single values, by the name or the lambda.
-    `growing` are lists of the program whose length is not known; `coming` are keys of items that loops around, which
-    are written out, get to later, with the place of the list or dictionary.
+    names; `owned` the places of lists and dictionaries that nobody else has, `as_arrays` names that are used as
+    arrays and hold none. `outer` are values from outside that it gets names for, `outside` structures from there,
+    `hidden` parameters for what is in these, `variables` the names of what names hold parts of, `texts` how the
+    program writes these. `uses_ranks`: what arrays were said to have for axes mattered. `callees` are functions that
+    were taken apart, `active` those that are being so. `jumped`: what was known at jumps out of the loop around.
+    `may_run_ahead`: whether calls can be put before the statement; `ahead` are those that were, `leading` those that
+    it evaluates before it reads anything; `may_turn`: whether it may be written as several. `around`: where the
+    function is defined inside another; `bound` are names of lambdas and comprehensions around an expression, and what
+    is called so outside of these; `last` is where names are read for the last time before they get something else;
+    `flags` say of names whether they hold None, `fills` are statements that matter if a name is read; `generic` what
+    is wrong with functions inside where they are given single values, by the name or the lambda. `growing` are lists
+    of the program whose length is not known; `coming` are keys of items that loops around, which are written out, get
+    to later, with the place of the list or dictionary. `at_start`, `before_loop`: lists made there, of a loop's `test`.
     """
 
     source: SourceFunction
@@ -240,6 +257,8 @@ class Scope:
     generic: list[tuple[str | ast.Lambda, list[Diagnostic]]] = field(default_factory=list)
     growing: Growing = field(default_factory=lambda: Growing(MOST_ITEMS))
     coming: tuple[tuple[Place, tuple[Any, ...]], ...] = ()
+    at_start: ColumnLists | None = None
+    before_loop: ColumnLists | None = None
 
     def reject(self, message: str, node: ast.AST, hint: str | None = None) -> Leaf:
         """Record a rejection (LD134); the leaf stands in for what was rejected."""
@@ -374,23 +393,6 @@ class Scope:
         """What `value` is called in the function, where it is from outside."""
         found = (t for t, v in self.source.outer.items() if v is value and t.isascii() and not t.startswith("global "))
         return next((t for t in found if t.split(".")[0] not in self.held), None)
-
-
-def apart_in(text: str, first: Tree, second: Tree) -> tuple[str, str]:
-    """What differs in two trees of what is written as `text`: the first part of the same name that does, and what it is
-    in both, in words."""
-    if isinstance(first, Branch) and isinstance(second, Branch) and first.type is second.type:
-        is_record = first.kind == "record"
-        for key, item in zip(first.keys, first.items, strict=True):
-            other = second.item(key)
-            if other is None and is_record:
-                return text, f"a `{first.type.__name__}` with `{key}`, or one without"
-            if other is not None and not are_alike(item, other):
-                return apart_in(f"{text}.{key}" if is_record else f"{text}[{key!r}]", item, other)
-        missing = [k for k in second.keys if first.item(k) is None]
-        if is_record and missing:
-            return text, f"a `{first.type.__name__}` with `{missing[0]}`, or one without"
-    return text, ", or ".join(map(described, (first, second)))
 
 
 def at(node: ast.expr, place: ast.AST) -> ast.expr:

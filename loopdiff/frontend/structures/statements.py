@@ -9,7 +9,14 @@ from loopdiff.frontend.structures.absent import facts, learn, require_number
 from loopdiff.frontend.structures.bindings import assign_tree, places_behind, store_at
 from loopdiff.frontend.structures.calls import callee_of, kept_call, operator_call
 from loopdiff.frontend.structures.changes import PlaceChange, changed, part_to_store
-from loopdiff.frontend.structures.iterated import is_call_of, items_of, known_range, lengths_behind
+from loopdiff.frontend.structures.iterated import (
+    is_asked_for,
+    is_call_of,
+    is_to_be_written_out,
+    items_of,
+    known_range,
+    lengths_behind,
+)
 from loopdiff.frontend.structures.iterators import refuse_iterators
 from loopdiff.frontend.structures.known import static, truth, with_rank
 from loopdiff.frontend.structures.methods import has_own_method
@@ -20,7 +27,7 @@ from loopdiff.frontend.structures.objects.in_place import augmented
 from loopdiff.frontend.structures.objects.in_turn import written_in_turn
 from loopdiff.frontend.structures.objects.indexed import by_axes
 from loopdiff.frontend.structures.objects.starred import with_stars_apart
-from loopdiff.frontend.structures.plain import leave_to_parser, lists_apart, with_named_rows
+from loopdiff.frontend.structures.plain import columns_before_loop, leave_to_parser, lists_apart, with_named_rows
 from loopdiff.frontend.structures.rewriting import (
     base_of,
     copied,
@@ -329,7 +336,7 @@ def loop(scope: Scope, node: ast.For) -> None:
     node = with_named_rows(scope, with_held_copies(scope, node))
     items, lengths = items_of(scope, node.iter), lengths_behind(scope, node.iter)
     numbers = known_range(scope, node.iter) if items is None else None
-    if items is None and is_asked_for(scope, node):
+    if items is None and (is_asked_for(scope, node) or is_to_be_written_out(scope, node, numbers)):
         items = numbers
     if items is not None:
         write_out(scope, node, items)
@@ -395,29 +402,6 @@ def otherwise(scope: Scope, nodes: Sequence[ast.stmt]) -> list[ast.stmt]:
     return out
 
 
-def is_asked_for(scope: Scope, node: ast.For) -> bool:
-    """Whether the variable of a loop says which element of a structure its body means."""
-    if not isinstance(node.target, ast.Name):
-        return False
-    for inner in (n for stmt in node.body for n in syntax_nodes(stmt)):
-        match inner:
-            case ast.Subscript(value=base, slice=index) if is_structure(scope, base):
-                if any(isinstance(n, ast.Name) and n.id == node.target.id for n in syntax_nodes(index)):
-                    return True
-            case _:
-                pass
-    return False
-
-
-def is_structure(scope: Scope, node: ast.expr) -> bool:
-    while isinstance(node, ast.Subscript | ast.Attribute):
-        if isinstance(scope.value_outside(node), tuple | list | dict):
-            return True
-        node = node.value
-    is_outside = isinstance(scope.value_outside(node), tuple | list | dict)
-    return is_outside or (isinstance(node, ast.Name) and isinstance(scope.held.get(node.id), Branch))
-
-
 def write_out(scope: Scope, node: ast.For, items: Sequence[Tree]) -> None:
     """The body, once for each of the items."""
     body = without_continue(node.body) or node.body
@@ -457,7 +441,8 @@ def jumps_of(node: ast.AST) -> list[ast.AST]:
 def while_loop(scope: Scope, node: ast.While) -> None:
     with scope.in_place():
         body = steady_block(scope, node.body, {})
-        test = expression(scope, node.test)
+        with columns_before_loop(scope, body, node):
+            test = expression(scope, node.test)
     scope.out.append(copied(node, test=test, body=body, orelse=otherwise(scope, node.orelse)))
 
 

@@ -260,3 +260,20 @@ def described(tree: Tree) -> str:
         case Branch(kind=kind, keys=keys):
             word = {"tuple": "a tuple", "list": "a list", "dict": "a dictionary"}[kind]
             return f"{word} of {len(keys)}"
+
+
+def apart_in(text: str, first: Tree, second: Tree) -> tuple[str, str]:
+    """What differs in two trees of what is written as `text`: the first part of the same name that does, and what it is
+    in both, in words."""
+    if isinstance(first, Branch) and isinstance(second, Branch) and first.type is second.type:
+        is_record = first.kind == "record"
+        for key, item in zip(first.keys, first.items, strict=True):
+            other = second.item(key)
+            if other is None and is_record:
+                return text, f"a `{first.type.__name__}` with `{key}`, or one without"
+            if other is not None and not are_alike(item, other):
+                return apart_in(f"{text}.{key}" if is_record else f"{text}[{key!r}]", item, other)
+        missing = [k for k in second.keys if first.item(k) is None]
+        if is_record and missing:
+            return text, f"a `{first.type.__name__}` with `{missing[0]}`, or one without"
+    return text, ", or ".join(map(described, (first, second)))

@@ -18,7 +18,7 @@ from loopdiff.frontend.structures.given import flattened, known_rank, outer_tree
 from loopdiff.frontend.structures.iterated import comprehension, makes_records, spread
 from loopdiff.frontend.structures.known import static, truth
 from loopdiff.frontend.structures.objects.changing import changing_call
-from loopdiff.frontend.structures.plain import element_of_copy, reject_open
+from loopdiff.frontend.structures.plain import element_by_columns, element_of_copy, is_repeatable, reject_open
 from loopdiff.frontend.structures.rewriting import (
     base_of,
     copied,
@@ -262,6 +262,8 @@ def element_at(scope: Scope, base: Branch, index: ast.expr, node: ast.Subscript)
         return one_of_items(scope, base, index, node)
     if key is MISSING and (found := element_of_copy(scope, base, index, node)) is not None:
         return found
+    if key is MISSING and (found := element_by_columns(scope, base, index, node)) is not None:
+        return found
     if key is MISSING:
         note_array(scope, node.value)
         hint = "go through it by a `for` loop, or pass one array with an axis more"
@@ -280,10 +282,7 @@ def may_be_chosen(scope: Scope, base: Branch, index: ast.expr) -> bool:
     """Whether `base` is a dictionary of few values by integers, one of which `index` may say when it runs; it is
     evaluated several times."""
     are_few = base.kind == "dict" and 0 < len(base.items) <= FEW_ITEMS and all(type(key) is int for key in base.keys)
-    parts = list(syntax_nodes(index))
-    called = [scope.value_outside(n.func) for n in parts if isinstance(n, ast.Call)]
-    is_plain = all(any(f is own for own in (len, int, abs, min, max)) for f in called)
-    is_plain &= not any(isinstance(n, ast.NamedExpr | ast.Slice | ast.Lambda | ast.comprehension) for n in parts)
+    is_plain = is_repeatable(scope, index) and not any(isinstance(n, ast.Slice) for n in syntax_nodes(index))
     return are_few and is_plain and all(isinstance(item, Leaf) for item in base.items)
 
 

@@ -36,6 +36,7 @@ from loopdiff.ir.walk import (
 from loopdiff.passes.checks.certainty import certain_if, settled
 
 Block = tuple[ir.Stmt, ...]
+UNBOUND = "LD331"  # of variables that have no value
 OF_SHAPES = frozenset(("LD310", "LD311", "LD320"))
 
 
@@ -49,6 +50,10 @@ class Group:
     @property
     def has_checks(self) -> bool:
         return self.plain != self.checked
+
+    def asks(self, code: str) -> bool:
+        """Whether a check of that code is in it."""
+        return any(isinstance(s, ir.Require) and s.code == code for s in self.plain)
 
     @property
     def defines(self) -> Names:
@@ -105,7 +110,7 @@ def inspector(ls: ir.LoopSet, groups: Sequence[Group], names: NameSupply, known:
     own = needed_by_checks(ls, last.checked, known)
     if own is None:
         return None
-    position = earliest(before, own)
+    position = earliest(before, own, frozenset(a.name for a in ls.arrays if is_cell(a)))
     is_own_private = all(is_cell(ls.array(a)) for a in written_arrays(own))
     is_ahead_of_writes = not any(g.defines & seen_params(ls) for g in before[:position])
     if is_own_private and is_ahead_of_writes:
@@ -127,10 +132,12 @@ def needed_by_checks(ls: ir.LoopSet, block: Block, known: Repeatable) -> Block |
     return None if certain is None else eliminate_dead(replace(ls, body=certain, results=()), frozenset()).body
 
 
-def earliest(before: Sequence[Group], block: Block) -> int:
-    """The position behind the last of the groups that define what `block` reads, or writes for itself."""
+def earliest(before: Sequence[Group], block: Block, cells: Names) -> int:
+    """The position behind the last of the groups that define what `block` reads, or writes for itself; and behind those
+    that ask whether variables have values, if it reads some of the `cells`."""
     used = touched_arrays(block) | lets_used(block)
-    return max((number + 1 for number, g in enumerate(before) if g.defines & used), default=0)
+    asked = UNBOUND if used & cells else None
+    return max((n + 1 for n, g in enumerate(before) if g.defines & used or (asked and g.asks(asked))), default=0)
 
 
 def with_own_names(

@@ -178,7 +178,8 @@ def with_place(ls: ir.LoopSet, place: Place, ahead: ir.LoopSet) -> Kept:
     """`ls` with the loops of `ahead` as early as they may run, and what comes after `place` reading what they leave."""
     number = place.path[0]
     before = ls.body[:number]
-    position = earliest([Group((s,), (s,)) for s in before], ahead.body)
+    cells = frozenset(a.name for a in ls.arrays if is_cell(a))
+    position = earliest([Group((s,), (s,)) for s in before], ahead.body, cells)
     names, own = supply(ls, ahead), written_arrays(ahead.body)
     (array,) = (a for a in own if not is_cell(ahead.array(a)))
     new = {cell: names.fresh(cell) for cell in sorted(own - {array})}

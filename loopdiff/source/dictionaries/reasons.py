@@ -55,6 +55,8 @@ def reasons_in(source: SourceFunction) -> Iterable[tuple[tuple[str, ...], Diagno
     if place is None or isinstance(place, SourceFunction) or not hasattr(place, "lineno") or place is source.node:
         return
     names = tuple(tables_in(source.node, source.outer, given_away(source.node)))
+    if not names:  # of a set without a name
+        return
     node = around(source.node, place)
     name = next((n.id for n in syntax_nodes(node) if isinstance(n, ast.Name) and n.id in names), names[0])
     text = ast.unparse(node).split("\n")[0]

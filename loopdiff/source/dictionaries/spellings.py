@@ -1,5 +1,5 @@
-"""What is done with dictionaries, in words that lists know: `e = d.copy()` is `e = {k: v for k, v in d.items()}`, and
-`d.get(k) is None` is `k not in d`."""
+"""What is done with dictionaries, in words that lists know: `e = d.copy()` is `e = {k: v for k, v in d.items()}`,
+`d.get(k) is None` is `k not in d`, and in `sorted(set(x))` the set gets a name."""
 
 from __future__ import annotations
 
@@ -11,12 +11,16 @@ from loopdiff.source.dictionaries.removing import given_away
 from loopdiff.source.dictionaries.tables import Outer, Table, tables_in, value_in
 from loopdiff.source.functions import SourceFunction
 from loopdiff.source.nodes import copied_tree, in_place_of, syntax_nodes
+from loopdiff.source.scopes import fresh, words_in
 
 MOST_COPIES = 4  # of copies
 
 
 def with_plain_spellings(source: SourceFunction) -> SourceFunction:
     """`source` in such words; itself where it has none of the others."""
+    naming = Naming(source)
+    made = naming.visit(copied_tree(source.node))
+    source = replace(source, node=made) if naming.is_changed else source
     for _ in range(MOST_COPIES):
         tables = tables_in(source.node, source.outer, given_away(source.node))
         spelling = Spelling(tables, source.outer, holds_none(source.node)) if tables else None
@@ -36,6 +40,41 @@ def holds_none(function: ast.FunctionDef) -> bool:
         for part in n.comparators
     }
     return any(isinstance(n, ast.Constant) and n.value is None and id(n) not in asked for n in syntax_nodes(function))
+
+
+class Naming(ast.NodeTransformer):
+    """Gives names to sets that are sorted where they are made, which is the first that a statement does."""
+
+    def __init__(self, source: SourceFunction) -> None:
+        self.outer, self.words, self.is_changed = source.outer, words_in(source.node), False
+
+    def visit_Assign(self, node: ast.Assign) -> ast.Assign | list[ast.stmt]:
+        ahead = self.named(node.value)
+        return node if ahead is None else [ahead, node]
+
+    def visit_For(self, node: ast.For) -> ast.For | list[ast.stmt]:
+        self.generic_visit(node)
+        over = node.iter
+        match over:
+            case ast.Call(func=called, args=[inside, *_]) if value_in(self.outer, called) is enumerate:
+                over = inside
+            case _:
+                pass
+        ahead = self.named(over)
+        return node if ahead is None else [ahead, node]
+
+    def named(self, node: ast.expr) -> ast.stmt | None:
+        """What makes the set that `node` sorts, which stands there by its name from now on."""
+        match node:
+            case ast.Call(func=called, args=[ast.Call(func=maker, args=[_], keywords=[]) as made]) if (
+                value_in(self.outer, called) is sorted and value_in(self.outer, maker) is set
+            ):
+                name, self.is_changed = fresh(self.words, "distinct"), True
+                node.args = [ast.copy_location(ast.Name(name, ast.Load()), made)]
+                target = ast.copy_location(ast.Name(name, ast.Store()), made)
+                return ast.copy_location(ast.Assign([target], made), made)
+            case _:
+                return None
 
 
 class Spelling(ast.NodeTransformer):

@@ -1,5 +1,6 @@
 """Integers in lists that also hold floats. Python keeps them exactly; in the array that the list is kept in they are
-floats, which hold integers below 2**53. Lists that may come to hold larger ones are refused.
+floats, which hold integers below 2**53. Lists that may come to hold larger ones are refused; of integers that a call
+gives it is checked (LD335) that two of them may be multiplied.
 
 Elements that are integers may be added to by small numbers as often as a program can (2**53 times 2**0 takes weeks);
 what multiplies them, or adds them to one another, would be too large after some fifty steps.
@@ -7,7 +8,7 @@ what multiplies them, or adds them to one another, would be too large after some
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -15,14 +16,19 @@ from loopdiff.errors import raise_if
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.parsing.iterations import MadeList
 from loopdiff.frontend.parsing.lists.kinds import NARROW
+from loopdiff.frontend.parsing.placing import with_place
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
+from loopdiff.ir.build import all_of, any_of, compare, integer
 from loopdiff.ir.ops import BITWISE, Op
 from loopdiff.ir.types import BOOL, ArrayType, ScalarType
-from loopdiff.ir.walk import all_statements
+from loopdiff.ir.walk import all_statements, map_body
 
 HINT = "write `float(...)` of the integers, or `0.0` for `0`"
 APART = "keep the integers in a list of their own"
 SMALL_LITERAL, EXACT_LITERAL = 1 << 16, 1 << 50
+MOST = 1 << 26  # of integers that a call gives: products of two are exact
+MESSAGE = "a list that also holds floats gets an integer beyond 2**26: write `float(...)` of it"
 SUMS = (Op.ADD, Op.SUB)
 CHOICES = (Op.MIN, Op.MAX)
 KEEPING = (Op.NEG, Op.ABS, Op.STOP, Op.SIGN)
@@ -41,15 +47,21 @@ class Size(IntEnum):
     LARGE = 4
 
 
-def refuse_large_integers(ls: ir.LoopSet, bound: ir.LoopSet, lists: Mapping[str, MadeList]) -> None:
-    """Raise UnsupportedLoopError (LD134) if integers that may be too large for a float are in one of the `lists` of
-    `ls`, a surface LoopSet, which holds floats: `bound` is the LoopSet with its types."""
+def with_lists_of_floats(ls: ir.LoopSet, bound: ir.LoopSet, lists: Mapping[str, MadeList]) -> ir.LoopSet:
+    """`ls`, a surface LoopSet, with checks of the integers that are put into those of the `lists` that hold floats:
+    `bound` is the LoopSet with its types. Raises UnsupportedLoopError (LD134) if some that are computed may be too
+    large for a float."""
     sizes = Sizes(ls, frozenset(lists), element_types(bound))
     sizes.find()
-    large = (a for a in sorted(lists) if sizes.is_mixed(a) and sizes.is_too_large(a))
-    displays = ((lists[a].owner.source, lists[a].display, APART if sizes.is_narrow(a) else HINT) for a in large)
+    large = [a for a in sorted(lists) if sizes.is_mixed(a) and sizes.is_too_large(a)]
+    found = [check for a in large for check in sizes.checks(a)]
+    wrong = {a for a in large if sizes.is_narrow(a) or None in sizes.checks(a)}
+    displays = ((lists[a].owner.source, lists[a].display, APART if sizes.is_narrow(a) else HINT) for a in sorted(wrong))
     message = "this list holds floats, and integers that may be too large for one"
     raise_if([reject("LD134", message, source.span(display), hint) for source, display, hint in displays])
+    checks = {id(stmt): check for stmt, check in filter(None, found)}
+    body = map_body(ls.body, lambda s: (checks[id(s)], s) if id(s) in checks else (s,))
+    return replace(ls, body=body) if checks else ls
 
 
 def element_types(ls: ir.LoopSet) -> dict[str, ScalarType | None]:
@@ -119,6 +131,57 @@ class Sizes:
         """The sizes of what is stored in `name`: elements that are added to it again and again become large."""
         sizes = [(self.of(value), is_added) for value, is_added in self.stores.get(name, ())]
         return [Size.LARGE if is_added and size is Size.ELEMENT else size for size, is_added in sizes]
+
+    def checks(self, array: str) -> Iterator[tuple[ir.Stmt, ir.Require] | None]:
+        """What is checked ahead of statements that put large integers into the list; None for what is no integer for
+        certain, or is added to an element."""
+        for stmt in all_statements(self.ls.body):
+            if not isinstance(stmt, ir.Assign | ir.Accumulate) or stmt.target.array != array:
+                continue
+            if isinstance(stmt, ir.Accumulate):
+                size = self.of(stmt.value)
+                if size is Size.LARGE or (stmt.op == "add" and size is Size.ELEMENT):
+                    yield None
+            elif self.of(stmt.value) is Size.LARGE:
+                conds = list(self.limits(stmt.value))
+                is_known = None not in conds
+                cond = with_place(all_of(filter(None, conds)), stmt.loc)
+                yield (stmt, ir.Require(cond, "LD335", MESSAGE, loc=stmt.loc)) if is_known else None
+
+    def limits(self, expr: ir.Expr) -> Iterator[ir.Expr | None]:
+        """What must hold of integers that `expr` may be, None where one is no integer for certain."""
+        match expr:
+            case ir.Select(cond=cond, then=then, orelse=orelse):
+                for exempt, part in ((ir.Apply(Op.NOT, (cond,)), then), (cond, orelse)):
+                    yield from (None if found is None else any_of((exempt, found)) for found in self.limits(part))
+            case _ if self.of(expr) is not Size.LARGE:
+                pass
+            case _ if self.is_whole(expr):
+                yield compare(Op.LE, integer(-MOST), expr)
+                yield compare(Op.LE, expr, integer(MOST))
+            case _:
+                yield None
+
+    def is_whole(self, expr: ir.Expr) -> bool:
+        """Whether `expr` is an integer for certain, but for literals that are too large."""
+        match expr:
+            case ir.Const(value=value):
+                return isinstance(value, int) and abs(value) <= MOST
+            case ir.Index() | ir.Dim() | ir.SizeOf() | ir.RankOf():
+                return True
+            case ir.Param(name=name) | ir.Var(name=name) | ir.Load(access=ir.Access(array=name)):
+                kind = self.types.get(name)
+                return kind is not None and not is_inexact(kind)
+            case ir.Cast(dtype=dtype):
+                return not is_inexact(dtype)
+            case ir.Apply(op=op) if op not in (*SUMS, *CHOICES, *KEEPING, *QUOTIENTS, *BITWISE, Op.MUL):
+                return False
+            case ir.PartOf() | ir.Pair():
+                return False
+            case ir.Select(then=then, orelse=orelse):
+                return self.is_whole(then) and self.is_whole(orelse)
+            case ir.Apply(args=args):
+                return all(map(self.is_whole, args))
 
     def of(self, expr: ir.Expr) -> Size:
         match expr:

@@ -5,6 +5,7 @@ the loop, one for each place and each array that is still in use there.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 from loopdiff.errors import Span
 from loopdiff.frontend.parsing.bindings import Bindings, Varying, VaryingUsed
@@ -12,6 +13,15 @@ from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.reach import arrays_of
 from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
+from loopdiff.ir.walk import subexprs
+
+LONGEST_EXTENT = 4000
+
+
+def is_too_long(formula: ir.Expr) -> bool:
+    """Whether a formula has more operations than programs need: those of parts of parts are many times longer each
+    time."""
+    return next(islice(subexprs(formula), LONGEST_EXTENT, None), None) is not None
 
 
 def declare(
@@ -29,6 +39,11 @@ def declare(
         dtype_like = decl.dtype_like or (decl.like if decl.type is None else None)
         decl = replace(decl, extents=state.all_of(decl.like, span).extents, like=None, dtype_like=dtype_like)
     extents = None if decl.extents is None else tuple(map(state.known, decl.extents))
+    if any(map(is_too_long, extents or ())):
+        message = "how long this array is follows from others by a formula that is too long"
+        state.reject("LD208", message, span)
+        decl = replace(decl, extents=(ir.Const(1),) * len(extents or ()))
+        extents = decl.extents
     if outermost is None or extents is None or not all(map(state.is_fixed, extents)):
         name = state.array_name(stem)
         state.arrays[name] = replace(decl, name=name)
