@@ -408,8 +408,7 @@ ACCEPTED: tuple[Construct, ...] = (
         "Of numbers, arrays of one shape, or lists that grow, by keys that are numbers, or up to three in a tuple; "
         "kept as lists, in the order of insertion. Also `d[k] += v`, `d = {k: f(k) for k in r}`, "
         "`defaultdict(float)`, `defaultdict(list)`, `Counter(labels)`, `dict(zip(idx, x))`, `dict.fromkeys(idx, 0.0)`, "
-        "`d.copy()`, "
-        "`d.get(k) is None`, `max(d, key=d.get)`, "
+        "`d.copy()`, `d.get(k) is None`, `max(d, key=d.get)`, "
         "and sets, `set(idx)` among them, of which nobody asks the order. A look-up goes through a "
         "256th of the keys, and through all that lie between the same two integers. They grow as lists do, "
         "in the function that makes them. A key that is not there is an error (LD310, LD332), and so is NaN.",
