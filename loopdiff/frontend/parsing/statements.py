@@ -37,14 +37,7 @@ from loopdiff.frontend.parsing.ways.bounded import (
     starts_of_larger,
     until_stored,
 )
-from loopdiff.frontend.parsing.ways.choices import (
-    as_branches,
-    chooses,
-    differs,
-    stored_in_branches,
-    with_named_choices,
-    with_named_items,
-)
+from loopdiff.frontend.parsing.ways.choices import in_branches, with_named_choices, with_named_items
 from loopdiff.frontend.parsing.ways.flow import after_loop, constant_trips, meet, stable_condition, with_conditions
 from loopdiff.frontend.parsing.ways.joins import copy_all
 from loopdiff.frontend.parsing.ways.jumps import ENDLESS, can_be_left
@@ -95,12 +88,8 @@ def parse_stmt(state: State, node: ast.stmt) -> None:
 def parse_one(state: State, node: ast.stmt) -> None:
     span = state.source.span(node)
     match node:
-        case ast.Assign(targets=[ast.Name() as target], value=ast.IfExp() as value) if chooses(state, value) or differs(
-            state, value
-        ):
-            parse_if(state, as_branches(target, value))
-        case ast.Assign() | ast.AugAssign() if (stored := stored_in_branches(state, node)) is not None:
-            parse_if(state, stored)
+        case ast.Assign() | ast.AugAssign() if (branches := in_branches(state, node)) is not None:
+            parse_if(state, branches)
         case ast.Assign(targets=targets, value=value):
             parse_assign(state, targets, value, span)
         case ast.AnnAssign(target=target, value=ast.expr() as value):

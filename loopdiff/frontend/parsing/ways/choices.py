@@ -47,9 +47,12 @@ def differs_for_sure(state: State, node: ast.IfExp) -> bool:
         return False
 
 
-def stored_in_branches(state: State, node: ast.stmt) -> ast.If | None:
-    """`node`, if it stores one of two arrays that differ in shape, as an `if` statement that stores either."""
+def in_branches(state: State, node: ast.stmt) -> ast.If | None:
+    """`node`, if it names what a condition chooses and no one expression is, or stores one of two arrays that differ in
+    shape, as an `if` statement that does either."""
     match node:
+        case ast.Assign(targets=[ast.Name() as target], value=ast.IfExp() as value):
+            return as_branches(target, value) if chooses(state, value) or differs(state, value) else None
         case ast.Assign(targets=[ast.Subscript()], value=ast.IfExp() as value):
             pass
         case ast.AugAssign(target=ast.Subscript(), value=ast.IfExp() as value) if not is_writing(state, value):
