@@ -148,7 +148,7 @@ def of_one_value(x):
     d["a"] *= key * value
     for i, v in enumerate(x):
         counts[i % 2] += v * v
-    shared = dict.fromkeys(d, x * 2.0)
+    shared: dict[str, np.ndarray] = dict.fromkeys(d, x * 2.0)
     shared["a"][0] = 7.0
     totals = dict.fromkeys(np.floor(x), 0.0)
     for v in x:
