@@ -35,13 +35,16 @@ def render(text: str) -> str:
     return as_comments(plain)
 
 
+def is_remark(line: str) -> bool:
+    return line.strip()[1:].startswith(REMARK)
+
+
 def as_comments(text: str) -> str:
     """String statements that carry a remark become comments."""
     out: list[str] = []
     for line in text.splitlines():
-        body = line.strip()
-        if body[1:].startswith(REMARK):
-            remark = ast.literal_eval(body).removeprefix(REMARK)
+        if is_remark(line):
+            remark = ast.literal_eval(line.strip()).removeprefix(REMARK)
             if remark not in (NEST, NEST_END):
                 out.append(f"{line[: len(line) - len(line.lstrip())]}# {remark}")
         else:
@@ -89,7 +92,7 @@ class Writer:
         self.depth += 1
         start = len(self.lines)
         yield
-        if len(self.lines) == start or all(REMARK in line for line in self.lines[start:]):
+        if len(self.lines) == start or all(map(is_remark, self.lines[start:])):
             self.line("pass")
         self.depth -= 1
 

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from loopdiff.source.harmless import changes_nothing
 from loopdiff.source.lists.queues import misuses_queues
 from loopdiff.source.nodes import copied_tree, direct_call, syntax_nodes
 from loopdiff.source.scopes import fresh, stores_among, words_in
@@ -176,7 +177,7 @@ class Named(ast.NodeTransformer):
             case ast.Call() if called is deque and self.is_misusing:
                 return direct_call(deque, node.args, node, node.keywords)
             case ast.Call(args=[keys, *value], keywords=[]) if called == dict.fromkeys:
-                return self.from_keys(node, keys, value)
+                return self.from_keys(node, keys, *value)
             case ast.Call(args=args, keywords=[]) if len(args) < (2 if called is deque else called is list):
                 return as_list(node, args)
             case ast.Call(
@@ -204,15 +205,25 @@ class Named(ast.NodeTransformer):
             case _:
                 return node
 
-    def from_keys(self, node: ast.Call, keys: ast.expr, value: list[ast.expr]) -> ast.expr:
-        """The dictionary of `keys` with one value, as a comprehension: a computed value is computed once."""
-        key, item = fresh(self.words, "key"), value[0] if value else ast.Constant(None)
+    def from_keys(self, node: ast.Call, keys: ast.expr, value: ast.expr | None = None) -> ast.expr:
+        """The dictionary of `keys` with one `value`, as a comprehension. What is computed is computed once, ahead of the
+        keys: what calls something that might tell stays what it is."""
+        key, item = fresh(self.words, "key"), ast.Constant(None) if value is None else value
         over = [ast.comprehension(ast.Name(key, ast.Store()), keys, [], 0)]
         if not isinstance(item, ast.Constant | ast.Name):
+            if not all(isinstance(n, ast.Constant | ast.Tuple) for n in syntax_nodes(keys)) and not (
+                self.changes_nothing(keys) and self.changes_nothing(item)
+            ):
+                return node
             name = fresh(self.words, "value")
             one = ast.comprehension(ast.Name(name, ast.Store()), ast.Tuple([item], ast.Load()), [], 0)
             over, item = [one, *over], ast.Name(name, ast.Load())
         return placed(ast.DictComp(ast.Name(key, ast.Load()), item, over), node)
+
+    def changes_nothing(self, node: ast.expr) -> bool:
+        """Whether evaluating `node` changes nothing, whatever it gives."""
+        calls = [n for n in syntax_nodes(node) if isinstance(n, ast.Call | ast.NamedExpr)]
+        return all(isinstance(n, ast.Call) and changes_nothing(self.value_of(n.func), n) for n in calls)
 
     def numpy_in(self, function: ast.expr) -> ast.expr | None:
         """What NumPy is called where `function` is one of its functions."""

@@ -131,6 +131,10 @@ def test_nests_that_differ_in_a_number_a_text_or_an_attribute_are_different() ->
     >>
     <<
     for i in range(y.size):
+        if y[i] > 9.0: raise ValueError('#| y at i')
+    >>
+    <<
+    for i in range(y.size):
         if y[i] > 9.5: raise ValueError('y at i')
     >>
     return 0

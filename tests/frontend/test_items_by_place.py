@@ -247,17 +247,17 @@ def called_as_an_argument(p, x):
 
 
 @pytest.mark.parametrize(
-    "plain",
+    ("plain", "reason"),
     [
-        written_through,
-        written_meanwhile,
-        changed_by_place,
-        changed_by_another_name,
-        changed_in_its_loop,
-        called_as_an_argument,
+        (written_through, "in a list, is written to later"),
+        (written_meanwhile, "in a list, is written to later"),
+        (changed_by_place, "is changed where others may have it, too"),
+        (changed_by_another_name, "is changed where others may have it, too"),
+        (changed_in_its_loop, "which item the condition of a loop reads is not known, and the loop changes it"),
+        (called_as_an_argument, "is meant is not known"),
     ],
 )
-def test_items_that_change_are_refused(plain: Callable[..., Any]) -> None:
+def test_items_that_change_are_refused(plain: Callable[..., Any], reason: str) -> None:
     """A list for each place holds what was there: who changes that would not be seen."""
-    with interpreting(), pytest.raises(UnsupportedLoopError):
+    with interpreting(), pytest.raises(UnsupportedLoopError, match=reason):
         vectorize_grad(plain)(patient(X), X)

@@ -142,6 +142,28 @@ def factors(A):
     return (q.Q @ q.R)[0, 1] + s.sign * s.logabsdet + np.linalg.svd(A).S.sum() + np.linalg.slogdet(A)[1]
 
 
+def keys_that_change(x, log):
+    def key(v):
+        log[0] = log[0] * 2.0
+        return v
+
+    d = dict.fromkeys((key(1), 2), x[0] * log[0])
+    return d[1] + d[2]
+
+
+def keys_that_are_changed(x, log):
+    v = [log[0], 2.0, 3.0]
+    d = dict.fromkeys((v[0], 5.0), x[0] * v.pop(0))
+    return sum(k * u for k, u in d.items())
+
+
+@pytest.mark.parametrize("plain", [keys_that_change, keys_that_are_changed])
+def test_one_value_is_computed_after_the_keys(plain: Callable[..., Any]) -> None:
+    """A comprehension computes it before them, which is refused where that could tell."""
+    with pytest.raises(UnsupportedLoopError, match="LD109: `dict.fromkeys`"):
+        vectorize_grad(plain)(np.array([0.9]), np.array([3.0]))
+
+
 def of_one_value(x):
     key, value = 5.0, x[0]
     d, counts = dict.fromkeys(("a", "b", "a"), x[1] * 2.0), dict.fromkeys((0, 1, 2), 0.0)

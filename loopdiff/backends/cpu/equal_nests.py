@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from loopdiff.backends.cpu.name_flow import NameFlow, Suite
-from loopdiff.backends.writer import NEST, NEST_END, REMARK
+from loopdiff.backends.writer import NEST, NEST_END, REMARK, is_remark
 
 LONG = 500  # lines of a function from which on its nests are compared
 LEAST = 120  # characters of a nest that is worth a call
@@ -106,7 +106,7 @@ class Written(NamedTuple):
 
     def call(self, nest: Nest) -> Iterator[str]:
         for line in self.lines[nest.first + 1 : nest.last]:
-            if REMARK not in line:
+            if not is_remark(line):
                 break
             if marker(line) is None:
                 yield line
@@ -192,7 +192,7 @@ class Finder(NamedTuple):
             is_own = name in self.flow.bits and self.own & self.flow.bit(name)
             return f"${names.setdefault(name, len(names))}" if is_own else name
 
-        lines = [self.lines[k] for k in places if REMARK not in self.lines[k]]
+        lines = [self.lines[k] for k in places if not is_remark(self.lines[k])]
         depth = len(indentation(lines[0])) if lines else 0
         return TOKEN.sub(numbered, "\n".join(line[depth:] for line in lines)), names
 
