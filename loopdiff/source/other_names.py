@@ -206,8 +206,8 @@ class Named(ast.NodeTransformer):
                 return node
 
     def from_keys(self, node: ast.Call, keys: ast.expr, value: ast.expr | None = None) -> ast.expr:
-        """The dictionary of `keys` with one `value`, as a comprehension. What is computed is computed once, ahead of the
-        keys: what calls something that might tell stays what it is."""
+        """The dictionary of `keys` with one `value`, as a comprehension. It is computed once, ahead of the keys: what
+        calls something that might tell stays what it is."""
         key, item = fresh(self.words, "key"), ast.Constant(None) if value is None else value
         over = [ast.comprehension(ast.Name(key, ast.Store()), keys, [], 0)]
         if not isinstance(item, ast.Constant | ast.Name):

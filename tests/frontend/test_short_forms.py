@@ -160,7 +160,7 @@ def keys_that_are_changed(x, log):
 @pytest.mark.parametrize("plain", [keys_that_change, keys_that_are_changed])
 def test_one_value_is_computed_after_the_keys(plain: Callable[..., Any]) -> None:
     """A comprehension computes it before them, which is refused where that could tell."""
-    with pytest.raises(UnsupportedLoopError, match="LD109: `dict.fromkeys`"):
+    with pytest.raises(UnsupportedLoopError, match=r"LD109: `dict\.fromkeys`"):
         vectorize_grad(plain)(np.array([0.9]), np.array([3.0]))
 
 

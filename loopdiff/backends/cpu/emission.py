@@ -25,10 +25,10 @@ class LoopEmitter(ScalarEmitter):
     """Writes loops as `mappings` and `sharing` say, by index: whatever part of a loop is written, in whichever place.
 
     `simd`, `functions`, `products` and `threads` collect imports, `chunks` the functions of chunks, `nests` those of
-    nests that are written once. `is_sharing`: loops to be shared are written in chunks just now. `is_inside`: as others,
-    in a nest that is written both ways. `aside`: what to do instead. `may_reassociate`: sums may be made in any order.
-    `around`: how many loops there are around what is being written, `ticks` what an iteration of the innermost one
-    counts, and `looks` the import of what they need to look out for signals.
+    nests that are written once. `is_sharing`: loops to be shared are written in chunks just now. `is_inside`: as
+    others, in a nest that is written both ways. `aside`: what to do instead. `may_reassociate`: sums may be made in any
+    order. `around`: how many loops there are around what is being written, `ticks` what an iteration of the innermost
+    one counts, and `looks` the import of what they need to look out for signals.
     """
 
     mappings: dict[str, tuple[Path, Mapping]] = field(default_factory=dict)
