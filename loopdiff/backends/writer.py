@@ -18,7 +18,7 @@ from loopdiff.errors import Span
 from loopdiff.settings.deferred import deferred_interrupts
 
 REMARK = "#| "
-NEST, NEST_END = "a nest", "end of the nest"  # remarks that say where nests are, and are not shown
+MARKS = NEST, NEST_END = "a nest", "end of the nest"  # remarks that say where nests are, and are not shown
 
 
 def render(text: str) -> str:
@@ -35,20 +35,29 @@ def render(text: str) -> str:
     return as_comments(plain)
 
 
+def indentation(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())]
+
+
+def remark_in(line: str) -> str | None:
+    """The remark that `line` carries; None if it is another statement."""
+    body = line.strip()
+    return ast.literal_eval(body).removeprefix(REMARK) if body[1:].startswith(REMARK) else None
+
+
 def is_remark(line: str) -> bool:
-    return line.strip()[1:].startswith(REMARK)
+    return remark_in(line) is not None
 
 
 def as_comments(text: str) -> str:
     """String statements that carry a remark become comments."""
     out: list[str] = []
     for line in text.splitlines():
-        if is_remark(line):
-            remark = ast.literal_eval(line.strip()).removeprefix(REMARK)
-            if remark not in (NEST, NEST_END):
-                out.append(f"{line[: len(line) - len(line.lstrip())]}# {remark}")
-        else:
+        remark = remark_in(line)
+        if remark is None:
             out.append(line)
+        elif remark not in MARKS:
+            out.append(f"{indentation(line)}# {remark}")
     return "\n".join(out).strip() + "\n"
 
 

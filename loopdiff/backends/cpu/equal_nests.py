@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from loopdiff.backends.cpu.name_flow import NameFlow, Suite
-from loopdiff.backends.writer import NEST, NEST_END, REMARK, is_remark
+from loopdiff.backends.writer import MARKS, NEST, NEST_END, REMARK, indentation, is_remark, remark_in
 
 LONG = 500  # lines of a function from which on its nests are compared
 LEAST = 120  # characters of a nest that is worth a call
@@ -40,10 +40,6 @@ class Nest(NamedTuple):
     given: tuple[str, ...]
     found: tuple[str, ...]
 
-    @property
-    def lines(self) -> range:
-        return range(self.first, self.last + 1)
-
 
 def nests_written_once(text: str, cells: frozenset[str], fresh: Callable[[str], str]) -> tuple[str, list[str]]:
     """The function `text` with calls of others, and these, whose names are `fresh` ones made of its own.
@@ -51,23 +47,12 @@ def nests_written_once(text: str, cells: frozenset[str], fresh: Callable[[str], 
     Of what a nest sets, only the numbers `cells` are returned.
     """
     lines = text.splitlines()
-    nests = list(nests_in(lines, cells)) if len(lines) > LONG else []
-    calls: dict[int, Nest] = {}
-    names: dict[str, str] = {}
-    bodies: dict[str, Nest] = {}
-    gone: set[int] = set()
-    for same in longest_first(nests):
-        left = [n for n in same if n.first not in gone]
-        if len(left) < 2:
-            continue
-        first = left[0]
-        names[first.key], bodies[first.key] = fresh(f"{stem(lines[0])}_nest"), first
-        calls.update((n.first, n) for n in left)
-        gone.update(line for n in left[1:] for line in n.lines)
-    if len(gone) < SPARED * len(lines):
-        calls, bodies = {}, {}
-    written = Written(lines, calls, names)
-    functions = [written.function(nest) for nest in bodies.values()]
+    groups, spared = repeated(nests_in(lines, cells)) if len(lines) > LONG else ([], 0)
+    if spared < SPARED * len(lines):
+        groups = []
+    names = {same[0].key: fresh(f"{stem(lines[0])}_nest") for same in groups}
+    written = Written(lines, {nest.first: nest for same in groups for nest in same}, names)
+    functions = [written.function(same[0]) for same in groups]
     return "\n".join(written.part(range(len(lines)))) + "\n", functions
 
 
@@ -76,12 +61,20 @@ def stem(header: str) -> str:
     return header.removeprefix("def ").partition("(")[0]
 
 
-def longest_first(nests: Iterable[Nest]) -> list[list[Nest]]:
-    """Groups of equal ones."""
+def repeated(nests: Iterable[Nest]) -> tuple[list[list[Nest]], int]:
+    """Groups of equal ones, the longest first, but for those inside of copies that are gone; and how many lines these
+    have."""
     groups = defaultdict[str, list[Nest]](list)
     for nest in nests:
         groups[nest.key].append(nest)
-    return sorted(groups.values(), key=lambda same: -len(same[0].key))
+    chosen: list[list[Nest]] = []
+    gone: set[int] = set()
+    for same in sorted(groups.values(), key=lambda same: -len(same[0].key)):
+        left = [n for n in same if n.first not in gone]
+        if len(left) > 1:
+            chosen.append(left)
+            gone.update(line for n in left[1:] for line in range(n.first, n.last + 1))
+    return chosen, len(gone)
 
 
 class Written(NamedTuple):
@@ -100,7 +93,7 @@ class Written(NamedTuple):
                 yield from self.call(nest)
                 at = nest.last + 1
                 continue
-            if marker(line) is None:
+            if remark_in(line) not in MARKS:
                 yield line
             at += 1
 
@@ -108,7 +101,7 @@ class Written(NamedTuple):
         for line in self.lines[nest.first + 1 : nest.last]:
             if not is_remark(line):
                 break
-            if marker(line) is None:
+            if remark_in(line) not in MARKS:
                 yield line
         left = f"{', '.join(nest.found)} = " if nest.found else ""
         yield f"{indentation(self.lines[nest.first])}{left}{self.names[nest.key]}({', '.join(nest.given)})"
@@ -128,19 +121,13 @@ def nests_in(lines: Sequence[str], cells: frozenset[str]) -> Iterator[Nest]:
     assert isinstance(function, ast.FunctionDef)
     flow = NameFlow()
     suites = list(flow.suites(function))
-    own = flow.written(function) | suites[0].known[0]  # others are names of the module
+    own = flow.effect_of_all(function.body).stored | suites[0].known[0]  # others are names of the module
     finder = Finder(lines, flow, own, own & flow.set_of(cells))
     for suite in suites:
         for start, end in marked(suite.body):
             found = finder.nest(suite, start, end)
             if found is not None:
                 yield found
-
-
-def marker(line: str) -> str | None:
-    """What `line` says of nests."""
-    text = line.strip()[1:-1].removeprefix(REMARK)
-    return text if text in (NEST, NEST_END) else None
 
 
 def marked(body: Sequence[ast.stmt]) -> Iterator[tuple[int, int]]:
@@ -171,11 +158,8 @@ class Finder(NamedTuple):
         text, names = self.spelled(range(first + 1, last))
         if len(text) < LEAST:
             return None
-        inside = suite.body[start + 1 : end]
-        effect, stored = self.flow.effect_of_all(inside), 0
-        for stmt in inside:
-            stored |= self.flow.written(stmt)
-        found = stored & suite.live[end]
+        effect = self.flow.effect_of_all(suite.body[start + 1 : end])
+        found = effect.stored & suite.live[end]
         given = self.own & (effect.exposed | (found & ~effect.certain))
         if effect.jumps or effect.returns or found & ~self.numbers or given & ~suite.known[start]:
             return None
@@ -195,7 +179,3 @@ class Finder(NamedTuple):
         lines = [self.lines[k] for k in places if not is_remark(self.lines[k])]
         depth = len(indentation(lines[0])) if lines else 0
         return TOKEN.sub(numbered, "\n".join(line[depth:] for line in lines)), names
-
-
-def indentation(line: str) -> str:
-    return line[: len(line) - len(line.lstrip())]

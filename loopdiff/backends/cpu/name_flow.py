@@ -16,12 +16,14 @@ NEVER = -1  # set for certain by what does not come to its end, as is all else
 
 
 class Effect(NamedTuple):
-    """`exposed`: names that may be read before they are set; `certain`: those that are set wherever the end is reached.
+    """`exposed`: names that may be read before they are set; `stored`: those that may be set; `certain`: those that are
+    set wherever the end is reached.
 
     `jumps`: whether a loop around may be left, or its next iteration begun; `returns`: whether the function may.
     """
 
     exposed: int = 0
+    stored: int = 0
     certain: int = 0
     jumps: bool = False
     returns: bool = False
@@ -29,7 +31,8 @@ class Effect(NamedTuple):
     def then(self, other: Effect) -> Effect:
         """The effect of both, one after the other."""
         exposed = self.exposed | (other.exposed & ~self.certain)
-        return Effect(exposed, self.certain | other.certain, self.jumps or other.jumps, self.returns or other.returns)
+        stored, certain = self.stored | other.stored, self.certain | other.certain
+        return Effect(exposed, stored, certain, self.jumps or other.jumps, self.returns or other.returns)
 
     def before(self, after: int, elsewhere: int) -> int:
         """Names that are live ahead of it, if those are live `after` it, and where jumps lead those `elsewhere`."""
@@ -107,27 +110,27 @@ class NameFlow:
     def effect_itself(self, stmt: ast.stmt) -> Effect:
         match stmt:
             case ast.For(target=target, iter=over, body=body):
-                inner = self.effect_of_all(body)
-                exposed = self.read(over) | (inner.exposed & ~self.written(target))
-                return Effect(exposed, returns=inner.returns)
+                inner, own = self.effect_of_all(body), self.written(target)
+                exposed = self.read(over) | (inner.exposed & ~own)
+                return Effect(exposed, inner.stored | own, returns=inner.returns)
             case ast.While(test=test, body=body):
                 inner = self.effect_of_all(body)
-                return Effect(self.read(test) | inner.exposed, returns=inner.returns)
+                return Effect(self.read(test) | inner.exposed, inner.stored, returns=inner.returns)
             case ast.If(test=test, body=then, orelse=orelse):
                 one, other = self.effect_of_all(then), self.effect_of_all(orelse)
-                exposed = self.read(test) | one.exposed | other.exposed
+                exposed, stored = self.read(test) | one.exposed | other.exposed, one.stored | other.stored
                 certain = one.certain & other.certain
-                return Effect(exposed, certain, one.jumps or other.jumps, one.returns or other.returns)
+                return Effect(exposed, stored, certain, one.jumps or other.jumps, one.returns or other.returns)
             case ast.Return():
-                return Effect(self.read(stmt), NEVER, returns=True)
+                return Effect(self.read(stmt), certain=NEVER, returns=True)
             case ast.Raise():
-                return Effect(self.read(stmt), NEVER)
+                return Effect(self.read(stmt), certain=NEVER)
             case ast.Break() | ast.Continue():
                 return Effect(certain=NEVER, jumps=True)
             case ast.AugAssign(target=ast.Name(id=name), value=value):
-                return Effect(self.read(value) | self.bit(name), self.bit(name))
+                return Effect(self.read(value) | self.bit(name), self.bit(name), self.bit(name))
             case _:
-                return Effect(self.read(stmt), self.written(stmt))
+                return Effect(self.read(stmt), self.written(stmt), self.written(stmt))
 
     def read(self, node: ast.AST) -> int:
         return self.set_of(n.id for n in syntax_nodes(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))

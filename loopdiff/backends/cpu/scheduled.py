@@ -16,7 +16,7 @@ from loopdiff.backends.cpu.product import ProductWriter
 from loopdiff.backends.cpu.scalar_math import spell_constant
 from loopdiff.backends.cpu.tile import TileWriter
 from loopdiff.backends.cpu.vector import VectorLoopWriter
-from loopdiff.errors import Span
+from loopdiff.errors import Span, calls_around
 from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, all_of, compare, integer
@@ -90,7 +90,7 @@ class ScheduledEmitter(PatientEmitter):
 
     def calls_in(self, body: tuple[ir.Stmt, ...], depth: int) -> None:
         """Write `body`, and say where all that is inside one call was written out; `depth` calls around are known."""
-        calls = [(called, tuple(same)) for called, same in groupby(body, lambda s: call_around(s.loc, depth))]
+        calls = [(called, tuple(same)) for called, same in groupby(body, lambda s: call_at_depth(s.loc, depth))]
         for called, same in calls:
             if called is None or len(same) == 1:
                 for stmt in same:
@@ -180,10 +180,7 @@ class ScheduledEmitter(PatientEmitter):
         self.around -= 1
 
 
-def call_around(span: Span, depth: int) -> int | None:
+def call_at_depth(span: Span, depth: int) -> int | None:
     """Which call the statement at `span` was written out for, of those that are not among the `depth` outermost."""
-    calls: list[Span] = []
-    while span.called_from is not None:
-        span = span.called_from
-        calls.append(span)
+    calls = [call for _, call in calls_around(span)]
     return id(calls[-1 - depth]) if depth < len(calls) else None
