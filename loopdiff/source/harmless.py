@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import inspect
+from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType, MethodDescriptorType, ModuleType
 from typing import Any
 
 import numpy as np
 
+from loopdiff.source.nodes import syntax_nodes
 from loopdiff.source.scopes import LIBRARIES, MISSING
 
 HARMLESS = (*LIBRARIES, "builtins", "math", "cmath", "collections")
@@ -26,6 +28,12 @@ def changes_nothing(value: Any, node: ast.Call) -> bool:
     if getattr(value, "__name__", "") in CHANGING or isinstance(value, np.vectorize):
         return False
     return not is_written_into(value, node)
+
+
+def all_change_nothing(node: ast.AST, value_of: Callable[[ast.expr], Any]) -> bool:
+    """Whether all that is called in `node` changes nothing; `value_of` says what names from outside mean."""
+    calls = (n for n in syntax_nodes(node) if isinstance(n, ast.Call))
+    return all(changes_nothing(value_of(call.func), call) for call in calls)
 
 
 def module_of(value: Any) -> str:

@@ -12,11 +12,12 @@ from __future__ import annotations
 import ast
 from collections import Counter, deque
 from collections.abc import Callable, Collection
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 
-from loopdiff.source.harmless import changes_nothing
+from loopdiff.source.harmless import all_change_nothing
 from loopdiff.source.lists.queues import misuses_queues
 from loopdiff.source.nodes import copied_tree, direct_call, syntax_nodes
 from loopdiff.source.scopes import fresh, stores_among, words_in
@@ -40,12 +41,16 @@ class Named(ast.NodeTransformer):
     `queues` stand for queues and for nothing else."""
 
     def __init__(self, value_of: Callable[[ast.expr], Any], function: ast.FunctionDef) -> None:
-        self.value_of, self.is_changed = value_of, False
+        self.value_of, self.function, self.is_changed = value_of, function, False
         self.conditions = self.names_of_places(function)
         self.queues = self.names_of_queues(function)
         self.bounded = self.names_of_bounded(function)
-        self.words = words_in(function)
         self.is_misusing = misuses_queues(function, value_of)
+
+    @cached_property
+    def words(self) -> set[str]:
+        """Names that are taken."""
+        return words_in(self.function)
 
     def names_of_queues(self, function: ast.FunctionDef) -> set[str]:
         """Names that only get what `deque(...)` makes."""
@@ -211,19 +216,18 @@ class Named(ast.NodeTransformer):
         key, item = fresh(self.words, "key"), ast.Constant(None) if value is None else value
         over = [ast.comprehension(ast.Name(key, ast.Store()), keys, [], 0)]
         if not isinstance(item, ast.Constant | ast.Name):
-            if not all(isinstance(n, ast.Constant | ast.Tuple) for n in syntax_nodes(keys)) and not (
-                self.changes_nothing(keys) and self.changes_nothing(item)
-            ):
+            is_constant = all(isinstance(n, ast.Constant | ast.Tuple) for n in syntax_nodes(keys))
+            if not is_constant and not (self.is_quiet(keys) and self.is_quiet(item)):
                 return node
             name = fresh(self.words, "value")
             one = ast.comprehension(ast.Name(name, ast.Store()), ast.Tuple([item], ast.Load()), [], 0)
             over, item = [one, *over], ast.Name(name, ast.Load())
         return placed(ast.DictComp(ast.Name(key, ast.Load()), item, over), node)
 
-    def changes_nothing(self, node: ast.expr) -> bool:
+    def is_quiet(self, node: ast.expr) -> bool:
         """Whether evaluating `node` changes nothing, whatever it gives."""
-        calls = [n for n in syntax_nodes(node) if isinstance(n, ast.Call | ast.NamedExpr)]
-        return all(isinstance(n, ast.Call) and changes_nothing(self.value_of(n.func), n) for n in calls)
+        has_walrus = any(isinstance(n, ast.NamedExpr) for n in syntax_nodes(node))
+        return not has_walrus and all_change_nothing(node, self.value_of)
 
     def numpy_in(self, function: ast.expr) -> ast.expr | None:
         """What NumPy is called where `function` is one of its functions."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from types import FunctionType
 from typing import Any, TypeGuard, cast
 
@@ -15,7 +16,7 @@ from loopdiff.numpy_functions import arranging
 from loopdiff.source.dictionaries.parts import expression_of, statements_of
 from loopdiff.source.dictionaries.tables import value_in
 from loopdiff.source.functions import SourceFunction, python_function, source_of
-from loopdiff.source.harmless import changes_nothing
+from loopdiff.source.harmless import all_change_nothing, changes_nothing
 from loopdiff.source.lists.truths import with_questions
 from loopdiff.source.nodes import copied_tree, syntax_children, syntax_nodes
 from loopdiff.source.scopes import bound_by, fresh, words_in
@@ -169,8 +170,7 @@ class Missing(ast.NodeTransformer):
 
     def is_plain(self, node: ast.AST) -> bool:
         """Whether `node`, a place in the list, may be evaluated twice."""
-        calls = [n for n in syntax_nodes(node) if isinstance(n, ast.Call)]
-        is_pure = all(changes_nothing(value_in(self.source.outer, c.func), c) for c in calls)
+        is_pure = all_change_nothing(node, partial(value_in, self.source.outer))
         parts = [n.slice for n in syntax_nodes(node) if isinstance(n, ast.Subscript)]
         inner = [n for part in parts for n in syntax_nodes(part)]
         is_one = not any(isinstance(part, ast.Slice | ast.Tuple) for part in parts)
@@ -195,8 +195,7 @@ class Missing(ast.NodeTransformer):
                 first = Filling(False if self.holds_truths else 0)
                 values = ast.Assign(node.targets, first.visit(copied_tree(value)))
                 flags = ast.Assign([ast.Name(self.flags, ast.Store())], Filling(False).visit(copied_tree(value)))
-                calls = [n for n in syntax_nodes(value) if isinstance(n, ast.Call)]
-                self.has_failed |= not all(changes_nothing(value_in(self.source.outer, c.func), c) for c in calls)
+                self.has_failed |= not all_change_nothing(value, partial(value_in, self.source.outer))
                 return [ast.copy_location(values, node), ast.copy_location(flags, node)]
             case ast.Assign(targets=[ast.Subscript() as target], value=value) if self.is_part(target):
                 if not self.is_plain(target) or not self.is_number(target):
