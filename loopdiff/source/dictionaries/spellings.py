@@ -18,9 +18,8 @@ MOST_COPIES = 4  # of copies
 
 def with_plain_spellings(source: SourceFunction) -> SourceFunction:
     """`source` in such words; itself where it has none of the others."""
-    naming = Naming(source)
-    made = naming.visit(copied_tree(source.node))
-    source = replace(source, node=made) if naming.is_changed else source
+    if any(set_sorted_in(node, source.outer) is not None for node in syntax_nodes(source.node)):
+        source = replace(source, node=Naming(source).visit(copied_tree(source.node)))
     for _ in range(MOST_COPIES):
         tables = tables_in(source.node, source.outer, given_away(source.node))
         spelling = Spelling(tables, source.outer, holds_none(source.node)) if tables else None
@@ -42,11 +41,22 @@ def holds_none(function: ast.FunctionDef) -> bool:
     return any(isinstance(n, ast.Constant) and n.value is None and id(n) not in asked for n in syntax_nodes(function))
 
 
+def set_sorted_in(node: ast.AST, outer: Outer) -> ast.Call | None:
+    """What makes the set that `node` sorts where it is made."""
+    match node:
+        case ast.Call(func=called, args=[ast.Call(func=maker, args=[_], keywords=[]) as made]) if (
+            value_in(outer, called) is sorted and value_in(outer, maker) is set
+        ):
+            return made
+        case _:
+            return None
+
+
 class Naming(ast.NodeTransformer):
     """Gives names to sets that are sorted where they are made, which is the first that a statement does."""
 
     def __init__(self, source: SourceFunction) -> None:
-        self.outer, self.words, self.is_changed = source.outer, words_in(source.node), False
+        self.outer, self.words = source.outer, words_in(source.node)
 
     def visit_Assign(self, node: ast.Assign) -> ast.Assign | list[ast.stmt]:
         ahead = self.named(node.value)
@@ -65,16 +75,13 @@ class Naming(ast.NodeTransformer):
 
     def named(self, node: ast.expr) -> ast.stmt | None:
         """What makes the set that `node` sorts, which stands there by its name from now on."""
-        match node:
-            case ast.Call(func=called, args=[ast.Call(func=maker, args=[_], keywords=[]) as made]) if (
-                value_in(self.outer, called) is sorted and value_in(self.outer, maker) is set
-            ):
-                name, self.is_changed = fresh(self.words, "distinct"), True
-                node.args = [ast.copy_location(ast.Name(name, ast.Load()), made)]
-                target = ast.copy_location(ast.Name(name, ast.Store()), made)
-                return ast.copy_location(ast.Assign([target], made), made)
-            case _:
-                return None
+        made = set_sorted_in(node, self.outer)
+        if made is None or not isinstance(node, ast.Call):
+            return None
+        name = fresh(self.words, "distinct")
+        node.args = [ast.copy_location(ast.Name(name, ast.Load()), made)]
+        target = ast.copy_location(ast.Name(name, ast.Store()), made)
+        return ast.copy_location(ast.Assign([target], made), made)
 
 
 class Spelling(ast.NodeTransformer):
