@@ -54,12 +54,12 @@ def with_lists_of_floats(ls: ir.LoopSet, bound: ir.LoopSet, lists: Mapping[str, 
     sizes = Sizes(ls, frozenset(lists), element_types(bound))
     sizes.find()
     large = [a for a in sorted(lists) if sizes.is_mixed(a) and sizes.is_too_large(a)]
-    found = [check for a in large for check in sizes.checks(a)]
-    wrong = {a for a in large if sizes.is_narrow(a) or None in sizes.checks(a)}
-    displays = ((lists[a].owner.source, lists[a].display, APART if sizes.is_narrow(a) else HINT) for a in sorted(wrong))
+    found = {a: list(sizes.checks(a)) for a in large}
+    wrong = (a for a in large if sizes.is_narrow(a) or None in found[a])
+    displays = ((lists[a].owner.source, lists[a].display, APART if sizes.is_narrow(a) else HINT) for a in wrong)
     message = "this list holds floats, and integers that may be too large for one"
     raise_if([reject("LD134", message, source.span(display), hint) for source, display, hint in displays])
-    checks = {id(stmt): check for stmt, check in filter(None, found)}
+    checks = {id(stmt): check for each in found.values() for stmt, check in filter(None, each)}
     body = map_body(ls.body, lambda s: (checks[id(s)], s) if id(s) in checks else (s,))
     return replace(ls, body=body) if checks else ls
 
