@@ -85,7 +85,8 @@ def element_by_columns(scope: Scope, base: Branch, index: ast.expr, node: ast.Su
         row = None if row is None else merged(row, item)
     if row is None or (isinstance(row, Branch) and not is_repeatable(scope, index) and not scope.may_run_ahead):
         return None
-    columns = {path: [dict(leaves(item))[path].expr for item in base.items] for path, _ in leaves(row)}
+    items = [dict(leaves(item)) for item in base.items]
+    columns = {path: [item[path].expr for item in items] for path, _ in leaves(row)}
     place = place_of_columns(scope, [e for column in columns.values() for e in column], node)
     if place is None:
         return None
