@@ -147,7 +147,7 @@ def keys_that_change(x, log):
         log[0] = log[0] * 2.0
         return v
 
-    d = dict.fromkeys((key(1), 2), x[0] * log[0])
+    d: dict[Any, Any] = dict.fromkeys((key(1), 2), x[0] * log[0])
     return d[1] + d[2]
 
 
