@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from loopdiff.ir import nodes as ir
+from loopdiff.ir.build import is_constant
 from loopdiff.ir.ops import Op
 from loopdiff.ir.reachability import reached
 from loopdiff.ir.walk import Path, indices_in, statements, subexprs
@@ -96,10 +97,14 @@ def stride_of(access: ir.Access, index: str, varying: frozenset[str], ls: ir.Loo
 
 
 def dense_axis(access: ir.Access, ls: ir.LoopSet) -> int | None:
-    """The axis along which elements are neighbours in memory; None if there may be none."""
+    """The axis along which elements are neighbours in memory, which is one of more than one element; None if there may
+    be none."""
     decl = ls.array(access.array)
     layout = decl.type.layout if decl.type is not None else "A"
-    return {"C": len(access.subscripts) - 1, "F": 0}.get(layout)
+    axes = range(len(access.subscripts))
+    inward = {"C": axes[::-1], "F": axes}.get(layout, range(0))
+    extents = dict(enumerate(decl.extents or ()))
+    return next((axis for axis in inward if axis not in extents or not is_constant(extents[axis], 1)), None)
 
 
 def is_reversed_run(access: ir.Access, index: str, varying: frozenset[str], ls: ir.LoopSet) -> bool:

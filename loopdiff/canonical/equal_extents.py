@@ -113,12 +113,16 @@ class Walk:
                 return self.ls.array(array).role == "argument"
             case ir.Param(name=name):
                 return self.ls.scalar(name).type == INT
+            case ir.Const(value=value):
+                return type(value) is int
             case _:
                 return False
 
     def order(self, expr: ir.Expr) -> tuple[bool, int, int]:
-        """Extents of arrays before numbers, which may be negative, as far as is known; the first argument first."""
+        """Constants before extents of arrays before arguments, which may be negative; the first argument first."""
         match expr:
+            case ir.Const():
+                return False, -1, 0
             case ir.Dim(array=array, axis=axis) if array in self.ls.params:
                 return False, self.ls.params.index(array), axis
             case ir.Param(name=name):

@@ -4,8 +4,9 @@
         w = t if a == 1 else 1.0 - t         becomes     y[n] += w * grid[i]
         y[n] += w * grid[i + a]                          y[n] += t * grid[i + 1]
 
-where `i` comes from data. Loops whose subscripts are affine stay as they are: tiles and vectors are made of them.
-(Muchnick, Advanced Compiler Design and Implementation, 17.4.3, of complete unrolling.)
+where `i` comes from data. A loop of one iteration, as along the axis of a column that has one element, is what it
+does. Other loops whose subscripts are affine stay as they are: tiles and vectors are made of them. (Muchnick, Advanced
+Compiler Design and Implementation, 17.4.3, of complete unrolling.)
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ COPIED = (ir.Loop, ir.If, ir.Let, ir.Assign, ir.Accumulate)
 
 
 def with_short_written_out(ls: ir.LoopSet) -> ir.LoopSet:
-    """`ls`, normal, without loops of a few iterations whose index decides conditions, or is part of computed places."""
+    """`ls`, normal, without loops of one iteration, and of a few whose index decides conditions or is part of computed
+    places."""
     writer = Writer(supply(ls))
     body = writer.block(ls.body)
     return normalize(simplify(replace(ls, body=body)), keeps_reads=True) if writer.added else ls
@@ -57,6 +59,10 @@ class Writer:
     def loop(self, loop: ir.Loop) -> Iterator[ir.Stmt]:
         indices = iterations(loop)
         size = len(all_statements(loop.body))
+        if len(indices) == 1 and not any(isinstance(s, ir.Exit) for s in all_statements(loop.body)):
+            self.added.append(0)
+            yield from body_at(loop, integer(indices[0]))
+            return
         is_small = 0 < len(indices) <= MOST_ITERATIONS and len(indices) * size <= MOST_STATEMENTS
         more = (len(indices) - 1) * size
         if not is_small or sum(self.added) + more > MOST_ADDED or not is_decisive(loop):

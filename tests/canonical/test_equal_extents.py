@@ -12,7 +12,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.interpret import run
 from loopdiff.ir.ops import Op
 from loopdiff.ir.verify import verify
-from loopdiff.ir.walk import expressions, subexprs
+from loopdiff.ir.walk import all_statements, expressions, subexprs
 from tests.gradients.interpreted import normal_form
 
 
@@ -31,6 +31,13 @@ def another_shape(n, k, A, B):
 def conditional(n, k, A, B):
     if n == A.shape[0]:
         A[0] = np.reshape(A, (n * k,))[:k]
+
+
+def column(A, w, y):
+    A *= w
+    for i in range(w.shape[0]):
+        for j in range(w.shape[1]):
+            y[j] += A[i, j] * w[i, j]
 
 
 def digits_left(function: Callable[..., Any], args: dict[str, Any]) -> int:
@@ -63,3 +70,21 @@ def test_arguments_keep_their_own_values() -> None:
     rng = np.random.default_rng(1)
     args = {"x": rng.random(4), "y": rng.random(4), "n": 3}
     assert run(normal_form(product, args), dict(args)) == pytest.approx(product(**args), rel=1e-15)
+
+
+def test_an_axis_of_one_element_needs_no_loop() -> None:
+    """A column that is broadcast along rows has one element in each, whoever else goes through it."""
+    rng = np.random.default_rng(2)
+    args = {"A": rng.random((3, 4)), "w": rng.random((3, 1)), "y": rng.random(2)}
+    found = normal_form(column, args)
+    verify(found, "extents")
+    assert [len(loops_in((s,))) for s in found.body if isinstance(s, ir.Loop)] == [2, 1]
+    mine, theirs = ({k: v.copy() for k, v in args.items()} for _ in range(2))
+    run(found, mine)
+    column(**theirs)
+    for name, value in theirs.items():
+        np.testing.assert_allclose(mine[name], value, rtol=1e-14)
+
+
+def loops_in(body: tuple[ir.Stmt, ...]) -> list[ir.Loop]:
+    return [s for s in all_statements(body) if isinstance(s, ir.Loop)]

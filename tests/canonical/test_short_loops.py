@@ -74,6 +74,22 @@ def left_early(x, p, c, y):
             y[n] += 1.0
 
 
+def once(x, p, c, y):
+    for n in range(y.shape[0]):
+        for a in range(2, 3):
+            y[n] += x[n + a]
+        for b in range(1, 0, -3):
+            y[n] *= b + 1
+
+
+def once_at_most(x, p, c, y):
+    for n in range(y.shape[0]):
+        for a in range(1):
+            if y[n] > 0.0:
+                break
+            y[n] += x[n + a]
+
+
 def given() -> dict[str, Any]:
     rng = np.random.default_rng(0)
     return {
@@ -87,7 +103,8 @@ def given() -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("function", "left"),
     [(sampled, 1), (corners, 1), (sides, 1), (last_one_known, 1), (in_a_nest, 1),
-     (affine, 2), (long, 2), (left_early, 2)],
+     (affine, 2), (long, 2), (left_early, 2),
+     (once, 1)],
 )  # fmt: skip
 def test_the_same_values_from_loops_that_are_left(function: Any, left: int) -> None:
     mine, theirs = given(), given()
@@ -97,6 +114,13 @@ def test_the_same_values_from_loops_that_are_left(function: Any, left: int) -> N
     run(found, mine)
     np.testing.assert_allclose(mine["y"], theirs["y"], rtol=1e-14, atol=1e-14)
     assert sum(isinstance(s, ir.Loop) and writes(s) for s in all_statements(found.body)) == left
+
+
+def test_what_leaves_a_loop_of_one_iteration_stays_in_it() -> None:
+    mine, theirs = given(), given()
+    run(normal_form(once_at_most, given()), mine)
+    once_at_most(**theirs)
+    np.testing.assert_allclose(mine["y"], theirs["y"], rtol=1e-14)
 
 
 def writes(loop: ir.Loop) -> bool:

@@ -28,6 +28,8 @@ COPIES_OF_BLOCK = 4
 LIGHT, SHORT, HEAVY = 8, 16, 12
 COPIED_CELLS = 4
 SUMMED = 8  # elements of a short row for whose sum vectors are brought together
+COMPUTED = 128  # operations for each masked store, where these take long, of a body that is written with masks only
+CALL = 16  # operations that take as long as one that is not an instruction
 TWICE = 32  # operations of a block of lanes that is written with and without masks, where those take long
 INSTRUCTIONS = frozenset((*INFIX, *NAMED, *CHOICES, Op.NOT, Op.INVERT, Op.STOP))
 
@@ -237,13 +239,19 @@ class VectorLoopWriter(LaneValues):
     def is_masked_throughout(self) -> bool:
         """Whether the body is so long, or does so little, that one masked version beats a plain and a masked one.
 
-        None is where masks have no registers of their own: a masked store takes as long as ten others there.
+        Where masks have no registers of their own, a masked store takes as long as ten others: there it is what
+        computes much for each of them.
         """
         body = all_statements(self.loop.body)
         sums = [s for s in body if isinstance(s, ir.Accumulate)]
         is_check = all(isinstance(s, ir.Accumulate | ir.Let) for s in body) and not self.has_floats(sums)
         is_large = self.has_calls(body) or len(self.operations()) > HEAVY or any(isinstance(s, ir.Loop) for s in body)
-        return has_mask_registers() and (is_check or is_large)
+        if has_mask_registers():
+            return is_check or is_large
+        written = [s for s in body if isinstance(s, ir.Assign | ir.Accumulate) and id(s) not in self.sums]
+        stores = sum(s.target.array not in self.private | self.shared for s in written)
+        work = sum(1 if e.op in INSTRUCTIONS else CALL for e in self.operations())
+        return work > COMPUTED * max(1, stores)
 
     def start_sum(self, stmt: ir.Accumulate, parts: Iterable[str]) -> None:
         kind = self.emitter.types.arrays[stmt.target.array].element
