@@ -293,6 +293,7 @@ TABLE: dict[Op, Rule | ZeroDerivative | Refused] = {
     **{op: ZeroDerivative(TRUTH) for op in (*COMPARISONS, *FLOAT_TESTS, Op.AND, Op.OR, Op.NOT)},
     **{op: ZeroDerivative(BITS) for op in (*BITWISE, Op.INVERT)},
     Op.STOP: ZeroDerivative(DECLARED),
+    Op.SLOPED: Rule(lambda t, args, r: (t.one, args[2], t.zero)),
     Op.TRIGAMMA: Refused("polygamma functions beyond trigamma are not available"),
 }
 

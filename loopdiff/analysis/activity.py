@@ -49,6 +49,9 @@ def carriers(expr: ir.Expr, types: TypeEnv) -> Iterator[str]:
         case ir.Select(then=then, orelse=orelse):
             yield from carriers(then, types)
             yield from carriers(orelse, types)
+        case ir.Apply(op=Op.SLOPED, args=(value, x, _)):
+            yield from carriers(value, types)
+            yield from carriers(x, types)
         case ir.Apply(op=op, args=args):
             if op not in STEPS and INFO[op].result in ("same", "float"):
                 for arg in args:

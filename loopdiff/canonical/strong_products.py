@@ -1,27 +1,30 @@
-"""Lowering of strong products to selects between a product and zero, which every target has."""
+"""Lowering of what only derivatives need: strong products, to selects between a product and zero, and slopes."""
 
 from __future__ import annotations
 
 from loopdiff.canonical.simplify import simplify
+from loopdiff.canonical.unused import drop_unused
 from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import compare, is_atom, is_zero, times_slope, zero
 from loopdiff.ir.ops import Op
 from loopdiff.ir.typing import TypeEnv, is_counted_truth, type_env, type_of
-from loopdiff.ir.walk import map_expr, map_stmt_exprs
+from loopdiff.ir.walk import map_expr, map_stmt_exprs, nodes_in
 
 
 def choose_strong_products(ls: ir.LoopSet, with_choices_only: bool = False) -> ir.LoopSet:
     """`ls` with each `strong_mul(a, b)` as `a * b if a != 0 else 0`, and with what a choice multiplies in the choice:
-    `strong_mul(1 if c else 0, b)` is `b if c else 0`.
+    `strong_mul(1 if c else 0, b)` is `b if c else 0`. Of `sloped(v, x, p)` the value `v` is left.
 
-    `with_choices_only`: only the latter, where `b` is there. Not before everything is derived: the derivative of a
-    choice is that of the branch taken, which is wrong where a derivative happens to be zero.
+    `with_choices_only`: of products only the latter, where `b` is there. Not before everything is derived: the
+    derivative of a choice is that of the branch taken, which is wrong where a derivative happens to be zero.
     """
     types = type_env(ls)
 
     def rewrite(expr: ir.Expr) -> ir.Expr:
         match expr:
+            case ir.Apply(op=Op.SLOPED, args=(value, _, _)):
+                return value
             case ir.Apply(op=Op.STRONG_MUL, args=(factor, slope)):
                 is_left = with_choices_only and not (is_atom(slope) and is_weight(factor, types))
                 return expr if is_left else chosen_product(factor, slope, types)
@@ -37,7 +40,14 @@ def choose_strong_products(ls: ir.LoopSet, with_choices_only: bool = False) -> i
 
     body = tuple(map_stmt_exprs(expression, s) for s in ls.body)
     results = tuple(ir.ScalarResult(expression(r.value)) if isinstance(r, ir.ScalarResult) else r for r in ls.results)
-    return ls if body == ls.body and results == ls.results else simplify(replace(ls, body=body, results=results))
+    if body == ls.body and results == ls.results:
+        return ls
+    new = simplify(replace(ls, body=body, results=results))
+    return drop_unused(new) if has_slopes(ls) else new
+
+
+def has_slopes(ls: ir.LoopSet) -> bool:
+    return any(isinstance(e, ir.Apply) and e.op is Op.SLOPED for e in nodes_in(ls.body))
 
 
 def chosen_product(factor: ir.Expr, slope: ir.Expr, types: TypeEnv) -> ir.Expr:

@@ -15,6 +15,7 @@ class Op(Enum):
     """Scalar operations; the value is the spelling used by the printer.
 
     `strong_mul(a, b)` is `a * b`, and zero where `a` is zero, whatever `b`: how derivatives are multiplied.
+    `sloped(v, x, p)` is `v`, and has the slope `p` in `x` besides what `v` has: how a derivative is stated.
     `strict_add`, `strict_sub`, `strict_mul` and `strict_div` are operations of floating numbers that no compiler merges
     with others, so that they give the same bits wherever they are evaluated. `float16` and `bfloat16` round to the
     nearest number of that format (of two, the even one), which they give in the type of the operand: what is stored in
@@ -87,6 +88,7 @@ class Op(Enum):
     COPYSIGN = "copysign"
     FMOD = "fmod"
     STRONG_MUL = "strong_mul"
+    SLOPED = "sloped"
     STRICT_ADD = "strict_add"
     STRICT_SUB = "strict_sub"
     STRICT_MUL = "strict_mul"
@@ -150,6 +152,7 @@ INFO: dict[Op, OpInfo] = {
     Op.AND: OpInfo(None, "bool"),
     Op.OR: OpInfo(None, "bool"),
     Op.NOT: OpInfo(1, "bool"),
+    Op.SLOPED: OpInfo(3, "float"),
     Op.MIN: OpInfo(None, "same"),
     Op.MAX: OpInfo(None, "same"),
 }
@@ -160,6 +163,6 @@ def effort(op: Op) -> Effort:
     if op in (*QUOTIENTS, Op.SQRT, Op.FLOORDIV, Op.MOD):
         return "quotient"
     is_function = op is Op.POW or (
-        INFO[op].result == "float" and op not in (Op.COPYSIGN, Op.STRONG_MUL, *HALVES.values())
+        INFO[op].result == "float" and op not in (Op.COPYSIGN, Op.STRONG_MUL, Op.SLOPED, *HALVES.values())
     )
     return "function" if is_function else "plain"

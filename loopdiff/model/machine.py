@@ -34,7 +34,7 @@ FUNCTIONS: dict[Op, float] = {
 SEQUENCES: dict[Op, float] = {
     **dict.fromkeys(PLAIN, 1.0), Op.SIGN: 1.5, Op.MIN: 1.5, Op.MAX: 1.5, Op.COPYSIGN: 1.0, Op.STRONG_MUL: 1.5,
 }  # fmt: skip
-FREE = frozenset((Op.STOP, Op.NOT))
+FREE = frozenset((Op.STOP, Op.SLOPED, Op.NOT))
 TESTS = frozenset(COMPARISONS)
 # Cycles of a division and a square root, for each lane and at least, by bits of an element.
 DIVISIONS: dict[Op, dict[int, tuple[float, float]]] = {

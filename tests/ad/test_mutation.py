@@ -28,9 +28,10 @@ from tests.gradients.interpreted import lowered
 from tests.gradients.test_tape_plans import forward_and_reverse, tangents
 from tests.lengths import each_in_turns
 
-# Strong products occur in derived programs only: `tests/gradients/test_second_order.py` spoils their rule. So do strict
-# operations, and roundings to halves, of which differences know nothing: `tests/ad/test_partials.py` has their values.
-APART = (Op.STRONG_MUL, *STRICT, *HALVES.values())
+# Strong products occur in derived programs only: `tests/gradients/test_second_order.py` spoils their rule. Slopes that
+# are stated occur in complex ones, for which `tests/frontend/test_inverse_complex.py` is. Strict operations, and
+# roundings to halves, of which differences know nothing, have values in `tests/ad/test_partials.py`.
+APART = (Op.STRONG_MUL, Op.SLOPED, *STRICT, *HALVES.values())
 RULES = [op for op, row in TABLE.items() if isinstance(row, Rule) and op not in APART]
 TOLERANCE = 5e-8
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -101,9 +102,10 @@ def exact_partials(function: Callable[..., Any], point: tuple[float, ...]) -> li
         return [float(mpmath.diff(function, tuple(exact), order)) for order in orders]
 
 
-CASES = {
+CASES: dict[Op, tuple[Callable[..., Any], tuple[tuple[float, ...], ...]]] = {
     **{op: (f, tuple((x,) for x in points)) for op, (f, points) in UNARY.items()},
     **BINARY,
+    Op.SLOPED: (lambda v, x, p: v - 2.6 * (x - 1.9), ((0.7, 1.9, -2.6),)),
 }
 
 
@@ -244,7 +246,7 @@ def test_partials_that_are_never_looked_at_are_finite(op: Op) -> None:
     arity = INFO[op].arity or 2
     known = partials(ir.Apply(op, tuple(ir.Param(n) for n in NAMES[:arity])), F64, ir.Param("r"))
     slopes = slopes_of(op)
-    points = [(x,) for x in extremes] if arity == 1 else [(x, y) for x in extremes for y in extremes]
+    points = list(itertools.product(extremes, repeat=arity))
     for position, partial in enumerate(known):
         if is_always_finite(partial):
             assert all(np.isfinite(slopes(*point)[position]) for point in points)

@@ -84,3 +84,31 @@ def test_tangents_beside_their_poles_and_far_away() -> None:
         np.testing.assert_allclose(value.real, expected.real, rtol=1e-14, atol=0.0)
         np.testing.assert_allclose(value.imag, expected.imag, rtol=1e-14, atol=0.0)
         np.testing.assert_allclose(slope, 1.0 / one / other, rtol=1e-11)
+
+
+WEIGHTS = 1.0, 2.0j, 3.0, -1.0, 2.0, 1.0 - 1.0j
+
+
+def loss(x):
+    total = 0.0
+    for w, value in zip(WEIGHTS, inverses(x + 0.3j), strict=True):
+        total += (w * value).real.sum()
+    return total
+
+
+def test_second_derivatives_are_those_of_the_tables() -> None:
+    """What a function states as its derivative has one itself."""
+    x = np.array([-1.7, -0.4, 0.2, 0.999, 5.0])
+    z, one = x + 0.3j, np.ones_like(x)
+    of_sine = z / (1.0 - z * z) / (np.sqrt(1.0 - z) * np.sqrt(1.0 + z))
+    of_cosine = -z / (z * z - 1.0) / (np.sqrt(z - 1.0) * np.sqrt(z + 1.0))
+    turned = -z / (1.0 + z * z) / (np.sqrt(1.0 - 1j * z) * np.sqrt(1.0 + 1j * z))
+    of_tangents = -2.0 * z / (1.0 + z * z) ** 2, 2.0 * z / (1.0 - z * z) ** 2
+    curvatures = (of_sine, -of_sine, of_tangents[0], turned, of_cosine, of_tangents[1])
+    expected = sum((w * c).real for w, c in zip(WEIGHTS, curvatures, strict=True))
+    with interpreting():
+        f = vectorize_grad(loss)
+        _, _, product = f.hvp((x,), {"x": one})
+        _, pullback = vectorize_grad(f.grad).vjp(x)
+        np.testing.assert_allclose(product[0], expected, rtol=1e-11)
+        np.testing.assert_allclose(pullback((one,))[0], expected, rtol=1e-11)

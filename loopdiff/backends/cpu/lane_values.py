@@ -201,7 +201,7 @@ class LaneValues:
         texts = self.decided(expr, lanes) or [self.expr(a, lanes) for a in expr.args]
         if op in INFIX:
             return f"({texts[0]} {op.value} {texts[1]})"
-        if op is Op.STOP:
+        if op in (Op.STOP, Op.SLOPED):
             return texts[0]
         if op is Op.NEG:
             return f"(-{texts[0]})"

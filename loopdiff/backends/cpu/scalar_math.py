@@ -221,6 +221,7 @@ SCALAR_FUNCTIONS: dict[Op, Spelling] = {
     Op.COPYSIGN: floats("math.copysign({0}, {1})"),
     Op.FMOD: floats("np.fmod({0}, {1})"),
     Op.STRONG_MUL: floats("strong_mul({0}, {1})"),
+    Op.SLOPED: floats("({0})"),
     Op.STRICT_ADD: floats("strict_add({0}, {1})"),
     Op.STRICT_SUB: floats("strict_sub({0}, {1})"),
     Op.STRICT_MUL: floats("strict_mul({0}, {1})"),

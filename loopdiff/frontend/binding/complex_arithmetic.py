@@ -1,7 +1,8 @@
 """Complex functions as formulas over real and imaginary parts.
 
 The parts are differentiated as real expressions, so each formula must have the derivative of its function wherever that
-has one, the axes included: no `abs(y)` whose slope at 0 is wrong, but `copysign(1, y) * y`. A part that is literally
+has one, the axes included: no `abs(y)` whose slope at 0 is wrong, but `copysign(1, y) * y`. Inverse functions state
+theirs, which is a quotient, where formulas that are right beside their cuts are long. A part that is literally
 zero, as that of a real number, takes no part in sums and products (C99, annex G): where others are infinite or NaN the
 result may be finite where NumPy's is NaN.
 """
@@ -275,18 +276,39 @@ def roots_around(hold: Hold, z: Parts) -> tuple[Parts, Parts]:
     return square_root(hold, below).held(hold, "below"), square_root(hold, above).held(hold, "above")
 
 
+def with_slope(hold: Hold, value: Parts, z: Parts, slope: Parts) -> Parts:
+    """`value`, of a function of `z` with the complex derivative `slope` (by the equations of Cauchy and Riemann)."""
+    slope = slope.held(hold, "slope")
+
+    def sloped(part: ir.Expr, by_re: ir.Expr, by_im: ir.Expr) -> ir.Expr:
+        found = call(Op.STOP, part)
+        for x, p in ((z.re, by_re), (z.im, by_im)):
+            found = found if is_zero(x) else call(Op.SLOPED, found, x, p)
+        return found
+
+    re = sloped(value.re, slope.re, negated_complex(slope.im))
+    return z.with_parts(re, sloped(value.im, slope.im, slope.re))
+
+
+def inverse_product(hold: Hold, a: Parts, b: Parts, sign: float = 1.0) -> Parts:
+    return divide(hold, a.with_parts(a.const(sign), a.const(0.0)), multiply(hold, a, b))
+
+
 def inverse_sine(hold: Hold, z: Parts) -> Parts:
-    x = hold(z.re, "argument_re")
-    below, above = roots_around(hold, z.with_parts(x, z.im))
+    z = z.held(hold, "argument")
+    below, above = roots_around(hold, z)
     product = minus(times(below.re, above.re), times(below.im, above.im))
     grown = minus(times(below.re, above.im), times(below.im, above.re))
-    return z.with_parts(call(Op.ATAN2, x, product), call(Op.ASINH, grown))
+    value = z.with_parts(call(Op.ATAN2, z.re, product), call(Op.ASINH, grown))
+    return with_slope(hold, value, z, inverse_product(hold, below, above))
 
 
 def inverse_cosine(hold: Hold, z: Parts) -> Parts:
+    z = z.held(hold, "argument")
     below, above = roots_around(hold, z)
     grown = minus(times(above.re, below.im), times(above.im, below.re))
-    return z.with_parts(times(z.const(2.0), call(Op.ATAN2, below.re, above.re)), call(Op.ASINH, grown))
+    value = z.with_parts(times(z.const(2.0), call(Op.ATAN2, below.re, above.re)), call(Op.ASINH, grown))
+    return with_slope(hold, value, z, inverse_product(hold, below, above, -1.0))
 
 
 def inverse_hyperbolic_cosine(hold: Hold, z: Parts) -> Parts:
@@ -295,7 +317,8 @@ def inverse_hyperbolic_cosine(hold: Hold, z: Parts) -> Parts:
     low = square_root(hold, z.with_parts(minus(z.re, z.const(1.0)), z.im)).held(hold, "low")
     high = square_root(hold, z.with_parts(plus(z.re, z.const(1.0)), z.im)).held(hold, "high")
     grown = plus(times(low.re, high.re), times(low.im, high.im))
-    return z.with_parts(call(Op.ASINH, grown), times(z.const(2.0), call(Op.ATAN2, low.im, high.re)))
+    value = z.with_parts(call(Op.ASINH, grown), times(z.const(2.0), call(Op.ATAN2, low.im, high.re)))
+    return with_slope(hold, value, z, inverse_product(hold, low, high))
 
 
 def inverse_hyperbolic_tangent(hold: Hold, z: Parts) -> Parts:
@@ -318,7 +341,10 @@ def inverse_hyperbolic_tangent(hold: Hold, z: Parts) -> Parts:
     lengths = [call(Op.LOG, call(Op.HYPOT, hold(part, "part"), near[2])) for part in near[:2]]
     grown = ir.Select(is_near, minus(lengths[1], lengths[0]), times(half, call(Op.LOG1P, ratio)))
     turned = call(Op.ATAN2, over(times(two, up), scale), minus(times(low, high), times(up, up)))
-    return z.with_parts(times(times(half, side), grown), times(half, turned))
+    value = z.with_parts(times(times(half, side), grown), times(half, turned))
+    left = z.with_parts(minus(one, z.re), call(Op.NEG, z.im)).held(hold, "factor")
+    right = z.with_parts(plus(one, z.re), z.im).held(hold, "factor")
+    return with_slope(hold, value, z, inverse_product(hold, left, right))
 
 
 FUNCTIONS: dict[Op, Callable[..., Parts]] = {
