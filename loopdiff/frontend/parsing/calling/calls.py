@@ -319,6 +319,8 @@ def length(state: State, node: ast.Call) -> ir.Expr:
             return view.extents[0]
         case [ast.Attribute(value=base, attr="shape")] if (array := shaped(state, base)) is not None:
             return rank_of(array, span)
+        case [ast.Constant(value=str(text))]:
+            return ir.Const(len(text), loc=span)
         case [argument] if isinstance(value := state.outside(argument), tuple | list | range | str):
             return ir.Const(len(value), loc=span)
         case [argument] if root_is_local(state, argument):
