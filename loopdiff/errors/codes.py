@@ -346,7 +346,7 @@ CODES: dict[str, Code] = {
     "LD335": Code(
         "integer that is too large",
         "Loops that multiply an integer, and powers, are checked to stay in 64 bits, if numbers of a call, extents and "
-        "counters of a million may make them larger; and integers of a call to be at most 2**26 in a list of floats.",
+        "counters of a million may make them larger; and integers of a call in lists of floats to be 2**26 at most.",
         "take remainders, as `h = (h * 33 + i) % m`, or the last bits: `& 0xFFFFFFFF`; `float(...)` for lists",
     ),
     # -- LD34x: seeds, cotangents, directions and types given by the caller --------------------------------

@@ -14,7 +14,7 @@ LISTS: tuple[Construct, ...] = (
         "Of numbers, or of arrays of one shape; kept in an array. They grow by `append`, "
         "`extend([...])` and `+= [...]`, also in functions that get them; where neither ranges of loops nor conditions "
         "say how long they may become, they have room for 4096 elements (LD334). They hold truth values, too, and "
-        "nothing else then; integers beside floats are checked to be at most 2**26 (LD335). "
+        "nothing else then; integers beside floats are checked to be at most 2**26 (LD335), or less. "
         "`v.reverse()` turns them round. What reads them: subscripts, slices, loops and "
         "comprehensions, `len`, `sum`, `max`, `min`, `any`, `all`, functions of NumPy, and `if v`. "
         "Also `list(x)`, `tuple(x)`, `sorted(f(u) for u in x)`, `x.tolist()`, `v + w`, "

@@ -19,8 +19,8 @@ from loopdiff.frontend.parsing.boxes import shared_boxes
 from loopdiff.frontend.parsing.calling.inline import inline_call
 from loopdiff.frontend.parsing.expressions import parse_quantity
 from loopdiff.frontend.parsing.frames import CallFrame, Returned
+from loopdiff.frontend.parsing.lists.exactness import with_lists_of_floats
 from loopdiff.frontend.parsing.lists.growing import refuse_unbounded
-from loopdiff.frontend.parsing.lists.integers import with_lists_of_floats
 from loopdiff.frontend.parsing.lists.kinds import refuse_wide_lists
 from loopdiff.frontend.parsing.lists.making import make_list
 from loopdiff.frontend.parsing.placing import placed_block, placed_declaration, with_place

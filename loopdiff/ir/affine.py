@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
 
 from loopdiff.errors import Span
 from loopdiff.ir import nodes as ir
@@ -11,6 +12,7 @@ from loopdiff.ir.types import ScalarType
 from loopdiff.ir.walk import subexprs
 
 Sum = dict[ir.Expr, int]
+LARGEST_SHARED_POWER = 64
 
 
 def linear(expr: ir.Expr) -> tuple[Sum, int]:
@@ -51,6 +53,60 @@ def factors_of(term: ir.Expr) -> Iterator[ir.Expr]:
             yield from factors_of(b)
         case _:
             yield term
+
+
+def joined_powers(expr: ir.Expr) -> ir.Expr:
+    """The product `expr` of integers with one power of each base, in one order: `2 ** q * 2 * 2 ** (n - q - 1)` is
+    `2 ** n`. Powers with negative exponents, which integers have not, are errors where they are evaluated."""
+    powers: dict[ir.Expr, tuple[Sum, int]] = {}
+    others: list[ir.Expr] = []
+    count = 1
+    for factor in factors_of(expr):
+        match factor:
+            case ir.Const(value=int(value)):
+                count *= int(value)
+            case ir.Apply(op=Op.SHL, args=(ir.Const(value=int(value)), exponent)):
+                count *= int(value)
+                raise_power(powers, ir.Const(2), exponent)
+            case ir.Apply(op=Op.POW, args=(base, exponent)) if not isinstance(base, ir.Const) or is_power_base(base):
+                raise_power(powers, base, exponent)
+            case _:
+                others.append(factor)
+    if not powers:
+        return expr
+    for factor in [f for f in others if f in powers]:
+        others.remove(factor)
+        raise_power(powers, factor, ir.Const(1))
+    for base, (terms, constant) in powers.items():
+        count, constant = (count, constant) if not isinstance(base, ir.Const) else shared_power(count, base, constant)
+        in_order = dict(sorted(terms.items(), key=lambda item: repr(item[0])))
+        exponent = from_linear(in_order, constant, expr.loc)
+        if exponent != ir.Const(0):
+            others.append(ir.Apply(Op.POW, (base, exponent), loc=expr.loc))
+    others.sort(key=repr)
+    if not others:
+        return ir.Const(count, loc=expr.loc)
+    rest = reduce(lambda a, b: ir.Apply(Op.MUL, (a, b), loc=expr.loc), others)
+    return rest if count == 1 else ir.Apply(Op.MUL, (ir.Const(count, loc=expr.loc), rest), loc=expr.loc)
+
+
+def is_power_base(base: ir.Const) -> bool:
+    return isinstance(base.value, int) and not isinstance(base.value, bool) and base.value > 1
+
+
+def raise_power(powers: dict[ir.Expr, tuple[Sum, int]], base: ir.Expr, exponent: ir.Expr) -> None:
+    """One more factor `base ** exponent` in `powers`."""
+    (terms, constant), (more, c) = powers.get(base, ({}, 0)), linear(exponent)
+    powers[base] = added(terms, more, 1), constant + c
+
+
+def shared_power(count: int, base: ir.Const, constant: int) -> tuple[int, int]:
+    """`count` times `base ** constant`, with as much of it in the first number as there are integers for."""
+    if 0 < constant <= LARGEST_SHARED_POWER:
+        return count * int(base.value) ** constant, 0
+    while constant < 0 and count and count % int(base.value) == 0:
+        count, constant = count // int(base.value), constant + 1
+    return count, constant
 
 
 def from_linear(terms: Sum, constant: int, loc: Span, dtype: ScalarType | None = None) -> ir.Expr:

@@ -12,11 +12,12 @@ from types import MappingProxyType
 
 from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.affine import factors_of, linear
+from loopdiff.ir.affine import factors_of, joined_powers, linear
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import subexprs
 
 SMALL = 64  # elements along an axis of a large array, at least
+PRODUCTS = (Op.MUL, Op.POW, Op.SHL)
 MOST_SPLITS = 4  # of minima into the two numbers that they may be
 
 
@@ -75,7 +76,13 @@ def depends_on(atom: Atom, extents: frozenset[ir.Expr]) -> bool:
 def in_atoms(terms: Mapping[ir.Expr, int], constant: int, values: Values) -> AtomSum:
     found: AtomSum = ({}, constant)
     for term, count in terms.items():
-        found = plus_multiple(found, atoms_of(term, values), count)
+        if isinstance(term, ir.Apply) and term.op in PRODUCTS:
+            joined, constant = linear(joined_powers(ir.Apply(Op.MUL, (ir.Const(count), term))))
+            for part, times in joined.items():
+                found = plus_multiple(found, atoms_of(part, values), times)
+            found = plus_multiple(found, ({}, constant), 1)
+        else:
+            found = plus_multiple(found, atoms_of(term, values), count)
     return found
 
 

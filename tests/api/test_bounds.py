@@ -287,3 +287,17 @@ def test_lengths_of_rows_that_are_no_integers() -> None:
     rows_of_a_converted_length(expected, 4, 2.5, True)
     vectorize_grad(rows_of_a_converted_length)(x, 4, 2.5, True)
     np.testing.assert_allclose(x, expected, rtol=1e-14)
+
+
+def of_four_extents(v):
+    return np.kron(np.kron(np.kron(v, v), v), v)[5] + np.kron(np.kron(v, v), v)[-2]
+
+
+def test_elements_of_arrays_with_many_extents_are_read() -> None:
+    v = np.array([0.5, 2.0])
+    value, gradients = vectorize_grad(of_four_extents).value_and_grad(v)
+    assert value == of_four_extents(v) == v[0] ** 2 * v[1] ** 2 + v[0] * v[1] ** 2
+    a, b = v
+    np.testing.assert_allclose(gradients.v, [2 * a * b * b + b * b, 2 * a * a * b + 2 * a * b], rtol=1e-14)
+    with pytest.raises(ArgumentError, match="LD310"):
+        vectorize_grad(of_four_extents)(v[:1])

@@ -412,3 +412,32 @@ def objects_called_where_they_are_made(layers, x):
         if x[0, k] > 0.0:
             x = x + Layer(layers[0], 1)(Layer(layers[1])(x)) * x[1, k]
     return x.sum()
+
+
+class Stage:
+    """Deliveries on their way to a stock."""
+
+    def __init__(self, start, lead):
+        self.level, self.weights = start, [start, 1.0]
+        self.pipeline = [start * (k + 1) for k in range(lead)]
+        self.log = {"late": [start, 2.0], "cost": 0.0}
+
+    def step(self, d):
+        self.level += self.pipeline.pop(0)
+        self.level -= d
+        return self.level
+
+    def closed(self):
+        self.log["cost"] -= self.log["late"].pop(0)
+        self.weights[1] *= self.log["late"].pop()
+        return self.log["cost"] * self.weights[1] + len(self.log["late"]) + sum(self.pipeline)
+
+
+@given(draw(5), 1.3)
+def taken_into_fields(demand, s):
+    shop, total = Stage(s, 2), 0.0
+    for d in demand:
+        level = shop.step(d)
+        total += level**2
+        shop.pipeline.append(np.tanh(s - level))
+    return total, shop.closed()

@@ -332,6 +332,14 @@ def values_that_are_known(x, shape, kind, power):
     return (x.reshape(shape)[1] * y).sum()
 
 
+@given(draw(6), {"kind": "abc", "w": draw(2)})
+def lengths_of_texts(x, model):
+    t = 0.0
+    for i in range(len(model["kind"])):
+        t += x[i] * model["w"][i % 2]
+    return t * len(model["kind"])
+
+
 # -- one for each construct of the language table ------------------------------------------------------------
 @shows("lists, tuples and dictionaries of known length", vector(), 0.7)
 def known_lengths(x, s):

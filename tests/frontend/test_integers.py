@@ -134,6 +134,58 @@ def test_integers_of_a_call_are_elements_of_lists_of_floats(function: Callable[.
                 f(X, k, at)
 
 
+def remainder_of_a_cube(x, k, n):
+    v = [n, 0.5]
+    return x[0] * (v[k[0]] ** 3 % 7)
+
+
+def remainder_of_a_product(x, k, n):
+    v = [0.5, n, n + 1]
+    a = v[k[1]]
+    return x[0] * (1000 * a * v[k[1] + 1] % 7)
+
+
+def difference_of_cubes(x, k, n):
+    v = [0.5, n, n + 1]
+    return x[0] * (v[k[1] + 1] ** 3 - v[k[1]] ** 3)
+
+
+@pytest.mark.parametrize(
+    ("function", "most"), [(remainder_of_a_cube, 17), (remainder_of_a_product, 20), (difference_of_cubes, 17)]
+)
+def test_products_of_more_are_exact_where_that_shows(function: Callable[..., Any], most: int) -> None:
+    k = np.array([0, 1])
+    with interpreting():
+        f = vectorize_grad(wrt=("x",))(function)
+        for n in (3, -5, 2**most - 1, -(2**most)):
+            assert f(X, k, n) == function(X, k, n)
+        for n in (2**most + 1, 2**24 + 1):
+            with pytest.raises(ArgumentError, match=rf"LD335.*2\*\*{most}:"):
+                f(X, k, n)
+
+
+def product_of_all(x, k, n):
+    v, p = [n, 0.5, 3], 1
+    for i in k:
+        p *= v[i]
+    return x[0] * p - v[k[0]] ** 3 * 0.5
+
+
+def remainder_of_all(x, k, n):
+    v, p = [n, 0.5, 3], 1
+    for i in k:
+        p *= v[i]
+    return x[0] * (p % 7)
+
+
+def test_products_of_any_number_are_floats_or_refused() -> None:
+    k, n = np.array([0, 2, 0, 0]), 2**25
+    with interpreting():
+        assert vectorize_grad(product_of_all)(X, k, n) == pytest.approx(product_of_all(X, k, n), rel=1e-15)
+        with pytest.raises(UnsupportedLoopError, match="LD134: integers of a list that also holds floats"):
+            vectorize_grad(remainder_of_all)(X, k, n)
+
+
 # -- NumPy's -----------------------------------------------------------------------------------------------------
 def added(x, a, b):
     s = 0

@@ -112,3 +112,20 @@ def test_second_derivatives_are_those_of_the_tables() -> None:
         _, pullback = vectorize_grad(f.grad).vjp(x)
         np.testing.assert_allclose(product[0], expected, rtol=1e-11)
         np.testing.assert_allclose(pullback((one,))[0], expected, rtol=1e-11)
+
+
+ENDS = (np.inf, -np.inf)
+INFINITE = [p for a in ENDS for b in (*ENDS, 0.0, -0.0, 0.5, -3.0, 1e300) for p in (complex(a, b), complex(b, a))]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_infinite_numbers_have_numpys_values_and_no_slope() -> None:
+    z = np.array([*INFINITE, complex(np.inf, np.nan), complex(np.nan, -np.inf)])
+    with interpreting():
+        found, slopes = vectorize_grad(inverses).jvp((z,), {"z": np.ones_like(z)})
+    for value, expected, slope in zip(found, inverses(z), slopes[0], strict=True):
+        for mine, numpys in ((value.real, expected.real), (value.imag, expected.imag)):
+            np.testing.assert_allclose(mine, numpys, rtol=1e-15)
+            is_number = ~np.isnan(numpys) & ~np.isnan(z)
+            np.testing.assert_array_equal(np.signbit(mine[is_number]), np.signbit(numpys[is_number]))
+        np.testing.assert_array_equal(slope, 0.0)

@@ -50,7 +50,78 @@ def steps(x, n):
     return up * x[0] + len(range(7, 0, ~1)) * x[1] + len(range(n, -7, -n - 1)) * x[2]
 
 
-@pytest.mark.parametrize("function", [of_its_own_length, moved_in_a_loop, lengths, steps, extents])
+ODD = range(1, 6, 2)
+
+
+def smooth(y, order, w=0.5):
+    for i in order:
+        y[i] = w * (y[i - 1] + y[i + 1])
+
+
+def summed(order, y, by=None):
+    s = 0.0
+    for k, i in enumerate(order):
+        s = s * 0.5 + y[i] * k * len(order) * (1.0 if by is None else by)
+    for i in reversed(order):
+        s += np.sin(y[i])
+    return s
+
+
+def both_ways(y, order, *, other):
+    smooth(y, order)
+    smooth(y, order=other, w=0.3)
+    return summed(other, y) + summed(y=y, order=order) + summed(range(0, len(y), 2), y, 2.0)
+
+
+def given_to_functions(x, n):
+    y = x.copy()
+    up, down = range(1, len(y) - 1), range(len(y) - 2, 0, -n - 1)
+    t = both_ways(y, up, other=down) + summed(ODD, y)
+
+    def inside(r):
+        return sum(y[i] * i for i in r)
+
+    for k in range(n):
+        smooth(y, range(1 + k, len(y) - 1))
+    return t + inside(down) + inside(r=range(n)) + (lambda r: sum([y[i] for i in r]))(up)
+
+
+def one_or_the_other(x, n):
+    s = 0.0
+    order = range(len(x)) if n > 0 else range(len(x) - 1, -1, -1)
+    for i in order:
+        s = 0.5 * s + x[i]
+    for i in range(n) if s > 0.0 else range(1, n):
+        s = 0.5 * s + x[i] ** 2
+    return s
+
+
+def there_and_back(x, n):
+    y = x.copy()
+    for _ in range(n):
+        for order in (range(1, len(y) - 1), range(len(y) - 2, 0, -1)):
+            for i in order:
+                y[i] = 0.5 * (y[i - 1] + y[i + 1]) + 0.1 * y[i] ** 2
+        for k in [range(0, 2), range(0, n)]:
+            y[0] += y[1] * len(k)
+        for same in (range(2), range(2)):
+            y[2] += y[1] * sum(y[i] for i in same)
+    return y @ y
+
+
+NAMED = [
+    of_its_own_length,
+    moved_in_a_loop,
+    lengths,
+    steps,
+    extents,
+    given_to_functions,
+    one_or_the_other,
+    there_and_back,
+]
+
+
+@pytest.mark.parametrize("function", NAMED)
 @pytest.mark.parametrize("n", [0, 3])
 def test_value_and_gradient(function: Callable[..., Any], n: int) -> None:
     with interpreting():
@@ -93,7 +164,23 @@ def extent_below_zero(x, n):
     return s
 
 
+def used_as_an_array(x, n):
+    def doubled(r):
+        return 2.0 * r
+
+    return doubled(range(3)).sum() * x[0]
+
+
+def bound_again_in_a_function(x, n):
+    def last(r):
+        r = [i for i in r]
+        return r[-1]
+
+    return x[last(range(3))]
+
+
 REFUSED = [
+    used_as_an_array, bound_again_in_a_function,
     length_of_any_step, length_of_no_step, variable_of_a_loop_around,
     variable_of_a_loop_around_that_is_kept, extent_below_zero,
 ]  # fmt: skip

@@ -57,6 +57,12 @@ SAME = (
     "c = A[:, 0].reshape((3, 1)); c[1] = s; return A.sum() * (c - c.T).sum() + c[2, 0]",
     "c = A.T[1:, 0].reshape(1, -1, 1); c[0, 1] *= s; return A.sum() * c.sum()",
     "c = x[::2, None].reshape(2); c[0] = s; return x.sum() * (x[1:3].reshape(2, 1) * c[::-1].reshape(1, 2)).sum()",
+    "t = 0.0\n    for i in range(1, 4): B = A[:i, :i] * s; r = B.reshape(-1); r[0] = 9.0; t += B.sum()\n    return t",
+    "t = 0.0\n    for i in range(2, 4): B = A[:i, :i] * s; r = B[1:].ravel(); r[0] = 9.0; t += B.sum() * B[1].sum()\n"
+    "    return t",
+    "t = 0.0\n    for i in range(1, 4): B = np.zeros((i, 2)); r = B[i - 1].reshape(2, 1); r[1] = s; t += B.sum()\n"
+    "    return t",
+    "r = A[A > 0.8].reshape(-1, 1); r[1] = 9.0; return r.sum() * A.sum()",
     "k[k] = np.array([3, 1, 0, 2]); return x[k] @ np.arange(4.0)",
     "np.multiply.at(x, k, x); return x.sum()",
     "np.maximum.at(k, k, 3); return x[k].sum()",
@@ -86,6 +92,8 @@ REFUSED = (  # what cannot be known, and what Python raises for
     "r = A.T.reshape(-1); A[0, 1] = 5.0; return r.sum()",
     "r = A.T.reshape(3, 3); A[0, 1] = 5.0; return r[1, 0]",
     "r = A[:2, :1].reshape(1, 2).ravel(); r[1] = 5.0; return A.sum()",
+    "for i in range(2, 4): B = s * A[:i, :i]; r = B[:, : k[2] - 1].ravel(); r[0] = 5.0; s += B.sum()\n    return s",
+    "for i in range(1, 4): B = 2.0 * A[:i, :i]; r = B[:, 1:].reshape(-1); r[:1] = 5.0; s += B.sum()\n    return s",
     "A[k[:2] % 3][0] = 5.0; return A.sum()",
     "A[k[:2] % 3][:, 0] += 5.0; return A.sum()",
     "A[0, k[:2] % 3][0] = 5.0; return A.sum()",

@@ -122,9 +122,33 @@ def f(x):
         m = 2 * m
     return t
 """
+CIRCUIT = """
+def gate(psi, t, q, n):
+    psi = psi.reshape(2**q, 2, 2 ** (n - q - 1))
+    out = np.zeros_like(psi)
+    out[:, 0] = np.cos(t) * psi[:, 0] - np.sin(t) * psi[:, 1]
+    out[:, 1] = np.sin(t) * psi[:, 0] + np.cos(t) * psi[:, 1]
+    return out.reshape(-1)
+
+def f(x):
+    n = int(np.log2(len(x)))
+    psi = np.zeros(1 << n)
+    psi[0] = 1.0
+    for _ in range(2):
+        for q in range(n):
+            psi = gate(psi, x[q], q, n)
+    half = 0.0
+    for q in range(n):
+        out = (x * psi).reshape(2**q, 2, -1).copy()
+        ones = np.ones((2**q, 2 ** (n - q)), dtype=np.float32)
+        ones += np.eye(2**q, 2 ** (n - q))
+        half += (ones * x.reshape(2**q, -1)).sum() * ones.size
+        half += np.concatenate((out[0, 1:], out[0, :1])).reshape(2 * 2 ** (n - q - 1))[0]
+    return (x * x) @ psi + half
+"""
 
 
-@pytest.mark.parametrize("text", [BLOCKS, GATES])
+@pytest.mark.parametrize("text", [BLOCKS, GATES, CIRCUIT])
 def test_blocks_that_are_fewer_the_longer_they_are(text: str) -> None:
     """By NumPy's values and differences of these; blocks that do not fit are an error at the call, as in NumPy."""
     plain = registered(text, f"{__name__} {text}", np=np)
@@ -138,17 +162,18 @@ def test_blocks_that_are_fewer_the_longer_they_are(text: str) -> None:
         np.testing.assert_allclose(other, one, rtol=1e-12)
         slope = (plain(x + 1e-6 * direction) - plain(x - 1e-6 * direction)) / 2e-6
         assert gradients.x @ direction == pytest.approx(slope, rel=2e-5, abs=2e-6)
-    with interpreting(), pytest.raises(ArgumentError, match="LD322"):
-        f(np.ones(6))
+    if text != CIRCUIT:
+        with interpreting(), pytest.raises(ArgumentError, match="LD322"):
+            f(np.ones(6))
 
 
-@pytest.mark.parametrize("text", [BLOCKS, GATES])
+@pytest.mark.parametrize("text", [BLOCKS, GATES, CIRCUIT])
 def test_blocks_take_no_more_room_than_what_they_are_of(text: str) -> None:
     function = registered(text, f"{__name__} {text}", np=np)
     types = argument_types({"x": np.zeros(8)})
     local = [a for a in parse_function(source_of(function), types).arrays if a.role == "local" and a.extents]
     assert len(local) >= 2
-    known = {"k": 6, "int64": int, "log2": np.log2, "float64": float}
+    known = {"k": 6, "n": 6, "int64": int, "log2": np.log2, "float64": float}
     for decl in local:
         rooms = [eval(print_expr(e).replace("x.shape[0]", "64").replace("[]", ""), known) for e in decl.extents or ()]
         assert np.prod(rooms) <= 2 * 64, decl

@@ -183,6 +183,10 @@ def sorted_sets(x):
     for u in sorted(set(x[x > 1.0])):
         t = 0.5 * t + u
     ts = sorted(set(x))
+    for k, u in enumerate(sorted(set(x), reverse=True)):
+        t = 0.5 * t + u * k
+    for u, v in zip(ts, reversed(sorted(set(x)))):
+        t = 0.5 * t + u * v * len("abc")
     return t + ts[0] * ts[-1] * len(ts)
 
 

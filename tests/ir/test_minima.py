@@ -5,11 +5,15 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Mapping
+from fractions import Fraction
+from functools import reduce
 
 from loopdiff.frontend.arrays.integers import distance, maximum, minimum
 from loopdiff.ir import nodes as ir
+from loopdiff.ir.affine import joined_powers
 from loopdiff.ir.minima import could_be_equal_if_large, difference, is_sum_nonnegative
 from loopdiff.ir.ops import Op
+from loopdiff.ir.printer import print_expr
 from tests.lengths import IS_LONG
 
 N, M = ir.Dim("x", 0), ir.Dim("y", 0)
@@ -112,3 +116,45 @@ def test_parts_of_equal_length_end_inside_of_what_they_are_parts_of() -> None:
         wide = ir.Apply(Op.MUL, (ir.Const(count), ir.Apply(Op.FLOORDIV, (ir.Apply(Op.ADD, (N, M)), ir.Const(count)))))
         assert is_sum_nonnegative(*difference(ir.Apply(Op.ADD, (N, M)), wide))
         assert not is_sum_nonnegative(*difference(N, wide))
+
+
+def test_products_of_powers_are_equal_where_they_always_are() -> None:
+    """Random products, also of shifts, of powers of 2, of 3 and of a number that is not known."""
+    rng, known = random.Random(5), 0
+    d = ir.Param("d")
+    exponents = [N, M, ir.Apply(Op.SUB, (N, M)), ir.Apply(Op.ADD, (M, ir.Const(2))), ir.Apply(Op.SUB, (N, ir.Const(1)))]
+
+    def factor() -> ir.Expr:
+        base = rng.choice((ir.Const(2), ir.Const(2), ir.Const(3), d))
+        ways = (
+            base,
+            ir.Apply(Op.POW, (base, rng.choice(exponents))),
+            ir.Apply(Op.SHL, (ir.Const(6), rng.choice(exponents))),
+        )
+        return rng.choice(ways)
+
+    def power(expr: ir.Expr, values: Mapping[ir.Expr, int]) -> Fraction:
+        match expr:
+            case ir.Apply(op=Op.ADD | Op.SUB as op, args=(a, b)):
+                return power(a, values) + (1 if op is Op.ADD else -1) * power(b, values)
+            case ir.Apply(op=Op.MUL, args=(a, b)):
+                return power(a, values) * power(b, values)
+            case ir.Apply(op=Op.POW | Op.SHL as op, args=(a, b)):
+                one, other = power(a, values), power(b, values)
+                return one ** int(other) if op is Op.POW else one * Fraction(2) ** int(other)
+            case ir.Const(value=value):
+                return Fraction(value)
+            case _:
+                return Fraction(values[expr])
+
+    for _ in range(300):
+        factors = [factor() for _ in range(rng.randint(1, 4))]
+        a = reduce(lambda x, y: ir.Apply(Op.MUL, (x, y)), factors)
+        rng.shuffle(factors)
+        changed = [*factors[:-1], rng.choice((factors[-1], factor()))]
+        b = reduce(lambda x, y: ir.Apply(Op.MUL, (y, x)), changed)
+        all_values = [{N: n, M: m, d: k} for n, m, k in itertools.product(range(4), range(4), (2, 5))]
+        is_same = all(power(a, v) == power(b, v) == power(joined_powers(b), v) for v in all_values)
+        assert (distance(a, b) == 0) == is_same, (print_expr(a), print_expr(b))
+        known += is_same
+    assert known > 120

@@ -10,7 +10,15 @@ import numpy as np
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.integers import ZERO, at_least_zero, maximum, minimum, minus, plus
-from loopdiff.frontend.arrays.nests import made_of, nest, note_order
+from loopdiff.frontend.arrays.nests import (
+    AxesInRow,
+    axes_in_row,
+    made_of,
+    nest,
+    note_order,
+    placed_in_row,
+    with_more_room,
+)
 from loopdiff.frontend.arrays.ranges import is_nonnegative_here, limit
 from loopdiff.frontend.arrays.shapes import array_extents, shape_extents, shaped
 from loopdiff.frontend.arrays.values import View
@@ -90,7 +98,7 @@ def allocated(state: State, stem: str, node: ast.Call) -> View:
     state.out[start:] = [*state.out[place:], *state.out[start:place]]  # Python evaluates the shape first
     decl = found or ir.ArrayDecl("", None, "local", (ir.Const(1),), loc=span)
     sizes = [state.known(e) for e in decl.extents or ()]
-    made = with_room(state, decl, sizes)
+    made, row = with_room(state, decl, sizes)
     array, left = declare(state, made, stem, fill, span)
     if allocation is not None and allocation.like is not None and state.types is not None:
         like = shaped(state, allocation.like)
@@ -102,27 +110,31 @@ def allocated(state: State, stem: str, node: ast.Call) -> View:
     if left is not None:
         held = frozen(state, left, "fill")
         state.out += nest(state, whole.extents, lambda at: [ir.Assign(ir.Access(array, at), held, loc=span)], span)
+    if made is not decl:
+        extents = tuple(s if is_nonnegative_here(state, s) else at_least_zero(s) for s in sizes)
+        whole = with_more_room(state, whole, extents) if row is None else placed_in_row(state, array, extents, row)
     if function == "eye" and found is not None:
-        put_ones(state, array, sizes, node)
-    if made is decl:
-        return whole
-    extents = tuple(s if is_nonnegative_here(state, s) else at_least_zero(s) for s in sizes)
-    return View(array, whole.subscripts, extents)
+        put_ones(state, whole, sizes, node)
+    return whole
 
 
-def with_room(state: State, decl: ir.ArrayDecl, sizes: Sequence[ir.Expr]) -> ir.ArrayDecl:
-    """`decl`, whose extents are `sizes`, with more room where those change in the loops around and never exceed it."""
+def with_room(state: State, decl: ir.ArrayDecl, sizes: Sequence[ir.Expr]) -> tuple[ir.ArrayDecl, AxesInRow | None]:
+    """`decl`, whose extents are `sizes`, with more room where those change in the loops around and never exceed it; and
+    the axes that are in a row there."""
     if not any(e.access.array in state.whole.ranges for s in sizes for e in loads(s)):
-        return decl
+        return decl, None
     limits = [limit(state, s) for s in sizes]
     room = tuple(at_least_zero(m) for m in limits if m is not None)
     if len(room) < len(sizes):
-        return decl
+        return decl, None
     for size in sizes:
         if not is_nonnegative_here(state, size):
             is_extent = ir.Apply(Op.GE, (size, ZERO), loc=size.loc)
             state.out.append(ir.Require(is_extent, "LD324", "no array has a negative extent", loc=decl.loc))
-    return replace(decl, extents=room)
+    row = axes_in_row(state, sizes, limits)
+    room = room if row is None else row.extents
+    kind = None if decl.type is None else replace(decl.type, rank=len(room))
+    return replace(decl, extents=room, type=kind), row
 
 
 def call_arguments(state: State, function: str, node: ast.Call) -> Allocation | None:
@@ -149,7 +161,7 @@ def call_arguments(state: State, function: str, node: ast.Call) -> Allocation | 
     )  # fmt: skip
 
 
-def put_ones(state: State, array: str, sizes: Sequence[ir.Expr], node: ast.Call) -> None:
+def put_ones(state: State, array: View, sizes: Sequence[ir.Expr], node: ast.Call) -> None:
     """Ones on the diagonal that `np.eye` is given, above the main one or below."""
     span = state.source.span(node)
     above = state.known(state.number(next((k.value for k in node.keywords if k.arg == "k"), ast.Constant(0))))
@@ -157,7 +169,7 @@ def put_ones(state: State, array: str, sizes: Sequence[ir.Expr], node: ast.Call)
     count = minimum(minus(sizes[0], down), minus(sizes[1], right))
 
     def make(at: tuple[ir.Expr, ...]) -> list[ir.Stmt]:
-        return [ir.Assign(ir.Access(array, (plus(at[0], down), plus(at[0], right))), ir.Const(1, loc=span), loc=span)]
+        return [ir.Assign(array.access((plus(at[0], down), plus(at[0], right))), ir.Const(1, loc=span), loc=span)]
 
     state.out += nest(state, [count], make, span)
 

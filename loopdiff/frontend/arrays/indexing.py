@@ -19,6 +19,7 @@ from loopdiff.frontend.arrays.nests import (
     refuse_axes,
     store_array,
     with_held_elements,
+    with_more_room,
     without_leading_units,
 )
 from loopdiff.frontend.arrays.ranges import limit, tests_of_slices
@@ -231,7 +232,7 @@ def masked(state: State, array: Array, subscripts: Sequence[Subscript], node: as
         return [ir.If(fill(mask.element, positions), follow, loc=span)]
 
     state.out += nest(state, mask.extents, make, span)
-    chosen, place = View(room.array, room.subscripts, (minimum(number, most), *rest)), found.place
+    chosen, place = with_more_room(state, room, (minimum(number, most), *rest)), found.place
     return transposed(chosen, [*range(1, place + 1), 0, *range(place + 1, chosen.rank)]) if place else chosen
 
 

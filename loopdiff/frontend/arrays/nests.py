@@ -202,7 +202,7 @@ def new_array(state: State, stem: str, extents: Sequence[ir.Expr], span: Span, i
     """A new local array of the `extents`, a part of one where these are not known at entry but a limit is."""
     sizes = [state.known(e) for e in extents]
     limits = [limit(state, s) for s in sizes]
-    row = row_of(state, sizes, limits)
+    row = axes_in_row(state, sizes, limits)
     if row is not None:
         return laid_in_row(state, stem, sizes, row, span, is_truth)
     room = tuple(s if m is None or m == s else at_least_zero(m) for s, m in zip(sizes, limits, strict=True))
@@ -212,11 +212,11 @@ def new_array(state: State, stem: str, extents: Sequence[ir.Expr], span: Span, i
     whole = state.all_of(array, span)
     if all(m is None or distance(s, m) == 0 for s, m in zip(sizes, limits, strict=True)):
         return whole
-    return View(array, whole.subscripts, tuple(sizes))
+    return with_more_room(state, whole, sizes)
 
 
 @immutable
-class Row:
+class AxesInRow:
     """Axes of a new array, from `first` to `last`, that are laid out in a row of `room` elements; and `before` and
     `behind` these, how many the other axes are at most."""
 
@@ -226,8 +226,12 @@ class Row:
     before: tuple[ir.Expr, ...]
     behind: tuple[ir.Expr, ...]
 
+    @property
+    def extents(self) -> tuple[ir.Expr, ...]:
+        return (*self.before, self.room, *self.behind)
 
-def row_of(state: State, sizes: Sequence[ir.Expr], limits: Sequence[ir.Expr | None]) -> Row | None:
+
+def axes_in_row(state: State, sizes: Sequence[ir.Expr], limits: Sequence[ir.Expr | None]) -> AxesInRow | None:
     """Axes that are shorter the longer others are, `n // m` by `m`: together they have `n` elements at most, far fewer
     than what each is at most would make. None if there are none, or if nothing says how many elements there are."""
     known = [at_least_zero(most) for most in limits if most is not None]
@@ -239,7 +243,7 @@ def row_of(state: State, sizes: Sequence[ir.Expr], limits: Sequence[ir.Expr | No
             first, last = min(k, p), max(k, p)
             others = (end for at, end in enumerate(known) if first < at < last and at not in (k, p))
             room = reduce(times, others, at_least_zero(most))
-            return Row(first, last, room, tuple(known[:first]), tuple(known[last + 1 :]))
+            return AxesInRow(first, last, room, tuple(known[:first]), tuple(known[last + 1 :]))
     return None
 
 
@@ -262,18 +266,28 @@ def together_at_most(state: State, size: ir.Expr, other: ir.Expr) -> ir.Expr | N
 
 
 def laid_in_row(
-    state: State, stem: str, sizes: Sequence[ir.Expr], row: Row, span: Span, is_truth: bool = False
+    state: State, stem: str, sizes: Sequence[ir.Expr], row: AxesInRow, span: Span, is_truth: bool = False
 ) -> View:
     """A new local array of these `sizes`, some axes of which are one axis of its memory."""
-    decl = ir.ArrayDecl("", None, "local", (*row.before, row.room, *row.behind), loc=span)
-    array, _ = declare(state, decl, stem, None, span)
+    array, _ = declare(state, ir.ArrayDecl("", None, "local", row.extents, loc=span), stem, None, span)
     if is_truth:
         state.whole.truths.add(array)
+    return placed_in_row(state, array, sizes, row)
+
+
+def placed_in_row(state: State, array: str, sizes: Sequence[ir.Expr], row: AxesInRow) -> View:
+    """The new `array` of these `sizes`, whose memory is the `row` and the axes around it."""
     place: ir.Expr = hole(row.first)
     for axis in range(row.first + 1, row.last + 1):
         place = plus(times(place, now(state, sizes[axis], "row")), hole(axis))
     subscripts = (*map(hole, range(row.first)), place, *map(hole, range(row.last + 1, len(sizes))))
-    return View(array, subscripts, tuple(sizes))
+    return with_more_room(state, View(array, subscripts, ()), sizes)
+
+
+def with_more_room(state: State, memory: View, sizes: Sequence[ir.Expr]) -> View:
+    """The new array of these `sizes` whose elements are in the `memory`, which has room for more."""
+    state.whole.roomy.add(memory.array)
+    return replace(memory, extents=tuple(sizes), is_piece=True)
 
 
 def now(state: State, size: ir.Expr, stem: str) -> ir.Expr:

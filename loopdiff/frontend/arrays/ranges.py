@@ -26,7 +26,7 @@ from loopdiff.frontend.arrays.integers import (
 )
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.affine import Sum, added, from_linear, linear
+from loopdiff.ir.affine import Sum, added, from_linear, joined_powers, linear
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import loads
 
@@ -202,6 +202,8 @@ def limit(state: State, size: ir.Expr) -> ir.Expr | None:
 def limit_by_form(state: State, size: ir.Expr) -> ir.Expr | None:
     if state.is_fixed(size):
         return size
+    if isinstance(size, ir.Apply) and size.op is Op.MUL and (joined := joined_powers(size)) != size:
+        return limit(state, joined)
     match size:
         case ir.Apply(op=Op.MIN, args=args):
             return next((m for a in args if (m := limit(state, a)) is not None), None)

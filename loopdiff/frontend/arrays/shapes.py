@@ -25,7 +25,7 @@ from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.refused import REFUSED_ATTRIBUTES
 from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.affine import linear
+from loopdiff.ir.affine import joined_powers, linear
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType
 from loopdiff.numpy_functions import is_of_numpy
@@ -296,7 +296,7 @@ def reshaped(state: State, array: Array, extents: Sequence[ir.Expr | None], node
     """
     span = state.source.span(node)
     given = [e for e in extents if e is not None]
-    total, rest = product(array.extents), product(given)
+    total, rest = joined_powers(product(array.extents)), product(given)
     for extent in given:
         if not is_nonnegative_here(state, extent):
             low = ir.Apply(Op.GE, (extent, ZERO), loc=span)
@@ -316,7 +316,9 @@ def reshaped(state: State, array: Array, extents: Sequence[ir.Expr | None], node
     site = state.site("reshape", span)
     is_plain = site in state.whole.decisions.shared or is_read_in_part(state, node)
     if is_plain or not is_better_copied(state, array, positions, sizes):
-        return taken(array, positions, sizes)
+        found = taken(array, positions, sizes)
+        is_piece = isinstance(found, View) and is_contiguous(state, array)
+        return replace(found, is_piece=True) if is_piece else found
     found = in_rows(state, array, sizes, span)
     if isinstance(array, View):
         state.whole.copies.append(Copy(site, state.whole.event(found.array), array.array))
@@ -345,7 +347,7 @@ def in_rows(state: State, array: Array, sizes: Sequence[ir.Expr], span: Span) ->
     that become others are one axis first, and then along those of the shape."""
     first, last = axes_alike(array.extents, sizes)
     behind = len(array.extents) - last
-    middle = product(array.extents[first:behind])
+    middle = joined_powers(product(array.extents[first:behind]))
     rows = new_array(state, "rows", (*array.extents[:first], middle, *array.extents[behind:]), span)
     keep_type(state, rows.array, array.element)
     made_of(state, rows.array, array.element)
@@ -384,7 +386,7 @@ def divided_evenly(old: Sequence[ir.Expr], given: Sequence[ir.Expr]) -> ir.Expr 
                 continue
             return None
         del left[same]
-    return product(left)
+    return joined_powers(product(left))
 
 
 def extent_left(total: ir.Expr, rest: ir.Expr) -> ir.Expr:
@@ -464,7 +466,7 @@ def strided(state: State, view: View) -> ir.Expr | None:
     decl = state.arrays[view.array]
     kind = state.need_types().get(view.array) if decl.role == "argument" else None
     order = kind.layout if isinstance(kind, ArrayType) else "C"
-    if order == "A" or view.array in state.whole.turned:
+    if order == "A" or view.array in (*state.whole.turned, *state.whole.roomy, *state.whole.resized):
         return None
     memory = state.all_of(view.array, view.extents[0].loc).extents
     steps: dict[int, ir.Expr] = {}

@@ -20,12 +20,15 @@ HOLE = "#"
 
 @immutable
 class View:
-    """Elements of `array` at `subscripts`, formulas of the holes. `is_read_only`: NumPy forbids to write to it."""
+    """Elements of `array` at `subscripts`, formulas of the holes. `is_read_only`: NumPy forbids to write to it.
+    `is_piece`: its elements follow one another in NumPy, whatever is between them in `array`, which may have more room.
+    """
 
     array: str
     subscripts: tuple[ir.Expr, ...]
     extents: tuple[ir.Expr, ...]
     is_read_only: bool = False
+    is_piece: bool = False
 
     @property
     def rank(self) -> int:

@@ -64,7 +64,7 @@ def taken(array: Array, positions: Sequence[ir.Expr], extents: Sequence[ir.Expr]
     """The array of the `extents` whose element is that of `array` at `positions`."""
 
     def part(view: View) -> View:
-        return replace(view, subscripts=view.access(positions).subscripts, extents=tuple(extents))
+        return replace(view, subscripts=view.access(positions).subscripts, extents=tuple(extents), is_piece=False)
 
     match array:
         case View():
@@ -93,6 +93,8 @@ def basic(state: State, array: Array, subscripts: Sequence[Subscript], node: ast
                 assert not isinstance(subscript, View | ArrayValue | Rest)
                 positions.append(inside(state, array, axis, subscript, node))
     found = taken(array, positions, extents)
+    if isinstance(found, View) and isinstance(array, View) and array.is_piece and are_rows(array, subscripts):
+        found = replace(found, is_piece=True)
     if extents:
         for axis, subscript in enumerate(s for s in subscripts if not isinstance(s, NewAxis)):
             if not isinstance(subscript, Slice):
@@ -102,6 +104,26 @@ def basic(state: State, array: Array, subscripts: Sequence[Subscript], node: ast
     if isinstance(found, View):
         return ir.Load(replace(found.access(()), loc=span), loc=span)
     return found.element
+
+
+def are_rows(array: Array, subscripts: Sequence[Subscript]) -> bool:
+    """Whether the elements at `subscripts` follow one another where those of all of `array` do: integers come first,
+    then a part of one axis, and then all of the others."""
+    kept = [(s, e) for s, e in zip((s for s in subscripts if not isinstance(s, NewAxis)), array.extents, strict=True)]
+    while kept and not isinstance(kept[0][0], Slice):
+        del kept[0]
+    is_next = not kept or (isinstance(kept[0][0], Slice) and kept[0][0].step == 1)
+    return is_next and all(is_all_along(s, extent) for s, extent in kept[1:])
+
+
+def is_all_along(subscript: Subscript, extent: ir.Expr) -> bool:
+    """Whether `subscript` is a slice that takes all of an axis of so many elements."""
+    if not isinstance(subscript, Slice) or subscript.step != 1:
+        return False
+    lower, upper = (
+        b is None or distance(b, end) == 0 for b, end in ((subscript.lower, ZERO), (subscript.upper, extent))
+    )
+    return lower and upper
 
 
 def inside(state: State, array: Array, axis: int, subscript: ir.Expr, node: ast.AST) -> ir.Expr:
@@ -193,6 +215,8 @@ def is_contiguous(state: State, array: Array) -> bool:
 
 
 def is_in_one_piece(state: State, view: View) -> bool:
+    if view.is_piece:
+        return view.rank == 1 or view.array not in state.whole.turned
     decl = state.arrays[view.array]
     kind = state.need_types().get(view.array) if decl.role == "argument" else None
     if isinstance(kind, ArrayType) and kind.layout != "C":
@@ -238,7 +262,7 @@ def steady(state: State, view: View) -> View:
 def bind_view(state: State, name: str, view: View, span: Span) -> None:
     """Let `name` stand for a view, or for the array if it is all of one."""
     state.whole.fresh.discard(view.array)
-    is_whole = view == state.all_of(view.array, span)
+    is_whole = replace(view, is_piece=False) == state.all_of(view.array, span)
     state.bindings[name] = ArrayName(view.array) if is_whole else steady(state, view)
 
 

@@ -45,6 +45,9 @@ class Parts:
         return Parts(hold(self.re, f"{stem}_re"), hold(self.im, f"{stem}_im"), self.type)
 
 
+Function = Callable[[Hold, Parts], Parts]
+
+
 # -- real arithmetic around literal zeros --------------------------------------------------------------------
 def is_zero(x: ir.Expr) -> bool:
     return is_constant(x, 0)
@@ -243,7 +246,7 @@ def hyperbolic_tangent(hold: Hold, z: Parts) -> Parts:
     return z.with_parts(re, over(times(waves, call(Op.SIN, y)), scale))
 
 
-def rotated(function: Callable[[Hold, Parts], Parts]) -> Callable[[Hold, Parts], Parts]:
+def rotated(function: Function) -> Function:
     """-i f(i z): the circular function of a hyperbolic one."""
 
     def turned(hold: Hold, z: Parts) -> Parts:
@@ -347,14 +350,51 @@ def inverse_hyperbolic_tangent(hold: Hold, z: Parts) -> Parts:
     return with_slope(hold, value, z, inverse_product(hold, left, right))
 
 
+def with_limits(function: Function, limit: Callable[[Parts], Parts]) -> Function:
+    """`function`, and `limit` of numbers of which a part is infinite; that has the derivative zero (ISO C, annex G)."""
+
+    def everywhere(hold: Hold, z: Parts) -> Parts:
+        z = beside_the_cut(z).held(hold, "argument")
+        ends = [compare(Op.EQ, call(Op.ABS, part), z.const(math.inf)) for part in (z.re, z.im)]
+        is_far = hold(ir.Apply(Op.OR, tuple(ends)), "is_far")
+        near = z.with_parts(ir.Select(is_far, z.const(2.0), z.re), ir.Select(is_far, z.const(1.0), z.im))
+        found, far = function(hold, near), limit(z)
+        chosen = zip((far.re, far.im), (found.re, found.im), strict=True)
+        re, im = (ir.Select(is_far, call(Op.STOP, one), other) for one, other in chosen)
+        return z.with_parts(re, im)
+
+    return everywhere
+
+
+def limit_of_inverse_sine(z: Parts) -> Parts:
+    return z.with_parts(call(Op.ATAN2, z.re, call(Op.ABS, z.im)), call(Op.COPYSIGN, z.const(math.inf), z.im))
+
+
+def limit_of_inverse_cosine(z: Parts) -> Parts:
+    grown = call(Op.NEG, call(Op.COPYSIGN, z.const(math.inf), z.im))
+    return z.with_parts(call(Op.ATAN2, call(Op.ABS, z.im), z.re), grown)
+
+
+def limit_of_inverse_hyperbolic_cosine(z: Parts) -> Parts:
+    return z.with_parts(z.const(math.inf), call(Op.ATAN2, z.im, z.re))
+
+
+def limit_of_inverse_hyperbolic_tangent(z: Parts) -> Parts:
+    quarter = call(Op.COPYSIGN, z.const(math.pi / 2.0), z.im)
+    return z.with_parts(call(Op.COPYSIGN, z.const(0.0), z.re), ir.Select(compare(Op.EQ, z.im, z.im), quarter, z.im))
+
+
+ASIN = with_limits(inverse_sine, limit_of_inverse_sine)
+ATANH = with_limits(inverse_hyperbolic_tangent, limit_of_inverse_hyperbolic_tangent)
 FUNCTIONS: dict[Op, Callable[..., Parts]] = {
     Op.ADD: add, Op.SUB: subtract, Op.MUL: multiply, Op.DIV: divide, Op.NEG: negate, Op.SQRT: square_root,
     Op.EXP: exponential, Op.EXP2: exponential_of_two, Op.EXPM1: exponential_minus_one, Op.LOG: logarithm,
     Op.LOG2: logarithm_to_two, Op.LOG10: logarithm_to_ten, Op.LOG1P: logarithm_of_one_plus,
     Op.SIN: rotated(hyperbolic_sine), Op.COS: cosine, Op.TAN: rotated(hyperbolic_tangent),
     Op.SINH: hyperbolic_sine, Op.COSH: hyperbolic_cosine, Op.TANH: hyperbolic_tangent, Op.STOP: stop,
-    Op.ASIN: inverse_sine, Op.ACOS: inverse_cosine, Op.ATAN: rotated(inverse_hyperbolic_tangent),
-    Op.ASINH: rotated(inverse_sine), Op.ACOSH: inverse_hyperbolic_cosine, Op.ATANH: inverse_hyperbolic_tangent,
+    Op.ASIN: ASIN, Op.ACOS: with_limits(inverse_cosine, limit_of_inverse_cosine), Op.ATAN: rotated(ATANH),
+    Op.ASINH: rotated(ASIN), Op.ATANH: ATANH,
+    Op.ACOSH: with_limits(inverse_hyperbolic_cosine, limit_of_inverse_hyperbolic_cosine),
 }  # fmt: skip
 
 

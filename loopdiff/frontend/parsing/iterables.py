@@ -71,6 +71,9 @@ def items_at(state: State, node: ast.expr) -> Iteration | None:
     """The same, of what is no part of a list that is made there."""
     if kinds := kinds_in(state, node):
         return items_of(state, elements_over_loop(state, node), node, kinds)
+    if isinstance(numbers := state.outside(node), range):
+        lower, upper, step = (ir.Const(n) for n in (numbers.start, numbers.stop, numbers.step))
+        return Iteration(lower, upper, step, lambda index: index, is_range=True)
     made = state.whole.make_list(state, node)
     if made is None or isinstance(made, ListName):
         return None if made is None else items_of(state, made, node)

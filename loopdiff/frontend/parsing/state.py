@@ -61,9 +61,9 @@ class Whole:
     makes none. `inlined`: number of statements of helpers so far. `types` are those of the arguments, None while they
     are unknown, `asked` is what was asked of their extents. `fixed` are the values of cells that are assigned in one
     place and known at entry; `truths` local arrays of booleans, `fresh` those that have no name yet, `turned` those
-    whose rows may not follow one another in NumPy's memory, `pieces` what views are reshapes of, `parts` copies of
-    parts of arrays of which elements are taken, with these, `indexed` what brackets are behind; `undecided` cells that
-    may be arrays once types are known.
+    whose rows may not follow one another in NumPy's memory, `roomy` those that have more room than NumPy's, `pieces`
+    what views are reshapes of, `parts` copies of parts of arrays of which elements are taken, with these, `indexed`
+    what brackets are behind; `undecided` cells that may be arrays once types are known.
 
     `trips` are those of the loops around. `lists` are arrays in which lists are kept, `grown` how they grow, by the
     place where they are made; of those at `unbounded` nothing says how long they become. `holding`: how deep in lists.
@@ -96,6 +96,7 @@ class Whole:
     truths: set[str] = field(default_factory=set)
     fresh: set[str] = field(default_factory=set)
     turned: set[str] = field(default_factory=set)
+    roomy: set[str] = field(default_factory=set)
     pieces: dict[View, View] = field(default_factory=dict)
     parts: dict[str, tuple[View, View]] = field(default_factory=dict)
     indexed: set[ast.expr] = field(default_factory=set)

@@ -110,7 +110,7 @@ def of_call(scope: Scope, node: ast.Call) -> Any:
         case ast.Call(args=[of]) if function is len:
             tree = base_of(scope, of)
             if not isinstance(tree, Branch) or not has_length(tree):
-                return MISSING
+                return len(text) if isinstance(text := static(scope, of), str) else MISSING
             require_settled(scope, [tree], node)
             return len(tree.items)
         case ast.Call(func=ast.Attribute(value=base, attr=attr), args=args) if attr in TEXT_METHODS:

@@ -14,6 +14,7 @@ from loopdiff.source.nodes import copied_tree, in_place_of, syntax_nodes
 from loopdiff.source.scopes import fresh, words_in
 
 MOST_COPIES = 4  # of copies
+GOING_OVER = (enumerate, reversed, zip, list, tuple)
 
 
 def with_plain_spellings(source: SourceFunction) -> SourceFunction:
@@ -59,19 +60,29 @@ class Naming(ast.NodeTransformer):
         self.outer, self.words = source.outer, words_in(source.node)
 
     def visit_Assign(self, node: ast.Assign) -> ast.Assign | list[ast.stmt]:
-        ahead = self.named(node.value)
-        return node if ahead is None else [ahead, node]
+        ahead = self.named_in(node.value)
+        return [*ahead, node] if ahead else node
 
     def visit_For(self, node: ast.For) -> ast.For | list[ast.stmt]:
         self.generic_visit(node)
-        over = node.iter
-        match over:
-            case ast.Call(func=called, args=[inside, *_]) if value_in(self.outer, called) is enumerate:
-                over = inside
-            case _:
-                pass
-        ahead = self.named(over)
-        return node if ahead is None else [ahead, node]
+        ahead = self.named_in(node.iter)
+        return [*ahead, node] if ahead else node
+
+    def named_in(self, node: ast.expr) -> list[ast.stmt]:
+        """The same of sets that are sorted in `node`, also as what functions get that go over them in order: ahead of
+        them only names are read."""
+        own = self.named(node)
+        if own is not None:
+            return [own]
+        if not isinstance(node, ast.Call) or not any(value_in(self.outer, node.func) is f for f in GOING_OVER):
+            return []
+        made: list[ast.stmt] = []
+        for arg in node.args:
+            ahead = self.named_in(arg)
+            if not ahead and not isinstance(arg, ast.Name | ast.Constant):
+                break
+            made += ahead
+        return made
 
     def named(self, node: ast.expr) -> ast.stmt | None:
         """What makes the set that `node` sorts, which stands there by its name from now on."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from loopdiff.source.named.in_turn import InTurn
 from loopdiff.source.nodes import copied_tree, syntax_nodes
 from loopdiff.source.scopes import parameters, stores_alone, stores_among
 
@@ -20,7 +21,7 @@ def with_slices(function: ast.FunctionDef, value_of: ValueOf) -> ast.FunctionDef
     """`function` without such; `value_of` says what names from outside mean."""
     if not any(slice_of(n, value_of) is not None for n in syntax_nodes(function)):
         return function
-    function = InTurn(value_of).visit(copied_tree(function))
+    function = InTurn(lambda node: slices_in(node, value_of) is not None).visit(copied_tree(function))
     nodes = list(syntax_nodes(function))
     stores, alone = stores_among(nodes), stores_alone(function)
     as_subscripts = {id(part) for n in nodes if (index := index_in(n)) is not None for part in parts_of(index)}
@@ -83,27 +84,6 @@ def slices_in(node: ast.expr, value_of: ValueOf) -> Parts | None:
 
 def parts_of(index: ast.expr) -> Parts:
     return tuple(index.elts) if isinstance(index, ast.Tuple) else (index,)
-
-
-class InTurn(ast.NodeTransformer):
-    """Writes `a, b = slice(1, n), slice(k)` as two assignments, of names that no value there reads."""
-
-    def __init__(self, value_of: ValueOf) -> None:
-        self.value_of = value_of
-
-    def visit_Assign(self, node: ast.Assign) -> ast.AST | Sequence[ast.stmt]:
-        match node:
-            case ast.Assign([ast.Tuple(elts=targets)], ast.Tuple(elts=values)) if len(targets) == len(values):
-                pass
-            case _:
-                return node
-        names = {t.id for t in targets if isinstance(t, ast.Name)}
-        read = {n.id for n in syntax_nodes(node.value) if isinstance(n, ast.Name)}
-        has_slices = any(slices_in(v, self.value_of) is not None for v in values)
-        if not has_slices or len(names) < len(targets) or names & read:
-            return node
-        pairs = zip(targets, values, strict=True)
-        return [ast.copy_location(ast.Assign([target], value), node) for target, value in pairs]
 
 
 class Named:

@@ -319,15 +319,15 @@ def length(state: State, node: ast.Call) -> ir.Expr:
             return view.extents[0]
         case [ast.Attribute(value=base, attr="shape")] if (array := shaped(state, base)) is not None:
             return rank_of(array, span)
+        case [ast.Constant(value=str(text))]:
+            return ir.Const(len(text), loc=span)
+        case [argument] if isinstance(value := state.outside(argument), tuple | list | range | str):
+            return ir.Const(len(value), loc=span)
         case [argument] if root_is_local(state, argument):
             array = shaped(state, argument)
             found = None if array is None else extent_at(state, array, 0, span)
             if found is not None:
                 return with_place(found, span)
-        case [argument]:
-            value = state.outside(argument)
-            if isinstance(value, tuple | list):
-                return ir.Const(len(value), loc=span)
         case _:
             pass
     return state.reject("LD110", "`len` takes the name of an array", node, "use `A.shape[axis]`")

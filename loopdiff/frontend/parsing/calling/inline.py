@@ -24,6 +24,7 @@ from loopdiff.frontend.functions import scalar_function
 from loopdiff.frontend.parsing.bindings import Given, LocalFunction, Outside, Value
 from loopdiff.frontend.parsing.calling.arguments import Callee, arguments_of
 from loopdiff.frontend.parsing.calling.derivatives import derivative_call, derivative_in
+from loopdiff.frontend.parsing.calling.given_ranges import with_given_ranges
 from loopdiff.frontend.parsing.calling.ruled import ruled_call
 from loopdiff.frontend.parsing.frames import CallFrame, Returned
 from loopdiff.frontend.parsing.lists.read_at_once import is_made_whole
@@ -73,6 +74,7 @@ def called_value(state: State, node: ast.Call) -> Value | None:
     callee = callee_of(state, node)
     if not isinstance(callee, Callee):
         return callee
+    callee, node = with_given_ranges(state, callee, node)
     name, signature = callee.source.name, callee.source.signature
     if takes_arrays(callee.source.function):
         node = with_arrays(state, node, tuple(signature.parameters))

@@ -1,6 +1,6 @@
 """Integers in lists that also hold floats. Python keeps them exactly; in the array that the list is kept in they are
 floats, which hold integers below 2**53. Lists that may come to hold larger ones are refused; of integers that a call
-gives it is checked (LD335) that two of them may be multiplied.
+gives it is checked (LD335) that two of them may be multiplied, or more where that shows (see `exactness`).
 
 Elements that are integers may be added to by small numbers as often as a program can (2**53 times 2**0 takes weeks);
 what multiplies them, or adds them to one another, would be too large after some fifty steps.
@@ -12,23 +12,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from loopdiff.errors import raise_if
-from loopdiff.errors.codes import reject
-from loopdiff.frontend.parsing.iterations import MadeList
 from loopdiff.frontend.parsing.lists.kinds import NARROW
 from loopdiff.frontend.parsing.placing import with_place
-from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import all_of, any_of, compare, integer
 from loopdiff.ir.ops import BITWISE, Op
-from loopdiff.ir.types import BOOL, ArrayType, ScalarType
-from loopdiff.ir.walk import all_statements, map_body
+from loopdiff.ir.types import BOOL, ScalarType
+from loopdiff.ir.walk import all_statements
 
-HINT = "write `float(...)` of the integers, or `0.0` for `0`"
-APART = "keep the integers in a list of their own"
 SMALL_LITERAL, EXACT_LITERAL = 1 << 16, 1 << 50
-MOST = 1 << 26  # of integers that a call gives: products of two are exact
-MESSAGE = "a list that also holds floats gets an integer beyond 2**26: write `float(...)` of it"
 SUMS = (Op.ADD, Op.SUB)
 CHOICES = (Op.MIN, Op.MAX)
 KEEPING = (Op.NEG, Op.ABS, Op.STOP, Op.SIGN)
@@ -45,28 +37,6 @@ class Size(IntEnum):
     SMALL = 2
     ELEMENT = 3
     LARGE = 4
-
-
-def with_lists_of_floats(ls: ir.LoopSet, bound: ir.LoopSet, lists: Mapping[str, MadeList]) -> ir.LoopSet:
-    """`ls`, a surface LoopSet, with checks of the integers that are put into those of the `lists` that hold floats:
-    `bound` is the LoopSet with its types. Raises UnsupportedLoopError (LD134) if some that are computed may be too
-    large for a float."""
-    sizes = Sizes(ls, frozenset(lists), element_types(bound))
-    sizes.find()
-    large = [a for a in sorted(lists) if sizes.is_mixed(a) and sizes.is_too_large(a)]
-    found = {a: list(sizes.checks(a)) for a in large}
-    wrong = (a for a in large if sizes.is_narrow(a) or None in found[a])
-    displays = ((lists[a].owner.source, lists[a].display, APART if sizes.is_narrow(a) else HINT) for a in wrong)
-    message = "this list holds floats, and integers that may be too large for one"
-    raise_if([reject("LD134", message, source.span(display), hint) for source, display, hint in displays])
-    checks = {id(stmt): check for each in found.values() for stmt, check in filter(None, each)}
-    body = map_body(ls.body, lambda s: (checks[id(s)], s) if id(s) in checks else (s,))
-    return replace(ls, body=body) if checks else ls
-
-
-def element_types(ls: ir.LoopSet) -> dict[str, ScalarType | None]:
-    types = {a.name: a.type.element if isinstance(a.type, ArrayType) else None for a in ls.arrays}
-    return types | {s.name: s.type for s in ls.scalars}
 
 
 @dataclass(slots=True)
@@ -132,9 +102,10 @@ class Sizes:
         sizes = [(self.of(value), is_added) for value, is_added in self.stores.get(name, ())]
         return [Size.LARGE if is_added and size is Size.ELEMENT else size for size, is_added in sizes]
 
-    def checks(self, array: str) -> Iterator[tuple[ir.Stmt, ir.Require] | None]:
-        """What is checked ahead of statements that put large integers into the list; None for what is no integer for
-        certain, or is added to an element."""
+    def checks(self, array: str, bits: int) -> Iterator[tuple[ir.Stmt, ir.Require] | None]:
+        """What is checked ahead of statements that put integers with more than these `bits` into the list; None for
+        what is no integer for certain, or is added to an element."""
+        message = f"a list that also holds floats gets an integer beyond 2**{bits}: write `float(...)` of it"
         for stmt in all_statements(self.ls.body):
             if not isinstance(stmt, ir.Assign | ir.Accumulate) or stmt.target.array != array:
                 continue
@@ -143,30 +114,30 @@ class Sizes:
                 if size is Size.LARGE or (stmt.op == "add" and size is Size.ELEMENT):
                     yield None
             elif self.of(stmt.value) is Size.LARGE:
-                conds = list(self.limits(stmt.value))
+                conds = list(self.limits(stmt.value, 1 << bits))
                 is_known = None not in conds
                 cond = with_place(all_of(filter(None, conds)), stmt.loc)
-                yield (stmt, ir.Require(cond, "LD335", MESSAGE, loc=stmt.loc)) if is_known else None
+                yield (stmt, ir.Require(cond, "LD335", message, loc=stmt.loc)) if is_known else None
 
-    def limits(self, expr: ir.Expr) -> Iterator[ir.Expr | None]:
+    def limits(self, expr: ir.Expr, most: int) -> Iterator[ir.Expr | None]:
         """What must hold of integers that `expr` may be, None where one is no integer for certain."""
         match expr:
             case ir.Select(cond=cond, then=then, orelse=orelse):
                 for exempt, part in ((ir.Apply(Op.NOT, (cond,)), then), (cond, orelse)):
-                    yield from (None if found is None else any_of((exempt, found)) for found in self.limits(part))
+                    yield from (None if found is None else any_of((exempt, found)) for found in self.limits(part, most))
             case _ if self.of(expr) is not Size.LARGE:
                 pass
-            case _ if self.is_whole(expr):
-                yield compare(Op.LE, integer(-MOST), expr)
-                yield compare(Op.LE, expr, integer(MOST))
+            case _ if self.is_whole(expr, most):
+                yield compare(Op.LE, integer(-most), expr)
+                yield compare(Op.LE, expr, integer(most))
             case _:
                 yield None
 
-    def is_whole(self, expr: ir.Expr) -> bool:
+    def is_whole(self, expr: ir.Expr, most: int) -> bool:
         """Whether `expr` is an integer for certain, but for literals that are too large."""
         match expr:
             case ir.Const(value=value):
-                return isinstance(value, int) and abs(value) <= MOST
+                return isinstance(value, int) and abs(value) <= most
             case ir.Index() | ir.Dim() | ir.SizeOf() | ir.RankOf():
                 return True
             case ir.Param(name=name) | ir.Var(name=name) | ir.Load(access=ir.Access(array=name)):
@@ -179,9 +150,9 @@ class Sizes:
             case ir.PartOf() | ir.Pair():
                 return False
             case ir.Select(then=then, orelse=orelse):
-                return self.is_whole(then) and self.is_whole(orelse)
+                return self.is_whole(then, most) and self.is_whole(orelse, most)
             case ir.Apply(args=args):
-                return all(map(self.is_whole, args))
+                return all(self.is_whole(a, most) for a in args)
 
     def of(self, expr: ir.Expr) -> Size:
         match expr:

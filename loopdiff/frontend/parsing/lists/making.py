@@ -106,14 +106,17 @@ def gathered(state: State, item: ast.expr, parts: list[ast.comprehension], node:
 
 
 def repeated(state: State, elements: list[ast.expr], count: ast.expr, node: ast.expr) -> Value | None:
-    """`[a, b] * count`: the same `elements`, so often."""
+    """`[a, b] * count`: the same `elements`, so often. Constants are what they are in each iteration."""
     items, own, upto = state.fresh_names("items", "list_of", "upto")
     each = state.fresh_names(*places("one", len(elements)))
     is_first = isinstance(cast(ast.BinOp, node).left, ast.List)
-    names, given = ((*each, upto), [*elements, count]) if is_first else ((upto, *each), [count, *elements])
+    known = {one: e for one, e in zip(each, elements, strict=True) if isinstance(e, ast.Constant)}
+    computed = [(one, e) for one, e in zip(each, elements, strict=True) if one not in known]
+    pairs = [*computed, (upto, count)] if is_first else [(upto, count), *computed]
+    names, given = tuple(name for name, _ in pairs), [value for _, value in pairs]
     appends = "\n".join(f"    {items}.append({one})" for one in each)
     text = f"{items} = []\nfor _ in COUNTED({upto}):\n{appends}\nreturn {items}"
-    body = Filling({"COUNTED": ast.Constant(cast(Any, range))}).statements(text)
+    body = Filling({"COUNTED": ast.Constant(cast(Any, range)), **known}).statements(text)
     return made_inside(state, own, names, body, given, node)
 
 

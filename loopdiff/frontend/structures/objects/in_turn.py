@@ -14,7 +14,7 @@ from loopdiff.frontend.structures.records import CHANGING_METHODS
 from loopdiff.frontend.structures.rewriting import base_of, copied
 from loopdiff.frontend.structures.scope import SHARED, Scope, Torn, name_read, name_stored, stored_names
 from loopdiff.frontend.structures.trees import Branch
-from loopdiff.source.functions import MISSING, dotted_name
+from loopdiff.source.functions import MISSING
 from loopdiff.source.nodes import FIELDS, copied_tree, in_place_of, syntax_children, syntax_nodes
 
 LINE = "give what it gives a name on a line before"
@@ -73,7 +73,8 @@ def in_turn(scope: Scope, node: ast.stmt, late: ast.AST | None = None) -> list[a
     first, is_loop = first_in(scope, node) - chosen_in(node), isinstance(node, ast.While)
     said = scope.said()
     with scope.in_place():
-        alone = {id(call) for call in found if changes_items(scope, call)} - {id(getattr(node, "value", None))}
+        own = None if isinstance(node, ast.AugAssign) else getattr(node, "value", None)
+        alone = {id(call) for call in found if call is not own and changes_items(scope, call)}
         if all(id(call) in first for call in found) and not alone and not (found and is_loop):
             return [node]
         changing = {id(call) for call in found if call is late or changes_objects(scope, call)}
@@ -104,10 +105,19 @@ def first_in(scope: Scope, node: ast.stmt) -> frozenset[int]:
 
 def changes_items(scope: Scope, node: ast.Call) -> bool:
     """Whether the call is of a method of lists and dictionaries that changes them, which is a statement of its own."""
-    if not isinstance(node.func, ast.Attribute) or dotted_name(node.func) is None:
+    if not isinstance(node.func, ast.Attribute) or not is_place(node.func):
         return False
     tree = base_of(scope, node.func.value)
     return isinstance(tree, Branch) and node.func.attr in CHANGING_METHODS.get(tree.kind, ())
+
+
+def is_place(node: ast.expr) -> bool:
+    """Whether `node` is a name, a field of such, or what stands there under a constant."""
+    match node:
+        case ast.Attribute(value=base) | ast.Subscript(value=base, slice=ast.Constant()):
+            return is_place(base)
+        case _:
+            return isinstance(node, ast.Name)
 
 
 def is_single(scope: Scope, target: ast.expr) -> bool:
@@ -196,12 +206,12 @@ class Turns:
         match node.target:
             case ast.Name() as target:
                 return copied(node, value=self.held(self.settled(node.value)))
-            case ast.Attribute(value=ast.Name()) as target:
+            case ast.Attribute(value=base) as target if self.stays(base):
                 pass
             case ast.Subscript(value=array, slice=index) if not isinstance(base_of(self.scope, array), Branch):
                 made = self.held(self.settled(array)), self.held(self.settled(index))
                 target = copied(node.target, value=made[0], slice=made[1])
-            case ast.Subscript(value=ast.Name(), slice=index):
+            case ast.Subscript(value=base, slice=index) if self.stays(base):
                 target = copied(node.target, slice=self.held(self.settled(index)))
             case _:
                 raise self.failure(node)
@@ -209,6 +219,11 @@ class Turns:
         value = self.held(self.settled(node.value))
         self.ahead.append(copied(node, target=name_stored(before.id, target), value=value))
         return ast.copy_location(ast.Assign([target], before), node)
+
+    def stays(self, base: ast.expr) -> bool:
+        """Whether `base` stands for the same after the calls, of which only those to methods of lists and dictionaries
+        are known to give no field another value."""
+        return isinstance(base, ast.Name) or (is_place(base) and self.changing == self.alone)
 
     # -- expressions -----------------------------------------------------------------------------------------
     def settled(self, node: Any) -> Any:
