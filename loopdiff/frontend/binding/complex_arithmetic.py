@@ -46,6 +46,7 @@ class Parts:
 
 
 Function = Callable[[Hold, Parts], Parts]
+WithSlope = Callable[[Hold, Parts], tuple[Parts, Parts]]
 
 
 # -- real arithmetic around literal zeros --------------------------------------------------------------------
@@ -265,7 +266,7 @@ NEAR_A_POLE = 1e-16  # of the square of the distance, by four at most
 
 # -- inverse functions ---------------------------------------------------------------------------------------
 # By square roots whose products do not cancel, on the side of the cuts that the signs of zeros say (Kahan, Branch cuts
-# for complex elementary functions, 1987).
+# for complex elementary functions, 1987). Each gives its value and its derivative.
 def beside_the_cut(z: Parts) -> Parts:
     """`z`, whose imaginary part may be negated where it is literally zero, which is one above the cuts."""
     return z.with_parts(z.re, call(Op.COPYSIGN, z.const(0.0), z.const(1.0))) if z.is_real else z
@@ -279,52 +280,38 @@ def roots_around(hold: Hold, z: Parts) -> tuple[Parts, Parts]:
     return square_root(hold, below).held(hold, "below"), square_root(hold, above).held(hold, "above")
 
 
-def with_slope(hold: Hold, value: Parts, z: Parts, slope: Parts) -> Parts:
-    """`value`, of a function of `z` with the complex derivative `slope` (by the equations of Cauchy and Riemann)."""
-    slope = slope.held(hold, "slope")
-
-    def sloped(part: ir.Expr, by_re: ir.Expr, by_im: ir.Expr) -> ir.Expr:
-        found = call(Op.STOP, part)
-        for x, p in ((z.re, by_re), (z.im, by_im)):
-            found = found if is_zero(x) else call(Op.SLOPED, found, x, p)
-        return found
-
-    re = sloped(value.re, slope.re, negated_complex(slope.im))
-    return z.with_parts(re, sloped(value.im, slope.im, slope.re))
-
-
 def inverse_product(hold: Hold, a: Parts, b: Parts, sign: float = 1.0) -> Parts:
     return divide(hold, a.with_parts(a.const(sign), a.const(0.0)), multiply(hold, a, b))
 
 
-def inverse_sine(hold: Hold, z: Parts) -> Parts:
+def inverse_sine(hold: Hold, z: Parts) -> tuple[Parts, Parts]:
     z = z.held(hold, "argument")
     below, above = roots_around(hold, z)
     product = minus(times(below.re, above.re), times(below.im, above.im))
     grown = minus(times(below.re, above.im), times(below.im, above.re))
     value = z.with_parts(call(Op.ATAN2, z.re, product), call(Op.ASINH, grown))
-    return with_slope(hold, value, z, inverse_product(hold, below, above))
+    return value, inverse_product(hold, below, above)
 
 
-def inverse_cosine(hold: Hold, z: Parts) -> Parts:
+def inverse_cosine(hold: Hold, z: Parts) -> tuple[Parts, Parts]:
     z = z.held(hold, "argument")
     below, above = roots_around(hold, z)
     grown = minus(times(above.re, below.im), times(above.im, below.re))
     value = z.with_parts(times(z.const(2.0), call(Op.ATAN2, below.re, above.re)), call(Op.ASINH, grown))
-    return with_slope(hold, value, z, inverse_product(hold, below, above, -1.0))
+    return value, inverse_product(hold, below, above, -1.0)
 
 
-def inverse_hyperbolic_cosine(hold: Hold, z: Parts) -> Parts:
+def inverse_hyperbolic_cosine(hold: Hold, z: Parts) -> tuple[Parts, Parts]:
     """By the roots of z - 1 and z + 1."""
     z = beside_the_cut(z).held(hold, "argument")
     low = square_root(hold, z.with_parts(minus(z.re, z.const(1.0)), z.im)).held(hold, "low")
     high = square_root(hold, z.with_parts(plus(z.re, z.const(1.0)), z.im)).held(hold, "high")
     grown = plus(times(low.re, high.re), times(low.im, high.im))
     value = z.with_parts(call(Op.ASINH, grown), times(z.const(2.0), call(Op.ATAN2, low.im, high.re)))
-    return with_slope(hold, value, z, inverse_product(hold, low, high))
+    return value, inverse_product(hold, low, high)
 
 
-def inverse_hyperbolic_tangent(hold: Hold, z: Parts) -> Parts:
+def inverse_hyperbolic_tangent(hold: Hold, z: Parts) -> tuple[Parts, Parts]:
     """log1p(4 |x| / ((1 - |x|) ** 2 + y ** 2)) / 4 with the sign of x, and half the angle of (1 - z)(1 + conj(z)).
 
     Both stay when what they are made of is divided by a number, which keeps squares in range. Beside the poles, where
@@ -347,21 +334,38 @@ def inverse_hyperbolic_tangent(hold: Hold, z: Parts) -> Parts:
     value = z.with_parts(times(times(half, side), grown), times(half, turned))
     left = z.with_parts(minus(one, z.re), call(Op.NEG, z.im)).held(hold, "factor")
     right = z.with_parts(plus(one, z.re), z.im).held(hold, "factor")
-    return with_slope(hold, value, z, inverse_product(hold, left, right))
+    return value, inverse_product(hold, left, right)
 
 
-def with_limits(function: Function, limit: Callable[[Parts], Parts]) -> Function:
+def with_slope(hold: Hold, value: Parts, z: Parts, slope: Parts) -> Parts:
+    """`value`, of a function of `z` with the complex derivative `slope` (by the equations of Cauchy and Riemann)."""
+    slope = slope.held(hold, "slope")
+
+    def sloped(part: ir.Expr, by_re: ir.Expr, by_im: ir.Expr) -> ir.Expr:
+        found = call(Op.STOP, part)
+        for x, p in ((z.re, by_re), (z.im, by_im)):
+            found = found if is_zero(x) else call(Op.SLOPED, found, x, p)
+        return found
+
+    re = sloped(value.re, slope.re, negated_complex(slope.im))
+    return z.with_parts(re, sloped(value.im, slope.im, slope.re))
+
+
+def with_limits(function: WithSlope, limit: Callable[[Parts], Parts]) -> Function:
     """`function`, and `limit` of numbers of which a part is infinite; that has the derivative zero (ISO C, annex G)."""
 
     def everywhere(hold: Hold, z: Parts) -> Parts:
-        z = beside_the_cut(z).held(hold, "argument")
+        given = z.held(hold, "argument")
+        z = beside_the_cut(given).held(hold, "argument")
         ends = [compare(Op.EQ, call(Op.ABS, part), z.const(math.inf)) for part in (z.re, z.im)]
         is_far = hold(ir.Apply(Op.OR, tuple(ends)), "is_far")
-        near = z.with_parts(ir.Select(is_far, z.const(2.0), z.re), ir.Select(is_far, z.const(1.0), z.im))
-        found, far = function(hold, near), limit(z)
-        chosen = zip((far.re, far.im), (found.re, found.im), strict=True)
-        re, im = (ir.Select(is_far, call(Op.STOP, one), other) for one, other in chosen)
-        return z.with_parts(re, im)
+
+        def chosen(far: Parts, near: Parts) -> Parts:
+            return z.with_parts(ir.Select(is_far, far.re, near.re), ir.Select(is_far, far.im, near.im))
+
+        value, slope = function(hold, chosen(z.with_parts(z.const(2.0), z.const(1.0)), z))
+        nothing = z.with_parts(z.const(0.0), z.const(0.0))
+        return with_slope(hold, chosen(limit(z), value), given, chosen(nothing, slope))
 
     return everywhere
 
