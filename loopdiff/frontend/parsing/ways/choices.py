@@ -77,14 +77,11 @@ def with_named_choices(
     shape or which somebody could tell from a copy, and these names: they are bound before, in branches that `parse`
     parses."""
     sites = {(s.line, s.column) for s in state.whole.decisions.shared if s.name == "choice"}
-    match node:
-        case ast.AugAssign(target=ast.Name()) | ast.Assign() | ast.Return() | ast.Expr():
-            pass
-        case _:
-            return node, []
-    if node.value is None or not any(isinstance(n, ast.IfExp) for n in syntax_nodes(node.value)):
+    field = first_evaluated(node)
+    whole: ast.expr | None = None if field is None else getattr(node, field)
+    if field is None or whole is None or not any(isinstance(n, ast.IfExp) for n in syntax_nodes(whole)):
         return node, []
-    is_own, whole = isinstance(node, ast.Assign) and isinstance(node.value, ast.IfExp), node.value
+    is_own = isinstance(node, ast.Assign) and isinstance(whole, ast.IfExp)
     names: list[str] = []
 
     def is_ahead(part: ast.IfExp) -> bool:
@@ -110,17 +107,49 @@ def with_named_choices(
             case ast.BinOp(left=left, op=op, right=right):
                 left, right = each_named([left, right])
                 return ast.copy_location(ast.BinOp(left, op, right), part)
+            case ast.Compare(left=left, ops=[op], comparators=[right]):
+                left, right = each_named([left, right])
+                return ast.copy_location(ast.Compare(left, [op], [right]), part)
+            case ast.UnaryOp(op=op, operand=operand):
+                return ast.copy_location(ast.UnaryOp(op, named(operand)), part)
+            case ast.Subscript(value=base, slice=place, ctx=ctx):
+                return ast.copy_location(ast.Subscript(named(base), place, ctx), part)
             case _:
                 return part
 
     def each_named(parts: list[ast.expr]) -> list[ast.expr]:
-        """Those before one that calls a function of Python, which may change what follows."""
+        """Those before one that calls a function of Python, which may change what follows; and what follows, where that
+        is so chosen, behind names for all before."""
         calls = [k for k, p in enumerate(parts) if is_writing(state, p)]
         count = calls[0] + 1 if calls else len(parts)
-        return [*map(named, parts[:count]), *parts[count:]]
+        found, rest = [*map(named, parts[:count])], parts[count:]
+        if not any(isinstance(n, ast.IfExp) and differs_for_sure(state, n) for p in rest for n in syntax_nodes(p)):
+            return [*found, *rest]
+        return [*map(held, found), *each_named(rest)]
 
-    value = named(node.value)
-    return (with_value(node, value), names) if names else (node, [])
+    def held(part: ast.expr) -> ast.expr:
+        if isinstance(part, ast.Name | ast.Constant | ast.Starred):
+            return part
+        names.extend(state.fresh_names("held"))
+        target = ast.copy_location(ast.Name(names[-1], ast.Store()), part)
+        parse(state, ast.copy_location(ast.Assign([target], part), part))
+        return ast.copy_location(ast.Name(names[-1], ast.Load()), part)
+
+    value = named(whole)
+    return (with_field(node, field, value), names) if names else (node, [])
+
+
+def first_evaluated(node: ast.stmt) -> str | None:
+    """The field of what a statement evaluates first, once, where there is such."""
+    match node:
+        case ast.AugAssign(target=ast.Name()) | ast.Assign() | ast.Return() | ast.Expr():
+            return "value"
+        case ast.For():
+            return "iter"
+        case ast.If():
+            return "test"
+        case _:
+            return None
 
 
 def with_named_items(
@@ -147,7 +176,11 @@ def with_named_items(
 
 def with_value(node: ast.Assign | ast.AugAssign | ast.Return | ast.Expr, value: ast.expr) -> ast.stmt:
     """`node` of another value."""
-    fields: dict[str, Any] = {**dict(ast.iter_fields(node)), "value": value}
+    return with_field(node, "value", value)
+
+
+def with_field(node: ast.stmt, field: str, value: ast.expr) -> ast.stmt:
+    fields: dict[str, Any] = {**dict(ast.iter_fields(node)), field: value}
     return ast.copy_location(type(node)(**fields), node)
 
 
