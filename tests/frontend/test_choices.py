@@ -54,7 +54,34 @@ def nothing_in_one(x, m):
     return z.sum() + (y * y).sum() + len(z)
 
 
-@pytest.mark.parametrize("plain", [stored, of_another_rank, named, operands, nothing_in_one])
+def gone_over(x, m):
+    s = 0.0
+    for k, u in enumerate(x[1:] if m > 4 else x[:3]):
+        s = 0.5 * s + u * k
+    for u, v in zip(x, x[1:] if m > 4 else x[:3], strict=False):
+        s += u * v
+    if -(x[m:] if m > 4 else x).sum() > -2.0:
+        s *= x[0]
+    elif (x[:m] if m > 4 else x)[1] < 5.0:
+        s *= x[1]
+    return s
+
+
+def doubled_first(v):
+    v[0] = v[0] * 2.0
+    return v.sum()
+
+
+def behind_calls(x, m):
+    y = x.copy()
+    t = doubled_first(y) * len(y[1:] if m > 4 else y) + (y[:2] if m > 4 else y).sum() * doubled_first(y)
+    return y[0] * 2.0 + doubled_first(y) * y[0] + (y[1:] if m > 4 else y).sum() * t
+
+
+CHOOSING = [stored, of_another_rank, named, operands, nothing_in_one, gone_over, behind_calls]
+
+
+@pytest.mark.parametrize("plain", CHOOSING)
 @pytest.mark.parametrize("m", [5, 2])
 def test_either_array_has_its_own_shape(plain: Callable[..., Any], m: int) -> None:
     def total(x: np.ndarray) -> float:

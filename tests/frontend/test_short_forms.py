@@ -185,7 +185,7 @@ def sorted_sets(x):
     ts = sorted(set(x))
     for k, u in enumerate(sorted(set(x), reverse=True)):
         t = 0.5 * t + u * k
-    for u, v in zip(ts, reversed(sorted(set(x)))):
+    for u, v in zip(ts, reversed(sorted(set(x))), strict=True):
         t = 0.5 * t + u * v * len("abc")
     return t + ts[0] * ts[-1] * len(ts)
 

@@ -150,11 +150,16 @@ class Moving(Places):
         are_tuples = self.lists.items_width(args[0]) > NUMBERS
         if value is sorted and not named and ast.unparse(args[0]).endswith(".items()"):
             return None  # of a dictionary, whose keys are sorted
+        if value is sorted and named <= {"reverse"} and self.is_set(args[0]):
+            return None  # whose keys are sorted, too
         if value is sorted and named <= {"key", "reverse"} and (named or are_tuples):
             return self.in_order
         if (value is min or value is max) and named <= {"key"} and (named or are_tuples):
             return self.chosen
         return None
+
+    def is_set(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Call) and self.lists.value_of(node.func) is set
 
     def only_reads(self, node: ast.Call) -> bool:
         value = self.lists.value_of(node.func) if isinstance(node.func, ast.Name | ast.Attribute) else None

@@ -16,6 +16,8 @@ from loopdiff.frontend.parsing.ways.snapshots import Snapshot, tried
 from loopdiff.ir import nodes as ir
 from loopdiff.source.nodes import syntax_nodes
 
+Parse = Callable[[State, ast.stmt], None]
+
 
 def chooses(state: State, node: ast.IfExp) -> bool:
     """Whether `node` is one of two arrays, so that a name for it is a name for either."""
@@ -70,57 +72,99 @@ def is_writing(state: State, node: ast.expr) -> bool:
     return any(is_written_out_at(state, n) for n in syntax_nodes(node))
 
 
-def with_named_choices(
-    state: State, node: ast.stmt, parse: Callable[[State, ast.stmt], None]
-) -> tuple[ast.stmt, list[str]]:
+def with_named_choices(state: State, node: ast.stmt, parse: Parse) -> tuple[ast.stmt, list[str]]:
     """`node`, in which new names stand for those of its first operands that are one of two arrays, which differ in
     shape or which somebody could tell from a copy, and these names: they are bound before, in branches that `parse`
     parses."""
-    sites = {(s.line, s.column) for s in state.whole.decisions.shared if s.name == "choice"}
-    match node:
-        case ast.AugAssign(target=ast.Name()) | ast.Assign() | ast.Return() | ast.Expr():
-            pass
-        case _:
-            return node, []
-    if node.value is None or not any(isinstance(n, ast.IfExp) for n in syntax_nodes(node.value)):
+    field = first_evaluated(node)
+    whole: ast.expr | None = None if field is None else getattr(node, field)
+    if field is None or whole is None or not any(isinstance(n, ast.IfExp) for n in syntax_nodes(whole)):
         return node, []
-    is_own, whole = isinstance(node, ast.Assign) and isinstance(node.value, ast.IfExp), node.value
-    names: list[str] = []
+    own = whole if isinstance(node, ast.Assign) and isinstance(whole, ast.IfExp) else None
+    naming = Naming(state, parse, whole, own)
+    value = naming.named(whole)
+    return (with_field(node, field, value), naming.names) if naming.names else (node, [])
 
-    def is_ahead(part: ast.IfExp) -> bool:
-        """Whether what differs in shape may come before the operands beside it, which it does not change."""
-        return not is_own and (part is whole or not is_writing(state, part)) and differs_for_sure(state, part)
 
-    def named(part: ast.expr) -> ast.expr:
-        span = state.source.span(part)
+class Naming:
+    """Gives `names` to operands in `whole`, the expression of a statement, but for `own`, which has one."""
+
+    def __init__(self, state: State, parse: Parse, whole: ast.expr, own: ast.expr | None) -> None:
+        self.state, self.parse, self.whole, self.own = state, parse, whole, own
+        self.names: list[str] = []
+        self.sites = {(s.line, s.column) for s in state.whole.decisions.shared if s.name == "choice"}
+
+    def is_chosen(self, part: ast.IfExp) -> bool:
+        """Whether `part` is to have a name. What differs in shape may come before the operands beside it, which it does
+        not change."""
+        span = self.state.source.span(part)
+        if (span.line, span.column) in self.sites:
+            return True
+        is_ahead = part is self.whole or not is_writing(self.state, part)
+        return self.own is None and is_ahead and differs_for_sure(self.state, part)
+
+    def named(self, part: ast.expr) -> ast.expr:
         match part:
-            case ast.IfExp() if (span.line, span.column) in sites or is_ahead(part):
-                names.extend(state.fresh_names("chosen"))
-                target = ast.copy_location(ast.Name(names[-1], ast.Store()), part)
-                parse(state, as_branches(target, part))
-                return ast.copy_location(ast.Name(names[-1], ast.Load()), part)
+            case ast.IfExp() if self.is_chosen(part):
+                target = self.target("chosen", part)
+                self.parse(self.state, as_branches(target, part))
+                return ast.copy_location(ast.Name(target.id, ast.Load()), part)
             case ast.Tuple(elts=parts, ctx=ctx) | ast.List(elts=parts, ctx=ctx):
-                return ast.copy_location(type(part)(each_named(parts), ctx), part)
+                return ast.copy_location(type(part)(self.each_named(parts), ctx), part)
             case ast.Call(func=ast.Attribute(value=base, attr=attr, ctx=ctx) as func, args=parts, keywords=keywords):
-                base, *parts = each_named([base, *parts])
+                base, *parts = self.each_named([base, *parts])
                 method = ast.copy_location(ast.Attribute(base, attr, ctx), func)
                 return ast.copy_location(ast.Call(method, parts, keywords), part)
             case ast.Call(func=func, args=parts, keywords=keywords):
-                return ast.copy_location(ast.Call(func, each_named(parts), keywords), part)
+                return ast.copy_location(ast.Call(func, self.each_named(parts), keywords), part)
             case ast.BinOp(left=left, op=op, right=right):
-                left, right = each_named([left, right])
+                left, right = self.each_named([left, right])
                 return ast.copy_location(ast.BinOp(left, op, right), part)
+            case ast.Compare(left=left, ops=[op], comparators=[right]):
+                left, right = self.each_named([left, right])
+                return ast.copy_location(ast.Compare(left, [op], [right]), part)
+            case ast.UnaryOp(op=op, operand=operand):
+                return ast.copy_location(ast.UnaryOp(op, self.named(operand)), part)
+            case ast.Subscript(value=base, slice=place, ctx=ctx):
+                return ast.copy_location(ast.Subscript(self.named(base), place, ctx), part)
             case _:
                 return part
 
-    def each_named(parts: list[ast.expr]) -> list[ast.expr]:
-        """Those before one that calls a function of Python, which may change what follows."""
-        calls = [k for k, p in enumerate(parts) if is_writing(state, p)]
+    def each_named(self, parts: list[ast.expr]) -> list[ast.expr]:
+        """Those before one that calls a function of Python, which may change what follows; and what follows, where that
+        is so chosen, behind names for all before."""
+        calls = [k for k, p in enumerate(parts) if is_writing(self.state, p)]
         count = calls[0] + 1 if calls else len(parts)
-        return [*map(named, parts[:count]), *parts[count:]]
+        found, rest = [*map(self.named, parts[:count])], parts[count:]
+        inside = (n for p in rest for n in syntax_nodes(p))
+        if not any(isinstance(n, ast.IfExp) and differs_for_sure(self.state, n) for n in inside):
+            return [*found, *rest]
+        return [*map(self.held, found), *self.each_named(rest)]
 
-    value = named(node.value)
-    return (with_value(node, value), names) if names else (node, [])
+    def held(self, part: ast.expr) -> ast.expr:
+        """A name for what `part` is now."""
+        if isinstance(part, ast.Name | ast.Constant | ast.Starred):
+            return part
+        target = self.target("held", part)
+        self.parse(self.state, ast.copy_location(ast.Assign([target], part), part))
+        return ast.copy_location(ast.Name(target.id, ast.Load()), part)
+
+    def target(self, stem: str, part: ast.expr) -> ast.Name:
+        self.names.extend(self.state.fresh_names(stem))
+        return ast.copy_location(ast.Name(self.names[-1], ast.Store()), part)
+
+
+def first_evaluated(node: ast.stmt) -> str | None:
+    """The field of what a statement evaluates first, once, where there is such."""
+    match node:
+        case ast.AugAssign(target=ast.Name()) | ast.Assign() | ast.Return() | ast.Expr():
+            return "value"
+        case ast.For():
+            return "iter"
+        case ast.If():
+            return "test"
+        case _:
+            return None
 
 
 def with_named_items(
@@ -147,7 +191,11 @@ def with_named_items(
 
 def with_value(node: ast.Assign | ast.AugAssign | ast.Return | ast.Expr, value: ast.expr) -> ast.stmt:
     """`node` of another value."""
-    fields: dict[str, Any] = {**dict(ast.iter_fields(node)), "value": value}
+    return with_field(node, "value", value)
+
+
+def with_field(node: ast.stmt, field: str, value: ast.expr) -> ast.stmt:
+    fields: dict[str, Any] = {**dict(ast.iter_fields(node)), field: value}
     return ast.copy_location(type(node)(**fields), node)
 
 
