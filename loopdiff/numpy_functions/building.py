@@ -114,6 +114,8 @@ def tile(A, reps):
 
 
 def tiled(A, reps):
+    if A.ndim == 0:
+        return np.full(reps, A)
     if A.ndim == 1:
         n = A.shape[0]
         line = np.empty((reps[-1], n), dtype=A.dtype)

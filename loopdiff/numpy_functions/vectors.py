@@ -85,6 +85,8 @@ def cross(a, b):
 
 def kron(a, b):
     """Every element of `a` times all of `b`, side by side."""
+    if a.ndim == 0 or b.ndim == 0:
+        return a * b
     if a.ndim == 1 and b.ndim == 1:
         return (a[:, None] * b[None, :]).ravel()
     assert a.ndim == 2, "np.kron takes two vectors or two matrices"

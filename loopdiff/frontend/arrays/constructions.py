@@ -165,7 +165,7 @@ def one_after_the_other(state: State, node: ast.Call, is_in_columns: bool) -> Qu
 
 def stacked(state: State, node: ast.Call) -> Quantity:
     """`np.stack`, along an axis that is new."""
-    arrays, axis = parts_of(state, node, "axis")
+    arrays, axis = parts_of(state, node, "axis", least=0)
     rank = arrays[0].rank + 1 if arrays else 1
     return joined(state, [with_new_axes(a, [axis % rank]) for a in arrays], axis, node)
 
@@ -207,9 +207,11 @@ def as_vector(array: Array) -> Array:
     return array if array.rank else ArrayValue((ONE,), array.element)
 
 
-def parts_of(state: State, node: ast.Call, *names: str, takes_numbers: bool = False) -> tuple[list[Array], int]:
+def parts_of(
+    state: State, node: ast.Call, *names: str, takes_numbers: bool = False, least: int = 1
+) -> tuple[list[Array], int]:
     """The arrays that a call joins, none after a rejection, and the axis that it names. Numbers among them, where it
-    `takes_numbers`, are vectors of one element."""
+    `takes_numbers`, are vectors of one element; they are refused if arrays have `least` one axis."""
     given = dict(zip(names, node.args[1:], strict=False)) | {k.arg or "": k.value for k in node.keywords}
     match node.args[:1]:
         case [ast.Tuple(elts=elts) | ast.List(elts=elts)] if (
@@ -218,7 +220,7 @@ def parts_of(state: State, node: ast.Call, *names: str, takes_numbers: bool = Fa
             arrays = [as_array(of_double(v)) for v in in_order(state, elts, array_like)]
             arrays = [as_vector(a) for a in arrays] if takes_numbers else arrays
             axis = state.number(given["axis"]) if "axis" in given else ir.Const(0)
-            if isinstance(axis, ir.Const) and isinstance(axis.value, int) and all(a.rank for a in arrays):
+            if isinstance(axis, ir.Const) and isinstance(axis.value, int) and min(a.rank for a in arrays) >= least:
                 return arrays, axis.value
         case _:
             pass

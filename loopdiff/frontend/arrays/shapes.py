@@ -17,7 +17,7 @@ from loopdiff.frontend.arrays.integers import ONE, ZERO, distance, maximum, plus
 from loopdiff.frontend.arrays.nests import copied_view, keep_type, made_of, nest, new_array
 from loopdiff.frontend.arrays.ranges import is_nonnegative_here, limit
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, fill, has_holes, hole, is_hole
-from loopdiff.frontend.arrays.views import Call, is_contiguous, product, taken, transposed
+from loopdiff.frontend.arrays.views import Call, is_contiguous, number_in, product, taken, transposed
 from loopdiff.frontend.parsing.bindings import Cell, Given, LocalFunction, Outside, Rejected
 from loopdiff.frontend.parsing.outside import array_of, root_is_local
 from loopdiff.frontend.parsing.sites import Copy
@@ -94,6 +94,8 @@ def array_extents(state: State, array: str | Array, span: Span) -> tuple[ir.Expr
 def shape_attribute(state: State, node: ast.Attribute) -> Quantity:
     span, text = state.source.span(node), ast.unparse(node)
     array = shaped(state, node.value)
+    if array is None and (number := number_in(state, node.value)) is not None:
+        array = as_array(number)
     if array is None:
         hint = f"pass `{text}` as an argument" if isinstance(node.value, ast.Name) else None
         return state.reject("LD119", f"`{text}` reads an attribute of a local value", node, hint)

@@ -35,8 +35,8 @@ from loopdiff.frontend.arrays.values import (
     is_hole,
     of_each,
 )
-from loopdiff.frontend.parsing.bindings import ArrayName
-from loopdiff.frontend.parsing.outside import is_none
+from loopdiff.frontend.parsing.bindings import ArrayName, Cell, Given
+from loopdiff.frontend.parsing.outside import is_none, root_is_local
 from loopdiff.frontend.parsing.sites import Copy
 from loopdiff.frontend.parsing.state import State
 from loopdiff.immutable import immutable, replace
@@ -175,6 +175,8 @@ def is_full_axis(state: State, view: View, axis: int) -> bool:
 # -- axes ----------------------------------------------------------------------------------------------------
 def transposed(array: Array, order: Sequence[int]) -> Array:
     """`array` with its axes in another order: axis k of the result is axis `order[k]`."""
+    if array.rank < 2:
+        return array
     positions = [hole(list(order).index(axis)) for axis in range(array.rank)]
     return taken(array, positions, [array.extents[axis] for axis in order])
 
@@ -187,6 +189,15 @@ def with_new_axes(array: Array, axes: Sequence[int]) -> Array:
     for axis, place in enumerate(kept):
         extents[place] = array.extents[axis]
     return taken(array, [hole(k) for k in kept], extents)
+
+
+def number_in(state: State, node: ast.expr) -> Quantity | None:
+    """The number that `node` is; None if it is something else, or nobody knows yet."""
+    if state.types is None or not root_is_local(state, node):
+        return None
+    if isinstance(node, ast.Name) and not isinstance(state.binding(node.id), Cell | Given):
+        return None
+    return state.quantity(node)
 
 
 # -- memory --------------------------------------------------------------------------------------------------

@@ -243,8 +243,9 @@ class State:
 
     # -- values ----------------------------------------------------------------------------------------------
     def quantity(self, node: ast.expr) -> Quantity:
-        """The value of `node`: a number or an array."""
-        return self.whole.parse(self, node)
+        """The value of `node`: a number or an array, which has axes."""
+        value = self.whole.parse(self, node)
+        return value.element if isinstance(value, ArrayValue) and not value.extents else value
 
     def number(self, node: ast.expr) -> ir.Expr:
         """The value of `node`, which must be a number."""
