@@ -49,6 +49,7 @@ def strays(machine: Machine) -> set[tuple[object, ...]]:
     }
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("seed", range(30))
 def test_affine_conditions_are_exact(seed: int) -> None:
     ls = Writer(random.Random(seed)).loopset()

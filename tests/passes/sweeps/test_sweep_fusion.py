@@ -41,6 +41,7 @@ def one_pass(ls: ir.LoopSet, wrt: tuple[str, ...]) -> ir.LoopSet | None:
     return block_primal(found, rows=2)
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_values_and_gradients_are_the_same(name: str) -> None:
     entry = BY_NAME[name]
