@@ -205,6 +205,7 @@ def test_random_nests(seed: int) -> None:
     compare(ls, seed, refused_jams(model), real_jams, is_exact=False)
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("seed", range(25))
 def test_random_nests_over_arrays_laid_out_by_hand(seed: int) -> None:
     ls = FlatWriter(random.Random(seed)).loopset()

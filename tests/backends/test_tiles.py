@@ -304,7 +304,7 @@ SHAPES = {
 }
 
 
-@pytest.mark.part(2)
+@pytest.mark.part(3)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("name", SHAPES)
 def test_contractions_of_every_shape(name, dtype):

@@ -153,7 +153,7 @@ def numpy_value(name: str, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return getattr(np, NUMPY_NAMES.get(name, name))(*((x, y) if name in BINARY else (x,)))
 
 
-@pytest.mark.part(5)
+@pytest.mark.part(3)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize(("name", "method"), METHODS)
 def test_special_values(name, method, dtype):

@@ -109,7 +109,6 @@ def test_requests_that_are_followed(
     assert not any(part in text for part in missing), text
 
 
-@pytest.mark.part(3)
 @pytest.mark.parametrize(("function", "schedule"), [(f, s) for f, s, _, _ in GRANTED])
 def test_requests_change_no_result(function: Any, schedule: dict[str, str]) -> None:
     asked = {sweep: schedule for sweep in ("primal", "forward")}
