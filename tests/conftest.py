@@ -5,16 +5,20 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections.abc import Generator
 from itertools import count
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.lengths import IS_LONG, left_out
+from tests.lengths import IS_LONG, is_optimised, left_out
 
 os.environ.setdefault("JAX_ENABLE_X64", "1")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+# XLA's compiler is a fifth of the time of what is compared with JAX, which is asked for numbers: this saves a third.
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
 os.environ.setdefault("LOOPDIFF_STRICT", "1")  # defects of the compiler are seen, not made up for by Numba's own
 
 # Tests start two hundred processes: a third of the time of each goes into bytecode where Python may not keep it.
@@ -22,7 +26,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 # Numba makes objects by the million: looking for cycles every 700 of them is a tenth of the time of the suite.
-gc.set_threshold(100_000, 20, 100)
+gc.set_threshold(400_000, 20, 100)
 FINISHED = count(1)
 KEPT_FOR_GOOD = 500  # tests, after which what is there is not looked at any more: caches, of gigabytes in the end
 
@@ -55,6 +59,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left = left_out((n, 1 if m is None else m.args[0]) for n, m in zip(names, marks, strict=True))
     config.hook.pytest_deselected(items=[item for item, is_left in zip(items, left, strict=True) if is_left])
     items[:] = [item for item, is_left in zip(items, left, strict=True) if not is_left]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Have LLVM do little in tests that ask for numbers, as it does for long programs: see `lengths.py`."""
+    from loopdiff.backends.cpu.direct import library
+    from tests.scheduling import entry_of
+
+    is_in_full = is_optimised(item.nodeid.partition("::")[0], entry_of(item.nodeid))
+    with patch.object(library, "LONG", library.LONG if is_in_full else 0):
+        return (yield)
 
 
 def pytest_runtest_logfinish() -> None:

@@ -36,8 +36,11 @@ TOGETHER = (
 
 def group_of(nodeid: str) -> str:
     """The entry that a test is about, the file if its tests share much, else the test."""
-    if (file := nodeid.partition("::")[0]) in TOGETHER:
-        return file
+    file = nodeid.partition("::")[0]
+    return file if file in TOGETHER else entry_of(nodeid) or nodeid
+
+
+def entry_of(nodeid: str) -> str | None:
+    """The entry of the corpus that is among the parameters of a test."""
     found = re.search(r"\[(.*)\]", nodeid)
-    names = [] if found is None else [p for p in found[1].split("-") if p in BY_NAME]
-    return names[0] if names else nodeid
+    return None if found is None else next((p for p in found[1].split("-") if p in BY_NAME), None)

@@ -146,6 +146,7 @@ PROGRAMS = (
 )  # fmt: skip
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("function", PROGRAMS)
 @pytest.mark.parametrize("tape", ["auto", "store"])
 def test_the_gradients_are_right(function: Callable[..., object], tape: str) -> None:

@@ -70,7 +70,7 @@ def simple(x, out):
 ALL = (solved, solved_twice, used_afterwards, cleared_each_time, simple)
 
 
-@pytest.mark.part(2)
+@pytest.mark.part(3)
 @pytest.mark.parametrize("function", ALL)
 @pytest.mark.parametrize("shape", [(5, 7), (1, 2), (18, 33)])
 def test_gradients(function: Callable[..., Any], shape: tuple[int, int]) -> None:

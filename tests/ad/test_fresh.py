@@ -28,7 +28,7 @@ CASES = [(n, "pullback") for n in NAMES] + [
 ]
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(5)
 @pytest.mark.parametrize(("name", "form"), CASES)
 def test_gradients_are_the_same(name: str, form: SweepForm) -> None:
     entry = BY_NAME[name]

@@ -3,13 +3,18 @@
 Each rule is broken in turn, and the programs of the corpus that use the operation are differentiated again in the
 interpreter, against differences of the plain Python functions. (`test_totality` misses the other rows: operations
 without derivative never reach the table in a program, as their results are not active.)
+
+To read the whole corpus takes more than a minute, and a few short programs for each operation find all that it does:
+`tests/golden/users_of_operations.json` has their names (`--update-golden` writes it). A long run takes all there are.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,7 +31,7 @@ from tests.corpus import BY_NAME, ENTRIES, Entry
 from tests.gradients import harness
 from tests.gradients.interpreted import lowered
 from tests.gradients.test_tape_plans import forward_and_reverse, tangents
-from tests.lengths import each_in_turns
+from tests.lengths import IS_LONG, each_in_turns
 
 # Strong products occur in derived programs only: `tests/gradients/test_second_order.py` spoils their rule. Slopes that
 # are stated occur in complex ones, for which `tests/frontend/test_inverse_complex.py` is. Strict operations, and
@@ -34,10 +39,40 @@ from tests.lengths import each_in_turns
 APART = (Op.STRONG_MUL, Op.SLOPED, *STRICT, *HALVES.values())
 RULES = [op for op, row in TABLE.items() if isinstance(row, Rule) and op not in APART]
 TOLERANCE = 5e-8
+LISTED = Path(__file__).parents[1] / "golden" / "users_of_operations.json"
+SHORTEST = 3  # entries with an operation, which are right as long as the table is
 
 
 @cache
 def users(op: Op) -> tuple[Entry, ...]:
+    """Entries of the corpus that apply `op`: all in a long run, else those that are listed."""
+    return all_users(op) if IS_LONG else tuple(BY_NAME[name] for name in listed()[op.name])
+
+
+@cache
+def listed() -> dict[str, list[str]]:
+    return json.loads(LISTED.read_text(encoding="utf-8"))
+
+
+def enough(op: Op) -> list[str]:
+    """The names of some entries that find what all of them do."""
+    rule, entries = TABLE[op], all_users(op)
+    assert isinstance(rule, Rule)
+    spoilt_rules = [spoilt(rule, position) for position in range(INFO[op].arity or 2)]
+    found = {e.name for e in entries[:SHORTEST]}
+    for mode in MODES:
+        with pytest.MonkeyPatch.context() as broken:
+            broken.delitem(TABLE, op)
+            found.add(next(e.name for e in entries if is_refused(mode, e)))
+        for other in spoilt_rules:
+            with pytest.MonkeyPatch.context() as broken:
+                broken.setitem(TABLE, op, other)
+                found.add(next(e.name for e in entries if not MODES[mode](e)))
+    return [e.name for e in entries if e.name in found]
+
+
+@cache
+def all_users(op: Op) -> tuple[Entry, ...]:
     """Entries of the corpus that apply `op`, in double precision, real and shortest first."""
     found = []
     for entry in ENTRIES:
@@ -103,6 +138,14 @@ def spoilt(rule: Rule, position: int) -> Rule:
     return replace(rule, derive=derive)
 
 
+def test_each_operation_has_programs(update_golden: bool) -> None:
+    if update_golden:
+        found = {op.name: enough(op) for op in RULES}
+        LISTED.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        listed.cache_clear()
+    assert set(listed()) == {op.name for op in RULES}
+
+
 @pytest.mark.part(3)
 @pytest.mark.parametrize(("op", "mode"), each_in_turns(RULES, (*MODES,)), ids=lambda p: getattr(p, "name", None))
 def test_a_row_that_is_gone_is_refused(op: Op, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,4 +169,4 @@ def test_a_wrong_partial_is_noticed(op: Op, mode: str, monkeypatch: pytest.Monke
 @pytest.mark.parametrize("op", RULES, ids=lambda op: op.name)
 def test_the_table_as_it_is_passes(op: Op, mode: str) -> None:
     """Otherwise the tests above would prove nothing."""
-    assert all(MODES[mode](entry) for entry in users(op)[:3])
+    assert all(MODES[mode](entry) for entry in users(op)[:SHORTEST])

@@ -52,6 +52,7 @@ def strays(machine: Machine) -> set[tuple[object, ...]]:
     }
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("seed", range(30))
 def test_affine_conditions_are_exact(seed: int) -> None:
     ls = Writer(random.Random(seed)).loopset()
@@ -78,12 +79,14 @@ def assert_strays_are_found(ls: ir.LoopSet, seed: int) -> None:
                 assert not all(holds(r.cond, machine) for r in requires), stray
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("seed", range(100, 130))
 def test_every_stray_access_is_found_or_left_to_element_checks(seed: int) -> None:
     ls = Writer(random.Random(seed), is_affine=False).loopset()
     assert_strays_are_found(ls, seed)
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("seed", range(30))
 def test_arrays_laid_out_by_hand(seed: int) -> None:
     ls = FlatWriter(random.Random(seed)).loopset()

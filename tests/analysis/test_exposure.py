@@ -115,6 +115,7 @@ def executed(ls: ir.LoopSet, seed: int, sizes: tuple[tuple[int, int], ...]) -> l
     return executions(ls, seed, sizes)
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("seed", [*AFFINE, *DATA_DEPENDENT])
 def test_random_nests(seed: int) -> None:
     ls = nest(seed)

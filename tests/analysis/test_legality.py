@@ -193,7 +193,7 @@ def compare(ls: ir.LoopSet, seed: int, answer: Answers, truth: Truth, *, is_exac
         assert found == answer, (truth, found ^ answer)
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(5)
 @pytest.mark.parametrize("seed", [*range(30), *range(100, 125)])
 def test_random_nests(seed: int) -> None:
     is_affine = seed < 100
@@ -205,6 +205,7 @@ def test_random_nests(seed: int) -> None:
     compare(ls, seed, refused_jams(model), real_jams, is_exact=False)
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("seed", range(25))
 def test_random_nests_over_arrays_laid_out_by_hand(seed: int) -> None:
     ls = FlatWriter(random.Random(seed)).loopset()
@@ -215,6 +216,7 @@ def test_random_nests_over_arrays_laid_out_by_hand(seed: int) -> None:
     compare(ls, seed, refused_jams(model), real_jams, is_exact=False)
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("seed", every(2, range(200, 240)))
 def test_random_neighbours(seed: int) -> None:
     """Loops of two random nests, one after the other."""

@@ -137,7 +137,7 @@ def programs(entry: Entry) -> Iterator[tuple[ir.LoopSet, Values, frozenset[str],
     yield reverse, state, frozenset(given), frozenset(unseen)
 
 
-@pytest.mark.part(4)
+@pytest.mark.part(7)
 @pytest.mark.parametrize("entry", ENTRIES[::3], ids=lambda e: e.name)
 def test_parts_of_the_corpus(entry: Entry) -> None:
     """Of the function and its sweeps, along one axis and along two at once; all entries pass, some are run here."""

@@ -125,7 +125,7 @@ def check(name: str, call: Callable[..., object], small: tuple, long: tuple, *ot
 
 
 def kernels() -> None:
-    u, small, large = np.ones((300, 300)), np.ones((9, 9)), np.ones((9000, 9000))
+    u, small, large = np.ones((300, 300)), np.ones((9, 9)), np.ones((6000, 6000))
     for is_parallel in (False, True):
         f, r, m = (vectorize_grad(parallel=is_parallel)(g) for g in (loop, relax, square))
         where = " on threads" if is_parallel else ""

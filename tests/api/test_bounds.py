@@ -197,7 +197,7 @@ def copies(args: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(np.copy(a) if isinstance(a, np.ndarray) else a for a in args)
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(5)
 @pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c.function.__name__}-{c.access}")
 def test_nothing_is_written_before_the_refusal(case: Case) -> None:
     f = vectorize_grad(case.function)

@@ -259,6 +259,7 @@ def damages(call: Call, program: Program) -> Iterator[tuple[str, Any, bool]]:
             yield from ((name, wrong, True) for wrong in in_use(call, name))
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(("program", "target"), CASES)
 def test_damaged_buffers_are_refused(program, target):
     for name in FUNCTIONS:

@@ -79,7 +79,7 @@ def function(statement: str, args: dict[str, Any]) -> Any:
     return plain_function(f"def f({', '.join(args)}, s=1.0):\n    {statement}\n    return s * 2.0\n")
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(5)
 @pytest.mark.parametrize("statement", RAISING)
 def test_raises_as_python_does(statement: str) -> None:
     args = RAISING[statement]

@@ -123,7 +123,7 @@ def test_names_inside_do_not_hide_those_outside(make: Callable[[float], Any]) ->
 
 
 # -- the property ----------------------------------------------------------------------------------------------
-@pytest.mark.part(2)
+@pytest.mark.part(3)
 @pytest.mark.parametrize("seed", range(120))
 def test_programs_that_differ_have_different_keys(seed: int) -> None:
     text, keys, outcomes = drawn(seed, is_wild=seed % 2 == 0), {}, {}

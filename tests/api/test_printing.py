@@ -106,6 +106,7 @@ PROGRAMS = [
 ]
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(("function", "args"), PROGRAMS)
 def test_every_derivative_prints_once(function: Callable[..., Any], args: tuple[Any, ...]) -> None:
     f, expected = vectorize_grad(function), printed(function, *args)

@@ -44,6 +44,7 @@ def fits(name: str, size: int) -> bool:
     return not (name == "kept_by_one_iteration" and size == 0)
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_equals_the_interpreter(name: str) -> None:
     function, make = PROGRAMS[name]

@@ -115,6 +115,7 @@ BLOCKS = [
 ]
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("extents", BLOCKS)
 def test_edges_of_blocks(function: tuple[Multiply, str], extents: tuple[int, ...]) -> None:
     for seed in range(4):

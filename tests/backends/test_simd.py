@@ -375,7 +375,7 @@ def test_loads_from_every_layout(number):
         np.testing.assert_array_equal(out[row], values, f"row {row}")
 
 
-@pytest.mark.part(2)
+@pytest.mark.part(5)
 @pytest.mark.skipif(os.name == "nt", reason="no mprotect")
 @pytest.mark.parametrize("width", [2, 4, 8])
 @pytest.mark.parametrize("step", [2, 3, 4, 5])

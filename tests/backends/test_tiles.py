@@ -304,6 +304,7 @@ SHAPES = {
 }
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("name", SHAPES)
 def test_contractions_of_every_shape(name, dtype):
@@ -341,7 +342,7 @@ def filters_of_groups(y, x, w):
                         w[f, c, s] += y[n, f, q] * x[n, c, q + s]
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(5)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("window", [1, 3, 5, 9])
 @pytest.mark.parametrize("long", [0, 1, 7, 8, 33])

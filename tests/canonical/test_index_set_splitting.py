@@ -55,7 +55,7 @@ def drawn(seed: int) -> list[str]:
     return body
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(5)
 @pytest.mark.parametrize("seed", range(150))
 def test_drawn_nests(seed: int) -> None:
     body = drawn(seed)

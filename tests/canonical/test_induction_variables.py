@@ -59,6 +59,7 @@ def drawn(seed: int) -> list[str]:
     return [*body, "y[0] += p + 100 * q"]
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("seed", range(120))
 def test_drawn_loops(seed: int) -> None:
     body = drawn(seed)

@@ -92,7 +92,7 @@ def test_strict_lines(function: Callable[..., Any]) -> None:
     assert [line.strip() for line in text.splitlines() if "strict" in line] == LINES[function], text
 
 
-@pytest.mark.part(5)
+@pytest.mark.part(9)
 @pytest.mark.parametrize("name", BY_NAME)
 def test_without_decisions_nothing_is_strict(name: str) -> None:
     ls = lowered_by_name(name)

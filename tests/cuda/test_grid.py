@@ -338,6 +338,7 @@ def test_the_first_error_is_raised(x: np.ndarray) -> None:
         run(x, k)
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("shape", [(0, 5), (5, 0), (1, 1), (2, 300), (300, 2)])
 @pytest.mark.parametrize("function", [triangle, column_sums, in_time])
 def test_any_shape(function: Any, shape: tuple[int, int]) -> None:

@@ -61,7 +61,7 @@ def numbers(rng: np.random.Generator, size: int, dtype: str = "float64") -> np.n
     return rng.integers(-50, 50, size).astype(dtype)
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(5)
 @pytest.mark.parametrize("size", [0, 1, 31, 33, 2048, 5000])
 @pytest.mark.parametrize("room", [1, 255, 70000])
 def test_any_number_of_updates_and_elements(size: int, room: int) -> None:

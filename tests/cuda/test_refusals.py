@@ -25,6 +25,7 @@ def doubled(x):
         x[i] *= 2.0
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("name", [e.name for e in ENTRIES if e not in WITHOUT_RULES])
 def test_functions_with_rules(name: str) -> None:
     entry = next(e for e in ENTRIES if e.name == name)

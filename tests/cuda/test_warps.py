@@ -278,6 +278,7 @@ BY_LANES = (
 )  # fmt: skip
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("name", BY_LANES)
 def test_lanes_meet_where_they_wait(name: str, fresh_plans: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """The text for the GPU, in plain Python: lanes never part, and see of each other what they have to."""

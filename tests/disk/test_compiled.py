@@ -94,6 +94,7 @@ def run(folder: Path, *options: str, program: str = PROGRAM, **others: str) -> t
     return float(done.stdout), done.stderr
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
 def test_each_kind_of_file_survives_each_kind_of_damage(

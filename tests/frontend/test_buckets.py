@@ -31,6 +31,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("title", REFUSED)
 def test_what_one_list_of_items_does_differently_is_refused(title: str) -> None:
     plain = program(REFUSED[title])
@@ -60,6 +61,7 @@ ASKING = {
 }
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("title", ASKING)
 def test_a_list_that_is_not_there_is_an_error_where_there_are_no_items(title: str) -> None:
     plain = program(f"{FEW}t = x[2]\nfor k in idx:\n    {ASKING[title]}\nreturn t")

@@ -29,7 +29,7 @@ def slopes_of(plain: Callable[..., Any]) -> np.ndarray:
     )
 
 
-@pytest.mark.part(4)
+@pytest.mark.part(7)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_give_what_python_gives(name: str) -> None:
     plain = PROGRAMS[name]
@@ -268,6 +268,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("title", REFUSED)
 def test_what_no_lists_can_stand_for_is_refused(title: str) -> None:
     with interpreting(), pytest.raises(UnsupportedLoopError, match="LD"):

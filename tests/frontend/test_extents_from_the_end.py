@@ -40,7 +40,7 @@ def of_an_array(x):
     return y.reshape(y.shape[0], -1)[:, : y.shape[2]]
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(4)
 @pytest.mark.parametrize(
     ("function", "other"),
     [

@@ -165,6 +165,7 @@ def in_a_loop_around(x, A):
     return s
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("function", [array_of_the_first, goes_on_early, in_a_loop_around])
 @pytest.mark.parametrize("n", [2, 4])
 def test_the_others_have_what_the_first_binds(function, n: int) -> None:

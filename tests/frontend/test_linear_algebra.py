@@ -25,7 +25,7 @@ def plain_of(expression: str) -> Any:
     return registered(f"def f(a, b):\n    return {expression}\n", f"<linalg {expression}>", np=np)
 
 
-@pytest.mark.part(2)
+@pytest.mark.part(3)
 @pytest.mark.parametrize(
     ("expression", "a", "b"),
     [

@@ -180,6 +180,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("name", sorted(PROGRAMS.keys() - {"swapped_by_what_changes"}))
 def test_programs_give_what_python_gives(name: str) -> None:
     plain = PROGRAMS[name]

@@ -230,6 +230,7 @@ PROGRAMS = (
 )  # fmt: skip
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("plain", PROGRAMS, ids=lambda f: f.__name__)
 def test_lists_grow_as_they_do_in_python(plain) -> None:
     with interpreting():

@@ -69,6 +69,7 @@ PROGRAMS = (
 )  # fmt: skip
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("plain", PROGRAMS, ids=lambda f: f.__name__)
 def test_lists_that_are_read_where_they_are_made(plain) -> None:
     with interpreting():

@@ -117,6 +117,7 @@ def poisoned_run(text: str, line: int, dead: frozenset[str], seed: int) -> Any:
     return scope["f"](decide)
 
 
+@pytest.mark.part(5)
 @pytest.mark.parametrize("seed", range(150))
 def test_dead_names_may_hold_anything_where_iterations_start(seed: int) -> None:
     text = Writer(seed).function()

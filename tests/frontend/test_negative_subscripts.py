@@ -134,7 +134,7 @@ def drawn(seed: int) -> list[str]:
     return body
 
 
-@pytest.mark.part(4)
+@pytest.mark.part(7)
 @pytest.mark.parametrize("seed", range(40))
 def test_drawn_programs(seed: int) -> None:
     text = "\n    ".join(["def f(x, y, p, k):", "n = x.shape[0]", *drawn(seed)]) + "\n"

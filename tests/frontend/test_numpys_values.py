@@ -136,7 +136,7 @@ PROGRAMS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
 ]
 
 
-@pytest.mark.part(2)
+@pytest.mark.part(3)
 @pytest.mark.parametrize(("function", "args"), PROGRAMS, ids=lambda v: getattr(v, "__name__", ""))
 def test_values_are_those_of_numpy(function: Callable[..., Any], args: tuple[Any, ...]) -> None:
     ours, theirs = copy.deepcopy(args), copy.deepcopy(args)

@@ -113,7 +113,7 @@ REFUSED = (  # what cannot be known, and what Python raises for
 )
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(5)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("text", SAME)
 def test_stores_change_what_they_change_in_numpy(text: str) -> None:
@@ -125,6 +125,7 @@ def test_stores_change_what_they_change_in_numpy(text: str) -> None:
         np.testing.assert_allclose(mine, other, rtol=1e-12)
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("text", REFUSED)
 def test_what_cannot_be_told_is_refused(text: str) -> None:
     with pytest.raises(LoopdiffError):

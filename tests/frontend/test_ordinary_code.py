@@ -150,12 +150,13 @@ def plain_of(body: str) -> Any:
     )
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize(("body", "args"), CASES)
 def test_values(body: str, args: tuple[Any, ...]) -> None:
     check_against_python(plain_of(body), args)
 
 
-@pytest.mark.part(2)
+@pytest.mark.part(3)
 @pytest.mark.parametrize(("body", "args"), CASES[::2])
 def test_gradients(body: str, args: tuple[Any, ...]) -> None:
     """Along a direction, against central differences of the plain function."""

@@ -73,6 +73,7 @@ def fresh(args: dict[str, Any]) -> dict[str, Any]:
     return {k: v.copy() if isinstance(v, np.ndarray) else v for k, v in args.items()}
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("title", BODIES)
 def test_parts_in_loops_have_room(title: str) -> None:
     """In the interpreter, which refuses whatever has no room."""

@@ -90,7 +90,7 @@ def slope_of(plain: Callable[..., Any], direction: dict[str, Any]) -> float:
     return (plain(**ahead) - plain(**behind)) / 2e-6
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(5)
 @pytest.mark.parametrize("title", PROGRAMS)
 def test_arrays_that_loops_resize_are_as_in_python(title: str) -> None:
     plain = program(PROGRAMS[title])

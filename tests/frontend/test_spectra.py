@@ -46,6 +46,7 @@ def test_vectors_of_float32_have_the_signs_of_numpy() -> None:
     assert not signs.all(), "the first could not tell"
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(
     "expression",
     [

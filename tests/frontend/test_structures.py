@@ -72,7 +72,7 @@ def slopes(function: Any, args: tuple[Any, ...]) -> Iterator[np.ndarray | None]:
         yield slope
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(5)
 @pytest.mark.parametrize("name", [*PROGRAMS, *OBJECTS, *FAMILIES])
 def test_values_and_gradients(name: str) -> None:
     """Through the interpreter: the other tests compile."""

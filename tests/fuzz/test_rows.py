@@ -48,7 +48,7 @@ def test_every_function_that_is_known_is_drawn() -> None:
     assert known - drawn - ALIASES == set()
 
 
-@pytest.mark.part(6)
+@pytest.mark.part(11)
 @pytest.mark.parametrize("body", calls())
 def test_calls_of_functions_are_accepted_and_right(body: str) -> None:
     outcome = check(of_text(f"{textwrap.indent(body, '    ')}\n    return {LOSS}\n"))

@@ -129,7 +129,7 @@ def differences(entry: Entry, along: harness.Values) -> harness.Values:
     return {k: (8 * (a[k] - b[k]) - (c[k] - d[k])) / (12 * step) for k in a}
 
 
-@pytest.mark.part(4)
+@pytest.mark.part(7)
 @pytest.mark.parametrize("entry", SCALAR, ids=lambda e: e.name)
 def test_forward_over_reverse(entry: Entry) -> None:
     """Hessian products equal differences of the gradient, and are symmetric: <u, H v> = <v, H u>."""
@@ -148,7 +148,7 @@ def test_forward_over_reverse(entry: Entry) -> None:
 TAPES: tuple[TapePolicy, ...] = ("store", "recompute")
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(5)
 @pytest.mark.parametrize(("entry", "tape"), each_in_turns(every(3, SCALAR), TAPES), ids=lambda p: getattr(p, "name", p))
 def test_reverse_over_reverse(entry: Entry, tape: TapePolicy) -> None:
     """The same products by reverse mode over the gradient, from sweeps under each tape policy."""

@@ -137,6 +137,7 @@ TRUTHS: dict[str, tuple[Callable[..., Any], Callable[[Any], Any]]] = {
 }
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("name", TRUTHS)
 def test_seeded_slopes_at_extremes(name: str) -> None:
     """A zero is strong; what is seeded has the infinite slope that it has, in both modes."""

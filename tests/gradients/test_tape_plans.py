@@ -74,7 +74,7 @@ def tangents(entry: Entry, ls: ir.LoopSet, along: harness.Values) -> harness.Val
 
 
 # The battery has all entries under `auto`. What two plans give is compared in a long run; here, each with the tangents.
-@pytest.mark.part(3)
+@pytest.mark.part(5)
 @pytest.mark.parametrize(
     ("number", "entry"), every(2, list(enumerate(ENTRIES))), ids=lambda p: getattr(p, "name", None)
 )

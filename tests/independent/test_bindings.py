@@ -32,7 +32,7 @@ def gradients(wants: list[Expected], tape: str) -> Outcome:
 PROGRAMS = list(enumerate(programs()))
 
 
-@pytest.mark.part(4)
+@pytest.mark.part(7)
 @pytest.mark.parametrize(
     ("number", "program"),
     [*PROGRAMS[:REPORTED], *every(2, PROGRAMS[REPORTED:])],
@@ -63,7 +63,7 @@ def test_bound_arrays_otherwise(number: int, program: Program) -> None:
         assert (outcome.kind, outcome.stage) == wanted, f"{way}: {outcome.message}\n{program.runnable()}"
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(5)
 @pytest.mark.parametrize(("number", "program"), list(enumerate(found())), ids=lambda p: getattr(p, "name", None))
 def test_found_programs(number: int, program: Program) -> None:
     wants = cases_of(program)
@@ -72,7 +72,7 @@ def test_found_programs(number: int, program: Program) -> None:
         assert not outcome.failed, f"{tape}: {outcome.message}\n{program.runnable()}"
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(5)
 @pytest.mark.parametrize("program", [*idioms(), *listed()], ids=lambda program: program.name)
 def test_programs_of_people_are_accepted(program: Program) -> None:
     with interpreting():

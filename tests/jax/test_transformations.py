@@ -210,7 +210,7 @@ CHECKS: dict[str, Check] = {
 CASES = [*((n, "float64") for n in CHECKS), *((n, "float32") for n in every(12, (*CHECKS,)[2:]))]
 
 
-@pytest.mark.part(4)
+@pytest.mark.part(7)
 @pytest.mark.parametrize(("name", "dtype"), CASES)
 def test_as_in_jax(name: str, dtype: str) -> None:
     check = CHECKS[name]

@@ -55,7 +55,7 @@ def sum_of_powers(y: Any) -> Any:
     return 1.0 + y + y**2 + 1.41645 * y**4
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(5)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_activations_are_those_of_jax(case: Case) -> None:
     check(case)
@@ -65,7 +65,7 @@ def test_all_activations_are_compared() -> None:
     assert {id(case.operator) for case in CASES} == {id(f) for f in (*ELEMENTWISE, nn.glu)}
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(5)
 @pytest.mark.parametrize("operator", ELEMENTWISE, ids=lambda f: f.__name__)
 def test_numbers_large_and_none_at_all(operator: Operator) -> None:
     """Numbers that overflow exponentials are finite, with finite derivatives; NaN comes out where it goes in."""

@@ -61,7 +61,7 @@ WRONG: list[tuple[str, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.part(4)
+@pytest.mark.part(7)
 @pytest.mark.parametrize(("message", "call"), WRONG, ids=[f"{k}-{m}" for k, (m, _) in enumerate(WRONG)])
 def test_plausible_wrong_calls_are_refused(message: str, call: Any) -> None:
     with pytest.raises(LoopdiffError, match=message):

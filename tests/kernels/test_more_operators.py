@@ -74,7 +74,7 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.part(2)
+@pytest.mark.part(3)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_values_and_gradients(case: Case) -> None:
     check(case)

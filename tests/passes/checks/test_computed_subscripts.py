@@ -145,6 +145,7 @@ def kept(ls: ir.LoopSet) -> bool:
     return keep_place(model.ls, list(unchecked_accesses(model))) is not None
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize(("function", "is_kept"), CASES)
 @pytest.mark.parametrize("worst", [1.0, 50.0, -50.0])
 def test_same_as_in_place(function: Callable[..., Any], is_kept: bool, worst: float):

@@ -151,6 +151,7 @@ def test_two_vectors_and_one_iteration(function: Callable[..., Any]) -> None:
     assert (len(innermost(found)), vectors(found)) == (2, 2)
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 9])
 @pytest.mark.parametrize("function", SPLIT)
 def test_the_same_bits_wherever_the_iteration_is(function: Callable[..., Any], n: int) -> None:

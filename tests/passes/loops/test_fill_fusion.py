@@ -88,6 +88,7 @@ def pullback(
 CASES = [(flux, (4,)), (planes, (3, 2)), (planes, (1, 2)), (columns, (3,)), (rows_of_two_kinds, (3,))]
 
 
+@pytest.mark.part(5)
 @pytest.mark.parametrize("more", [0, 2])
 @pytest.mark.parametrize("rows", [0, 1, 5])
 @pytest.mark.parametrize(("function", "rest"), CASES)

@@ -61,6 +61,7 @@ def shifted(read: int, write: int, low: int, high: int) -> Callable[..., Any]:
     return program
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize(("read", "write"), list(product(range(-3, 4), range(-3, 4))))
 def test_shifted_reads_and_writes(read: int, write: int) -> None:
     """Row i + write is read in iteration i + write - read, which must not come later: at most two rows behind."""
@@ -160,6 +161,7 @@ def depths(body: tuple[ir.Stmt, ...]) -> tuple[int, int]:
     return len(outer), sum(isinstance(s.stmt, ir.Loop) and len(s.loops) == 1 for s in statements(body))
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("shape", [(0, 5, 3), (1, 1, 1), (2, 9, 3), (3, 4, 2), (4, 3, 3), (7, 6, 3)])
 @pytest.mark.parametrize(("back", "behind", "inside"), [(0, 0, 1), (2, 0, 1), (-2, 1, 1), (1, 2, 1), (0, -2, 1)])
 def test_loops_of_fused_rows(back: int, behind: int, inside: int, shape: tuple[int, ...]) -> None:

@@ -77,7 +77,7 @@ def streamed(nests: list[str]) -> tuple[Any, ir.LoopSet]:
     return function, found
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(5)
 @pytest.mark.parametrize("seed", range(100))
 def test_drawn_nests(seed: int) -> None:
     function, found = streamed(drawn(seed))

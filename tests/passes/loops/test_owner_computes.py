@@ -299,6 +299,7 @@ def test_dear_terms_are_not_computed_again() -> None:
 
 
 # -- reverse sweeps ------------------------------------------------------------------------------------------
+@pytest.mark.part(2)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.usefixtures("always")
 def test_gradients_are_the_same(name: str) -> None:

@@ -147,6 +147,7 @@ def test_other_nests_stay(function: Callable[..., Any]) -> None:
     assert len(list(loops_in(ls.body))) == 3
 
 
+@pytest.mark.part(5)
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 8])
 @pytest.mark.parametrize("function", BLOCKED)
 def test_values_are_those_of_python(function: Callable[..., Any], n: int) -> None:

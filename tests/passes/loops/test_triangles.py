@@ -109,7 +109,7 @@ def test_other_nests_stay(function: Callable[..., Any]) -> None:
     assert turn_triangles(ls) == ls
 
 
-@pytest.mark.part(2)
+@pytest.mark.part(5)
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 9])
 @pytest.mark.parametrize("function", TURNED + LEFT)
 def test_values_are_those_of_python(function: Callable[..., Any], n: int) -> None:

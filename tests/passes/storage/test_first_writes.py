@@ -32,6 +32,7 @@ def scratch(ls: ir.LoopSet) -> frozenset[str]:
     return frozenset(a.name for a in ls.arrays if a.extents is not None and a.role == "adjoint")
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_gradients_are_the_same(name: str) -> None:
     entry = BY_NAME[name]

@@ -186,6 +186,7 @@ def test_flags_stay_where_an_index_does_not_say_it_all(function: Callable[..., A
     assert fewer.reverse == plain.reverse
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("function", [*KEPT, *LEFT])
 def test_compiled_gradients_agree_with_differences(function: Callable[..., Any]) -> None:
     args = entry_of(function, 6, 7).args(3)

@@ -21,6 +21,7 @@ OTHERS = (
 )  # fmt: skip
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("name", [*NAMES, *OTHERS])
 def test_what_runs_together_is_looked_at(name: str) -> None:
     entry, stages = BY_NAME[name], Stages(name)

@@ -41,6 +41,7 @@ def one_pass(ls: ir.LoopSet, wrt: tuple[str, ...]) -> ir.LoopSet | None:
     return block_primal(found, rows=2)
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_values_and_gradients_are_the_same(name: str) -> None:
     entry = BY_NAME[name]
@@ -280,6 +281,7 @@ def test_gradients_of_gradients_in_rows() -> None:
     np.testing.assert_allclose(gradient.c, 6.0 * size * 0.3, rtol=1e-12)
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_nobody_looks_at_what_lent_memory_holds(name: str) -> None:
     entry = BY_NAME[name]

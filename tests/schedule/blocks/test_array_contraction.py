@@ -116,6 +116,7 @@ def returned(x, y):
     return a
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("rows", [2, 3, 4, 5, 9])
 @pytest.mark.parametrize(
     ("function", "expected"),

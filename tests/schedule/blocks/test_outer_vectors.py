@@ -181,7 +181,7 @@ def test_others_stay(function: Any) -> None:
     assert block_primal(ls) is ls
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(5)
 @pytest.mark.parametrize("n", [1, 3, 4, 8, 16, 19, 35])
 @pytest.mark.parametrize("function", [*HANDING_ON, *OTHERS])
 def test_values_and_gradients_in_lanes(function: Any, n: int) -> None:

@@ -152,6 +152,7 @@ def test_elements_that_others_may_be_or_that_may_not_be_there_are_not(function: 
     assert found is ls
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 5, 11])
 @pytest.mark.parametrize("function", [*HELD, *LEFT, twice])
 def test_values_are_the_same_bits(function: Callable[..., Any], n: int) -> None:
@@ -162,6 +163,7 @@ def test_values_are_the_same_bits(function: Callable[..., Any], n: int) -> None:
         np.testing.assert_array_equal(found[name], expected[name])
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 11])
 @pytest.mark.parametrize("function", [*HELD, *LEFT, twice])
 def test_compiled_values_are_those_of_python(function: Callable[..., Any], n: int) -> None:

@@ -165,6 +165,7 @@ def run(entry: Entry, context: Callable[[], Any]) -> list[np.ndarray]:
         return [*outputs, *map(np.asarray, first), *map(np.asarray, again)]
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(
     "name",
     [
