@@ -24,7 +24,7 @@ from loopdiff.frontend.parsing.lists.integers import with_lists_of_floats
 from loopdiff.frontend.parsing.lists.kinds import refuse_wide_lists
 from loopdiff.frontend.parsing.lists.making import make_list
 from loopdiff.frontend.parsing.placing import placed_block, placed_declaration, with_place
-from loopdiff.frontend.parsing.sites import Decisions, ParseAgain, still_growing, with_more
+from loopdiff.frontend.parsing.sites import Decisions, KnownLists, ParseAgain, still_growing, with_more
 from loopdiff.frontend.parsing.state import State, Whole
 from loopdiff.frontend.parsing.statements import parse_block
 from loopdiff.frontend.parsing.ways.joins import broken
@@ -65,8 +65,16 @@ def asks_for_classes(sources: Iterable[SourceFunction]) -> bool:
 
 
 def parse_as_written(
-    source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentType] | None, takes_known: bool = True
+    source: SourceFunction,
+    sources: Sources,
+    types: Mapping[str, ArgumentType] | None,
+    lists: KnownLists | None = None,
 ) -> Surface:
+    """The surface of `source` for arguments of `types`; of `lists` of known length it notes whether they mattered.
+
+    Raises UnsupportedLoopError, and TypesNeeded.
+    """
+    lists = lists or KnownLists()
     check_parameters(source)
     parameters = tuple(source.signature.parameters)
     found = replace(ArrayParameters(sources).survey(Known(source, source.node, {})), parameters=parameters)
@@ -76,11 +84,11 @@ def parse_as_written(
         if asks_for_classes((source, *sources.known.values())):  # what makes an array of a number may be left out
             found = replace(found, array_names=found.array_names - {n for n in parameters if n not in arrays})
         check_numbers(source, found.array_names, types)
-    state = parsed(source, found, sources, types, Decisions(takes_known=takes_known))
+    state = parsed(source, found, sources, types, Decisions(known_lists=lists))
     ls = finished(state)
     bound = bound_with_lists(state.whole, ls)
     if bound is not None and not is_as_supposed(state.whole, bound):
-        state = parsed(source, found, sources, types, Decisions(takes_known=takes_known, supposes=False))
+        state = parsed(source, found, sources, types, Decisions(known_lists=lists, supposes=False))
         ls = finished(state)
         bound = bound_with_lists(state.whole, ls)
     if bound is not None and state.whole.lists:

@@ -113,18 +113,30 @@ def still_growing(known: Mapping[Place, Growth], seen: Mapping[Place, Growth]) -
 
 
 @dataclass(slots=True)
+class KnownLists:
+    """Whether short lists of a length that is written out `are_taken`, too, and whether that `mattered`."""
+
+    are_taken: bool = True
+    mattered: bool = False
+
+    def may_be_taken(self) -> bool:
+        """Whether one is, now that it matters."""
+        self.mattered = True
+        return self.are_taken
+
+
+@dataclass(slots=True)
 class Decisions:
     """What is known of a function when it is parsed again: the sites where no copy can stand for an array, those of
     calls whose returns give different arrays, whether types of elements that were supposed turned out to be so, how the
     lists grow that are made in some places, and names whose arrays have `one_shape`, if the program may run at all; of
-    those that are `required` to, it asks that itself. `takes_known`: short lists of a length that is written out are
-    taken, too. `endless` are statements by which lists grow that are made of one another: nothing says how often they
-    run."""
+    those that are `required` to, it asks that itself. `known_lists` are those of a length that is written out.
+    `endless` are statements by which lists grow that are made of one another: nothing says how often they run."""
 
     shared: frozenset[JoinSite] = frozenset()
     joined: frozenset[JoinSite] = frozenset()
     supposes: bool = True
-    takes_known: bool = True
+    known_lists: KnownLists = field(default_factory=KnownLists)
     grown: Mapping[Place, Growth] = field(default_factory=dict)
     one_shape: frozenset[LoopName] = frozenset()
     required: frozenset[LoopName] = frozenset()

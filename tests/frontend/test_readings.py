@@ -1,0 +1,87 @@
+"""What was read of a function is not read a second time, and nothing else is taken for it."""
+
+from __future__ import annotations
+
+import ast
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loopdiff.errors import UnsupportedLoopError
+from loopdiff.frontend import readings
+from loopdiff.frontend.capture import argument_types
+from loopdiff.frontend.parse import parse_function
+from loopdiff.frontend.parsing.sites import KnownLists
+from loopdiff.frontend.readings import Readings, are_one
+from loopdiff.immutable import replace
+from loopdiff.source.functions import SourceFunction, source_of
+from tests.texts import registered
+
+REFUSED = """
+def f(x, n):
+    g, h = (lambda v: 2.0 * v), 0.5
+    with n:
+        x[0] = g(x[1]) * h
+    for t in range(3):
+        x = x[1:]
+    return x.sum()
+"""
+
+
+def read_of(monkeypatch: pytest.MonkeyPatch, function: Any, **arguments: Any) -> list[SourceFunction]:
+    """What is read of a function that is refused."""
+    found: list[SourceFunction] = []
+    parse = readings.parse_as_written
+
+    def noted(source: SourceFunction, *given: Any) -> Any:
+        found.append(source)
+        return parse(source, *given)
+
+    monkeypatch.setattr(readings, "parse_as_written", noted)
+    with pytest.raises(UnsupportedLoopError):
+        parse_function(source_of(function), argument_types(arguments))
+    return found
+
+
+def test_what_was_refused_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it is written, and taken apart: there were four readings, of which two were the same again."""
+    read = read_of(monkeypatch, registered(REFUSED, "<refused twice>"), x=np.ones(9), n=2)
+    texts = [ast.dump(source.node, include_attributes=True) for source in read]
+    assert len(texts) == len(set(texts)) == 2
+
+
+def test_only_what_is_written_the_same_in_the_same_place_is_one() -> None:
+    source = source_of(registered("def f(x):\n    return 0.0 * x\n", "<one>"))
+    again = replace(source, node=ast.parse(source.text).body[0])
+    assert again.node is not source.node and are_one(source, again)
+    for text in ("return -0.0 * x", "return 0 * x", "return False * x", "return  0.0 * x", "return 0.0 * y"):
+        other = ast.parse(f"def f(x):\n    {text}\n").body[0]
+        assert not are_one(source, replace(source, node=other)), text
+
+
+def test_names_mean_the_very_same_objects() -> None:
+    source = source_of(registered("def f(x):\n    return a * x\n", "<meant>", a=1.5))
+    first, second = SimpleNamespace(a=1.0), SimpleNamespace(a=1.0)
+    assert first == second
+    held, equal, other = (replace(source, outer={"a": value}) for value in (first, first, second))
+    assert are_one(held, equal) and not are_one(held, other)
+    assert not are_one(replace(source, outer={"a": math.inf}), replace(source, outer={"a": -math.inf}))
+
+
+def test_lists_of_known_length_are_read_again_where_they_matter() -> None:
+    """A list that is written out is none as it is written, and is one when such lists are taken."""
+    function = registered("def f(x, k):\n    v = [1.0, 2.0]\n    return x[0] * v[k]\n", "<known list>")
+    source, types = source_of(function), argument_types({"x": np.ones(3), "k": 1})
+    tried = Readings(types)
+    with pytest.raises(UnsupportedLoopError):
+        tried.read(source, sources := readings.Sources(), takes_known=False)
+    assert tried.read(source, sources).ls.arrays and len(tried.past) == 2
+
+
+def test_it_is_noted_whether_known_lists_mattered() -> None:
+    lists = KnownLists(are_taken=False)
+    assert not lists.mattered
+    assert not lists.may_be_taken() and lists.mattered
