@@ -194,7 +194,7 @@ def parse_in_some_way(source: SourceFunction, sources: Sources, readings: Readin
     Lists of known length are structures, before they are arrays.
     """
     try:
-        return readings.read(source, sources, takes_known=False)
+        return readings.read(source, sources, takes_known=False, is_tried=True)
     except UnsupportedLoopError:
         apart = taken_apart(source, sources, ranks(readings.types or {}))
         if not apart.is_changed or apart.hidden or apart.outside or not (apart.result is None or is_flat(apart.result)):
@@ -208,9 +208,8 @@ def parse_in_some_way(source: SourceFunction, sources: Sources, readings: Readin
     if apart.is_long or are_repeated:
         most = 1 if are_repeated else FEW_ITEMS
         try:
-            found = parse_apart(
-                taken_apart(source, sources, ranks(readings.types or {}), most), source, sources, readings
-            )
+            short = taken_apart(source, sources, ranks(readings.types or {}), most)
+            found = parse_apart(short, source, sources, readings, is_tried=True)
             if readings.types is not None:
                 bind(found.ls, readings.types)
             return found
@@ -220,7 +219,7 @@ def parse_in_some_way(source: SourceFunction, sources: Sources, readings: Readin
         return or_by_columns(apart, lambda: parse_apart(apart, source, sources, readings), source, sources, readings)
     except UnsupportedLoopError as error:
         try:
-            return readings.read(source, sources)
+            return readings.read(source, sources, is_tried=True)
         except UnsupportedLoopError:
             raise error from None
 
@@ -241,7 +240,7 @@ def or_by_columns(
             raise
         columns = taken_apart(source, sources, ranks(readings.types or {}), by_columns=True)
         try:
-            return parse_apart(columns, source, sources, readings)
+            return parse_apart(columns, source, sources, readings, is_tried=True)
         except UnsupportedLoopError:
             pass
         raise
@@ -261,10 +260,15 @@ def is_work(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) or (isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult))
 
 
-def parse_apart(apart: Apart, source: SourceFunction, sources: Sources, readings: Readings) -> Surface:
-    """`source` without its structures; what is wrong with these is said before what follows from it."""
+def parse_apart(
+    apart: Apart, source: SourceFunction, sources: Sources, readings: Readings, is_tried: bool = False
+) -> Surface:
+    """`source` without its structures; what is wrong with these is said before what follows from it, unless it
+    `is_tried`: nobody asks what."""
+    if is_tried:
+        raise_if(apart.findings)
     try:
-        found = readings.read(apart.source, sources)
+        found = readings.read(apart.source, sources, is_tried=is_tried)
     except UnsupportedLoopError as error:
         known = (source, *sources.known.values())
         others = of_their_own(apart.diagnostics, error.diagnostics, known, dict(apart.source.spoken))

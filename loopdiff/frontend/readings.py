@@ -17,7 +17,7 @@ from loopdiff.errors import Diagnostic, UnsupportedLoopError
 from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.capture import ArgumentType
 from loopdiff.frontend.parsing.sites import KnownLists
-from loopdiff.frontend.written import Surface, parse_as_written
+from loopdiff.frontend.written import Surface, Way, parse_as_written
 from loopdiff.immutable import immutable
 from loopdiff.source.functions import SourceFunction
 
@@ -26,13 +26,14 @@ WRITTEN_OUT = (bool, int, float, complex, str, bytes)  # values of literals, whi
 
 @immutable
 class Reading:
-    """What came of `source`, read with `sources`: a surface, or what was said against it. `takes_known`: as for it,
-    None where it did not matter."""
+    """What came of `source`, read with `sources`: a surface, or what was said against it, all of it if that `is_all`.
+    `takes_known`: as for it, None where it did not matter."""
 
     source: SourceFunction
     sources: Sources
     takes_known: bool | None
     came: Surface | tuple[Diagnostic, ...]
+    is_all: bool
 
 
 @dataclass(slots=True, eq=False)
@@ -42,23 +43,26 @@ class Readings:
     types: Mapping[str, ArgumentType] | None
     past: list[Reading] = field(default_factory=list)
 
-    def read(self, source: SourceFunction, sources: Sources, takes_known: bool = True) -> Surface:
+    def read(
+        self, source: SourceFunction, sources: Sources, takes_known: bool = True, is_tried: bool = False
+    ) -> Surface:
         """The surface of `source` as it is written. Raises UnsupportedLoopError, and TypesNeeded.
 
-        `takes_known`: short lists of a length that is written out are taken, too.
+        `takes_known`: short lists of a length that is written out are taken, too. `is_tried`: what is wrong is not
+        asked for, if anything is.
         """
         for reading in self.past:
             is_as_then = reading.takes_known in (None, takes_known) and reading.sources is sources
-            if is_as_then and are_one(reading.source, source):
+            if is_as_then and (is_tried or reading.is_all) and are_one(reading.source, source):
                 return outcome(reading.came)
-        lists = KnownLists(takes_known)
+        way = Way(KnownLists(takes_known), stops=is_tried)
         try:
-            came: Surface | tuple[Diagnostic, ...] = parse_as_written(source, sources, self.types, lists)
+            came: Surface | tuple[Diagnostic, ...] = parse_as_written(source, sources, self.types, way)
         except UnsupportedLoopError as error:
             came = error.diagnostics
             if not came:
                 raise
-        self.past.append(Reading(source, sources, takes_known if lists.mattered else None, came))
+        self.past.append(Reading(source, sources, takes_known if way.lists.mattered else None, came, not way.has_stopped))
         return outcome(came)
 
 

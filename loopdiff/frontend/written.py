@@ -6,6 +6,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import repeat
 
 from loopdiff.errors import Span, UnsupportedLoopError, raise_if
@@ -52,6 +53,16 @@ NAMED = (
 )
 
 
+@dataclass(slots=True)
+class Way:
+    """How a function is read: with which `lists` of known length; only until it is certain that it is rejected, where
+    it `stops` there and nobody asks for what; and whether it `has_stopped`."""
+
+    lists: KnownLists = field(default_factory=KnownLists)
+    stops: bool = False
+    has_stopped: bool = False
+
+
 @immutable
 class Surface:
     """The surface LoopSet, and what of the extents of arguments decides what it is."""
@@ -68,13 +79,13 @@ def parse_as_written(
     source: SourceFunction,
     sources: Sources,
     types: Mapping[str, ArgumentType] | None,
-    lists: KnownLists | None = None,
+    way: Way | None = None,
 ) -> Surface:
-    """The surface of `source` for arguments of `types`; of `lists` of known length it notes whether they mattered.
+    """The surface of `source` for arguments of `types`; what it does in its `way`, it notes there.
 
     Raises UnsupportedLoopError, and TypesNeeded.
     """
-    lists = lists or KnownLists()
+    way = way or Way()
     check_parameters(source)
     parameters = tuple(source.signature.parameters)
     found = replace(ArrayParameters(sources).survey(Known(source, source.node, {})), parameters=parameters)
@@ -84,11 +95,14 @@ def parse_as_written(
         if asks_for_classes((source, *sources.known.values())):  # what makes an array of a number may be left out
             found = replace(found, array_names=found.array_names - {n for n in parameters if n not in arrays})
         check_numbers(source, found.array_names, types)
-    state = parsed(source, found, sources, types, Decisions(known_lists=lists))
+    first = Decisions(known_lists=way.lists)
+    state = parsed(source, found, sources, types, first, way)
     ls = finished(state)
     bound = bound_with_lists(state.whole, ls)
     if bound is not None and not is_as_supposed(state.whole, bound):
-        state = parsed(source, found, sources, types, Decisions(known_lists=lists, supposes=False))
+        # Lists grow as they did: that is seen to again, and found in fewer rounds.
+        again = Decisions(known_lists=way.lists, supposes=False, grown=first.grown, endless=first.endless)
+        state = parsed(source, found, sources, types, again, way)
         ls = finished(state)
         bound = bound_with_lists(state.whole, ls)
     if bound is not None and state.whole.lists:
@@ -164,18 +178,24 @@ def parsed(
     sources: Sources,
     types: Mapping[str, ArgumentType] | None,
     decisions: Decisions,
+    way: Way,
 ) -> State:
-    """The state at the end of the function, parsed until all that was assumed of its names on the way holds."""
+    """The state at the end of the function, parsed until all that was assumed of its names on the way holds; or where
+    it is certain that it will be rejected, if that is all that is asked."""
     rounds = 0
     while True:
         # Indices keep clear of arguments and arrays; they share their names with the cells of loop variables.
         names, indices = NameSupply(found.all_names), NameSupply({*found.parameters, *found.array_names})
-        whole = Whole(names, indices, sources, inline_call, parse_quantity, make_list, types, decisions=decisions)
+        whole = Whole(names, indices, sources, inline_call, parse_quantity, make_list, types, decided=decisions)
         state = State(source, found, whole, (CallFrame(source.code, source.name),))
         whole.active.append(state)
         declare_parameters(state)
         try:
-            parse_block(state, source.node.body)
+            for statement in source.node.body:
+                parse_block(state, [statement])
+                if way.stops and is_rejected_anyway(whole):
+                    way.has_stopped = True
+                    return state
         except ParseAgain:
             continue
         seen = whole.grown
@@ -194,6 +214,12 @@ def parsed(
             check_end(state)
             return state
         decisions.shared |= told_apart
+
+
+def is_rejected_anyway(whole: Whole) -> bool:
+    """Whether something was rejected, between two statements, before anything was asked of what may be decided
+    otherwise when the function is parsed again: up to here all is as it will be then, and nobody takes it back."""
+    return bool(whole.diagnostics or whole.following) and not whole.was_asked and whole.types is not None
 
 
 def without_flags(body: tuple[ir.Stmt, ...], flags: frozenset[str]) -> tuple[ir.Stmt, ...]:

@@ -85,3 +85,39 @@ def test_it_is_noted_whether_known_lists_mattered() -> None:
     lists = KnownLists(are_taken=False)
     assert not lists.mattered
     assert not lists.may_be_taken() and lists.mattered
+
+
+TWICE = """
+def f(x, n):
+    y = x + {1}
+    for t in range(n):
+        x = with_two(x, 2)
+    return x.sum() + [z for z in y]
+
+def with_two(v, *rest):
+    return v
+"""
+
+
+def test_a_way_that_is_tried_ends_where_it_is_refused_for_certain() -> None:
+    function = registered(TWICE, "<tried>")
+    source, tried = source_of(function), Readings(argument_types({"x": np.ones(3), "n": 2}))
+    said: list[tuple[str, ...]] = []
+    for is_tried in (True, False, True):
+        with pytest.raises(UnsupportedLoopError) as error:
+            tried.read(source, sources := readings.Sources(), is_tried=is_tried)
+        said.append(error.value.codes)
+    assert [reading.is_all for reading in tried.past] == [False, True, False]
+    assert len(said[0]) == 1 and len(said[1]) > 1
+    with pytest.raises(UnsupportedLoopError) as error:  # all that is wrong is never taken from what was only tried
+        Readings(tried.types, [replace(tried.past[0], sources=sources)]).read(source, sources)
+    assert error.value.codes == said[1]
+
+
+def test_a_way_is_read_to_its_end_where_more_may_be_decided_later() -> None:
+    """How the list grows decides what it is: nothing is certain behind it before the end."""
+    text = "def f(x):\n    v = [x[0]]\n    v.append(x[1])\n    y = {2.0}\n    return y + {1.0}\n"
+    tried = Readings(argument_types({"x": np.ones(3)}))
+    with pytest.raises(UnsupportedLoopError) as error:
+        tried.read(source_of(registered(text, "<list first>")), readings.Sources(), is_tried=True)
+    assert tried.past[0].is_all and len(error.value.codes) > 1

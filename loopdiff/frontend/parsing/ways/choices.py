@@ -76,7 +76,6 @@ def with_named_choices(
     """`node`, in which new names stand for those of its first operands that are one of two arrays, which differ in
     shape or which somebody could tell from a copy, and these names: they are bound before, in branches that `parse`
     parses."""
-    sites = {(s.line, s.column) for s in state.whole.decisions.shared if s.name == "choice"}
     match node:
         case ast.AugAssign(target=ast.Name()) | ast.Assign() | ast.Return() | ast.Expr():
             pass
@@ -84,6 +83,7 @@ def with_named_choices(
             return node, []
     if node.value is None or not any(isinstance(n, ast.IfExp) for n in syntax_nodes(node.value)):
         return node, []
+    sites = {(s.line, s.column) for s in state.whole.decisions.shared if s.name == "choice"}
     is_own, whole = isinstance(node, ast.Assign) and isinstance(node.value, ast.IfExp), node.value
     names: list[str] = []
 
