@@ -62,7 +62,9 @@ class Readings:
             came = error.diagnostics
             if not came:
                 raise
-        self.past.append(Reading(source, sources, takes_known if way.lists.mattered else None, came, not way.has_stopped))
+        self.past.append(
+            Reading(source, sources, takes_known if way.lists.mattered else None, came, not way.has_stopped)
+        )
         return outcome(came)
 
 

@@ -56,7 +56,8 @@ def test_what_was_refused_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> 
 def test_only_what_is_written_the_same_in_the_same_place_is_one() -> None:
     source = source_of(registered("def f(x):\n    return 0.0 * x\n", "<one>"))
     again = replace(source, node=ast.parse(source.text).body[0])
-    assert again.node is not source.node and are_one(source, again)
+    assert again.node is not source.node
+    assert are_one(source, again)
     for text in ("return -0.0 * x", "return 0 * x", "return False * x", "return  0.0 * x", "return 0.0 * y"):
         other = ast.parse(f"def f(x):\n    {text}\n").body[0]
         assert not are_one(source, replace(source, node=other)), text
@@ -67,7 +68,8 @@ def test_names_mean_the_very_same_objects() -> None:
     first, second = SimpleNamespace(a=1.0), SimpleNamespace(a=1.0)
     assert first == second
     held, equal, other = (replace(source, outer={"a": value}) for value in (first, first, second))
-    assert are_one(held, equal) and not are_one(held, other)
+    assert are_one(held, equal)
+    assert not are_one(held, other)
     assert not are_one(replace(source, outer={"a": math.inf}), replace(source, outer={"a": -math.inf}))
 
 
@@ -78,13 +80,15 @@ def test_lists_of_known_length_are_read_again_where_they_matter() -> None:
     tried = Readings(types)
     with pytest.raises(UnsupportedLoopError):
         tried.read(source, sources := readings.Sources(), takes_known=False)
-    assert tried.read(source, sources).ls.arrays and len(tried.past) == 2
+    assert tried.read(source, sources).ls.arrays
+    assert len(tried.past) == 2
 
 
 def test_it_is_noted_whether_known_lists_mattered() -> None:
     lists = KnownLists(are_taken=False)
     assert not lists.mattered
-    assert not lists.may_be_taken() and lists.mattered
+    assert not lists.may_be_taken()
+    assert lists.mattered
 
 
 TWICE = """
@@ -108,7 +112,8 @@ def test_a_way_that_is_tried_ends_where_it_is_refused_for_certain() -> None:
             tried.read(source, sources := readings.Sources(), is_tried=is_tried)
         said.append(error.value.codes)
     assert [reading.is_all for reading in tried.past] == [False, True, False]
-    assert len(said[0]) == 1 and len(said[1]) > 1
+    assert len(said[0]) == 1
+    assert len(said[1]) > 1
     with pytest.raises(UnsupportedLoopError) as error:  # all that is wrong is never taken from what was only tried
         Readings(tried.types, [replace(tried.past[0], sources=sources)]).read(source, sources)
     assert error.value.codes == said[1]
@@ -120,4 +125,5 @@ def test_a_way_is_read_to_its_end_where_more_may_be_decided_later() -> None:
     tried = Readings(argument_types({"x": np.ones(3)}))
     with pytest.raises(UnsupportedLoopError) as error:
         tried.read(source_of(registered(text, "<list first>")), readings.Sources(), is_tried=True)
-    assert tried.past[0].is_all and len(error.value.codes) > 1
+    assert tried.past[0].is_all
+    assert len(error.value.codes) > 1

@@ -81,14 +81,34 @@ ORDERED = "compare `abs(z)`, or the parts `z.real` and `z.imag`"
 Typed = tuple[ir.Expr, Kind]
 
 
+SUPPOSED = (
+    Kind.WEAK,
+    Kind.F64,
+    Kind.BOOL,
+)  # kinds that cells whose types are not known yet may have, likely ones first
+
+
 @immutable
 class Inferred:
-    """The kind of an array's elements, which follows from the declarations `decls`; or which is supposed, where cells
-    are in them whose types are not known yet."""
+    """The kinds of an array's elements for each of those `SUPPOSED` of the cells in them, as they follow from the
+    declarations `decls`."""
 
-    kind: Kind
-    is_supposed: bool
+    kinds: tuple[Kind, ...]
     decls: Mapping[str, ir.ArrayDecl]
+
+    @property
+    def kind(self) -> Kind:
+        """The kind that is likely."""
+        return self.kinds[0]
+
+    @property
+    def is_supposed(self) -> bool:
+        """Whether it is another one for other cells."""
+        return len(set(self.kinds)) > 1
+
+    def where(self, cells: Kind) -> Kind:
+        """The kind for cells of the kind `cells`."""
+        return self.kinds[SUPPOSED.index(cells)]
 
     def holds(self, arrays: Mapping[str, ir.ArrayDecl]) -> bool:
         """Whether the declarations are still what they were."""
