@@ -256,12 +256,13 @@ def stored_kind(typing: Typing, store: ir.Stmt) -> Kind:
 
 
 def typing_of(state: State, kinds: dict[str, Kind]) -> Typing:
-    """Types of expressions of arguments, arrays without axes among them, and of cells and arrays of these `kinds`."""
+    """Kinds of expressions of arguments, arrays without axes among them, and of cells and arrays of these `kinds`."""
     types = state.need_types()
     params = {n: kind_of_scalar(t) for n, t in types.items() if isinstance(t, ScalarArgument)}
     numbers = {n: t for n, t in types.items() if isinstance(t, ArrayType) and not t.rank}
     kinds.update((n, STRONG[t.element]) for n, t in numbers.items())
-    return Typing(kinds, {n: state.rank(n) for n in kinds if n in state.arrays} | dict.fromkeys(numbers, 0), params)
+    ranks = {n: state.rank(n) for n in kinds if n in state.arrays} | dict.fromkeys(numbers, 0)
+    return Typing(kinds, ranks, params, goes_inside=False)
 
 
 def arrays_in(values: tuple[ir.Expr, ...]) -> set[str]:

@@ -117,12 +117,14 @@ class Inferred:
 
 @dataclass(slots=True)
 class Typing:
-    """`kinds` of arrays (cells included) and scalar arguments, `ranks` of arrays; collects rejections."""
+    """`kinds` of arrays (cells included) and scalar arguments, `ranks` of arrays; collects rejections. `goes_inside`:
+    subscripts have types, too, of which those of elements are independent."""
 
     kinds: dict[str, Kind]
     ranks: Mapping[str, int]
     params: Mapping[str, Kind]
     diagnostics: list[Diagnostic] = field(default_factory=list)
+    goes_inside: bool = True
 
     def refuse(self, code: str, message: str, span: Span, hint: str | None = None) -> Typed:
         found = reject(code, message, span, hint)
@@ -162,6 +164,8 @@ class Typing:
 
     def access(self, access: ir.Access, is_part: bool = False) -> ir.Access:
         """`access` with integer subscripts; constant negative ones count from the end. `is_part`: of a part of it."""
+        if not self.goes_inside:
+            return access
         rank = self.ranks.get(access.array)
         if rank is not None and not is_part and len(access.subscripts) != rank:
             self.refuse_rank(access, rank)

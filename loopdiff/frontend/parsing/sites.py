@@ -8,7 +8,7 @@ from itertools import takewhile
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.values import ArrayValue
-from loopdiff.immutable import immutable
+from loopdiff.immutable import HashedOnce, immutable
 from loopdiff.ir import nodes as ir
 
 LoopName = tuple[tuple[str, ...], str]  # a name that a loop binds, and the functions whose calls led there
@@ -16,7 +16,7 @@ Place = tuple[tuple[Span, ...], int]  # in the text, with the calls that led to 
 
 
 @immutable
-class JoinSite:
+class JoinSite(HashedOnce):
     """Where ways meet that give `name` different meanings, in the function that the calls `where` led to."""
 
     where: tuple[str, ...]
@@ -43,7 +43,7 @@ def next_place(span: Span, known: Iterable[Place]) -> Place:
 
 
 @immutable
-class ArrayEvent:
+class ArrayEvent(HashedOnce):
     """Something that happens to `array`; `number` is its place in the text, `loops` are around, outermost first.
     `is_item`: a list, which is kept in the array, gets another array or list for one of its items."""
 
@@ -59,7 +59,7 @@ class ArrayEvent:
 
 
 @immutable
-class Copy:
+class Copy(HashedOnce):
     """An array gets a copy of `source`, which has other names. `of_list`: a list gets one that may still grow;
     `is_item`: a list, which is kept in the array, gets `source` for one of its items."""
 
