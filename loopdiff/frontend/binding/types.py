@@ -111,8 +111,13 @@ class Inferred:
         return self.kinds[SUPPOSED.index(cells)]
 
     def holds(self, arrays: Mapping[str, ir.ArrayDecl]) -> bool:
-        """Whether the declarations are still what they were."""
-        return all(arrays.get(name) is decl for name, decl in self.decls.items())
+        """Whether the declarations are still what they were; parsing that goes back makes equal ones again."""
+        return all(is_declared_so(arrays.get(name), decl) for name, decl in self.decls.items())
+
+
+def is_declared_so(found: ir.ArrayDecl | None, decl: ir.ArrayDecl) -> bool:
+    """Whether `found` says what `decl` does, also of what the array is made of, which is not compared otherwise."""
+    return found is decl or (found is not None and found == decl and found.values == decl.values)
 
 
 @dataclass(slots=True)
