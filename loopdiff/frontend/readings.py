@@ -17,7 +17,7 @@ from loopdiff.errors import Diagnostic, UnsupportedLoopError
 from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.capture import ArgumentType
 from loopdiff.frontend.parsing.sites import KnownLists
-from loopdiff.frontend.written import Surface, Way, parse_as_written
+from loopdiff.frontend.written import Attempt, Surface, parse_as_written
 from loopdiff.immutable import immutable
 from loopdiff.source.functions import SourceFunction
 
@@ -55,15 +55,15 @@ class Readings:
             is_as_then = reading.takes_known in (None, takes_known) and reading.sources is sources
             if is_as_then and (is_tried or reading.is_all) and are_one(reading.source, source):
                 return outcome(reading.came)
-        way = Way(KnownLists(takes_known), stops=is_tried)
+        attempt = Attempt(KnownLists(takes_known), stops=is_tried)
         try:
-            came: Surface | tuple[Diagnostic, ...] = parse_as_written(source, sources, self.types, way)
+            came: Surface | tuple[Diagnostic, ...] = parse_as_written(source, sources, self.types, attempt)
         except UnsupportedLoopError as error:
             came = error.diagnostics
             if not came:
                 raise
         self.past.append(
-            Reading(source, sources, takes_known if way.lists.mattered else None, came, not way.has_stopped)
+            Reading(source, sources, takes_known if attempt.lists.mattered else None, came, not attempt.has_stopped)
         )
         return outcome(came)
 

@@ -54,7 +54,7 @@ NAMED = (
 
 
 @dataclass(slots=True)
-class Way:
+class Attempt:
     """How a function is read: with which `lists` of known length; only until it is certain that it is rejected, where
     it `stops` there and nobody asks for what; and whether it `has_stopped`."""
 
@@ -79,13 +79,13 @@ def parse_as_written(
     source: SourceFunction,
     sources: Sources,
     types: Mapping[str, ArgumentType] | None,
-    way: Way | None = None,
+    attempt: Attempt | None = None,
 ) -> Surface:
-    """The surface of `source` for arguments of `types`; what it does in its `way`, it notes there.
+    """The surface of `source` for arguments of `types`; what the `attempt` comes to is noted there.
 
     Raises UnsupportedLoopError, and TypesNeeded.
     """
-    way = way or Way()
+    attempt = attempt or Attempt()
     check_parameters(source)
     parameters = tuple(source.signature.parameters)
     found = replace(ArrayParameters(sources).survey(Known(source, source.node, {})), parameters=parameters)
@@ -95,14 +95,14 @@ def parse_as_written(
         if asks_for_classes((source, *sources.known.values())):  # what makes an array of a number may be left out
             found = replace(found, array_names=found.array_names - {n for n in parameters if n not in arrays})
         check_numbers(source, found.array_names, types)
-    first = Decisions(known_lists=way.lists)
-    state = parsed(source, found, sources, types, first, way)
+    first = Decisions(known_lists=attempt.lists)
+    state = parsed(source, found, sources, types, first, attempt)
     ls = finished(state)
     bound = bound_with_lists(state.whole, ls)
     if bound is not None and not is_as_supposed(state.whole, bound):
         # Lists grow as they did: that is seen to again, and found in fewer rounds.
-        again = Decisions(known_lists=way.lists, supposes=False, grown=first.grown, endless=first.endless)
-        state = parsed(source, found, sources, types, again, way)
+        again = Decisions(known_lists=attempt.lists, supposes=False, grown=first.grown, endless=first.endless)
+        state = parsed(source, found, sources, types, again, attempt)
         ls = finished(state)
         bound = bound_with_lists(state.whole, ls)
     if bound is not None and state.whole.lists:
@@ -178,7 +178,7 @@ def parsed(
     sources: Sources,
     types: Mapping[str, ArgumentType] | None,
     decisions: Decisions,
-    way: Way,
+    attempt: Attempt,
 ) -> State:
     """The state at the end of the function, parsed until all that was assumed of its names on the way holds; or where
     it is certain that it will be rejected, if that is all that is asked."""
@@ -193,8 +193,8 @@ def parsed(
         try:
             for statement in source.node.body:
                 parse_block(state, [statement])
-                if way.stops and is_rejected_anyway(whole):
-                    way.has_stopped = True
+                if attempt.stops and is_rejected_anyway(whole):
+                    attempt.has_stopped = True
                     return state
         except ParseAgain:
             continue
