@@ -19,10 +19,9 @@ SUMS = (Op.ADD, Op.SUB, Op.MUL, Op.NEG)
 def linear(expr: ir.Expr) -> tuple[Sum, int]:
     """`expr` as a sum of multiples of what is not a sum, and a constant."""
     # Asked for as often as anything else, mostly of what is no sum: by type, which costs a fraction of matching.
-    kind = type(expr)
-    if kind is ir.Const and isinstance(expr.value, int):
+    if isinstance(expr, ir.Const) and isinstance(expr.value, int):
         return {}, int(expr.value)
-    if kind is not ir.Apply or expr.op not in SUMS:
+    if not isinstance(expr, ir.Apply) or expr.op not in SUMS:
         return {expr: 1}, 0
     terms, constant = linear(expr.args[0])
     if expr.op is Op.NEG:
