@@ -21,10 +21,11 @@ from loopdiff.frontend.capture import ArgumentType
 from loopdiff.frontend.classes import class_of
 from loopdiff.frontend.following import of_their_own
 from loopdiff.frontend.parsing.state import TypesNeeded
+from loopdiff.frontend.readings import Readings
 from loopdiff.frontend.structures.apart import is_flat, taken_apart
 from loopdiff.frontend.structures.scope import FEW_ITEMS, Apart
 from loopdiff.frontend.structures.trees import Leaf, Rank, Tree
-from loopdiff.frontend.written import Surface, asks_for_classes, parse_as_written
+from loopdiff.frontend.written import Surface, asks_for_classes
 from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import ArrayType
@@ -61,7 +62,7 @@ def parse_surface(source: SourceFunction, sources: Sources, types: Mapping[str, 
     """`source` for arguments of `types`. Raises UnsupportedLoopError, of dictionaries with what is done with them, and
     TypesNeeded."""
     try:
-        return parse_rewritten(source, sources, types)
+        return parse_rewritten(source, sources, Readings(types))
     except UnsupportedLoopError as error:
         known = (source, *sources.known.values())
         if types is None and (asks_for_classes(known) or goes_by_axes(known)):
@@ -75,37 +76,37 @@ def goes_by_axes(sources: Iterable[SourceFunction]) -> bool:
     return any("ndindex" in s.text for s in sources)
 
 
-def parse_rewritten(source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentType] | None) -> Surface:
+def parse_rewritten(source: SourceFunction, sources: Sources, readings: Readings) -> Surface:
     """`source` for arguments of `types`; where names may have no value, with the first iterations of loops apart, where
     lists hold what no array does, with one for each place in their tuples, and dictionaries as lists."""
     try:
-        return parse_in_some_way(source, sources, types)
+        return parse_in_some_way(source, sources, readings)
     except UnsupportedLoopError as error:
-        if sources.spelt is None and (others := with_lists(source, sources, types)) is not None:
+        if sources.spelt is None and (others := with_lists(source, sources, readings)) is not None:
             try:
-                return parse_rewritten(*others, types)
+                return parse_rewritten(*others, readings)
             except UnsupportedLoopError as second:
                 if names_what_is_not_there(second, (source, *sources.known.values())):
                     raise error from None
                 raise
         if OF_TUPLES & set(error.codes) and (others := spelt_so(source, sources, columns_of)) is not None:
             try:
-                return parse_rewritten(*others, types)
+                return parse_rewritten(*others, readings)
             except UnsupportedLoopError:
                 raise error from None
-        found = parse_with_values(source, sources, types, frozenset(error.codes))
-        found = found or parse_written_out(source, sources, types, error)
+        found = parse_with_values(source, sources, readings, frozenset(error.codes))
+        found = found or parse_written_out(source, sources, readings, error)
         if found is None:
             raise
         return found
 
 
 def parse_written_out(
-    source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentType] | None, error: UnsupportedLoopError
+    source: SourceFunction, sources: Sources, readings: Readings, error: UnsupportedLoopError
 ) -> Surface | None:
     """`source` with loops of few iterations written out in which names get arrays of other shapes, as
     `v = np.repeat(v, 2)`: those that the `error` is about, and errors after it. None if it is refused still."""
-    loops = frozenset[tuple[str, int]]()
+    loops, types = frozenset[tuple[str, int]](), readings.types
     while types is not None:
         said = (d for d in error.diagnostics if d.code == "LD116")
         more = loops | {(at.file, at.line) for d in said for _, at in d.related}
@@ -116,7 +117,7 @@ def parse_written_out(
             return None
         loops = more
         try:
-            found = parse_apart(apart, source, sources, types)
+            found = parse_apart(apart, source, sources, readings)
             bind(found.ls, types)
             return found
         except UnsupportedLoopError as again:
@@ -125,7 +126,7 @@ def parse_written_out(
 
 
 def parse_with_values(
-    source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentType] | None, codes: Collection[str]
+    source: SourceFunction, sources: Sources, readings: Readings, codes: Collection[str]
 ) -> Surface | None:
     """`source`, where names may have no value, with the first iterations of loops apart, or with variables that say
     whether they have one; None if that was not refused, to which `codes` belong, or is refused still."""
@@ -133,21 +134,21 @@ def parse_with_values(
     for spelt in (*ways, *((with_names_told, with_none_first) if "LD114" in codes else ())):
         if (others := spelt_so(source, sources, spelt)) is not None:
             try:
-                return parse_with_columns(*others, types)
+                return parse_with_columns(*others, readings)
             except UnsupportedLoopError:
                 continue
     return None
 
 
-def parse_with_columns(source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentType] | None) -> Surface:
+def parse_with_columns(source: SourceFunction, sources: Sources, readings: Readings) -> Surface:
     """`source` for arguments of `types`, as it is or with a list for each place in the tuples that lists hold."""
     try:
-        return parse_in_some_way(source, sources, types)
+        return parse_in_some_way(source, sources, readings)
     except UnsupportedLoopError as error:
         others = spelt_so(source, sources, columns_of) if OF_TUPLES & set(error.codes) else None
         if others is None:
             raise
-        return parse_in_some_way(*others, types)
+        return parse_in_some_way(*others, readings)
 
 
 def first_apart(source: SourceFunction, are_inside: bool) -> SourceFunction:
@@ -163,12 +164,10 @@ def names_what_is_not_there(error: UnsupportedLoopError, sources: Iterable[Sourc
     return any(word not in known for text in quoted for word in WORD.findall(text))
 
 
-def with_lists(
-    source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentType] | None
-) -> tuple[SourceFunction, Sources] | None:
+def with_lists(source: SourceFunction, sources: Sources, readings: Readings) -> tuple[SourceFunction, Sources] | None:
     """`source`, and what it calls, with dictionaries as lists; None where there are none, or where numbers may be keys
     whose hashes are not those of numbers of Python's that they are equal to."""
-    if any(isinstance(t, ArrayType) and t.dtype in NARROW for t in (types or {}).values()):
+    if any(isinstance(t, ArrayType) and t.dtype in NARROW for t in (readings.types or {}).values()):
         return None
     return spelt_so(source, sources, with_own_lists)
 
@@ -189,37 +188,38 @@ def with_own_lists(source: SourceFunction) -> SourceFunction:
     return with_dictionaries(with_buckets(long))
 
 
-def parse_in_some_way(source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentType] | None) -> Surface:
+def parse_in_some_way(source: SourceFunction, sources: Sources, readings: Readings) -> Surface:
     """`source` for arguments of `types`: as it was written, or else without the structures in it.
 
     Lists of known length are structures, before they are arrays.
     """
     try:
-        return parse_as_written(source, sources, types, takes_known=False)
+        return readings.read(source, sources, takes_known=False, is_tried=True)
     except UnsupportedLoopError:
-        apart = taken_apart(source, sources, ranks(types or {}))
+        apart = taken_apart(source, sources, ranks(readings.types or {}))
         if not apart.is_changed or apart.hidden or apart.outside or not (apart.result is None or is_flat(apart.result)):
-            return or_by_columns(apart, lambda: parse_as_written(source, sources, types), source, sources, types)
-    if apart.is_open and sources.spelt is None and (others := with_lists(source, sources, types)) is not None:
+            return or_by_columns(apart, lambda: readings.read(source, sources), source, sources, readings)
+    if apart.is_open and sources.spelt is None and (others := with_lists(source, sources, readings)) is not None:
         try:
-            return parse_rewritten(*others, types)
+            return parse_rewritten(*others, readings)
         except UnsupportedLoopError:
             pass  # the keys are those that there are
     are_repeated = are_calls_repeated(source.node, apart.source.node)
     if apart.is_long or are_repeated:
         most = 1 if are_repeated else FEW_ITEMS
         try:
-            found = parse_apart(taken_apart(source, sources, ranks(types or {}), most), source, sources, types)
-            if types is not None:
-                bind(found.ls, types)
+            short = taken_apart(source, sources, ranks(readings.types or {}), most)
+            found = parse_apart(short, source, sources, readings, is_tried=True)
+            if readings.types is not None:
+                bind(found.ls, readings.types)
             return found
         except UnsupportedLoopError:
             pass  # lists that are no arrays need their loops written out
     try:
-        return or_by_columns(apart, lambda: parse_apart(apart, source, sources, types), source, sources, types)
+        return or_by_columns(apart, lambda: parse_apart(apart, source, sources, readings), source, sources, readings)
     except UnsupportedLoopError as error:
         try:
-            return parse_as_written(source, sources, types)
+            return readings.read(source, sources, is_tried=True)
         except UnsupportedLoopError:
             raise error from None
 
@@ -229,7 +229,7 @@ def or_by_columns(
     parse: Callable[[], Surface],
     source: SourceFunction,
     sources: Sources,
-    types: Mapping[str, ArgumentType] | None,
+    readings: Readings,
 ) -> Surface:
     """What `parse` gives; where that is refused, and lists of rows were left in `apart`, `source` with a list for each
     place in these rows."""
@@ -238,9 +238,9 @@ def or_by_columns(
     except UnsupportedLoopError:
         if not apart.leaves_rows:
             raise
-        columns = taken_apart(source, sources, ranks(types or {}), by_columns=True)
+        columns = taken_apart(source, sources, ranks(readings.types or {}), by_columns=True)
         try:
-            return parse_apart(columns, source, sources, types)
+            return parse_apart(columns, source, sources, readings, is_tried=True)
         except UnsupportedLoopError:
             pass
         raise
@@ -261,11 +261,14 @@ def is_work(node: ast.AST) -> bool:
 
 
 def parse_apart(
-    apart: Apart, source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentType] | None
+    apart: Apart, source: SourceFunction, sources: Sources, readings: Readings, is_tried: bool = False
 ) -> Surface:
-    """`source` without its structures; what is wrong with these is said before what follows from it."""
+    """`source` without its structures; what is wrong with these is said before what follows from it, unless it
+    `is_tried`: nobody asks what."""
+    if is_tried:
+        raise_if(apart.findings)
     try:
-        found = parse_as_written(apart.source, sources, types)
+        found = readings.read(apart.source, sources, is_tried=is_tried)
     except UnsupportedLoopError as error:
         known = (source, *sources.known.values())
         others = of_their_own(apart.diagnostics, error.diagnostics, known, dict(apart.source.spoken))

@@ -6,6 +6,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import repeat
 
 from loopdiff.errors import Span, UnsupportedLoopError, raise_if
@@ -24,7 +25,7 @@ from loopdiff.frontend.parsing.lists.growing import refuse_unbounded
 from loopdiff.frontend.parsing.lists.kinds import refuse_wide_lists
 from loopdiff.frontend.parsing.lists.making import make_list
 from loopdiff.frontend.parsing.placing import placed_block, placed_declaration, with_place
-from loopdiff.frontend.parsing.sites import Decisions, ParseAgain, still_growing, with_more
+from loopdiff.frontend.parsing.sites import Decisions, KnownLists, ParseAgain, still_growing, with_more
 from loopdiff.frontend.parsing.state import State, Whole
 from loopdiff.frontend.parsing.statements import parse_block
 from loopdiff.frontend.parsing.ways.joins import broken
@@ -52,6 +53,16 @@ NAMED = (
 )
 
 
+@dataclass(slots=True)
+class Attempt:
+    """How a function is read: with which `lists` of known length; only until it is certain that it is rejected, where
+    it `stops` there and nobody asks for what; and whether it `has_stopped`."""
+
+    lists: KnownLists = field(default_factory=KnownLists)
+    stops: bool = False
+    has_stopped: bool = False
+
+
 @immutable
 class Surface:
     """The surface LoopSet, and what of the extents of arguments decides what it is."""
@@ -65,8 +76,16 @@ def asks_for_classes(sources: Iterable[SourceFunction]) -> bool:
 
 
 def parse_as_written(
-    source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentType] | None, takes_known: bool = True
+    source: SourceFunction,
+    sources: Sources,
+    types: Mapping[str, ArgumentType] | None,
+    attempt: Attempt | None = None,
 ) -> Surface:
+    """The surface of `source` for arguments of `types`; what the `attempt` comes to is noted there.
+
+    Raises UnsupportedLoopError, and TypesNeeded.
+    """
+    attempt = attempt or Attempt()
     check_parameters(source)
     parameters = tuple(source.signature.parameters)
     found = replace(ArrayParameters(sources).survey(Known(source, source.node, {})), parameters=parameters)
@@ -76,11 +95,14 @@ def parse_as_written(
         if asks_for_classes((source, *sources.known.values())):  # what makes an array of a number may be left out
             found = replace(found, array_names=found.array_names - {n for n in parameters if n not in arrays})
         check_numbers(source, found.array_names, types)
-    state = parsed(source, found, sources, types, Decisions(takes_known=takes_known))
+    first = Decisions(known_lists=attempt.lists)
+    state = parsed(source, found, sources, types, first, attempt)
     ls = finished(state)
     bound = bound_with_lists(state.whole, ls)
     if bound is not None and not is_as_supposed(state.whole, bound):
-        state = parsed(source, found, sources, types, Decisions(takes_known=takes_known, supposes=False))
+        # Lists grow as they did: that is seen to again, and found in fewer rounds.
+        again = Decisions(known_lists=attempt.lists, supposes=False, grown=first.grown, endless=first.endless)
+        state = parsed(source, found, sources, types, again, attempt)
         ls = finished(state)
         bound = bound_with_lists(state.whole, ls)
     if bound is not None and state.whole.lists:
@@ -156,18 +178,24 @@ def parsed(
     sources: Sources,
     types: Mapping[str, ArgumentType] | None,
     decisions: Decisions,
+    attempt: Attempt,
 ) -> State:
-    """The state at the end of the function, parsed until all that was assumed of its names on the way holds."""
+    """The state at the end of the function, parsed until all that was assumed of its names on the way holds; or where
+    it is certain that it will be rejected, if that is all that is asked."""
     rounds = 0
     while True:
         # Indices keep clear of arguments and arrays; they share their names with the cells of loop variables.
         names, indices = NameSupply(found.all_names), NameSupply({*found.parameters, *found.array_names})
-        whole = Whole(names, indices, sources, inline_call, parse_quantity, make_list, types, decisions=decisions)
+        whole = Whole(names, indices, sources, inline_call, parse_quantity, make_list, types, decided=decisions)
         state = State(source, found, whole, (CallFrame(source.code, source.name),))
         whole.active.append(state)
         declare_parameters(state)
         try:
-            parse_block(state, source.node.body)
+            for statement in source.node.body:
+                parse_block(state, [statement])
+                if attempt.stops and is_rejected_anyway(whole):
+                    attempt.has_stopped = True
+                    return state
         except ParseAgain:
             continue
         seen = whole.grown
@@ -186,6 +214,12 @@ def parsed(
             check_end(state)
             return state
         decisions.shared |= told_apart
+
+
+def is_rejected_anyway(whole: Whole) -> bool:
+    """Whether something was rejected, between two statements, before anything was asked of what may be decided
+    otherwise when the function is parsed again: up to here all is as it will be then, and nobody takes it back."""
+    return bool(whole.diagnostics or whole.following) and not whole.was_asked and whole.types is not None
 
 
 def without_flags(body: tuple[ir.Stmt, ...], flags: frozenset[str]) -> tuple[ir.Stmt, ...]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import reduce
+from typing import TypeVar
 
 from loopdiff.errors import Span
 from loopdiff.ir import nodes as ir
@@ -11,38 +12,49 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ScalarType
 from loopdiff.ir.walk import subexprs
 
+T = TypeVar("T")
 Sum = dict[ir.Expr, int]
+SUMS = (Op.ADD, Op.SUB, Op.MUL, Op.NEG)
 LARGEST_SHARED_POWER = 64
 
 
 def linear(expr: ir.Expr) -> tuple[Sum, int]:
     """`expr` as a sum of multiples of what is not a sum, and a constant."""
-    match expr:
-        case ir.Const(value=int(value)):
-            return {}, int(value)
-        case ir.Apply(op=Op.ADD | Op.SUB as op, args=(a, b)):
-            (left, c), (right, d) = linear(a), linear(b)
-            sign = 1 if op is Op.ADD else -1
-            return added(left, right, sign), c + sign * d
-        case ir.Apply(op=Op.NEG, args=(a,)):
-            terms, c = linear(a)
-            return added({}, terms, -1), -c
-        case ir.Apply(op=Op.MUL, args=(a, b)):
-            (left, c), (right, d) = linear(a), linear(b)
-            if not left:
-                return added({}, right, c), c * d
-            if not right:
-                return added({}, left, d), c * d
-            return {expr: 1}, 0
-        case _:
-            return {expr: 1}, 0
+    # Asked for as often as anything else, mostly of what is no sum: by type, which costs a fraction of matching.
+    if isinstance(expr, ir.Const) and isinstance(expr.value, int):
+        return {}, int(expr.value)
+    if not isinstance(expr, ir.Apply) or expr.op not in SUMS:
+        return {expr: 1}, 0
+    terms, constant = linear(expr.args[0])
+    if expr.op is Op.NEG:
+        return added({}, terms, -1), -constant
+    others, more = linear(expr.args[1])
+    if expr.op is not Op.MUL:
+        sign = 1 if expr.op is Op.ADD else -1
+        add_to(terms, others, sign)
+        return terms, constant + sign * more
+    if not terms:
+        return added({}, others, constant), constant * more
+    if not others:
+        return added({}, terms, more), constant * more
+    return {expr: 1}, 0
 
 
-def added(left: Sum, right: Sum, factor: int) -> Sum:
-    result = dict(left)
+def added(left: Mapping[T, int], right: Mapping[T, int], factor: int) -> dict[T, int]:
+    """The sum of `left` and so many times `right`."""
+    total = dict(left)
+    add_to(total, right, factor)
+    return total
+
+
+def add_to(total: dict[T, int], right: Mapping[T, int], factor: int) -> None:
+    """Add so many times `right` to `total` in its place; what is left of it no more is not in it."""
     for term, count in right.items():
-        result[term] = result.get(term, 0) + factor * count
-    return {t: n for t, n in result.items() if n}
+        left = total.get(term, 0) + factor * count
+        if left:
+            total[term] = left
+        else:
+            total.pop(term, None)
 
 
 def factors_of(term: ir.Expr) -> Iterator[ir.Expr]:
@@ -112,7 +124,8 @@ def shared_power(count: int, base: ir.Const, constant: int) -> tuple[int, int]:
 def from_linear(terms: Sum, constant: int, loc: Span, dtype: ScalarType | None = None) -> ir.Expr:
     """The sum as an expression: what is added, what is subtracted, the constant; literals are of type `dtype`."""
     result: ir.Expr | None = None
-    for term, count in sorted(terms.items(), key=lambda item: item[1] < 0):
+    ordered = sorted(terms.items(), key=is_subtracted) if len(terms) > 1 else terms.items()
+    for term, count in ordered:
         part = term if abs(count) == 1 else ir.Apply(Op.MUL, (ir.Const(abs(count), dtype, loc=loc), term), loc=loc)
         if result is None and count < 0:
             result, constant = (ir.Const(constant, dtype, loc=loc), 0) if constant > 0 else (None, constant)
@@ -126,6 +139,10 @@ def from_linear(terms: Sum, constant: int, loc: Span, dtype: ScalarType | None =
         op = Op.ADD if constant > 0 else Op.SUB
         return ir.Apply(op, (result, ir.Const(abs(constant), dtype, loc=loc)), loc=loc)
     return result
+
+
+def is_subtracted(item: tuple[ir.Expr, int]) -> bool:
+    return item[1] < 0
 
 
 def folded(expr: ir.Expr, dtype: ScalarType | None = None) -> ir.Expr:

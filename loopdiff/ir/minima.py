@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.affine import factors_of, joined_powers, linear
+from loopdiff.ir.affine import add_to, added, factors_of, joined_powers, linear
 from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import subexprs
 
@@ -45,7 +45,9 @@ Values = Mapping[ir.Expr, AtomSum]
 
 def difference(a: ir.Expr, b: ir.Expr, values: Values = MappingProxyType({})) -> AtomSum:
     """`a - b` as a sum of multiples of atoms and a constant, where extents have the `values`, if these are given."""
-    return in_atoms(*linear(ir.Apply(Op.SUB, (a, b))), values)
+    (terms, constant), (others, less) = linear(a), linear(b)
+    add_to(terms, others, -1)
+    return in_atoms(terms, constant - less, values)
 
 
 def could_be_equal_if_large(a: ir.Expr, b: ir.Expr) -> bool:
@@ -74,23 +76,21 @@ def depends_on(atom: Atom, extents: frozenset[ir.Expr]) -> bool:
 
 
 def in_atoms(terms: Mapping[ir.Expr, int], constant: int, values: Values) -> AtomSum:
-    found: AtomSum = ({}, constant)
+    found: dict[Atom, int] = {}
     for term, count in terms.items():
+        joined = {term: count}
         if isinstance(term, ir.Apply) and term.op in PRODUCTS:
-            joined, constant = linear(joined_powers(ir.Apply(Op.MUL, (ir.Const(count), term))))
-            for part, times in joined.items():
-                found = plus_multiple(found, atoms_of(part, values), times)
-            found = plus_multiple(found, ({}, constant), 1)
-        else:
-            found = plus_multiple(found, atoms_of(term, values), count)
-    return found
+            joined, more = linear(joined_powers(ir.Apply(Op.MUL, (ir.Const(count), term))))
+            constant += more
+        for part, times in joined.items():
+            atoms, more = atoms_of(part, values)
+            constant += times * more
+            add_to(found, atoms, times)
+    return found, constant
 
 
 def plus_multiple(left: AtomSum, right: AtomSum, count: int) -> AtomSum:
-    terms = dict(left[0])
-    for atom, times in right[0].items():
-        terms[atom] = terms.get(atom, 0) + count * times
-    return {a: n for a, n in terms.items() if n}, left[1] + count * right[1]
+    return added(left[0], right[0], count), left[1] + count * right[1]
 
 
 def negated_sum(value: AtomSum) -> AtomSum:

@@ -12,7 +12,7 @@ equality or hashing. Two levels share these classes:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Literal
 
@@ -30,7 +30,7 @@ def location() -> Span:
 
 
 # -- expressions ---------------------------------------------------------------------------------------------
-@dataclass(frozen=True, slots=True, eq=False)
+@immutable
 class Const:
     """A literal. `dtype` None: a weak Python literal that takes the type of what it meets.
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
-from loopdiff.frontend.binding.types import CELL_DTYPE, STRONG, Inferred, Kind, Typing, join_kinds, kind_of_scalar
+from loopdiff.frontend.binding.types import (
+    CELL_DTYPE,
+    STRONG,
+    SUPPOSED,
+    Inferred,
+    Kind,
+    Typing,
+    join_kinds,
+    kind_of_scalar,
+)
 from loopdiff.frontend.capture import ScalarArgument
 from loopdiff.frontend.parsing.state import State
 from loopdiff.immutable import immutable
@@ -80,14 +89,14 @@ def inferred(state: State, array: str) -> Inferred | None:
     one array of others, and is found again only where a declaration that it follows from has changed."""
     found = state.whole.dtypes.get(array)
     if found is None or not found.holds(state.arrays):
-        values = (ir.Load(ir.Access(array)),)
-        origins = origins_of(state, values)
+        origins = origins_of(state, (ir.Load(ir.Access(array)),))
         if origins is None:
             return None
-        kind = kind_from(state, origins, values, Kind.WEAK)
-        others = (Kind.F64, Kind.BOOL) if origins.cells else ()
-        is_supposed = any(kind_from(state, origins, values, cells) != kind for cells in others)
-        found = state.whole.dtypes[array] = Inferred(kind, is_supposed, origins.decls)
+        solved = [solution(state, origins, k).kinds for k in (SUPPOSED if origins.goes_by_cells else SUPPOSED[:1])]
+        solved *= len(SUPPOSED) // len(solved)
+        for name in {*origins.made, array}:  # what it is made of is asked for next, where that is made into something
+            state.whole.dtypes[name] = Inferred(tuple(kinds[name] for kinds in solved), origins.decls)
+        found = state.whole.dtypes[array]
     return found
 
 
@@ -108,25 +117,36 @@ def kind_of(state: State, values: tuple[ir.Expr, ...], cells: Kind) -> Kind | No
     """The least kind that holds `values` where numbers in cells are of the kind `cells`; None if nothing says what an
     array in them is made of."""
     origins = origins_of(state, values)
-    return None if origins is None else kind_from(state, origins, values, cells)
+    if origins is None:
+        return None
+    typing = solution(state, origins, cells)
+    return join_kinds(*(typing.typed(value)[1] for value in values))
 
 
 @immutable
 class Origins:
-    """What the types of values follow from: the `kinds` of arrays that are known, the `cells` in them, and what other
-    arrays are `made` of, each mostly before what that is made of. `decls` are the declarations of all these."""
+    """What the types of values follow from: the `kinds` of arrays that are known, or what was `inferred` of them, the
+    `cells` in them, and what other arrays are `made` of, each mostly before what that is made of. `decls` are the
+    declarations of all these."""
 
     kinds: Mapping[str, Kind]
+    inferred: Mapping[str, Inferred]
     cells: tuple[str, ...]
     made: Mapping[str, tuple[ir.Expr, ...]]
     users: Mapping[str, Sequence[str]]  # which of `made` are made of an array
     decls: Mapping[str, ir.ArrayDecl]
+
+    @property
+    def goes_by_cells(self) -> bool:
+        """Whether the types may depend on those of cells."""
+        return bool(self.cells) or any(known.is_supposed for known in self.inferred.values())
 
 
 def origins_of(state: State, values: tuple[ir.Expr, ...]) -> Origins | None:
     """What the types of `values` follow from; None if nothing says what an array in them is made of."""
     made: dict[str, tuple[ir.Expr, ...]] = {}
     kinds: dict[str, Kind] = {}
+    inferred: dict[str, Inferred] = {}
     users: dict[str, list[str]] = {}
     cells: list[str] = []
     decls: dict[str, ir.ArrayDecl] = {}
@@ -136,8 +156,8 @@ def origins_of(state: State, values: tuple[ir.Expr, ...]) -> Origins | None:
         name = left.pop()
         decl = decls[name] = state.arrays[name]
         known = state.whole.dtypes.get(name)
-        if known is not None and not known.is_supposed and known.holds(state.arrays):
-            kinds[name] = known.kind
+        if known is not None and known.holds(state.arrays):
+            inferred[name] = known
             decls |= known.decls
         elif decl.role == "local" and decl.extents == ():
             cells.append(name)
@@ -156,12 +176,13 @@ def origins_of(state: State, values: tuple[ir.Expr, ...]) -> Origins | None:
                 users.setdefault(part, []).append(name)
             left += parts - met
             met |= parts
-    return Origins(kinds, tuple(cells), made, users, decls)
+    return Origins(kinds, inferred, tuple(cells), made, users, decls)
 
 
-def kind_from(state: State, origins: Origins, values: tuple[ir.Expr, ...], cells: Kind) -> Kind:
-    """The least kind that holds `values` where numbers in cells are of the kind `cells`."""
-    kinds = dict(origins.kinds) | dict.fromkeys(origins.cells, cells) | dict.fromkeys(origins.made, Kind.BOOL)
+def solution(state: State, origins: Origins, cells: Kind) -> Typing:
+    """The least kinds of all in `origins` where numbers in cells are of the kind `cells`."""
+    kinds = dict(origins.kinds) | {name: known.where(cells) for name, known in origins.inferred.items()}
+    kinds |= dict.fromkeys(origins.cells, cells) | dict.fromkeys(origins.made, Kind.BOOL)
     typing, open_ones = typing_of(state, kinds), set(origins.made)
     while open_ones:
         for name, parts in reversed(tuple(origins.made.items())):
@@ -171,7 +192,7 @@ def kind_from(state: State, origins: Origins, values: tuple[ir.Expr, ...], cells
                 if kind != kinds[name]:
                     kinds[name] = kind
                     open_ones.update(origins.users.get(name, ()))
-    return join_kinds(*(typing.typed(value)[1] for value in values))
+    return typing
 
 
 def kind_so_far(state: State, value: ir.Expr) -> Kind:
@@ -235,12 +256,13 @@ def stored_kind(typing: Typing, store: ir.Stmt) -> Kind:
 
 
 def typing_of(state: State, kinds: dict[str, Kind]) -> Typing:
-    """Types of expressions of arguments, arrays without axes among them, and of cells and arrays of these `kinds`."""
+    """Kinds of expressions of arguments, arrays without axes among them, and of cells and arrays of these `kinds`."""
     types = state.need_types()
     params = {n: kind_of_scalar(t) for n, t in types.items() if isinstance(t, ScalarArgument)}
     numbers = {n: t for n, t in types.items() if isinstance(t, ArrayType) and not t.rank}
     kinds.update((n, STRONG[t.element]) for n, t in numbers.items())
-    return Typing(kinds, {n: state.rank(n) for n in kinds if n in state.arrays} | dict.fromkeys(numbers, 0), params)
+    ranks = {n: state.rank(n) for n in kinds if n in state.arrays} | dict.fromkeys(numbers, 0)
+    return Typing(kinds, ranks, params, goes_inside=False)
 
 
 def arrays_in(values: tuple[ir.Expr, ...]) -> set[str]:

@@ -52,6 +52,8 @@ def maximum(a: ir.Expr, b: ir.Expr) -> ir.Expr:
 
 def distance(a: ir.Expr, b: ir.Expr) -> int | None:
     """`a - b` if that is a constant."""
+    if a == b:
+        return 0
     terms, constant = difference(a, b)
     return None if terms else constant
 

@@ -81,28 +81,55 @@ ORDERED = "compare `abs(z)`, or the parts `z.real` and `z.imag`"
 Typed = tuple[ir.Expr, Kind]
 
 
+SUPPOSED = (
+    Kind.WEAK,
+    Kind.F64,
+    Kind.BOOL,
+)  # kinds that cells whose types are not known yet may have, likely ones first
+
+
 @immutable
 class Inferred:
-    """The kind of an array's elements, which follows from the declarations `decls`; or which is supposed, where cells
-    are in them whose types are not known yet."""
+    """The kinds of an array's elements for each of those `SUPPOSED` of the cells in them, as they follow from the
+    declarations `decls`."""
 
-    kind: Kind
-    is_supposed: bool
+    kinds: tuple[Kind, ...]
     decls: Mapping[str, ir.ArrayDecl]
 
+    @property
+    def kind(self) -> Kind:
+        """The kind that is likely."""
+        return self.kinds[0]
+
+    @property
+    def is_supposed(self) -> bool:
+        """Whether it is another one for other cells."""
+        return len(set(self.kinds)) > 1
+
+    def where(self, cells: Kind) -> Kind:
+        """The kind for cells of the kind `cells`."""
+        return self.kinds[SUPPOSED.index(cells)]
+
     def holds(self, arrays: Mapping[str, ir.ArrayDecl]) -> bool:
-        """Whether the declarations are still what they were."""
-        return all(arrays.get(name) is decl for name, decl in self.decls.items())
+        """Whether the declarations are still what they were; parsing that goes back makes equal ones again."""
+        return all(is_declared_so(arrays.get(name), decl) for name, decl in self.decls.items())
+
+
+def is_declared_so(found: ir.ArrayDecl | None, decl: ir.ArrayDecl) -> bool:
+    """Whether `found` says what `decl` does, also of what the array is made of, which is not compared otherwise."""
+    return found is decl or (found is not None and found == decl and found.values == decl.values)
 
 
 @dataclass(slots=True)
 class Typing:
-    """`kinds` of arrays (cells included) and scalar arguments, `ranks` of arrays; collects rejections."""
+    """`kinds` of arrays (cells included) and scalar arguments, `ranks` of arrays; collects rejections. `goes_inside`:
+    subscripts have types, too, of which those of elements are independent."""
 
     kinds: dict[str, Kind]
     ranks: Mapping[str, int]
     params: Mapping[str, Kind]
     diagnostics: list[Diagnostic] = field(default_factory=list)
+    goes_inside: bool = True
 
     def refuse(self, code: str, message: str, span: Span, hint: str | None = None) -> Typed:
         found = reject(code, message, span, hint)
@@ -142,6 +169,8 @@ class Typing:
 
     def access(self, access: ir.Access, is_part: bool = False) -> ir.Access:
         """`access` with integer subscripts; constant negative ones count from the end. `is_part`: of a part of it."""
+        if not self.goes_inside:
+            return access
         rank = self.ranks.get(access.array)
         if rank is not None and not is_part and len(access.subscripts) != rank:
             self.refuse_rank(access, rank)

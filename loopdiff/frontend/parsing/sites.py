@@ -8,7 +8,7 @@ from itertools import takewhile
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.values import ArrayValue
-from loopdiff.immutable import immutable
+from loopdiff.immutable import HashedOnce, immutable
 from loopdiff.ir import nodes as ir
 
 LoopName = tuple[tuple[str, ...], str]  # a name that a loop binds, and the functions whose calls led there
@@ -16,7 +16,7 @@ Place = tuple[tuple[Span, ...], int]  # in the text, with the calls that led to 
 
 
 @immutable
-class JoinSite:
+class JoinSite(HashedOnce):
     """Where ways meet that give `name` different meanings, in the function that the calls `where` led to."""
 
     where: tuple[str, ...]
@@ -43,7 +43,7 @@ def next_place(span: Span, known: Iterable[Place]) -> Place:
 
 
 @immutable
-class ArrayEvent:
+class ArrayEvent(HashedOnce):
     """Something that happens to `array`; `number` is its place in the text, `loops` are around, outermost first.
     `is_item`: a list, which is kept in the array, gets another array or list for one of its items."""
 
@@ -59,7 +59,7 @@ class ArrayEvent:
 
 
 @immutable
-class Copy:
+class Copy(HashedOnce):
     """An array gets a copy of `source`, which has other names. `of_list`: a list gets one that may still grow;
     `is_item`: a list, which is kept in the array, gets `source` for one of its items."""
 
@@ -113,18 +113,30 @@ def still_growing(known: Mapping[Place, Growth], seen: Mapping[Place, Growth]) -
 
 
 @dataclass(slots=True)
+class KnownLists:
+    """Whether short lists of a length that is written out `are_taken`, too, and whether that `mattered`."""
+
+    are_taken: bool = True
+    mattered: bool = False
+
+    def may_be_taken(self) -> bool:
+        """Whether one is, now that it matters."""
+        self.mattered = True
+        return self.are_taken
+
+
+@dataclass(slots=True)
 class Decisions:
     """What is known of a function when it is parsed again: the sites where no copy can stand for an array, those of
     calls whose returns give different arrays, whether types of elements that were supposed turned out to be so, how the
     lists grow that are made in some places, and names whose arrays have `one_shape`, if the program may run at all; of
-    those that are `required` to, it asks that itself. `takes_known`: short lists of a length that is written out are
-    taken, too. `endless` are statements by which lists grow that are made of one another: nothing says how often they
-    run."""
+    those that are `required` to, it asks that itself. `known_lists` are those of a length that is written out.
+    `endless` are statements by which lists grow that are made of one another: nothing says how often they run."""
 
     shared: frozenset[JoinSite] = frozenset()
     joined: frozenset[JoinSite] = frozenset()
     supposes: bool = True
-    takes_known: bool = True
+    known_lists: KnownLists = field(default_factory=KnownLists)
     grown: Mapping[Place, Growth] = field(default_factory=dict)
     one_shape: frozenset[LoopName] = frozenset()
     required: frozenset[LoopName] = frozenset()

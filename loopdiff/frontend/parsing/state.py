@@ -81,7 +81,7 @@ class Whole:
     For `joins`: where arrays are made (`births`) and `altered` by statements of the program, and `copies` of arrays
     that have other names; lists are `lengthened`; `supposed` types of elements, and `dtypes` that follow from what is
     known; `around` are the loops around, `clock` numbers all. `kinds` are of cells that derivatives give values. A
-    search for a limit is `looking` at so many more.
+    search for a limit is `looking` at so many more. `was_asked`: something depends on what was `decided`.
     """
 
     names: NameSupply
@@ -125,7 +125,8 @@ class Whole:
     rejected: int = 0
     unknown: set[Span] = field(default_factory=set)
     inlined: int = 0
-    decisions: Decisions = field(default_factory=Decisions)
+    decided: Decisions = field(default_factory=Decisions)
+    was_asked: bool = False
     flags: set[str] = field(default_factory=set)
     printed: str | None = None
     births: dict[str, ArrayEvent] = field(default_factory=dict)
@@ -139,6 +140,12 @@ class Whole:
     clock: int = 0
     makes_numbers: bool = False  # whether a function of NumPy may have made a number of Python's numbers
     looking: int | None = None
+
+    @property
+    def decisions(self) -> Decisions:
+        """What was `decided`, now that something depends on it."""
+        self.was_asked = True
+        return self.decided
 
     def event(self, array: str) -> ArrayEvent:
         """Something that happens to `array` here."""

@@ -52,10 +52,10 @@ def begins_list(node: ast.expr, state: State, name: str) -> TypeGuard[ast.List]:
         return False
     if isinstance(node, GrownList):
         return True
-    if state.whole.decisions.takes_known and node.elts and is_even(node):
-        return True
     nodes = own_nodes(state.source.node)
-    return any(appended(n)[0] == name for n in nodes if isinstance(n, ast.Expr | ast.AugAssign))
+    if any(appended(n)[0] == name for n in nodes if isinstance(n, ast.Expr | ast.AugAssign)):
+        return True
+    return bool(node.elts) and is_even(node) and state.whole.decisions.known_lists.may_be_taken()
 
 
 def is_even(node: ast.expr) -> bool:
@@ -114,7 +114,7 @@ def new_list(state: State, stem: str, node: ast.List) -> ListName | None:
     elif (
         known.appends is not None
         and is_short(room)
-        and not (whole.decisions.takes_known or whole.holding or isinstance(node, GrownList))
+        and not (whole.holding or isinstance(node, GrownList) or whole.decisions.known_lists.may_be_taken())
     ):
         message, hint = REFUSED_EXPRESSIONS[ast.List]
         state.reject("LD111", message, node, hint)

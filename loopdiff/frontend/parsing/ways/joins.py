@@ -21,6 +21,7 @@ from loopdiff.frontend.arrays.element_types import dtype_of
 from loopdiff.frontend.arrays.integers import count_of, distance
 from loopdiff.frontend.arrays.nests import copied_view, nest, note_order, reads_written
 from loopdiff.frontend.arrays.values import View, fill
+from loopdiff.frontend.binding.types import is_declared_so
 from loopdiff.frontend.parsing.bindings import AnyList, ArrayName, Binding, Bindings, ListName, ListRow, Unsure
 from loopdiff.frontend.parsing.lists.lengths import ask_how_they_grow, kinds_of, settled_elements
 from loopdiff.frontend.parsing.sites import ArrayEvent, Copy, JoinSite, LoopName, ParseAgain
@@ -434,7 +435,8 @@ def replace_array(state: State, old: str, new: str) -> None:
         extents = None if found.extents is None else tuple(map_expr(expr, e) for e in found.extents)
         like, dtype_like = (new if a == old else a for a in (found.like, found.dtype_like))
         values = tuple(map_expr(expr, e) for e in found.values)
-        return replace(found, extents=extents, like=like, dtype_like=dtype_like, values=values)
+        made = replace(found, extents=extents, like=like, dtype_like=dtype_like, values=values)
+        return found if is_declared_so(made, found) else made  # what was inferred from it still holds
 
     body = tuple(map_accesses(access, map_stmt_exprs(lambda e: map_expr(expr, e), s)) for s in state.out)
     state.out[:] = map_body(body, stmt)
