@@ -70,7 +70,10 @@ class Walk:
     arrays: dict[str, ir.ArrayDecl] = field(default_factory=dict)
 
     def block(self, body: Block, equal: Equal, ranges: Ranges) -> Block:
-        """`body`, ahead of which `equal` are known, each with what stands for it; loops around go up to `ranges`."""
+        """`body`, ahead of which `equal` are known, each with what stands for it; loops around go up to `ranges`.
+
+        Constants stand for extents where loops end, and as extents of arrays: `v[v.shape[0] - 2]` would be `v[-1]`.
+        """
         out: list[ir.Stmt] = []
         for number, stmt in enumerate(body):
             if isinstance(stmt, ir.Require):
@@ -84,11 +87,14 @@ class Walk:
             if isinstance(stmt, ir.Allocate) and (known := self.without_limits(stmt.array)).keys() - equal.keys():
                 equal = {**equal, **known}
                 self.declare(body[number + 1 :], equal)
-            new = map_own_exprs(lambda e, equal=equal: substitute(e, equal), stmt) if equal else stmt
+            names: dict[ir.Expr, ir.Expr] = {e: f for e, f in equal.items() if not isinstance(f, ir.Const)}
+            new = map_own_exprs(lambda e, names=names: substitute(e, names), stmt) if names else stmt
             new = map_own_exprs(lambda e: map_expr(lambda x: digit(x, ranges), e), new)
             inside = ranges
             if isinstance(new, ir.Loop) and is_from_zero(new):
                 inside = {**ranges, new.index: new.upper}
+            if isinstance(new, ir.Loop) and equal:
+                new = replace(new, lower=substitute(new.lower, equal), upper=substitute(new.upper, equal))
             out.append(map_blocks(lambda b, equal=equal, inside=inside: self.block(b, equal, inside), new))
         return tuple(out)
 

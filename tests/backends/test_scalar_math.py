@@ -46,7 +46,7 @@ def compiled(kind: ScalarType) -> Callable[[Any, Any], dict[Op, Any]]:
     for number, op in enumerate(ops_on(kind)):
         if op in CAN_RAISE and kind is INT:
             continue
-        text = spell(op, kind, ["x", "y"][: INFO[op].arity or 2])
+        text = spell(op, kind, ["x", "y", "y"][: INFO[op].arity or 2])
         lines.append(f"    {targets[INFO[op].result == 'bool']}[{number}] = {text}")
     names: dict[str, Any] = {"np": np, "math": math, **HELPERS}
     exec("\n".join(lines), names)
@@ -71,7 +71,7 @@ def test_compiled_operations_equal_the_interpreter(kind: ScalarType) -> None:
             for op, found in function(x, y).items():
                 if op is Op.POW and (x, y) == (-math.inf, 0.5):
                     continue  # +inf in C, NaN in NumPy
-                expected = evaluate(op, *args[: INFO[op].arity or 2])
+                expected = evaluate(op, *(*args, args[1])[: INFO[op].arity or 2])
                 np.testing.assert_allclose(
                     found, expected, rtol=tolerance, atol=tolerance, err_msg=f"{op.name} {x} {y}"
                 )

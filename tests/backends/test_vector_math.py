@@ -255,7 +255,17 @@ def test_tables_name_operations():
 def test_every_operation_is_a_function_or_an_operator():
     operators = {"add", "sub", "mul", "floordiv", "mod", "neg", "div", "invert", "and", "or", "not"}
     operators |= {"bitand", "bitor", "bitxor", "shl", "shr", "lt", "le", "gt", "ge", "eq", "ne"}
-    operators |= {"stop", "strong_mul", "strict_add", "strict_sub", "strict_mul", "strict_div", "float16", "bfloat16"}
+    operators |= {
+        "stop",
+        "strong_mul",
+        "sloped",
+        "strict_add",
+        "strict_sub",
+        "strict_mul",
+        "strict_div",
+        "float16",
+        "bfloat16",
+    }
     assert {op.name.lower() for op in Op} - set(vector_math.VECTOR_FUNCTIONS) == operators
 
 

@@ -60,7 +60,7 @@ CASES: list[tuple[str, tuple[Any, ...]]] = [
     ("np.tile(a[0], 3) + np.repeat(a[1], 3) + np.stack([a[0], a[1] * a[2], 2.0])", V), ("np.tile(a[0], (2, 3))", V),
     ("np.kron(a[0], a) + np.kron(a, a[1])", V), ("np.transpose(a[0]) * a[1].T + a[2].sum() * a[3].ravel()[0]", V),
     ("np.median(a[0]) + np.linalg.norm(a[1]) + np.cumsum(a[2])[0] + np.nansum(a[3]) + np.average(a[4])", V),
-    ("a[0].ndim + a[1].size * a.sum().mean() + len(a[2].shape) + a[3].reshape(-1, 1)[0, 0]", V),
+    ("a[0].ndim + a[1].size * a[4].mean() + len(a[2].shape) + a[3].reshape(-1, 1)[0, 0]", V),
     ("np.concatenate((a, b))", (VECTOR, SHORT)), ("np.concatenate([a, 2.0 * b, a[1:]])", (VECTOR, SHORT)),
     ("np.concatenate((a, b), axis=1)", (MATRIX, MATRIX[:, :2])), ("np.concatenate((a, b), -2)", (MATRIX, MATRIX[:2])),
     ("np.stack((a, b))", (VECTOR, OTHER)), ("np.stack((a, b, a), axis=1)", (VECTOR, OTHER)),

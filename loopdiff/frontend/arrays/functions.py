@@ -28,8 +28,8 @@ from loopdiff.frontend.arrays.views import (
     diagonal_at,
     expand_dims,
     flip,
+    is_numpys_number,
     moveaxis,
-    number_in,
     read_only,
     squeeze,
     swapaxes,
@@ -111,10 +111,12 @@ def method_call(state: State, node: ast.Call) -> Quantity | None:
         return of_ufunc(state, *method, node)
     match node.func:
         case ast.Attribute(value=base, attr=attr) if attr in METHODS and root_is_local(state, base):
-            if may_be_array(state, base):
-                state.need_types()
-            value = state.quantity(base) if may_be_array(state, base) else number_in(state, base)
-            if value is None:
+            has_methods = is_numpys_number(state, base)
+            if not may_be_array(state, base) and not has_methods:
+                return None
+            state.need_types()
+            value = state.quantity(base)
+            if not is_array(value) and not has_methods and attr != "astype":
                 return None
             named = {k.arg: k.value for k in node.keywords}
             return handled(state, METHODS[attr], value, node.args, named, node, is_method=True)

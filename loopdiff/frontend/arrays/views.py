@@ -36,7 +36,7 @@ from loopdiff.frontend.arrays.values import (
     of_each,
 )
 from loopdiff.frontend.parsing.bindings import ArrayName, Cell, Given
-from loopdiff.frontend.parsing.outside import is_none, root_is_local
+from loopdiff.frontend.parsing.outside import array_of, is_none, root_is_local
 from loopdiff.frontend.parsing.sites import Copy
 from loopdiff.frontend.parsing.state import State
 from loopdiff.immutable import immutable, replace
@@ -45,6 +45,7 @@ from loopdiff.ir.affine import linear
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import map_expr
+from loopdiff.numpy_functions import is_of_numpy
 
 Nodes = dict[str, ast.expr]
 
@@ -191,13 +192,19 @@ def with_new_axes(array: Array, axes: Sequence[int]) -> Array:
     return taken(array, [hole(k) for k in kept], extents)
 
 
-def number_in(state: State, node: ast.expr) -> Quantity | None:
-    """The number that `node` is; None if it is something else, or nobody knows yet."""
+def is_numpys_number(state: State, node: ast.expr) -> bool:
+    """Whether `node`, if it is a number, is one of NumPy's, which have the methods of arrays: an element of an array,
+    or what a function of NumPy was given. Python's have none."""
     if state.types is None or not root_is_local(state, node):
-        return None
-    if isinstance(node, ast.Name) and not isinstance(state.binding(node.id), Cell | Given):
-        return None
-    return state.quantity(node)
+        return False
+    if not is_of_numpy(state.source.home.file):
+        return isinstance(node, ast.Subscript) and array_of(state, node.value) is not None
+    return not isinstance(node, ast.Name) or isinstance(state.binding(node.id), Cell | Given)
+
+
+def number_in(state: State, node: ast.expr) -> Quantity | None:
+    """The number of NumPy's that `node` is; None if it is something else, or nobody knows yet."""
+    return state.quantity(node) if is_numpys_number(state, node) else None
 
 
 # -- memory --------------------------------------------------------------------------------------------------
