@@ -115,7 +115,7 @@ ACCEPTED: tuple[Construct, ...] = (
     Construct(
         "conditional expression",
         "for i in range(n):\n    y[i] = x[i] if x[i] > 0.0 else 0.0\nz = s * x[:n] if s > 0.0 else y[n:]\n"
-        "y[:n] += x[:n] if n > 2 else np.ones(1)\ny[0] = z.sum() * np.mean(z if n > 9 else A)",
+        "y[:n] += x[:n] if n > 2 else np.ones(1)\ny[0] = z.sum() * np.mean(x if n > 9 else A)",
         "0.1",
         "Also of arrays that differ in shape, as what is stored, gets a name, or is an operand.",
     ),

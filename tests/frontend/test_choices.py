@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loopdiff import ArgumentError, vectorize_grad
+from loopdiff import ArgumentError, UnsupportedLoopError, vectorize_grad
 from tests.gradients.interpreted import interpreting
 
 X = np.array([0.3, 0.9, 0.25, 0.61, 0.37, 0.8, 0.74, 0.12])
@@ -108,5 +108,39 @@ def changed_behind_what_is_read(x, m):
 
 def test_what_changes_an_array_stays_behind_what_reads_it() -> None:
     """Or is refused: it gets no name ahead of the statement."""
-    with interpreting(), pytest.raises(ArgumentError, match="LD310|LD320"):
+    with interpreting(), pytest.raises(ArgumentError, match=r"LD310|LD320"):
         vectorize_grad(changed_behind_what_is_read)(X.copy(), 5)
+
+
+def read_ahead_of_a_sum(x, a, b, n):
+    return x[0] + with_first_doubled(x) * (a if n > 2 else b).sum()
+
+
+def read_ahead_of_an_argument(x, a, b, n):
+    return np.maximum(x[0], with_first_doubled(x) - (a if n > 2 else b).sum())
+
+
+def read_in_a_list(x, a, b, n):
+    z = [x[0], with_first_doubled(x) * (a if n > 2 else b).sum()]
+    return z[0] + 10.0 * z[1]
+
+
+def with_first_doubled(x):
+    x[0] = 2.0 * x[0]
+    return x[1]
+
+
+@pytest.mark.parametrize("function", [read_ahead_of_a_sum, read_ahead_of_an_argument, read_in_a_list])
+def test_a_call_stays_behind_all_that_is_read_ahead_of_it(function: Callable[..., float]) -> None:
+    """The choice beside it gets no name then, and arrays that differ in shape are refused."""
+    with interpreting(), pytest.raises(ArgumentError, match="LD320"):
+        vectorize_grad(function)(X.copy(), X[:2], X[:3], 5)
+
+
+def asked_of_what_a_call_gives(x):
+    return with_first_doubled(x).ndim + x[0]
+
+
+def test_numbers_that_calls_give_have_no_attributes() -> None:
+    with interpreting(), pytest.raises(UnsupportedLoopError, match="LD119"):
+        vectorize_grad(asked_of_what_a_call_gives)(X.copy())

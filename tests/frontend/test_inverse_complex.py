@@ -71,7 +71,10 @@ def tangents(z):
 
 
 BESIDE_POLES = [complex(s, y) for s in (1.0, -1.0) for y in (1e-200, -1e-160, 3e-154, 1e-30, -1e-9, 1e-7)]
-FAR = [complex(a, b) for a, b in ((1e150, 1.0), (1.0, 1e150), (3e149, -2e150), (-1e120, 1e-20), (2e153, 1e10))]
+FAR = [
+    complex(a, b)
+    for a, b in ((1e150, 1.0), (1.0, 1e150), (3e149, -2e150), (-1e120, 1e-20), (2e153, 1e10), (1e200, -3e200))
+]
 EXTREME = np.array([*BESIDE_POLES, *(complex(-z.imag, z.real) for z in BESIDE_POLES), *FAR])
 
 

@@ -17,7 +17,7 @@ from loopdiff.frontend.arrays.integers import ONE, ZERO, distance, maximum, plus
 from loopdiff.frontend.arrays.nests import copied_view, keep_type, made_of, nest, new_array
 from loopdiff.frontend.arrays.ranges import is_nonnegative_here, limit
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, fill, has_holes, hole, is_hole
-from loopdiff.frontend.arrays.views import Call, is_contiguous, number_in, product, taken, transposed
+from loopdiff.frontend.arrays.views import Call, is_contiguous, is_numpys_number, product, taken, transposed
 from loopdiff.frontend.parsing.bindings import Cell, Given, LocalFunction, Outside, Rejected
 from loopdiff.frontend.parsing.outside import array_of, root_is_local
 from loopdiff.frontend.parsing.sites import Copy
@@ -31,15 +31,17 @@ from loopdiff.ir.types import ArrayType
 from loopdiff.numpy_functions import is_of_numpy
 
 
-def shaped(state: State, node: ast.expr) -> str | Array | None:
-    """The array that `node` is: the name of a whole one, or its value; None if it is no array."""
+def shaped(state: State, node: ast.expr, takes_numbers: bool = False) -> str | Array | None:
+    """The array that `node` is: the name of a whole one, or its value; None if it is no array, for which numbers of
+    NumPy's are taken where it `takes_numbers`."""
     if (array := array_of(state, node)) is not None:
         return array
-    if not root_is_local(state, node) or not may_be_array(state, node):
+    is_number = takes_numbers and is_numpys_number(state, node)
+    if not is_number and (not root_is_local(state, node) or not may_be_array(state, node)):
         return None
     state.need_types()
     value = state.quantity(node)
-    return value if isinstance(value, View | ArrayValue) else None
+    return as_array(value) if is_number or isinstance(value, View | ArrayValue) else None
 
 
 def may_be_array(state: State, node: ast.expr) -> bool:
@@ -93,9 +95,7 @@ def array_extents(state: State, array: str | Array, span: Span) -> tuple[ir.Expr
 
 def shape_attribute(state: State, node: ast.Attribute) -> Quantity:
     span, text = state.source.span(node), ast.unparse(node)
-    array = shaped(state, node.value)
-    if array is None and (number := number_in(state, node.value)) is not None:
-        array = as_array(number)
+    array = shaped(state, node.value, takes_numbers=True)
     if array is None:
         hint = f"pass `{text}` as an argument" if isinstance(node.value, ast.Name) else None
         return state.reject("LD119", f"`{text}` reads an attribute of a local value", node, hint)

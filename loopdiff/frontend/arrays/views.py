@@ -202,11 +202,6 @@ def is_numpys_number(state: State, node: ast.expr) -> bool:
     return not isinstance(node, ast.Name) or isinstance(state.binding(node.id), Cell | Given)
 
 
-def number_in(state: State, node: ast.expr) -> Quantity | None:
-    """The number of NumPy's that `node` is; None if it is something else, or nobody knows yet."""
-    return state.quantity(node) if is_numpys_number(state, node) else None
-
-
 # -- memory --------------------------------------------------------------------------------------------------
 def product(extents: Sequence[ir.Expr]) -> ir.Expr:
     total: ir.Expr = ONE

@@ -334,7 +334,7 @@ def inverse_hyperbolic_tangent(hold: Hold, z: Parts) -> tuple[Parts, Parts]:
     value = z.with_parts(times(times(half, side), grown), times(half, turned))
     left = z.with_parts(minus(one, z.re), call(Op.NEG, z.im)).held(hold, "factor")
     right = z.with_parts(plus(one, z.re), z.im).held(hold, "factor")
-    return value, inverse_product(hold, left, right)
+    return value, divide(hold, divide(hold, z.with_parts(one, z.const(0.0)), left), right)  # their product overflows
 
 
 def with_slope(hold: Hold, value: Parts, z: Parts, slope: Parts) -> Parts:

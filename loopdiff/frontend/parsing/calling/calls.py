@@ -18,7 +18,6 @@ from loopdiff.frontend.arrays.functions import array_call, clip_call, method_cal
 from loopdiff.frontend.arrays.shapes import constant_bound, extent_at, rank_of, shaped
 from loopdiff.frontend.arrays.subscripts import element_of
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, is_array, one_of_two
-from loopdiff.frontend.arrays.views import number_in
 from loopdiff.frontend.binding.types import Kind
 from loopdiff.frontend.functions import ScalarFunction, scalar_function
 from loopdiff.frontend.owners import is_surely_numpys, is_surely_pythons, note_made
@@ -318,10 +317,10 @@ def length(state: State, node: ast.Call) -> ir.Expr:
     match node.args:
         case [given] if (view := elements_in(state, given)) is not None:
             return view.extents[0]
-        case [ast.Attribute(value=base, attr="shape")] if (array := shaped(state, base)) is not None:
+        case [ast.Attribute(value=base, attr="shape")] if (
+            array := shaped(state, base, takes_numbers=True)
+        ) is not None:
             return rank_of(array, span)
-        case [ast.Attribute(value=base, attr="shape")] if number_in(state, base) is not None:
-            return ir.Const(0, loc=span)
         case [ast.Constant(value=str(text))]:
             return ir.Const(len(text), loc=span)
         case [argument] if isinstance(value := state.outside(argument), tuple | list | range | str):

@@ -103,43 +103,46 @@ class Naming:
         is_ahead = part is self.whole or not is_writing(self.state, part)
         return self.own is None and is_ahead and differs_for_sure(self.state, part)
 
-    def named(self, part: ast.expr) -> ast.expr:
+    def named(self, part: ast.expr, is_first: bool = True) -> ast.expr:
+        """`part` with names; `is_first`: nothing is read ahead of it that a call in it may change."""
         match part:
             case ast.IfExp() if self.is_chosen(part):
                 target = self.target("chosen", part)
                 self.parse(self.state, as_branches(target, part))
                 return ast.copy_location(ast.Name(target.id, ast.Load()), part)
             case ast.Tuple(elts=parts, ctx=ctx) | ast.List(elts=parts, ctx=ctx):
-                return ast.copy_location(type(part)(self.each_named(parts), ctx), part)
+                return ast.copy_location(type(part)(self.each_named(parts, is_first), ctx), part)
             case ast.Call(func=ast.Attribute(value=base, attr=attr, ctx=ctx) as func, args=parts, keywords=keywords):
-                base, *parts = self.each_named([base, *parts])
+                base, *parts = self.each_named([base, *parts], is_first)
                 method = ast.copy_location(ast.Attribute(base, attr, ctx), func)
                 return ast.copy_location(ast.Call(method, parts, keywords), part)
             case ast.Call(func=func, args=parts, keywords=keywords):
-                return ast.copy_location(ast.Call(func, self.each_named(parts), keywords), part)
+                return ast.copy_location(ast.Call(func, self.each_named(parts, is_first), keywords), part)
             case ast.BinOp(left=left, op=op, right=right):
-                left, right = self.each_named([left, right])
+                left, right = self.each_named([left, right], is_first)
                 return ast.copy_location(ast.BinOp(left, op, right), part)
             case ast.Compare(left=left, ops=[op], comparators=[right]):
-                left, right = self.each_named([left, right])
+                left, right = self.each_named([left, right], is_first)
                 return ast.copy_location(ast.Compare(left, [op], [right]), part)
             case ast.UnaryOp(op=op, operand=operand):
-                return ast.copy_location(ast.UnaryOp(op, self.named(operand)), part)
+                return ast.copy_location(ast.UnaryOp(op, self.named(operand, is_first)), part)
             case ast.Subscript(value=base, slice=place, ctx=ctx):
-                return ast.copy_location(ast.Subscript(self.named(base), place, ctx), part)
+                return ast.copy_location(ast.Subscript(self.named(base, is_first), place, ctx), part)
             case _:
                 return part
 
-    def each_named(self, parts: list[ast.expr]) -> list[ast.expr]:
+    def each_named(self, parts: list[ast.expr], is_first: bool) -> list[ast.expr]:
         """Those before one that calls a function of Python, which may change what follows; and what follows, where that
-        is so chosen, behind names for all before."""
+        is so chosen, behind names for all before, if these are all."""
         calls = [k for k, p in enumerate(parts) if is_writing(self.state, p)]
         count = calls[0] + 1 if calls else len(parts)
-        found, rest = [*map(self.named, parts[:count])], parts[count:]
+        found, rest = list[ast.expr](), parts[count:]
+        for part in parts[:count]:
+            found.append(self.named(part, is_first and all(isinstance(p, ast.Constant) for p in found)))
         inside = (n for p in rest for n in syntax_nodes(p))
-        if not any(isinstance(n, ast.IfExp) and differs_for_sure(self.state, n) for n in inside):
+        if not is_first or not any(isinstance(n, ast.IfExp) and differs_for_sure(self.state, n) for n in inside):
             return [*found, *rest]
-        return [*map(self.held, found), *self.each_named(rest)]
+        return [*map(self.held, found), *self.each_named(rest, is_first)]
 
     def held(self, part: ast.expr) -> ast.expr:
         """A name for what `part` is now."""
