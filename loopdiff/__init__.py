@@ -1,8 +1,9 @@
 """Source-to-source automatic differentiation of loop nests over NumPy arrays, compiled by Numba."""
 
-from loopdiff.api import Differentiable, vectorize_grad
+from loopdiff.api import vectorize_grad
 from loopdiff.calls.compiled import CompiledGradient
 from loopdiff.calls.threads import set_num_threads
+from loopdiff.differentiable import Differentiable
 from loopdiff.errors import (
     ArgumentError,
     BackendError,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from loopdiff.api import Differentiable
+from loopdiff.differentiable import Differentiable
 from loopdiff.errors import NOWHERE, ArgumentError, DifferentiationError
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.structures.given import flattened, of_leaves
@@ -30,7 +30,7 @@ def value_and_grad(f: Callable[..., Any], *fixed: Any, wrt: Wrt = None, like: An
     """The value and the gradient of `f` as functions of one vector, for `scipy.optimize.minimize(..., jac=True)`.
 
     Args:
-        f: A function made by `vectorize_grad` that returns a number.
+        f: A function made by `vectorize_grad` that returns a number, or with `has_aux` one before what else it returns.
         fixed: Its other arguments, in order. They are read at each call: arrays may be changed in between.
         wrt: The name of the parameter that the vector stands for, or several names. By default those that `f` was told
             to differentiate, or else its first.
@@ -224,10 +224,14 @@ class Objective(Packed):
 
     def __call__(self, vector: Vector) -> tuple[float, Vector]:
         value, found = self.function.f.value_and_grad(*self.function.arguments(vector))
-        return float(value), self.function.flat(vector, found)
+        return self.loss(value), self.function.flat(vector, found)
 
     def fun(self, vector: Vector) -> float:
-        return float(self.function.f(*self.function.arguments(vector)))
+        return self.loss(self.function.f(*self.function.arguments(vector)))
+
+    def loss(self, value: Any) -> float:
+        """What is minimised, of what the function returns."""
+        return float(value[0] if self.function.f.options.has_aux else value)
 
     def jac(self, vector: Vector) -> Vector:
         return self(vector)[1]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from loopdiff.api import Differentiable, in_structures, vectorize_grad
+from loopdiff.api import vectorize_grad
 from loopdiff.checking.identity import (
     directions,
     drawn_like,
@@ -19,6 +19,7 @@ from loopdiff.checking.identity import (
     pull,
 )
 from loopdiff.checking.rules import RuleCheckError, check_rule
+from loopdiff.differentiable import Differentiable, in_structures
 from loopdiff.errors import LoopdiffError
 from loopdiff.immutable import immutable
 from loopdiff.ir.types import HALVES

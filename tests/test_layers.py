@@ -42,6 +42,7 @@ ROOMS = (
     "specialize",
     "calls",
     "checking",
+    "differentiable",
     "api",
     "testing",
     "cuda",
@@ -63,7 +64,8 @@ CROWDED = {}
 # Modules that import inside of functions, and why: what a process may never need would cost each of them its time.
 LATE = {
     "__main__": "commands are independent of each other",
-    "api": "arrays of GPUs, autotuning, compiling ahead, Jacobians, figures, and arguments that are structures",
+    "api": "texts that are handed over with `source=`",
+    "differentiable": "arrays of GPUs, autotuning, compiling ahead, Jacobians, figures, arguments that are structures",
     "backends.cuda.kernel_store": "kernels may come from disk, without their compiler",
     "backends.load": "functions may come from disk, without what registers the operations of generated code",
     "backends.ruled": "what `print` compiles to, where anything is printed",

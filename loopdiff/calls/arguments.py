@@ -16,6 +16,7 @@ from loopdiff.calls.tangents import tangent_run
 from loopdiff.errors import NOWHERE, ArgumentError, Diagnostic
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.extents import questions_about
+from loopdiff.source.parameters import BY_POSITION, STARS
 from loopdiff.specialize.entry_points import CallChecks, guard, primal_launcher
 from loopdiff.specialize.interface import as_pairs
 from loopdiff.specialize.shortage import Needs
@@ -35,18 +36,26 @@ def call_key(args: Sequence[Any]) -> Key:
 
 
 def positional_count(signature: inspect.Signature) -> int | None:
-    """How many arguments, all by position, need no arranging; None if some go only by name."""
+    """How many arguments, all by position, need no arranging; None if some go only by name, or there may be any number
+    of them."""
     kinds = [p.kind for p in signature.parameters.values()]
-    return None if inspect.Parameter.KEYWORD_ONLY in kinds else len(kinds)
+    return len(kinds) if all(k in BY_POSITION for k in kinds) else None
 
 
 def arguments_in_order(signature: inspect.Signature, name: str, args: Arguments, named: Mapping[str, Any]) -> Arguments:
-    """All arguments in parameter order, defaults included. Raises ArgumentError (LD301, LD302)."""
-    parameters = list(signature.parameters)
+    """All arguments in parameter order, defaults included; what goes to `*rest` is a tuple, to `**options` a
+    dictionary. Raises ArgumentError (LD301, LD302)."""
+    parameters = signature.parameters
+    by_position = [p.name for p in parameters.values() if p.kind in BY_POSITION]
     found = list(misplaced(signature, name, args, named))
-    values = dict(zip(parameters, args, strict=False)) | dict(named)
-    for parameter in signature.parameters.values():
-        if parameter.name not in values:
+    values = dict(zip(by_position, args, strict=False))
+    values |= {n: v for n, v in named.items() if n in parameters and parameters[n].kind not in STARS}
+    for parameter in parameters.values():
+        if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+            values[parameter.name] = args[len(by_position) :]
+        elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            values[parameter.name] = {n: v for n, v in named.items() if n not in values}
+        elif parameter.name not in values:
             if parameter.default is inspect.Parameter.empty:
                 message = f"`{name}` was called without `{parameter.name}`"
                 found.append(reject("LD301", message, NOWHERE))
@@ -62,18 +71,21 @@ def misplaced(
     """Arguments that no parameter takes, or that one parameter would take twice."""
     parameters = list(signature.parameters)
     kinds = [p.kind for p in signature.parameters.values()]
-    most = len(kinds) - kinds.count(inspect.Parameter.KEYWORD_ONLY)
-    if len(args) > most:
+    most = sum(k in BY_POSITION for k in kinds)
+    if len(args) > most and inspect.Parameter.VAR_POSITIONAL not in kinds:
         by_name = " by position" if most < len(kinds) else ""
         plural = "" if most == 1 else "s"
         message = f"`{name}` takes {most} argument{plural}{by_name}, was called with {len(args)}"
         yield reject("LD302", message, NOWHERE)
     for given in named:
-        if given not in parameters:
-            yield reject("LD302", f"`{name}` has no parameter `{given}`", NOWHERE)
-        elif kinds[parameters.index(given)] is inspect.Parameter.POSITIONAL_ONLY:
-            yield reject("LD302", f"`{name}` takes `{given}` by position only", NOWHERE)
-        elif parameters.index(given) < len(args):
+        kind = kinds[parameters.index(given)] if given in parameters else None
+        if kind in STARS or kind is None:
+            if inspect.Parameter.VAR_KEYWORD not in kinds:
+                yield reject("LD302", f"`{name}` has no parameter `{given}`", NOWHERE)
+        elif kind is inspect.Parameter.POSITIONAL_ONLY:
+            if inspect.Parameter.VAR_KEYWORD not in kinds:
+                yield reject("LD302", f"`{name}` takes `{given}` by position only", NOWHERE)
+        elif kind in BY_POSITION and parameters.index(given) < len(args):
             yield reject("LD302", f"`{name}` was given `{given}` twice", NOWHERE)
 
 

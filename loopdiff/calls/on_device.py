@@ -31,7 +31,7 @@ Taker = Callable[[tuple[Any, ...]], Taken]
 
 
 class Twin(Protocol):
-    """A function for arrays that stay on the device, as `api.Differentiable` is one."""
+    """A function for arrays that stay on the device, as `differentiable.Differentiable` is one."""
 
     __name__: str
 

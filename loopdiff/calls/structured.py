@@ -29,13 +29,16 @@ from loopdiff.frontend.structures.given import (
 )
 from loopdiff.frontend.structures.scope import Apart, Outer
 from loopdiff.frontend.structures.signs import is_known
-from loopdiff.frontend.structures.trees import Branch, Leaf, Rank, Static, Tree, described, leaves, same, statics
+from loopdiff.frontend.structures.trees import Branch, Leaf, Path, Rank, Static, Tree, described, leaves, same, statics
 from loopdiff.immutable import immutable, replace
 from loopdiff.source.functions import MISSING, SourceFunction, is_of_library
+from loopdiff.source.parameters import place_named
 from loopdiff.specialize.gradients import record_type
+from loopdiff.specialize.results import LOSS_FIRST
 
 if TYPE_CHECKING:
     from loopdiff.calls.runs import ReverseRun
+    from loopdiff.settings.options import Options
     from loopdiff.specialize.programs import Program
     from loopdiff.specialize.specialization import Specialization
 
@@ -46,10 +49,11 @@ MakeFlat = Callable[[SourceFunction, Sources, Names], "Flat"]
 
 
 class Flat(Protocol):
-    """The function of the leaves, as `api.Differentiable` is one."""
+    """The function of the leaves, as `differentiable.Differentiable` is one."""
 
     program: Any
     requested: Names
+    options: Options
 
     def __call__(self, /, *args: Any) -> Any: ...
     def value_and_grad(self, /, *args: Any) -> tuple[Any, Any]: ...
@@ -57,6 +61,7 @@ class Flat(Protocol):
     def jvp(self, args: tuple[Any, ...], tangents: Mapping[str, Any]) -> tuple[Any, Any]: ...
     def hvp(self, args: tuple[Any, ...], vectors: Mapping[str, Any]) -> tuple[Any, Any, Any]: ...
     def compiled(self, args: tuple[Any, ...], form: Any, is_shown: bool) -> Any: ...
+    def specializations_of(self, args: tuple[Any, ...]) -> tuple[Specialization, ...]: ...
     def jacobian(self, /, *args: Any, structure: Any = "dense", **named: Any) -> Any: ...
 
 
@@ -158,8 +163,17 @@ class StructuredCalls:
         return (result, *written) if written else result
 
     def value_and_grad(self, *args: Any) -> tuple[Any, Any]:
+        if self.flat.options.has_aux:
+            self.require_loss()
         value, gradients = self.flat.value_and_grad(*self.leaves(args))
         return self.result(value), self.gradients(gradients)
+
+    def require_loss(self) -> None:
+        """Raise DifferentiationError (LD404) if what is returned first is a structure."""
+        form = self.apart.result
+        if form is not None and not (form.items and isinstance(form.items[0], Leaf) and issubclass(form.type, tuple)):
+            source, message = self.apart.source, f"`{self.apart.source.name}` returns {described(form)}, with `has_aux`"
+            raise DifferentiationError(reject("LD404", message, source.span(source.node), LOSS_FIRST))
 
     def gradients(self, found: Any) -> Any:
         """Gradients, or tangents, in the structure of the arguments, None where there is none; of a named tuple."""
@@ -169,9 +183,11 @@ class StructuredCalls:
         )
 
     def record_of(self, flat: Any) -> Record:
-        """The gradients of arguments, of the class of those of leaves."""
+        """The gradients of arguments, of the class of those of leaves, in their order."""
         where = {name: k for k, name in enumerate(flat._fields)}
-        places = [p for p in self.places if any(n in where for n in p.names)]
+        firsts = {p.name: min((where[n] for n in p.names if n in where), default=None) for p in self.places}
+        found = [(first, p) for p in self.places if (first := firsts[p.name]) is not None]
+        places = [p for _, p in sorted(found, key=itemgetter(0))]
         record = record_type("Gradients", tuple(p.name for p in places))
         made = record, tuple((p.spec, tuple(None if n is None else where.get(n) for n in p.names)) for p in places)
         self.records[flat] = made
@@ -313,8 +329,11 @@ def made_calls(program: Program, wrt: Names, make: MakeFlat, args: Arguments) ->
         raise UnsupportedLoopError(*apart.findings)
     names = [name for of in apart.parameters.values() for name in of]
     floating = {name for name, value in zip(names, values, strict=True) if kind_of_number(value) in "fc"}
-    chosen = None if wrt is None else tuple(n for of in wrt for n in chosen_names(apart, of, floating))
-    return StructuredCalls(make(apart.source, sources, chosen), apart, args)
+    chosen = (
+        None if wrt is None else tuple(dict.fromkeys(n for of in wrt for n in chosen_names(apart, trees, of, floating)))
+    )
+    unasked = frozenset(n for of in program.source.unasked for n in apart.parameters[of])
+    return StructuredCalls(make(replace(apart.source, unasked=unasked), sources, chosen), apart, args)
 
 
 def has_arrays(tree: Tree) -> bool:
@@ -352,13 +371,37 @@ def is_no_structure(tree: Tree) -> bool:
     return isinstance(tree, Static)
 
 
-def chosen_names(apart: Apart, name: str, floating: Collection[str]) -> list[str]:
-    """The leaves of the argument `name` to differentiate by. Raises DifferentiationError (LD402) if there are none."""
+def chosen_names(apart: Apart, trees: Mapping[str, Tree], text: str, floating: Collection[str]) -> list[str]:
+    """The leaves to differentiate by of an argument, or of what stands in it, that `text` names. Raises
+    DifferentiationError: LD401 if nothing stands there, LD402 if that holds no floating numbers."""
+    name, path = place_named(text) or (text, ())
     names = apart.parameters[name]
-    if names == (name,):
+    if names == (name,) and not path:
         return [name]
-    found = [n for n in names if n in floating]
+    place = place_in(trees[name], path)
+    if place is None:
+        message, hint = f"`wrt` names `{text}`, and nothing stands there", f"`{name}` is {described(trees[name])}"
+        raise DifferentiationError(reject("LD401", message, NOWHERE, hint))
+    pairs = zip(leaves(trees[name]), names, strict=True)
+    found = [n for (at, _), n in pairs if at[: len(place)] == place and n in floating]
     if not found:
-        message = f"`wrt` names `{name}`, which holds no floating numbers here"
+        message = f"`wrt` names `{text}`, which holds no floating numbers here"
         raise DifferentiationError(reject("LD402", message, NOWHERE))
     return found
+
+
+def place_in(tree: Tree, path: Sequence[Any]) -> Path | None:
+    """Where the keys, attributes and places in `path` lead, which may count from the end; None for nowhere."""
+    place: list[Any] = []
+    for step in path:
+        if not isinstance(tree, Branch):
+            return None
+        is_row = (
+            issubclass(tree.type, tuple | list) and isinstance(step, int) and -len(tree.keys) <= step < len(tree.keys)
+        )
+        place.append(tree.keys[step] if is_row else step)
+        found = tree.item(place[-1])
+        if found is None:
+            return None
+        tree = found
+    return tuple(place)

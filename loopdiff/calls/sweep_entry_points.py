@@ -18,7 +18,7 @@ from loopdiff.memory.recycled import GRADIENTS
 from loopdiff.specialize.entry_points import Script
 from loopdiff.specialize.gradients import record_type, scalar_of
 from loopdiff.specialize.shortage import Needs
-from loopdiff.specialize.specialization import Specialization
+from loopdiff.specialize.specialization import Specialization, require_scalar_result
 from loopdiff.specialize.units import Unit
 
 GIVEN_BACK = "give(workspace)"
@@ -77,6 +77,8 @@ def made_like(script: Script, position: int, make: str, dtype: np.dtype[Any], or
 
 def vjp_entry(script: Script, run: ReverseRun) -> Callable[..., Any]:
     """The forward sweep: `(value, pullback)`. The pullback refers to the arrays it needs, and marks what they hold."""
+    if run.spec.options.of_loss:
+        require_scalar_result(run.spec)
     script.needs = run.needs
     script.names |= {"Pullback": Pullback, "run": run}
     pull = script.put("pull", pull_function(run))  # refused, if at all, before anything is written

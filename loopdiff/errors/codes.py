@@ -432,8 +432,8 @@ CODES: dict[str, Code] = {
     ),
     "LD401": Code(
         "`wrt` does not name arguments",
-        "`wrt` names arguments of the function, each once.",
-        "name arguments, by their names in the `def` line",
+        "`wrt` names arguments of the function, or what stands in one, each once.",
+        "name arguments, by their names or places in the `def` line",
     ),
     "LD402": Code(
         "argument without derivative",

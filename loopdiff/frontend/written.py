@@ -3,14 +3,11 @@ and types are still unknown."""
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import repeat
 
 from loopdiff.errors import Span, UnsupportedLoopError, raise_if
-from loopdiff.errors.codes import reject
 from loopdiff.frontend.binding.bind import bind
 from loopdiff.frontend.callees import ArrayParameters, Known, Sources
 from loopdiff.frontend.capture import ArgumentType, number_for_array
@@ -46,11 +43,6 @@ from loopdiff.source.scopes import parameters as arguments_of
 OF_CLASSES = re.compile(r"\b(isinstance|callable|isscalar)\s*\(")
 MOST_ROUNDS = 20  # in which it is found how lists grow
 SETTLING_ROUNDS = 6  # after which those whose limits still grow have none
-NAMED = (
-    inspect.Parameter.POSITIONAL_ONLY,
-    inspect.Parameter.POSITIONAL_OR_KEYWORD,
-    inspect.Parameter.KEYWORD_ONLY,
-)
 
 
 @dataclass(slots=True)
@@ -86,7 +78,6 @@ def parse_as_written(
     Raises UnsupportedLoopError, and TypesNeeded.
     """
     attempt = attempt or Attempt()
-    check_parameters(source)
     parameters = tuple(source.signature.parameters)
     found = replace(ArrayParameters(sources).survey(Known(source, source.node, {})), parameters=parameters)
     if types is not None:
@@ -250,16 +241,6 @@ def results_of(returned: Returned) -> tuple[ir.Result, ...]:
         ir.ArrayResult(v.array) if isinstance(v, ArrayName) else ir.ScalarResult(with_place(v, returned.span))  # type: ignore[arg-type]
         for v in returned.values
     )
-
-
-def check_parameters(source: SourceFunction) -> None:
-    arguments = {a.arg: a for a in arguments_of(source.node.args)}
-    refused = [p for p in source.signature.parameters.values() if p.kind not in NAMED]
-    if refused:
-        stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
-        messages = (f"`{stars[p.kind]}{p.name}` takes any number of arguments" for p in refused)
-        spans = (source.span(arguments[p.name]) for p in refused)
-        raise UnsupportedLoopError(*map(reject, repeat("LD117"), messages, spans))
 
 
 def declare_parameters(state: State) -> None:

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from loopdiff.api import Differentiable
+from loopdiff.differentiable import Differentiable
 from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.capture import ArgumentType, ScalarArgument, argument_type

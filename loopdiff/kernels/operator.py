@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from loopdiff.api import Differentiable, vectorize_grad
+from loopdiff.api import vectorize_grad
+from loopdiff.differentiable import Differentiable
 from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.errors.codes import reject
 

@@ -28,6 +28,7 @@ from loopdiff.pipeline.stages import Stages
 from loopdiff.settings.options import PlanPolicy
 from loopdiff.settings.requests import Requests
 from loopdiff.source.functions import SourceFunction
+from loopdiff.source.parameters import takes_any_number
 
 T = TypeVar("T")
 
@@ -75,7 +76,7 @@ def looked_through(source: SourceFunction, sources: Sources, stages: Stages) -> 
 
     if source.apart is not None:
         return look_through(source, sources, stages), False
-    if reads_data(source, sources):
+    if takes_any_number(source.signature) or reads_data(source, sources):
         return None, True
     refusal = None
     try:
@@ -142,11 +143,17 @@ def derive_sweeps(
     return sweeps_in_form(normal, wrt, plan_sweeps(normal, wrt, tape, stages), stages, form)
 
 
-def plan_sweeps(normal: ir.LoopSet, wrt: tuple[str, ...], tape: PlanPolicy, stages: Stages) -> Sweeps:
-    """The sweeps, in no form yet. Raises DifferentiationError (LD4xx)."""
+def plan_sweeps(
+    normal: ir.LoopSet, wrt: tuple[str, ...], tape: PlanPolicy, stages: Stages, of_loss: bool = False
+) -> Sweeps:  # fmt: skip
+    """The sweeps, in no form yet; `of_loss`: only the first result has a derivative.
+
+    Raises DifferentiationError (LD4xx)."""
+    from loopdiff.ad.auxiliary import with_slope_of_first
     from loopdiff.ad.reverse import build_sweeps
 
-    return stages.run("sweeps", build_sweeps, after("DIFFERENTIATED", normal, stages), wrt, tape)
+    loops = stages.run("auxiliary", with_slope_of_first, normal) if of_loss else normal
+    return stages.run("sweeps", build_sweeps, after("DIFFERENTIATED", loops, stages), wrt, tape)
 
 
 def sweeps_in_form(

@@ -43,6 +43,8 @@ class Options:
     `target`: where loops run. `cuda-emulated` runs CUDA kernels on the CPU, thread after thread.
     `arrays`: where those of callers are, which calls find out themselves.
     `spill`: the folder for files with what goes from the forward to the reverse sweep, in place of memory.
+    `has_aux`: whether gradients are those of the first of what is returned. `of_loss`: whether nothing else that is
+    returned has a derivative, in the sweeps of these gradients.
     `negative`: what subscripts are that are negative for some arguments: errors, or counted `from_end`, as in Python.
 
     Raises ArgumentError (LD309) for a value that is not one of these.
@@ -62,13 +64,15 @@ class Options:
     progress: Shown = "auto"
     negative: Negative = "error"
     spill: str | None = None
+    has_aux: bool = False
+    of_loss: bool = False
 
     def __post_init__(self) -> None:
         choices = {
             "tape": get_args(TapePolicy), "accuracy": get_args(Accuracy), "check": get_args(Check),
             "target": get_args(Target), "progress": get_args(Shown), "negative": get_args(Negative),
         }  # fmt: skip
-        for name in ("fastmath", "parallel", "cache", "autotune"):
+        for name in ("fastmath", "parallel", "cache", "autotune", "has_aux"):
             choices[name] = (True, False)
         wrong = [
             reject(
@@ -108,7 +112,9 @@ class Options:
     def key(self) -> str:
         """Text of what generated code depends on."""
         limit = None if self.memory_limit is None else 0  # it chooses among sweeps and changes none of them
-        return repr(replace(self, check="cheap", autotune=False, progress="auto", memory_limit=limit, spill=None))
+        return repr(
+            replace(self, check="cheap", autotune=False, progress="auto", memory_limit=limit, spill=None, has_aux=False)
+        )
 
 
 def debug_level() -> int:

@@ -29,6 +29,7 @@ from loopdiff.errors.codes import reject
 from loopdiff.immutable import immutable
 from loopdiff.source.bytecode import is_run
 from loopdiff.source.nodes import syntax_nodes
+from loopdiff.source.parameters import is_method
 from loopdiff.source.records import with_fields
 from loopdiff.source.scopes import LIBRARIES, MISSING, bound_within, outer_uses, root_of
 
@@ -57,7 +58,8 @@ class SourceFunction:
     that are in `owners` only lead to others. `called_from`: the call that the function is written out for. `apart`:
     the structures that were given for parameters, where it was taken apart; those in `hidden` no caller gives. `lists`
     are names of lists that are none of these; `spoken` says for some which name reports have for them, `told` for
-    others which variable says whether they have a value.
+    others which variable says whether they have a value. By those in `unasked` nothing is differentiated unless `wrt`
+    says so.
     """
 
     name: str
@@ -75,6 +77,7 @@ class SourceFunction:
     lists: frozenset[str] = frozenset()
     spoken: tuple[tuple[str, str], ...] = ()
     told: tuple[tuple[str, str], ...] = ()
+    unasked: frozenset[str] = frozenset()
 
     @property
     def used(self) -> dict[str, Any]:
@@ -161,7 +164,10 @@ def source_of(func: Callable[..., Any]) -> SourceFunction:
     name = NAME_OF_LAMBDAS if code.co_name == LAMBDA else function.__name__
     home = Home(file, code.co_firstlineno, node.name)
     signature = signature_of(function)
-    return SourceFunction(name, with_fields(node, outer), text, home, outer, owners, signature, code, function=function)
+    unasked = frozenset(("self",)) if is_method(signature) else frozenset[str]()
+    return SourceFunction(
+        name, with_fields(node, outer), text, home, outer, owners, signature, code, function=function, unasked=unasked
+    )
 
 
 def in_long_form(function: ast.FunctionDef, namespace: ChainMap[str, Any]) -> ast.FunctionDef:

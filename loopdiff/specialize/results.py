@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from loopdiff.errors import NOWHERE, ArgumentError, DifferentiationError
 from loopdiff.errors.codes import reject
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.ir.typing import type_env, type_of
 from loopdiff.source.functions import SourceFunction
+from loopdiff.source.parameters import root_named
 from loopdiff.specialize.interface import is_complex
+
+LOSS_FIRST = "return a number, then what goes with it"
 
 
 def result_types(ls: ir.LoopSet) -> tuple[ScalarType | ArrayType, ...]:
@@ -45,20 +50,41 @@ def refuse_halves(ls: ir.LoopSet, library: str) -> None:
         raise ArgumentError(*(reject("LD350", text, NOWHERE, "use float32 there") for text in said))
 
 
+def wrt_by_name(source: SourceFunction, wrt: tuple[str | int, ...] | None) -> tuple[str, ...] | None:
+    """`wrt` with names for places; what names nothing stays as it is, and is refused by `check_wrt`."""
+    if wrt is None:
+        return None
+    known = list(source.signature.parameters)
+    places = range(-len(known), len(known))
+    return tuple(known[w] if isinstance(w, int) and w in places else w for w in wrt)  # type: ignore[misc]
+
+
+def refuse_parts(wrt: tuple[str, ...], names: Collection[str]) -> None:
+    """Raise DifferentiationError (LD401) for what stands in an argument, of which one is no structure."""
+    found = [
+        reject("LD401", f"`wrt` names `{name}`, and `{root_named(name)}` is no structure", NOWHERE, "name the argument")
+        for name in wrt
+        if name not in names
+    ]
+    if found:
+        raise DifferentiationError(*found)
+
+
 def check_wrt(source: SourceFunction, wrt: tuple[str, ...] | None) -> None:
     """Raise DifferentiationError (LD401, LD403) for a `wrt` that is wrong whatever the types are."""
     if wrt is None:
         return
+    roots = {name: root_named(name) if isinstance(name, str) else name for name in wrt}
     known = list(source.signature.parameters)
     found = [
         reject("LD401", f"`wrt` names {name!r}, which is no argument of `{source.name}`", NOWHERE)
-        for name in wrt
-        if name not in known
+        for name, root in roots.items()
+        if root not in known
     ]
     found += [
         reject("LD401", f"`wrt` names `{name}` twice", NOWHERE)
-        for name in dict.fromkeys(wrt)
-        if name in known and wrt.count(name) > 1
+        for name, root in roots.items()
+        if root in known and wrt.count(name) > 1
     ]
     if not wrt:
         found.append(reject("LD403", "`wrt` is empty", NOWHERE))

@@ -51,7 +51,7 @@ from loopdiff.source.functions import SourceFunction
 from loopdiff.source.nodes import syntax_nodes
 from loopdiff.specialize.gradients import record_type
 from loopdiff.specialize.interface import Interface
-from loopdiff.specialize.results import is_floating, refuse_integers, result_types
+from loopdiff.specialize.results import LOSS_FIRST, is_floating, refuse_integers, refuse_parts, result_types
 from loopdiff.specialize.units import Plan, SweepName, SweepUnits, Unit, kept_plan
 
 if TYPE_CHECKING:
@@ -229,8 +229,10 @@ class Specialization:
     def find_wrt(self) -> tuple[str, ...]:
         if self.requested is None:
             floating = self.kept("default wrt", lambda: choose_wrt(self.normal, self.stages))
-            wrt = tuple(name for name in floating if name not in self.program.source.hidden)
+            source = self.program.source
+            wrt = tuple(name for name in floating if name not in source.hidden | source.unasked)
         else:
+            refuse_parts(self.requested, self.interface.names)
             wrt = self.interface.expanded(self.requested)
             refuse_integers(self.normal, wrt)
         if not wrt:
@@ -333,7 +335,9 @@ class Specialization:
 
     def built(self, policy: PlanPolicy) -> Sweeps:
         """Sweeps under a tape policy, in no form."""
-        return self.once(f"built {policy}", lambda: plan_sweeps(self.normal, self.wrt, policy, self.stages))
+        return self.once(
+            f"built {policy}", lambda: plan_sweeps(self.normal, self.wrt, policy, self.stages, self.options.of_loss)
+        )
 
     def sweeps(self, form: SweepForm, tape: PlanPolicy) -> SweepUnits:
         return self.once(f"sweeps {form} {tape}", lambda: self.make_sweeps(form, tape))
@@ -479,10 +483,18 @@ class Specialization:
 
 
 def require_scalar_result(spec: Specialization) -> None:
-    """Raise DifferentiationError (LD404) unless the function returns one floating number, or a record of one."""
-    kinds = spec.interface.results
-    is_scalar = len(kinds) == 1 and isinstance(kinds[0], ScalarType) and is_floating(kinds[0])
-    if not is_scalar or (spec.interface.returns_tuple and spec.record is None):
-        found = "nothing" if not kinds else ", ".join(getattr(k, "value", str(k)) for k in kinds)
-        message = f"`{spec.normal.name}` returns {found}, and a gradient needs one floating-point number"
-        raise DifferentiationError(reject("LD404", message, spec.normal.loc))
+    """Raise DifferentiationError (LD404) unless the function returns one floating number, or a record of one; where it
+    is asked for a loss, unless that comes first, before something else."""
+    kinds, is_alone = spec.interface.results, not spec.interface.returns_tuple or spec.record is not None
+    is_first = bool(kinds) and isinstance(kinds[0], ScalarType) and is_floating(kinds[0])
+    if is_first and (len(kinds) > 1 if spec.options.of_loss else len(kinds) == 1 and is_alone):
+        return
+    found = "nothing" if not kinds else ", ".join(getattr(k, "value", str(k)) for k in kinds)
+    message, hint = f"`{spec.normal.name}` returns {found}, and a gradient needs one floating-point number", None
+    if spec.options.of_loss:
+        message, hint = f"`{spec.normal.name}` returns {found}, with `has_aux`", LOSS_FIRST
+    elif spec.options.has_aux:
+        hint = "differentiate a function that returns the number alone"
+    elif is_first and len(kinds) > 1:
+        hint = "set `has_aux=True`, or use `vjp`, and pass seeds and cotangents to the pullback"
+    raise DifferentiationError(reject("LD404", message, spec.normal.loc, hint))

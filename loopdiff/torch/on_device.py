@@ -10,7 +10,7 @@ from typing import Any, NoReturn, cast
 
 import torch
 
-from loopdiff.api import Differentiable
+from loopdiff.differentiable import Differentiable
 from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.errors.codes import reject
 from loopdiff.immutable import immutable

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from loopdiff.api import Differentiable
+from loopdiff.differentiable import Differentiable
 from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.capture import ArgumentType, ScalarArgument, argument_type

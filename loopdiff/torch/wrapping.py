@@ -13,9 +13,9 @@ import numpy as np
 import torch
 from torch.autograd import forward_ad
 
-from loopdiff.api import Differentiable
 from loopdiff.cache.keys import digest_of
 from loopdiff.calls.arguments import call_key
+from loopdiff.differentiable import Differentiable
 from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.capture import ArgumentType

@@ -13,7 +13,7 @@ from numba.core.runtime import _nrt_python, rtsys
 from numpy.testing import assert_allclose
 
 from loopdiff import BackendError, vectorize_grad
-from loopdiff.api import Differentiable
+from loopdiff.differentiable import Differentiable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer
 from loopdiff.memory.recycled import GRADIENTS

@@ -10,9 +10,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from loopdiff import ArgumentError, vectorize_grad
-from loopdiff.api import Differentiable
 from loopdiff.calls.ahead import units_of_calls
 from loopdiff.calls.runs import ReverseRun, fitting_run, runs_of
+from loopdiff.differentiable import Differentiable
 from loopdiff.settings.options import SEGMENT_LEVELS
 from loopdiff.specialize.specialization import Specialization
 from tests.ad.test_segments import three_buffers_in_turn

@@ -157,12 +157,13 @@ def test_gradient_of_something_that_is_no_number(refused):
     refused("LD404", lambda: halves_and_count.grad(X, 1.0), error=DifferentiationError)
 
 
-def test_methods_are_refused_when_decorated():
+def test_class_methods_are_refused_when_decorated():
     with pytest.raises(UnsupportedLoopError, match="LD117"):
 
         class Model:
+            @classmethod
             @vectorize_grad
-            def loss(self, x):
+            def loss(cls, x):
                 return x[0]
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from loopdiff import vectorize_grad
-from loopdiff.api import Differentiable
 from loopdiff.calls import autotune as tuning
+from loopdiff.differentiable import Differentiable
 from loopdiff.specialize.specialization import Specialization
 
 

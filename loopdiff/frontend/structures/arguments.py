@@ -7,8 +7,8 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from loopdiff.frontend.structures.trees import Branch, Tree, dictionary_of, in_row
+from loopdiff.source.parameters import STARS
 
-STARS = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 Spread = Callable[[Sequence[ast.expr]], tuple[Tree, ...]]
 
 
@@ -35,14 +35,14 @@ def parameters_given(
         return None
     given = {name: together(signature.parameters[name].kind, value) for name, value in bound.items()}
     stars = {n: p.kind for n, p in signature.parameters.items() if p.kind in STARS and n not in given}
-    given |= {n: together(kind, () if kind is STARS[0] else {}) for n, kind in stars.items()}
+    given |= {n: together(kind, () if kind is inspect.Parameter.VAR_POSITIONAL else {}) for n, kind in stars.items()}
     order = {id(tree): k for k, tree in enumerate((*values, *named.values()))}
     return dict(sorted(given.items(), key=lambda pair: order.get(id(pair[1]), len(order))))
 
 
 def together(kind: object, value: Tree | tuple[Tree, ...] | Mapping[str, Tree]) -> Tree:
     """The value of a parameter."""
-    if kind is STARS[0] and isinstance(value, tuple):
+    if kind is inspect.Parameter.VAR_POSITIONAL and isinstance(value, tuple):
         return in_row("tuple", value)
     if isinstance(value, Mapping):
         return dictionary_of(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 from collections.abc import Iterator
+from inspect import signature
 from types import FunctionType
 from typing import Any
 
@@ -16,6 +17,7 @@ from loopdiff.frontend.structures.trees import Branch, Static, Tree
 from loopdiff.immutable import immutable
 from loopdiff.source.functions import MISSING, SourceFunction, is_of_library
 from loopdiff.source.nodes import syntax_nodes
+from loopdiff.source.parameters import is_method
 
 OPERATORS: dict[type[ast.AST], str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.MatMult: "matmul", ast.Pow: "pow",
@@ -46,12 +48,15 @@ def method_of(scope: Scope, tree: Tree | None, attr: str) -> Bound | None:
             return callee(scope, function, Static(tree.type))
         case property(fget=function) | functools.cached_property(func=function) | (FunctionType() as function):
             return callee(scope, function, tree)
+        case decorated if isinstance(function := getattr(decorated, "py_func", None), FunctionType):
+            return callee(scope, function, *((tree,) if is_method(signature(function)) else ()))
         case _:
             return None
 
 
 def callee(scope: Scope, function: Any, *first: Tree) -> Bound | None:
-    """`function`, if its text can be read."""
+    """`function`, which may be decorated, if its text can be read."""
+    function = getattr(function, "py_func", function)
     if not isinstance(function, FunctionType) or is_generated(function) or is_of_library(function):
         return None
     try:
@@ -72,7 +77,7 @@ def methods_of(tree: Tree) -> Iterator[FunctionType]:
         yield from methods_of(item)
     for kind in tree.type.__mro__ if tree.kind == "record" else ():
         for found in vars(kind).values():
-            inner = (getattr(found, name, None) for name in ("__func__", "fget", "func"))
+            inner = (getattr(found, name, None) for name in ("__func__", "fget", "func", "py_func"))
             yield from (f for f in (found, *inner) if isinstance(f, FunctionType))
 
 

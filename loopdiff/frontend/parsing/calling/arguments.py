@@ -13,8 +13,7 @@ from loopdiff.frontend.parsing.order import in_order
 from loopdiff.frontend.parsing.state import State
 from loopdiff.immutable import immutable
 from loopdiff.source.functions import SourceFunction
-
-STARS = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+from loopdiff.source.parameters import STARS
 
 
 @immutable

@@ -1,0 +1,233 @@
+"""Decorated methods, functions of any number of arguments, and what `wrt` can name."""
+
+from __future__ import annotations
+
+import pickle
+from collections import namedtuple
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from loopdiff import DifferentiationError, UnsupportedLoopError, vectorize_grad
+
+X = np.linspace(0.1, 1.3, 4)
+
+
+class Spring:
+    power = 2
+
+    def __init__(self, k, rest):
+        self.k, self.rest = k, rest
+
+    def force(self, u):
+        return self.k * u
+
+    @vectorize_grad
+    def energy(self, x, scale=1.0):
+        e = 0.0
+        for i in range(x.shape[0]):
+            e += scale * self.force(x[i] - self.rest[i]) ** self.power
+        return e
+
+    @vectorize_grad(wrt="self")
+    def stiffness(self, x):
+        return self.energy(x)
+
+    @vectorize_grad(wrt=("self.k", "x"))
+    def both(self, x):
+        return self.energy(x, scale=2.0)
+
+    @vectorize_grad
+    def alone(self):
+        return self.k**2
+
+    def plain(self, x):
+        return (x * self.rest).sum()
+
+    @staticmethod
+    @vectorize_grad
+    def total(x):
+        return x.sum()
+
+
+@dataclass(frozen=True)
+class Well:
+    depth: float
+
+    @vectorize_grad
+    def __call__(self, x):
+        return self.depth * (x**4).sum()
+
+
+def slope(s: Spring, x: np.ndarray) -> np.ndarray:
+    return 2.0 * s.k**2 * (x - s.rest)
+
+
+def test_a_method_takes_its_instance():
+    s = Spring(2.0, X[::-1].copy())
+    assert s.energy(X) == pytest.approx((4.0 * (X - s.rest) ** 2).sum())
+    value, g = s.energy.value_and_grad(X, scale=3.0)
+    assert value == pytest.approx(3.0 * s.energy(X))
+    np.testing.assert_allclose(g.x, 3.0 * slope(s, X))
+    assert g._fields == ("x", "scale")  # not `self`, which nobody asked for
+
+
+def test_all_derivatives_of_a_method():
+    s, along = Spring(1.5, np.zeros(4)), np.array([1.0, -2.0, 0.5, 0.0])
+    np.testing.assert_allclose(s.energy.vjp(X)[1](2.0).x, 2.0 * slope(s, X))
+    assert s.energy.jvp((X, 1.0), {"x": along})[1].result == pytest.approx(slope(s, X) @ along)
+    np.testing.assert_allclose(s.energy.hvp((X, 1.0), {"x": along})[2].x, 4.5 * along)
+    np.testing.assert_allclose(s.energy.jacobian(X).result.x, slope(s, X))
+    np.testing.assert_allclose(s.energy.on("cuda-emulated").grad(X).x, slope(s, X))
+    assert "energy" in str(s.energy.explain(X))
+    s.energy.precompile(X)
+    assert s.energy.compile(X).forward is not None
+
+
+def test_a_change_of_the_instance_is_seen():
+    s = Spring(2.0, np.zeros(4))
+    s.energy(X)
+    s.k = 3.0
+    np.testing.assert_allclose(s.energy.grad(X).x, slope(s, X))
+    s.rest[:] = 0.5
+    np.testing.assert_allclose(s.energy.grad(X).x, slope(s, X))
+
+
+def test_instances_share_what_is_compiled():
+    one, other = Spring(2.0, np.zeros(4)), Spring(3.0, np.ones(4))
+    one.energy(X), other.energy(X)
+    assert len(Spring.energy.structured) == 1
+
+
+def test_a_gradient_by_the_instance_where_it_is_asked_for():
+    s = Spring(2.0, np.zeros(4))
+    g = s.stiffness.grad(X)
+    assert (type(g.self), g._fields) == (Spring, ("self",))
+    assert g.self.k == pytest.approx(2.0 * s.energy(X) / s.k)
+    np.testing.assert_allclose(g.self.rest, -slope(s, X))
+    g = s.both.grad(X)
+    assert g.self.k == pytest.approx(4.0 * s.energy(X) / s.k)
+    assert g.self.rest is None
+    np.testing.assert_allclose(g.x, 2.0 * slope(s, X))
+    with pytest.raises(DifferentiationError, match="LD403"):
+        s.alone.grad()
+    assert vectorize_grad(s.alone, wrt="self").grad().self.k == 4.0
+
+
+def test_the_function_of_the_class_takes_the_instance_as_an_argument():
+    s = Spring(2.0, np.zeros(4))
+    np.testing.assert_allclose(Spring.energy.grad(s, X).x, s.energy.grad(X).x)
+
+
+def test_methods_of_instances_can_be_decorated():
+    s = Spring(2.0, X[::-1].copy())
+    np.testing.assert_allclose(vectorize_grad(s.plain).grad(X).x, s.rest)
+    np.testing.assert_allclose(vectorize_grad(s.energy, wrt="x").grad(X).x, slope(s, X))
+
+
+def test_static_methods_and_calls_of_objects():
+    s = Spring(2.0, X)
+    np.testing.assert_allclose(s.total.grad(X).x, np.ones(4))
+    np.testing.assert_allclose(Well(2.0).__call__.grad(X).x, 8.0 * X**3)
+    assert Well(2.0)(X) == pytest.approx(2.0 * (X**4).sum())
+
+
+def test_methods_are_equal_where_functions_and_instances_are_the_same():
+    one, other = Spring(2.0, X), Spring(2.0, X)
+    assert one.energy == one.energy
+    assert hash(one.energy) == hash(one.energy)
+    assert one.energy != other.energy
+    assert pickle.loads(pickle.dumps(Spring.energy)) is Spring.energy
+    assert repr(one.energy).startswith("<loopdiff method Spring.energy of <")
+
+
+def test_a_method_that_changes_its_instance_is_refused():
+    class Counter:
+        def __init__(self):
+            self.count = 1.0
+
+        @vectorize_grad
+        def step(self, x):
+            self.count += 1.0
+            return self.count * x.sum()
+
+    counter = Counter()
+    with pytest.raises(UnsupportedLoopError, match="LD134"):
+        counter.step(X)
+    assert counter.count == 1.0
+
+
+# -- any number of arguments -------------------------------------------------------------------------------
+@vectorize_grad
+def weighted(x, *others, scale=2.0, **named):
+    s = scale * (x * x).sum()
+    for other in others:
+        s += (other * x).sum()
+    for name, value in named.items():
+        if name != "ignored":
+            s += value * x[0]
+    return s * (1 + len(others))
+
+
+def test_any_number_of_arguments():
+    assert weighted(X) == pytest.approx(2.0 * (X**2).sum())
+    value, g = weighted.value_and_grad(X, 2.0 * X, X + 1.0, a=1.5, ignored=7.0)
+    assert value == pytest.approx(weighted.py_func(X, 2.0 * X, X + 1.0, a=1.5, ignored=7.0))
+    assert g._fields == ("x", "others", "scale", "named")
+    np.testing.assert_allclose(g.others[0], 3.0 * X)
+    np.testing.assert_allclose(g.x[1:], 3.0 * (4.0 * X + 2.0 * X + X + 1.0)[1:])
+    assert g.named == {"a": pytest.approx(3.0 * X[0]), "ignored": 0.0}
+    assert weighted.grad(X, scale=1.0)._fields == ("x", "scale")
+
+
+def test_gradients_of_arguments_alone():
+    @vectorize_grad
+    def product(*arrays):
+        return (arrays[0] * arrays[-1]).sum()
+
+    g = product.grad(X, X + 1.0)
+    np.testing.assert_allclose(g.arrays, (X + 1.0, X))
+    np.testing.assert_allclose(product.grad(X).arrays[0], 2.0 * X)
+
+
+# -- what `wrt` names ---------------------------------------------------------------------------------------
+Layer = namedtuple("Layer", "W b")
+
+
+def network(layers, x):
+    h = x
+    for W, b in layers:
+        h = np.tanh(W * h + b)
+    return h.sum()
+
+
+def layers() -> list[Layer]:
+    return [Layer(X, 0.5 * X), Layer(2.0 * X, X)]
+
+
+@pytest.mark.parametrize(
+    ("wrt", "there"),
+    [
+        (0, {(0, 0), (0, 1), (1, 0), (1, 1)}),
+        (-2, {(0, 0), (0, 1), (1, 0), (1, 1)}),
+        ("layers[1]", {(1, 0), (1, 1)}),
+        ("layers[-1].b", {(1, 1)}),
+        (("layers[0][0]", "layers[1].b"), {(0, 0), (1, 1)}),
+    ],
+)
+def test_parts_of_arguments(wrt, there):
+    f = vectorize_grad(network, wrt=wrt)
+    whole, g = vectorize_grad(network).grad(layers(), X), f.grad(layers(), X)
+    assert g._fields == ("layers",)
+    assert {(i, j) for i in range(2) for j in range(2) if g.layers[i][j] is not None} == there
+    for i, j in there:
+        np.testing.assert_allclose(g.layers[i][j], whole.layers[i][j])
+
+
+def test_gradients_come_in_the_order_of_wrt():
+    f = vectorize_grad(lambda p, y: (p["w"] ** 2).sum() * p["b"] * y, wrt=("y", "p['w']"))
+    y, p = f.grad({"w": X, "b": 2.0}, 3.0)
+    assert y == pytest.approx(2.0 * (X**2).sum())
+    np.testing.assert_allclose(p["w"], 12.0 * X)
+    assert p["b"] is None
