@@ -16,6 +16,7 @@ from loopdiff.errors import NOWHERE, ArgumentError, DifferentiationError, Unsupp
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.capture import refusal_of_value
+from loopdiff.frontend.classes import is_plain_class
 from loopdiff.frontend.structures.apart import taken_apart
 from loopdiff.frontend.structures.given import (
     flattened,
@@ -28,7 +29,8 @@ from loopdiff.frontend.structures.given import (
     trees_of,
 )
 from loopdiff.frontend.structures.scope import Apart, Outer
-from loopdiff.frontend.structures.signs import is_known
+from loopdiff.frontend.structures.seen import ALL, Seen, attributes_seen
+from loopdiff.frontend.structures.signs import is_known, reached
 from loopdiff.frontend.structures.trees import Branch, Leaf, Path, Rank, Static, Tree, described, leaves, same, statics
 from loopdiff.immutable import immutable, replace
 from loopdiff.source.functions import MISSING, SourceFunction, is_of_library
@@ -87,9 +89,9 @@ class StructuredCalls:
 
     looks_at_values = True
 
-    def __init__(self, flat: Flat, apart: Apart, args: Arguments) -> None:
-        self.flat, self.apart = flat, apart
-        found, self.spec = flattened(args)
+    def __init__(self, flat: Flat, apart: Apart, args: Arguments, seen: Seen) -> None:
+        self.flat, self.apart, self.seen = flat, apart, seen
+        found, self.spec = flattened(seen.of(args))
         self.known = [(k, leaf, read_by(leaf)) for k, leaf in enumerate(found) if is_known(leaf)]
         self.taken = tuple(k for k, leaf in enumerate(found) if not is_known(leaf))
         self.records: dict[type[Any], Record] = {}
@@ -110,7 +112,7 @@ class StructuredCalls:
 
     def guard(self, *args: Any) -> bool:
         """Whether the arguments have this structure, and the same known values."""
-        found, spec = flattened(args)
+        found, spec = flattened(self.seen.of(args))
         is_same = spec == self.spec and all(
             same(found[k], value) and (read is None or is_unchanged(read)) for k, value, read in self.known
         )
@@ -121,11 +123,11 @@ class StructuredCalls:
         uses_ranks = self.ranks is not None
         if uses_ranks and [known_rank(found[k]) for k in self.taken] != self.ranks:
             return False
-        return all(is_as_it_was(*outside, uses_ranks) for outside in self.outside)
+        return all(is_as_it_was(*outside, uses_ranks, self.seen) for outside in self.outside)
 
     def leaves(self, args: Arguments) -> Arguments:
         """The arguments of `flat`."""
-        found = flattened(args)[0]
+        found = flattened(self.seen.of(args))[0]
         return (*[found[k] for k in self.taken], *[read() for read in self.readers])
 
     def plain(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -275,9 +277,9 @@ def read_by(value: Any) -> Read | None:
     return found or None
 
 
-def is_as_it_was(read: Callable[[], Any], before: list[Any], spec: Any, uses_ranks: bool) -> bool:
+def is_as_it_was(read: Callable[[], Any], before: list[Any], spec: Any, uses_ranks: bool, seen: Seen) -> bool:
     """Whether a structure from outside has the form that it had, and the same known values."""
-    now, found = flattened((read(),))
+    now, found = flattened(seen.of((read(),)))
     if found != spec:
         return False
     pairs = list(zip(now, before, strict=True))
@@ -311,7 +313,24 @@ def find_calls(
 
 def made_calls(program: Program, wrt: Names, make: MakeFlat, args: Arguments) -> StructuredCalls:
     """Entry points for a structure that was not met before."""
-    found, spec = flattened(args)
+    seen = attributes_seen(program.source, program.sources, (*args, *objects_outside(program)))
+    made = calls_where(program, wrt, make, args, seen)
+    return calls_where(program, wrt, make, args, ALL) if seen.kinds and returns_object(made.apart.result) else made
+
+
+def objects_outside(program: Program) -> list[Any]:
+    """What the function, and what it calls, finds outside."""
+    return [value for one in reached(program.source, program.sources) for value in one.outer.values()]
+
+
+def returns_object(tree: Tree | None) -> bool:
+    """Whether an object is returned, or something that holds one: all of it."""
+    return isinstance(tree, Branch) and (is_plain_class(tree.type) or any(map(returns_object, tree.items)))
+
+
+def calls_where(program: Program, wrt: Names, make: MakeFlat, args: Arguments, seen: Seen) -> StructuredCalls:
+    """Entry points for a structure, of whose objects the function reads what is `seen`."""
+    found, spec = flattened(seen.of(args))
     trees = dict(zip(program.source.signature.parameters, trees_of(spec, found), strict=True))
     values = [leaf for leaf in found if not is_known(leaf)]
     odd = next((v for v in values if isinstance(v, dict | list | tuple)), None)
@@ -320,7 +339,7 @@ def made_calls(program: Program, wrt: Names, make: MakeFlat, args: Arguments) ->
     given = {name: tree for name, tree in trees.items() if not isinstance(tree, Leaf) or tree.known is not MISSING}
     functions = [f for tree in given.values() for f in statics(tree)]  # which are read as they are now
     read = {f: source for f, source in program.sources.known.items() if f not in functions}
-    sources = replace(program.sources, known=read, attributes=dict(program.sources.attributes))
+    sources = replace(program.sources, known=read, attributes=dict(program.sources.attributes), narrowed=seen.of)
     apart = taken_apart(program.source, sources, given)
     if apart.diagnostics:
         refuse_values(
@@ -333,7 +352,7 @@ def made_calls(program: Program, wrt: Names, make: MakeFlat, args: Arguments) ->
         None if wrt is None else tuple(dict.fromkeys(n for of in wrt for n in chosen_names(apart, trees, of, floating)))
     )
     unasked = frozenset(n for of in program.source.unasked for n in apart.parameters[of])
-    return StructuredCalls(make(replace(apart.source, unasked=unasked), sources, chosen), apart, args)
+    return StructuredCalls(make(replace(apart.source, unasked=unasked), sources, chosen), apart, args, seen)
 
 
 def has_arrays(tree: Tree) -> bool:

@@ -30,17 +30,23 @@ from loopdiff.source.nodes import syntax_nodes
 CONSTANTS = (bool, int, float, complex, str, type(None), np.generic)
 
 
+def whole(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    return values
+
+
 @dataclass(slots=True)
 class Sources:
     """Sources of functions, each read once; the rules that there are when the first is; and the attributes that values
     had which functions are given. `spelt` is how sources are written that are read later; `made` are functions that
-    were made of others, by what was made of which."""
+    were made of others, by what was made of which. `narrowed` leaves of objects from outside what the program may read.
+    """
 
     known: dict[FunctionType, SourceFunction] = field(default_factory=dict)
     rules: Rules = field(default_factory=known_rules)
     attributes: dict[tuple[int, str], tuple[Any, Any]] = field(default_factory=dict)
     spelt: Callable[[SourceFunction], SourceFunction] | None = None
     made: dict[Any, SourceFunction] = field(default_factory=dict)
+    narrowed: Callable[[tuple[Any, ...]], tuple[Any, ...]] = whole
 
     def rewritten(self, spelt: Callable[[SourceFunction], SourceFunction]) -> Sources:
         """The same with what `spelt` makes of each source."""

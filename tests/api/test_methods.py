@@ -231,3 +231,82 @@ def test_gradients_come_in_the_order_of_wrt():
     assert y == pytest.approx(2.0 * (X**2).sum())
     np.testing.assert_allclose(p["w"], 12.0 * X)
     assert p["b"] is None
+
+
+# -- what of an instance matters ----------------------------------------------------------------------------
+class Linear:
+    def __init__(self, w):
+        self.w, self.inputs = w, []
+
+    def __call__(self, x):
+        return np.tanh(self.w * x)
+
+
+class Training:
+    """What changes from step to step is not what the loss reads."""
+
+    def __init__(self):
+        self.layers, self.last, self.scale = [Linear(X), Linear(-X)], Linear(2.0 * X), 1.5
+        self.losses, self.steps, self.log, self.myself = [], 0, {}, self
+
+    @vectorize_grad
+    def loss(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return self.scale * (self.last(x) ** 2).sum()
+
+    @vectorize_grad(wrt="self")
+    def by_parameters(self, x):
+        return self.loss(x)
+
+    @vectorize_grad
+    def remembered(self, x):
+        return getattr(self, "scale") * x.sum()  # noqa: B009: which attributes are read, the text does not say
+
+    def fit(self, x):
+        for _ in range(3):
+            value, g = self.loss.value_and_grad(x)
+            self.losses.append(value)
+            self.last.inputs.append(x)
+            self.log[self.steps] = "done"
+            self.steps += 1
+            x = x - 0.1 * g.x
+        return x
+
+
+def test_attributes_that_are_not_read_may_change():
+    training = Training()
+    training.fit(X)
+    assert len(Training.loss.structured) == 1
+    other = Training()
+    other.note = "which the other has not"
+    np.testing.assert_allclose(other.fit(X), training.fit(X))
+    assert len(Training.loss.structured) == 1
+    g = training.by_parameters.grad(X).self
+    assert set(vars(g)) == {"layers", "last", "scale"}
+    assert g.scale == pytest.approx(training.loss(X) / 1.5)
+
+
+def test_objects_from_outside_are_read_at_each_call():
+    training = Training()
+
+    def of_object(x):
+        return training.scale * training.last(x).sum() + (training.steps if training.log is None else 0.0)
+
+    def of_fields(x):
+        z = np.zeros(training.shape)
+        for i in range(training.steps):
+            z[0, 0] += training.scale * x[i]
+        return z.sum() if training.kind == "sum" else 2.0 * z[0, 0]
+
+    f, g = vectorize_grad(of_object), vectorize_grad(of_fields)
+    training.shape, training.kind = (2, 2), "sum"
+    for scale, steps, kind, log in ((1.5, 1, "sum", {}), (2.5, 3, "other", {}), (0.5, 2, "sum", None)):
+        training.scale, training.steps, training.kind, training.log = scale, steps, kind, log
+        training.losses.append(1.0)
+        assert f(X) == pytest.approx(of_object(X))
+        assert g(X) == pytest.approx(of_fields(X))
+        assert g.grad(X).x[0] == pytest.approx(scale * (steps > 0) * (1.0 if kind == "sum" else 2.0))
+    assert len(f.structured) == 3  # by `steps`, whatever the losses are
+    with pytest.raises(UnsupportedLoopError):
+        training.remembered(X)

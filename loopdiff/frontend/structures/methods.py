@@ -77,8 +77,13 @@ def methods_of(tree: Tree) -> Iterator[FunctionType]:
         yield from methods_of(item)
     for kind in tree.type.__mro__ if tree.kind == "record" else ():
         for found in vars(kind).values():
-            inner = (getattr(found, name, None) for name in ("__func__", "fget", "func", "py_func"))
-            yield from (f for f in (found, *inner) if isinstance(f, FunctionType))
+            yield from functions_of(found)
+
+
+def functions_of(member: Any) -> Iterator[FunctionType]:
+    """The function that a member of a class is, or is made of."""
+    inner = (getattr(member, name, None) for name in ("__func__", "fget", "func", "py_func"))
+    yield from (f for f in (member, *inner) if isinstance(f, FunctionType))
 
 
 def constants_of(tree: Tree) -> Iterator[tuple[str, Any]]:

@@ -14,6 +14,8 @@ from loopdiff.errors import Diagnostic
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.liveness import Position
+from loopdiff.frontend.structures.given import flattened
+from loopdiff.frontend.structures.signs import is_field_outside
 from loopdiff.frontend.structures.trees import (
     Branch,
     Leaf,
@@ -362,8 +364,14 @@ class Scope:
     def value_outside(self, node: ast.expr) -> Any:
         """The Python value of a name or dotted name from outside the function; MISSING if it has none."""
         text = dotted_name(node)
-        is_local = text is not None and text.split(".")[0] in self.held
-        return MISSING if text is None or is_local else self.source.outer.get(text, MISSING)
+        if text is None or text.split(".")[0] in self.held:
+            return MISSING
+        if self.source.function is None or not is_field_outside(self.source, text):
+            return self.source.outer.get(text, MISSING)
+        here = Outer(self.source.function, text)
+        now = here.reader()()
+        self.outside[here] = flattened((now,))
+        return now
 
     def parameter_for(self, value: Hidden, node: ast.AST) -> ast.expr:
         """What stands for an array from outside, or a function inside: its name where that is known, or a parameter."""

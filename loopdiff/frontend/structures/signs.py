@@ -36,7 +36,19 @@ def is_known(value: Any) -> bool:
 
 def reads_data(source: SourceFunction, sources: Sources) -> bool:
     """Whether the function, or one that it calls, reads arrays from outside, or what may hold or become others."""
-    return any(is_data(value) for one in reached(source, sources) for value in one.used.values())
+    pairs = ((one, name, value) for one in reached(source, sources) for name, value in one.used.items())
+    return any(is_data(value) or is_field_outside(one, name) for one, name, value in pairs)
+
+
+def is_field_outside(source: SourceFunction, name: str) -> bool:
+    """Whether `name` is that of a number or a text, or a tuple of such, which an object from outside has: it may be
+    another at the next call."""
+    owner, dot, _ = name.rpartition(".")
+    if not dot or name not in source.outer:
+        return False
+    whole, value = source.outer.get(owner), source.outer[name]
+    is_object = is_plain_dataclass(whole) or is_plain_class(type(whole))
+    return is_object and (value is None or isinstance(value, str) or is_plain_constant(value))
 
 
 def is_data(value: Any) -> bool:
@@ -44,6 +56,7 @@ def is_data(value: Any) -> bool:
     return (
         isinstance(value, np.ndarray | list | dict)
         or is_plain_dataclass(value)
+        or is_plain_class(type(value))
         or (isinstance(value, tuple) and not is_plain_constant(value))
     )
 

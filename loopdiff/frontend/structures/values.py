@@ -32,7 +32,7 @@ from loopdiff.frontend.structures.rewriting import (
     with_base,
 )
 from loopdiff.frontend.structures.scope import FEW_ITEMS, MOST_ITEMS, Outer, Scope, name_read, name_stored
-from loopdiff.frontend.structures.signs import is_data, is_plain_constant
+from loopdiff.frontend.structures.signs import is_data, is_field_outside, is_plain_constant
 from loopdiff.frontend.structures.trees import (
     Blank,
     Branch,
@@ -161,16 +161,17 @@ def whole(scope: Scope, name: str, node: ast.expr) -> Tree | None:
 def outside(scope: Scope, value: Any, node: ast.expr) -> Tree | None:
     """An array from outside the function, which becomes a parameter, or a structure, of which the arrays and floating
     numbers do; None for others."""
-    if is_plain_constant(value):
-        return constants(value, node) if isinstance(value, tuple) else None
     function, text = scope.source.function, dotted_name(node)
-    if function is None or text is None or not is_data(value):
+    is_field = text is not None and is_field_outside(scope.source, text)
+    if is_plain_constant(value) and not is_field:
+        return constants(value, node) if isinstance(value, tuple) else None
+    if function is None or text is None or not (is_field or is_data(value)):
         return None
     here = Outer(function, text)
     now = here.reader()()
     if isinstance(now, np.ndarray):
         return Leaf(scope.parameter_for(here, node), known_rank(now))
-    scope.outside[here] = flattened((now,))
+    scope.outside[here] = flattened(scope.sources.narrowed((now,)))
     tree = outer_tree(scope.outside[here])
 
     def leaf_at(path: Path, leaf: Leaf) -> Leaf:

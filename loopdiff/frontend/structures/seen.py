@@ -1,0 +1,123 @@
+"""What a program may read of the objects that it is given: their other attributes may be whatever they like.
+
+A model keeps the losses of its training in a list; that this grows makes no other program of its energy.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable, Iterator
+from types import FunctionType
+from typing import Any
+
+from loopdiff.errors import UnsupportedLoopError
+from loopdiff.frontend.callees import Sources
+from loopdiff.frontend.classes import is_plain_class
+from loopdiff.frontend.structures.given import with_attributes
+from loopdiff.frontend.structures.methods import functions_of
+from loopdiff.frontend.structures.signs import is_known, reached
+from loopdiff.immutable import immutable
+from loopdiff.source.functions import SourceFunction, python_function
+from loopdiff.source.nodes import syntax_nodes
+
+
+@immutable
+class Seen:
+    """A program may read the attributes `names` of objects of the classes `kinds`; without `kinds`, all."""
+
+    kinds: frozenset[type[Any]] = frozenset()
+    names: frozenset[str] = frozenset()
+
+    def of(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """`values` with objects that have nothing else."""
+        try:
+            return tuple([self.part(value) for value in values]) if self.kinds else values
+        except RecursionError:
+            return values  # which hold themselves
+
+    def part(self, value: Any) -> Any:
+        if type(value) not in self.kinds:
+            return value
+        own = vars(value)
+        kept = {name: self.part(part) for name, part in own.items() if name in self.names}
+        is_whole = len(kept) == len(own) and all(part is own[name] for name, part in kept.items())
+        return value if is_whole else with_attributes(type(value), kept)
+
+
+ALL = Seen()
+# Names with which attributes are read that the text does not name.
+ANY = frozenset((
+    "__dict__", "asdict", "astuple", "copy", "deepcopy", "delattr", "dir", "getattr", "hasattr", "replace", "setattr",
+    "vars",
+))  # fmt: skip
+
+
+def attributes_seen(source: SourceFunction, sources: Sources, values: Collection[Any]) -> Seen:
+    """What may be read of objects among `values`: what has a name in `source`, in what that calls, in functions among
+    the values, and in methods that have such a name; whatever they have where a text may read anything."""
+    try:
+        objects = list(objects_in(values))
+        kinds = frozenset(map(type, objects))
+        return Seen(kinds, named_attributes(source, sources, values, objects)) if kinds else ALL
+    except (AnyAttribute, UnsupportedLoopError):
+        return ALL
+
+
+class AnyAttribute(Exception):
+    """A text may read an attribute that it does not name."""
+
+
+def named_attributes(
+    source: SourceFunction, sources: Sources, values: Collection[Any], objects: Collection[Any]
+) -> frozenset[str]:  # fmt: skip
+    classes = {c for kind in map(type, objects) for c in kind.__mro__[:-1]}
+    inside = [part for one in objects for part in vars(one).values()]
+    functions = {f for v in (*values, *inside) if is_known(v) and (f := python_function(v)) is not None}
+    names, met, waiting = set[str](), set[FunctionType](), [*reached(source, sources)]
+    while waiting or functions:
+        waiting += [one for f in functions for one in reached(sources.of(f), sources)]
+        for one in waiting:
+            names.update(attribute_names(one.node))
+        if names & ANY:
+            raise AnyAttribute
+        met |= functions
+        waiting, functions = [], set(named_methods(classes, names)) - met
+    return frozenset(names)
+
+
+def attribute_names(text: ast.AST) -> Iterator[str]:
+    """Names of attributes in a text, and those with which it may read others."""
+    for node in syntax_nodes(text):
+        match node:
+            case ast.Attribute(attr=name):
+                yield name
+            case ast.Name(id=name) if name in ANY:
+                yield name
+            case ast.MatchClass(kwd_attrs=names):
+                yield from names
+            case _:
+                pass
+
+
+def named_methods(kinds: Iterable[type], names: Collection[str]) -> Iterator[FunctionType]:
+    """Methods that are called by one of `names`, or by Python."""
+    for kind in kinds:
+        for name, value in vars(kind).items():
+            if name in names or (name.startswith("__") and name != "__init__"):
+                yield from functions_of(value)
+
+
+def objects_in(values: Iterable[Any]) -> Iterator[Any]:
+    """Objects of plain classes, in rows and dictionaries and in each other, each once."""
+    waiting, met = list(values), set[int]()
+    while waiting:
+        value = waiting.pop()
+        is_object = is_plain_class(type(value))
+        if id(value) in met or not (is_object or isinstance(value, list | tuple | dict)):
+            continue
+        met.add(id(value))
+        if is_object:
+            yield value
+            waiting += vars(value).values()
+        else:
+            waiting += value.values() if isinstance(value, dict) else value
