@@ -28,9 +28,9 @@ from loopdiff.frontend.structures.given import (
     of_values,
     trees_of,
 )
+from loopdiff.frontend.structures.objects.seen import ALL, Seen, attributes_seen
 from loopdiff.frontend.structures.scope import Apart, Outer
-from loopdiff.frontend.structures.seen import ALL, Seen, attributes_seen
-from loopdiff.frontend.structures.signs import is_known, reached
+from loopdiff.frontend.structures.signs import is_known, sources_reached
 from loopdiff.frontend.structures.trees import Branch, Leaf, Path, Rank, Static, Tree, described, leaves, same, statics
 from loopdiff.immutable import immutable, replace
 from loopdiff.source.functions import MISSING, SourceFunction, is_of_library
@@ -320,7 +320,7 @@ def made_calls(program: Program, wrt: Names, make: MakeFlat, args: Arguments) ->
 
 def objects_outside(program: Program) -> list[Any]:
     """What the function, and what it calls, finds outside."""
-    return [value for one in reached(program.source, program.sources) for value in one.outer.values()]
+    return [value for one in sources_reached(program.source, program.sources) for value in one.outer.values()]
 
 
 def returns_object(tree: Tree | None) -> bool:

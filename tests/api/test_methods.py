@@ -259,10 +259,6 @@ class Training:
     def by_parameters(self, x):
         return self.loss(x)
 
-    @vectorize_grad
-    def remembered(self, x):
-        return getattr(self, "scale") * x.sum()  # noqa: B009: which attributes are read, the text does not say
-
     def fit(self, x):
         for _ in range(3):
             value, g = self.loss.value_and_grad(x)
@@ -308,5 +304,3 @@ def test_objects_from_outside_are_read_at_each_call():
         assert g(X) == pytest.approx(of_fields(X))
         assert g.grad(X).x[0] == pytest.approx(scale * (steps > 0) * (1.0 if kind == "sum" else 2.0))
     assert len(f.structured) == 3  # by `steps`, whatever the losses are
-    with pytest.raises(UnsupportedLoopError):
-        training.remembered(X)

@@ -36,7 +36,7 @@ def is_known(value: Any) -> bool:
 
 def reads_data(source: SourceFunction, sources: Sources) -> bool:
     """Whether the function, or one that it calls, reads arrays from outside, or what may hold or become others."""
-    pairs = ((one, name, value) for one in reached(source, sources) for name, value in one.used.items())
+    pairs = ((one, name, value) for one in sources_reached(source, sources) for name, value in one.used.items())
     return any(is_data(value) or is_field_outside(one, name) for one, name, value in pairs)
 
 
@@ -75,7 +75,7 @@ def is_plain_constant(value: Any) -> bool:
 
 def makes_structures(source: SourceFunction, sources: Sources) -> bool:
     """Whether the function, or one that it calls, may make a structure that is no tuple of single values."""
-    return any(is_made(one, node) for one in reached(source, sources) for node in syntax_nodes(one.node))
+    return any(is_made(one, node) for one in sources_reached(source, sources) for node in syntax_nodes(one.node))
 
 
 def is_made(source: SourceFunction, node: ast.AST) -> bool:
@@ -122,7 +122,7 @@ def takes_structures(source: SourceFunction, sources: Sources) -> bool:
     own = source.signature.parameters.values()
     if any(p.default is not p.empty and not isinstance(p.default, int | float | complex) for p in own):
         return True
-    nodes = ((one, node) for one in reached(source, sources) for node in syntax_nodes(one.node))
+    nodes = ((one, node) for one in sources_reached(source, sources) for node in syntax_nodes(one.node))
     return any(is_taken(one, node) or has_shape(node) for one, node in nodes)
 
 
@@ -177,7 +177,7 @@ def is_shape(node: ast.expr) -> bool:
 
 def may_write(source: SourceFunction, sources: Sources) -> bool:
     """Whether the function, or one that it calls, may change an array that it is given. Those of NumPy do not."""
-    own = [one for one in reached(source, sources) if not is_of_numpy(one.home.file)]
+    own = [one for one in sources_reached(source, sources) if not is_of_numpy(one.home.file)]
     return any(is_write(one, node) for one in own for node in syntax_nodes(one.node))
 
 
@@ -201,7 +201,7 @@ def is_write(source: SourceFunction, node: ast.AST) -> bool:
             return False
 
 
-def reached(source: SourceFunction, sources: Sources) -> Iterator[SourceFunction]:
+def sources_reached(source: SourceFunction, sources: Sources) -> Iterator[SourceFunction]:
     """The function, and those that are written out in it."""
     waiting, met = [source], {source.code}
     while waiting:

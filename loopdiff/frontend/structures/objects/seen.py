@@ -15,7 +15,7 @@ from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.classes import is_plain_class
 from loopdiff.frontend.structures.given import with_attributes
 from loopdiff.frontend.structures.methods import functions_of
-from loopdiff.frontend.structures.signs import is_known, reached
+from loopdiff.frontend.structures.signs import is_known, sources_reached
 from loopdiff.immutable import immutable
 from loopdiff.source.functions import SourceFunction, python_function
 from loopdiff.source.nodes import syntax_nodes
@@ -73,9 +73,9 @@ def named_attributes(
     classes = {c for kind in map(type, objects) for c in kind.__mro__[:-1]}
     inside = [part for one in objects for part in vars(one).values()]
     functions = {f for v in (*values, *inside) if is_known(v) and (f := python_function(v)) is not None}
-    names, met, waiting = set[str](), set[FunctionType](), [*reached(source, sources)]
+    names, met, waiting = set[str](), set[FunctionType](), [*sources_reached(source, sources)]
     while waiting or functions:
-        waiting += [one for f in functions for one in reached(sources.of(f), sources)]
+        waiting += [one for f in functions for one in sources_reached(sources.of(f), sources)]
         for one in waiting:
             names.update(attribute_names(one.node))
         if names & ANY:
