@@ -28,13 +28,13 @@ from loopdiff.frontend.structures.given import (
     of_values,
     trees_of,
 )
+from loopdiff.frontend.structures.objects.chosen import chosen_names
 from loopdiff.frontend.structures.objects.seen import ALL, Seen, attributes_seen
 from loopdiff.frontend.structures.scope import Apart, Outer
 from loopdiff.frontend.structures.signs import is_known, sources_reached
-from loopdiff.frontend.structures.trees import Branch, Leaf, Path, Rank, Static, Tree, described, leaves, same, statics
+from loopdiff.frontend.structures.trees import Branch, Leaf, Rank, Static, Tree, described, leaves, same, statics
 from loopdiff.immutable import immutable, replace
 from loopdiff.source.functions import MISSING, SourceFunction, is_of_library
-from loopdiff.source.parameters import place_named
 from loopdiff.specialize.gradients import record_type
 from loopdiff.specialize.results import LOSS_FIRST
 
@@ -388,39 +388,3 @@ def is_no_structure(tree: Tree) -> bool:
     if isinstance(tree, Branch):
         return tree.kind in ("tuple", "list") and all(isinstance(item, Leaf) for item in tree.items)
     return isinstance(tree, Static)
-
-
-def chosen_names(apart: Apart, trees: Mapping[str, Tree], text: str, floating: Collection[str]) -> list[str]:
-    """The leaves to differentiate by of an argument, or of what stands in it, that `text` names. Raises
-    DifferentiationError: LD401 if nothing stands there, LD402 if that holds no floating numbers."""
-    name, path = place_named(text) or (text, ())
-    names = apart.parameters[name]
-    if names == (name,) and not path:
-        return [name]
-    place = place_in(trees[name], path)
-    if place is None:
-        message, hint = f"`wrt` names `{text}`, and nothing stands there", f"`{name}` is {described(trees[name])}"
-        raise DifferentiationError(reject("LD401", message, NOWHERE, hint))
-    pairs = zip(leaves(trees[name]), names, strict=True)
-    found = [n for (at, _), n in pairs if at[: len(place)] == place and n in floating]
-    if not found:
-        message = f"`wrt` names `{text}`, which holds no floating numbers here"
-        raise DifferentiationError(reject("LD402", message, NOWHERE))
-    return found
-
-
-def place_in(tree: Tree, path: Sequence[Any]) -> Path | None:
-    """Where the keys, attributes and places in `path` lead, which may count from the end; None for nowhere."""
-    place: list[Any] = []
-    for step in path:
-        if not isinstance(tree, Branch):
-            return None
-        is_row = (
-            issubclass(tree.type, tuple | list) and isinstance(step, int) and -len(tree.keys) <= step < len(tree.keys)
-        )
-        place.append(tree.keys[step] if is_row else step)
-        found = tree.item(place[-1])
-        if found is None:
-            return None
-        tree = found
-    return tuple(place)

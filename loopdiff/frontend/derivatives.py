@@ -21,6 +21,7 @@ from loopdiff.ir.types import F64, ArrayType, ScalarType
 from loopdiff.ir.typing import type_env, type_of
 from loopdiff.ir.walk import written_arrays
 from loopdiff.rules.definitions import Rule
+from loopdiff.source.functions import SourceFunction
 from loopdiff.source.records import is_differentiable
 
 Method = Literal["grad", "value_and_grad", "jvp", "hvp", "call"]
@@ -79,6 +80,15 @@ class Derivable(Protocol):
     """What `vectorize_grad` makes of a function, seen from here."""
 
     signature: inspect.Signature
+    requested: tuple[str, ...] | None
+
+    def flat(self, source: SourceFunction, sources: Any, wrt: tuple[str, ...] | None) -> Derivable:
+        """The function of the leaves of structures, which `source` is, differentiated by some of them."""
+        ...
+
+    def record_of(self, names: tuple[str, ...]) -> type[Any]:
+        """The class of its gradients by these arguments."""
+        ...
 
     @property
     def identity(self) -> str | None:

@@ -15,6 +15,7 @@ from loopdiff.ir.names import tail_names
 from loopdiff.pipeline.derive import derive_tangent, start_unseen
 from loopdiff.settings.options import Options
 from loopdiff.source.functions import plain_function
+from loopdiff.specialize.gradients import record_type
 from loopdiff.specialize.programs import GradientProgram, Program
 from loopdiff.specialize.specialization import AnyProgram, Specialization, require_scalar_result
 
@@ -30,6 +31,10 @@ class InPrograms:
 
     def specialize(self, types: Mapping[str, ArgumentType]) -> Specialization:
         raise NotImplementedError
+
+    def record_of(self, names: tuple[str, ...]) -> type[Any]:
+        """The class of gradients by these arguments."""
+        return record_type("Gradients", names)
 
     def derivative(
         self, method: Method, types: Mapping[str, ArgumentType], directions: tuple[str, ...]

@@ -36,6 +36,7 @@ from loopdiff.frontend.structures.trees import (
     shared,
 )
 from loopdiff.source.nodes import GrownList
+from loopdiff.source.records import FieldTargets
 
 Pair = tuple[ast.expr, ast.expr]
 
@@ -153,6 +154,13 @@ def take_apart(scope: Scope, target: ast.expr, tree: Tree, found: Assigned) -> N
         case ast.Name(id=name), _:
             found.held.pop(name, None)
             give(scope, (name, ()), tree, found, target)
+        case FieldTargets(elts=elts, fields=fields), Branch(kind="record"):
+            for inner, key in zip(elts, fields, strict=True):
+                item = tree.item(tree.keys[key] if isinstance(key, int) and key < len(tree.keys) else key)
+                if item is None:
+                    scope.reject(f"{described(tree)} has no field `{key}`", target)
+                else:
+                    take_apart(scope, inner, item, found)
         case ast.Tuple(elts=elts) | ast.List(elts=elts), Branch() if has_length(tree):
             items = tree.items if tree.kind != "dict" else tuple(map(Static, tree.keys))
             for inner, item in unpacked(scope, elts, items, target):

@@ -25,6 +25,7 @@ from loopdiff.frontend.structures.methods import (
     method_of,
 )
 from loopdiff.frontend.structures.objects.dataclass_makers import dataclass_maker
+from loopdiff.frontend.structures.objects.gradients import gradient_given
 from loopdiff.frontend.structures.objects.making import object_maker
 from loopdiff.frontend.structures.records import of_builtin
 from loopdiff.frontend.structures.rewriting import (
@@ -63,6 +64,9 @@ def called(scope: Scope, node: ast.Call) -> Tree | None:
     found = of_builtin(scope, node)
     if found is not None:
         return found
+    gradient = gradient_given(scope, node)
+    if gradient is not None:
+        return gradient
     target = callee_of(scope, node.func)
     return None if target is None else given_by(scope, node, target, node)
 

@@ -17,6 +17,7 @@ from loopdiff.frontend.structures.effects import require_settled
 from loopdiff.frontend.structures.given import flattened, known_rank, outer_tree
 from loopdiff.frontend.structures.iterated import comprehension, makes_records, spread
 from loopdiff.frontend.structures.known import static, truth
+from loopdiff.frontend.structures.objects.above import found_in
 from loopdiff.frontend.structures.objects.changing import changing_call
 from loopdiff.frontend.structures.plain import element_by_columns, element_of_copy, is_repeatable, reject_open
 from loopdiff.frontend.structures.rewriting import (
@@ -57,6 +58,7 @@ from loopdiff.frontend.structures.trees import (
 from loopdiff.immutable import replace
 from loopdiff.source.functions import MISSING, dotted_name
 from loopdiff.source.nodes import GrownList, syntax_nodes
+from loopdiff.source.records import is_differentiable
 
 ROWS = ("tuple", "list")
 
@@ -207,14 +209,7 @@ def part_of(scope: Scope, node: ast.Attribute | ast.Subscript) -> Tree | None:
                 return scope.reject(f"`{node.value.id}` holds None, or an array", node.value, hint)
             return None
         case ast.Attribute(), Branch(kind="record"):
-            found = base.item(node.attr)
-            require_settled(scope, [base], node)
-            if found is None and (made := property_of(scope, base, node)) is not None:
-                return made
-            if found is None:
-                return scope.reject(f"{described(base)} has no field `{node.attr}`", node)
-            hand_out(scope, [found], node)
-            return found
+            return field_of_record(scope, base, node)
         case ast.Subscript(slice=index), Branch() if has_length(base):
             part = element_at(scope, base, index, node)
             hand_out(scope, part.items if isinstance(part, Branch) and part.is_fresh else [part], node)
@@ -230,6 +225,20 @@ def part_of(scope: Scope, node: ast.Attribute | ast.Subscript) -> Tree | None:
             return scope.reject(f"`{ast.unparse(node.value)}` is {described(base)}", node, "pass it as an array")
         case _:
             return Leaf(with_base(scope, node, display_of(scope, base, node.value)))
+
+
+def field_of_record(scope: Scope, base: Branch, node: ast.Attribute) -> Tree | None:
+    """What a record has under a name; None for a decorated method, of which a derivative is called."""
+    found = base.item(node.attr)
+    require_settled(scope, [base], node)
+    if found is None and (made := property_of(scope, base, node)) is not None:
+        return made
+    if found is None and is_differentiable(found_in(base.type, node.attr)):
+        return None
+    if found is None:
+        return scope.reject(f"{described(base)} has no field `{node.attr}`", node)
+    hand_out(scope, [found], node)
+    return found
 
 
 def rank_at(scope: Scope, node: ast.expr, tree: Leaf | None) -> Any:

@@ -103,9 +103,12 @@ def first_in(scope: Scope, node: ast.stmt) -> frozenset[int]:
     return frozenset() if is_read else frozenset(leading(first))
 
 
+CHANGING = frozenset(name for names in CHANGING_METHODS.values() for name in names)
+
+
 def changes_items(scope: Scope, node: ast.Call) -> bool:
     """Whether the call is of a method of lists and dictionaries that changes them, which is a statement of its own."""
-    if not isinstance(node.func, ast.Attribute) or not is_place(node.func):
+    if not isinstance(node.func, ast.Attribute) or not is_place(node.func) or node.func.attr not in CHANGING:
         return False
     tree = base_of(scope, node.func.value)
     return isinstance(tree, Branch) and node.func.attr in CHANGING_METHODS.get(tree.kind, ())
