@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from loopdiff.calls.bound_method import BoundMethod
 from loopdiff.differentiable import Differentiable
 from loopdiff.errors import NOWHERE, ArgumentError, DifferentiationError
 from loopdiff.errors.codes import reject
@@ -165,7 +166,7 @@ class OfVector:
 
 
 def names_of(f: Callable[..., Any]) -> tuple[str, ...]:
-    if not isinstance(f, Differentiable):
+    if not isinstance(f, Differentiable | BoundMethod):
         message = f"`loopdiff.scipy` takes functions made by `vectorize_grad`, not {f!r}"
         raise ArgumentError(reject("LD360", message, NOWHERE, "decorate it with `@vectorize_grad`"))
     return tuple(f.signature.parameters)

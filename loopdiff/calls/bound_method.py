@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
     from loopdiff.calls.compiled import CompiledGradient
     from loopdiff.calls.pullback import Pullback
-    from loopdiff.settings.options import Target
+    from loopdiff.settings.options import Options, Target
     from loopdiff.source.words import Text
 
 P = ParamSpec("P")
@@ -26,6 +27,20 @@ class BoundMethod(Generic[P, R]):
         """`function` is a `differentiable.Differentiable` whose first parameter is `self`."""
         self.__func__, self.__self__ = function, instance
         self.__name__, self.__qualname__, self.__doc__ = function.__name__, function.__qualname__, function.__doc__
+
+    @property
+    def signature(self) -> inspect.Signature:
+        """That of the function, without the instance."""
+        _, *others = self.__func__.signature.parameters.values()
+        return inspect.Signature(others)
+
+    @property
+    def requested(self) -> tuple[str, ...] | None:
+        return self.__func__.requested
+
+    @property
+    def options(self) -> Options:
+        return self.__func__.options
 
     def __call__(self, /, *args: P.args, **named: P.kwargs) -> R:
         return self.__func__(self.__self__, *args, **named)

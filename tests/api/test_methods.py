@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
+import loopdiff.scipy
 from loopdiff import DifferentiationError, UnsupportedLoopError, vectorize_grad
 
 X = np.linspace(0.1, 1.3, 4)
@@ -124,6 +126,12 @@ def test_methods_of_instances_can_be_decorated():
     s = Spring(2.0, X[::-1].copy())
     np.testing.assert_allclose(vectorize_grad(s.plain).grad(X).x, s.rest)
     np.testing.assert_allclose(vectorize_grad(s.energy, wrt="x").grad(X).x, slope(s, X))
+
+
+def test_scipy_takes_methods():
+    s = Spring(2.0, X[::-1].copy())
+    found = minimize(loopdiff.scipy.value_and_grad(s.energy), np.zeros(4), jac=True)
+    np.testing.assert_allclose(found.x, s.rest, atol=1e-6)
 
 
 def test_static_methods_and_calls_of_objects():

@@ -3,7 +3,6 @@ plain Python program, in which the calls inside are compiled."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -124,7 +123,7 @@ class Well:
 
 PARAMS = [{"w": X, "b": 0.5 * X}, {"w": X[::-1].copy(), "b": 0.3}]
 WELL = Well(2.0)
-CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+CASES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "equation": (equation, (PARAMS, np.linspace(0.0, 2.0, 3))),
     "by_name": (by_name, ({"w": X, "b": 2.0}, X + 1.0)),
     "by_place": (by_place, ({"w": X, "b": 2.0}, X + 1.0)),

@@ -23,7 +23,7 @@ from loopdiff.frontend.structures.signs import may_write
 from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, in_row, leaves
 from loopdiff.source.functions import MISSING
 from loopdiff.source.parameters import is_method
-from loopdiff.source.records import FieldTargets, is_differentiable
+from loopdiff.source.records import FieldTargets
 
 METHODS = ("grad", "value_and_grad")
 OWN_LINE = "assign it to a name on a line of its own"
@@ -68,12 +68,10 @@ def derivable_at(scope: Scope, owner: ast.expr) -> tuple[Derivable, tuple[Tree, 
     if found is not None or not isinstance(owner, ast.Attribute):
         return None if found is None else (found, ())
     tree = base_of(scope, owner.value)
-    method = found_in(tree.type, owner.attr) if isinstance(tree, Branch) and tree.kind == "record" else None
-    if method is None or not is_differentiable(method):
+    if not isinstance(tree, Branch) or tree.kind != "record":
         return None
-    found = as_derivable(method)
-    assert found is not None
-    return found, (tree,) if is_method(found.signature) else ()
+    found = as_derivable(found_in(tree.type, owner.attr))
+    return None if found is None else (found, (tree,) if is_method(found.signature) else ())
 
 
 def run_gradient_ahead(
