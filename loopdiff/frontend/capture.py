@@ -9,6 +9,7 @@ import numpy as np
 
 from loopdiff.errors import NOWHERE, Diagnostic, Span, UnsupportedLoopError
 from loopdiff.errors.codes import reject
+from loopdiff.errors.foreign_values import foreign_value
 from loopdiff.frontend.extents import small_axes, with_axes
 from loopdiff.immutable import immutable
 from loopdiff.ir.types import BOOL, C128, ELEMENT_TYPES, F64, HALVES, INT, NUMBER_TYPES, ArrayType, Layout, ScalarType
@@ -91,6 +92,9 @@ def refusal_of_value(name: str, value: Any) -> Diagnostic | None:
             return reject("LD209", message, NOWHERE, "convert it: `x.astype(x.dtype.newbyteorder('='))`")
         kind = "a structured dtype" if value.dtype.names else f"dtype {value.dtype.name}"
         return reject("LD209", f"`{name}` has {kind}", NOWHERE, dtype_hint(value.dtype))
+    foreign = foreign_value(name, value)
+    if foreign is not None:
+        return reject("LD210", f"`{name}` {foreign.said}", NOWHERE, foreign.hint)
     is_half = type(value).__name__ in HALVES
     hint = "convert it: `np.float32(x)`; elements of arrays can be of this type" if is_half else None
     return reject("LD210", f"`{name}` is a {type(value).__name__}", NOWHERE, hint)

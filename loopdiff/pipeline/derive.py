@@ -71,11 +71,13 @@ def read(source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentT
 
 def looked_through(source: SourceFunction, sources: Sources, stages: Stages) -> Look:
     """A first look at a function, when it is decorated. Raises UnsupportedLoopError (LD1xx)."""
+    from loopdiff.frontend.parsing.outside import refuse_missing
     from loopdiff.frontend.structures.apart import is_flat, taken_apart
     from loopdiff.frontend.structures.signs import makes_structures, reads_data, takes_structures
 
     if source.apart is not None:
         return look_through(source, sources, stages), False
+    refuse_missing(source)
     if takes_any_number(source.signature) or reads_data(source, sources):
         return None, True
     refusal = None
