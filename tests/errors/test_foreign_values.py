@@ -14,7 +14,7 @@ def first(x):
 
 def value_of(module: str, name: str) -> object:
     """An object of a class called `name` in `module`, and one of a class below it."""
-    above = type(name, (), {"__module__": module})
+    above = type(name, (), {"__module__": module, "__slots__": ()})
     return type("Own", (above,), {"__module__": "somewhere"})()
 
 
