@@ -349,7 +349,9 @@ def calls_where(program: Program, wrt: Names, make: MakeFlat, args: Arguments, s
     names = [name for of in apart.parameters.values() for name in of]
     floating = {name for name, value in zip(names, values, strict=True) if kind_of_number(value) in "fc"}
     chosen = (
-        None if wrt is None else tuple(dict.fromkeys(n for of in wrt for n in chosen_names(apart, trees, of, floating)))
+        None
+        if wrt is None
+        else tuple(dict.fromkeys(n for of in wrt for n in chosen_names(apart.parameters, trees, of, floating)))
     )
     unasked = frozenset(n for of in program.source.unasked for n in apart.parameters[of])
     return StructuredCalls(make(replace(apart.source, unasked=unasked), sources, chosen), apart, args, seen)

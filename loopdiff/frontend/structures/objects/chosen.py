@@ -7,16 +7,17 @@ from typing import Any
 
 from loopdiff.errors import NOWHERE, DifferentiationError
 from loopdiff.errors.codes import reject
-from loopdiff.frontend.structures.scope import Apart
 from loopdiff.frontend.structures.trees import Branch, Path, Tree, described, leaves
 from loopdiff.source.parameters import place_named
 
 
-def chosen_names(apart: Apart, trees: Mapping[str, Tree], text: str, floating: Collection[str]) -> list[str]:
+def chosen_names(
+    parameters: Mapping[str, tuple[str, ...]], trees: Mapping[str, Tree], text: str, floating: Collection[str]
+) -> list[str]:
     """The leaves to differentiate by of an argument, or of what stands in it, that `text` names. Raises
     DifferentiationError: LD401 if nothing stands there, LD402 if that holds no floating numbers."""
     name, path = place_named(text) or (text, ())
-    names = apart.parameters[name]
+    names = parameters[name]
     if names == (name,) and not path:
         return [name]
     place = place_in(trees[name], path)

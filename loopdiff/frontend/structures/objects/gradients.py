@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from types import FunctionType
+from typing import Any
 
 from loopdiff.errors import DifferentiationError
 from loopdiff.frontend.derivatives import Derivable, as_derivable, asked_here
@@ -19,8 +21,9 @@ from loopdiff.frontend.structures.objects.above import found_in
 from loopdiff.frontend.structures.objects.chosen import chosen_names
 from loopdiff.frontend.structures.rewriting import base_of, element
 from loopdiff.frontend.structures.scope import Apart, Scope, name_read, name_stored
-from loopdiff.frontend.structures.signs import may_write
+from loopdiff.frontend.structures.signs import may_write, reads_data
 from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, in_row, leaves
+from loopdiff.immutable import immutable
 from loopdiff.source.functions import MISSING
 from loopdiff.source.parameters import is_method
 from loopdiff.source.records import FieldTargets
@@ -31,8 +34,8 @@ NOTHING = Static(None)
 
 
 def gradient_given(scope: Scope, node: ast.Call) -> Tree | None:
-    """What the call of a gradient gives, of a function that is given a structure, or reads arrays from outside; None
-    for other calls."""
+    """What the call of a gradient gives; None for other calls, and where numbers and arrays are all that there is and
+    it cannot run ahead of its statement, or what it is differentiated by depends on types: the parser knows these."""
     if id(node) in scope.ahead and isinstance(node.func, ast.Attribute) and node.func.attr in METHODS:
         return scope.ahead[id(node)][1]
     match node.func:
@@ -44,72 +47,98 @@ def gradient_given(scope: Scope, node: ast.Call) -> Tree | None:
         return None
     of, first = found
     given = parameters_given(of.signature, node, lambda n: (*first, *spread(scope, n)), lambda n: element(scope, n))
-    source = scope.sources.of(of.innermost)
     if given is None:
         return None
+    source = scope.sources.of(of.innermost)
+    is_late = id(node) not in scope.leading and may_write(source, scope.sources)
+    if all(isinstance(tree, Leaf) for tree in given.values()) and not reads_data(source, scope.sources):
+        is_sure = of.requested is not None or len(given) == 1
+        may_run = is_sure and scope.may_run_ahead and not is_late
+        return run_ahead(scope, node, of, Parts({n: (n,) for n in given}), given) if may_run else None
     trees = {name: tree for name, tree in given.items() if not isinstance(tree, Leaf) or tree.known is not MISSING}
     apart = scope.walk.take_apart(scope, source, trees, node, None)
-    if apart is None or not (apart.hidden or any(isinstance(t, Branch) for t in given.values())):
+    if apart is None:
         return None
     scope.diagnostics += [d for d in apart.diagnostics if d not in scope.diagnostics]
     scope.outside.update(apart.outside)
-    if id(node) not in scope.leading and may_write(source, scope.sources):
+    if is_late:
         return scope.reject(f"`{ast.unparse(node)}` may change what is read before it", node, OWN_LINE)
     if not scope.may_run_ahead:
         return scope.reject(f"`{ast.unparse(node)}` may not run at all here", node, OWN_LINE)
-    tree = run_gradient_ahead(scope, node, attr, of, apart, given)
-    scope.ahead[id(node)] = node, tree
-    return tree
+    return run_ahead(scope, node, of, Parts(apart.parameters, apart), given)
+
+
+@immutable
+class Parts:
+    """Which leaves each argument has, and the function taken `apart` for them; None for one that has no others."""
+
+    parameters: Mapping[str, tuple[str, ...]]
+    apart: Apart | None = None
 
 
 def derivable_at(scope: Scope, owner: ast.expr) -> tuple[Derivable, tuple[Tree, ...]] | None:
     """The decorated function that `owner` is, and the object that it is a method of."""
-    found = as_derivable(scope.value_outside(owner))
+    found = of_function(scope.value_outside(owner))
     if found is not None or not isinstance(owner, ast.Attribute):
         return None if found is None else (found, ())
     tree = base_of(scope, owner.value)
     if not isinstance(tree, Branch) or tree.kind != "record":
         return None
-    found = as_derivable(found_in(tree.type, owner.attr))
+    found = of_function(found_in(tree.type, owner.attr))
     return None if found is None else (found, (tree,) if is_method(found.signature) else ())
 
 
-def run_gradient_ahead(
-    scope: Scope, node: ast.Call, attr: str, of: Derivable, apart: Apart, given: Mapping[str, Tree]
-) -> Tree:
+def of_function(value: Any) -> Derivable | None:
+    """`value` if it is a decorated function, and no gradient of one."""
+    return as_derivable(value) if isinstance(getattr(value, "py_func", None), FunctionType) else None
+
+
+def run_ahead(scope: Scope, node: ast.Call, of: Derivable, to: Parts, given: Mapping[str, Tree]) -> Tree:
     """Put the call before the statement: the value and the gradients, in variables of their own."""
-    floating = {name: list(floating_of(apart, name, tree)) for name, tree in given.items()}
-    asked = of.requested or tuple(n for n, found in floating.items() if found and n not in apart.source.unasked)
-    all_floating = {n for found in floating.values() for n in found}
-    try:
-        chosen = [n for text in asked for n in chosen_names(apart, given, text, all_floating)]
-    except DifferentiationError as error:
-        raise asked_here(error, ast.unparse(node.func), scope.source.span(node)) from None
-    flat = of.flat(apart.source, scope.sources.copied(), tuple(chosen))
+    chosen, flat = differentiated(scope, node, of, to, given)
     names = {n: scope.names.fresh(f"gradient_{n}") for n in chosen}
     targets = FieldTargets([name_stored(new, node) for new in names.values()], ast.Store())
     targets.fields = list(names)
-    roots = [name for name in given if any(n in names for n in apart.parameters[name])]
-    parts = [in_names(given[r], iter(apart.parameters[r]), names, node) for r in roots]
+    roots = [name for name in given if any(n in names for n in to.parameters[name])]
+    parts = [in_names(given[r], iter(to.parameters[r]), names, node) for r in roots]
     found: Tree = Branch("record", of.record_of(tuple(roots)), tuple(roots), tuple(parts))
     target: ast.expr = ast.copy_location(targets, node)
-    if attr == "value_and_grad":
+    assert isinstance(node.func, ast.Attribute)
+    if node.func.attr == "value_and_grad":
         value = scope.names.fresh("value")
         target = ast.copy_location(ast.Tuple([name_stored(value, node), target], ast.Store()), node)
         found = in_row("tuple", (Leaf(name_read(value, node)), found))
-    pairs = (zip(apart.parameters[name], leaves(tree), strict=True) for name, tree in given.items())
+    pairs = (zip(to.parameters[name], leaves(tree), strict=True) for name, tree in given.items())
     keywords = [ast.keyword(n, leaf.expr) for pair in pairs for n, (_, leaf) in pair]
-    keywords += [ast.keyword(name, scope.parameter_for(value, node)) for value, name in apart.hidden.items()]
-    function = ast.copy_location(ast.Attribute(scope.name_for(flat, node), attr, ast.Load()), node.func)
+    hidden = {} if to.apart is None else to.apart.hidden
+    keywords += [ast.keyword(name, scope.parameter_for(value, node)) for value, name in hidden.items()]
+    function = ast.copy_location(ast.Attribute(scope.name_for(flat, node), node.func.attr, ast.Load()), node.func)
     call = ast.copy_location(ast.Call(function, [], keywords), node)
     scope.out.append(ast.copy_location(ast.Assign([target], call), node))
+    scope.ahead[id(node)] = node, found
     return found
 
 
-def floating_of(apart: Apart, name: str, tree: Tree) -> Iterator[str]:
+def differentiated(
+    scope: Scope, node: ast.Call, of: Derivable, to: Parts, given: Mapping[str, Tree]
+) -> tuple[tuple[str, ...], Derivable]:
+    """The leaves that gradients are by, and the function of the leaves."""
+    floating = {name: list(floating_of(to.parameters[name], tree)) for name, tree in given.items()}
+    unasked = frozenset[str]() if to.apart is None else to.apart.source.unasked
+    asked = of.requested or tuple(n for n, found in floating.items() if found and n not in unasked)
+    known = {n for found in floating.values() for n in found}
+    try:
+        chosen = tuple(dict.fromkeys(n for text in asked for n in chosen_names(to.parameters, given, text, known)))
+    except DifferentiationError as error:
+        raise asked_here(error, ast.unparse(node.func), scope.source.span(node)) from None
+    if to.apart is None:
+        return chosen, of
+    return chosen, of.flat(to.apart.source, scope.sources.copied(), chosen)
+
+
+def floating_of(names: tuple[str, ...], tree: Tree) -> Iterator[str]:
     """The leaves of an argument that are not known to be integers."""
-    pairs = zip(apart.parameters[name], leaves(tree), strict=True)
-    return (n for n, (_, leaf) in pairs if not isinstance(leaf.known, int))
+    return (n for n, (_, leaf) in zip(names, leaves(tree), strict=True) if not isinstance(leaf.known, int))
 
 
 def in_names(tree: Tree, of: Iterator[str], names: Mapping[str, str], node: ast.AST) -> Tree:
