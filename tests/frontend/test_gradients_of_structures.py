@@ -88,6 +88,23 @@ def trained(layers, x, rate):
     return layered(layers, x)
 
 
+def squares(record):
+    return sum((part**2).sum() for part in record)
+
+
+@vectorize_grad
+def quartic(x):
+    return (x**4).sum() + x[0] * x[1]
+
+
+@vectorize_grad
+def as_a_whole(x):
+    v, g = quartic.value_and_grad(x)
+    both = quartic.value_and_grad(2.0 * x)
+    w, (h,) = both
+    return v * squares(g) + w + (h * both[1].x).sum()
+
+
 class Well:
     def __init__(self, k):
         self.k, self.visits = k, []
@@ -128,6 +145,7 @@ CASES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "by_name": (by_name, ({"w": X, "b": 2.0}, X + 1.0)),
     "by_place": (by_place, ({"w": X, "b": 2.0}, X + 1.0)),
     "by_part": (by_part, ({"w": X, "b": 2.0, "n": 3}, X + 1.0)),
+    "as_a_whole": (as_a_whole, (X,)),
     "descent": (descent, (X, 0.01)),
     "trained": (trained, ([(X, X), (X, 2.0 * X)], X, 0.1)),
     "trajectory": (Well.trajectory, (WELL, X, np.zeros(4))),

@@ -128,8 +128,9 @@ def sure_attributes(node: ast.AST) -> Iterator[ast.Attribute]:
 def lacks(source: SourceFunction, node: ast.Attribute) -> bool:
     """Whether `node` is an attribute that a module from outside has not."""
     text, owner = dotted_name(node), dotted_name(node.value)
-    is_own = owner is None or root_of(node) in own_names(source.node)
-    return not is_own and text not in source.outer and isinstance(source.outer.get(owner), ModuleType)
+    if owner is None or root_of(node) in own_names(source.node):
+        return False
+    return text not in source.outer and isinstance(source.outer.get(owner), ModuleType)
 
 
 def kind_of(value: Any) -> str:
