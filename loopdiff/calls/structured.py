@@ -15,7 +15,7 @@ from loopdiff.calls.pullback import Pullback
 from loopdiff.errors import NOWHERE, ArgumentError, DifferentiationError, UnsupportedLoopError
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.callees import Sources
-from loopdiff.frontend.capture import refusal_of_value
+from loopdiff.frontend.capture import ArgumentType, argument_types, refusal_of_value
 from loopdiff.frontend.structures.apart import taken_apart
 from loopdiff.frontend.structures.given import (
     flattened,
@@ -306,6 +306,11 @@ def made_calls(program: Program, wrt: Names, make: MakeFlat, args: Arguments) ->
     read = {f: source for f, source in program.sources.known.items() if f not in functions}
     sources = replace(program.sources, known=read, attributes=dict(program.sources.attributes))
     apart = taken_apart(program.source, sources, given)
+    if apart.is_open or apart.diagnostics:
+        from loopdiff.frontend.parse import apart_with_lists
+
+        typed = partial(types_of_leaves, values=values)
+        apart, sources = apart_with_lists(program.source, sources, given, typed) or (apart, sources)
     if apart.diagnostics:
         refuse_values(
             trees, args, {name for name in apart.as_arrays if not (name in trees and has_arrays(trees[name]))}
@@ -315,6 +320,13 @@ def made_calls(program: Program, wrt: Names, make: MakeFlat, args: Arguments) ->
     floating = {name for name, value in zip(names, values, strict=True) if kind_of_number(value) in "fc"}
     chosen = None if wrt is None else tuple(n for of in wrt for n in chosen_names(apart, of, floating))
     return StructuredCalls(make(apart.source, sources, chosen), apart, args)
+
+
+def types_of_leaves(apart: Apart, values: Sequence[Any]) -> dict[str, ArgumentType]:
+    """The types of the parameters of a function that was taken apart, which get these `values`."""
+    names = [name for of in apart.parameters.values() for name in of]
+    outside = {name: of.reader()() for of, name in apart.hidden.items() if isinstance(of, Outer)}
+    return argument_types(dict(zip(names, values, strict=True)) | outside)
 
 
 def has_arrays(tree: Tree) -> bool:

@@ -277,6 +277,31 @@ def parse_apart(
     return found
 
 
+def apart_with_lists(
+    source: SourceFunction,
+    sources: Sources,
+    given: Mapping[str, Tree],
+    typed: Callable[[Apart], Mapping[str, ArgumentType]],
+) -> tuple[Apart, Sources] | None:
+    """`source`, with dictionaries as lists, without the structures `given` for its parameters, and what it calls; None
+    where there are none that could be, and where that is refused. `typed`: the types of what parameters become."""
+    others = with_lists(source, sources, Readings(None)) if sources.spelt is None else None
+    if others is None:
+        return None
+    own, callees = others
+    apart = taken_apart(own, callees, given)
+    if apart.diagnostics:
+        return None
+    readings = Readings(typed(apart))
+    try:
+        if with_lists(source, sources, readings) is not None:
+            bind(parse_rewritten(apart.source, callees, readings).ls, readings.types or {})
+            return apart, callees
+    except UnsupportedLoopError:
+        pass  # the keys are those that there are
+    return None
+
+
 def ranks(types: Mapping[str, ArgumentType]) -> dict[str, Tree]:
     """What is known of arguments of `types`."""
     found = {
