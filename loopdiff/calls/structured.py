@@ -307,10 +307,10 @@ def made_calls(program: Program, wrt: Names, make: MakeFlat, args: Arguments) ->
     sources = replace(program.sources, known=read, attributes=dict(program.sources.attributes))
     apart = taken_apart(program.source, sources, given)
     if apart.is_open or apart.diagnostics:
-        from loopdiff.frontend.parse import apart_with_lists
+        from loopdiff.frontend.parse import apart_otherwise
 
         typed = partial(types_of_leaves, values=values)
-        apart, sources = apart_with_lists(program.source, sources, given, typed) or (apart, sources)
+        apart, sources = apart_otherwise(program.source, sources, given, apart, typed) or (apart, sources)
     if apart.diagnostics:
         refuse_values(
             trees, args, {name for name in apart.as_arrays if not (name in trees and has_arrays(trees[name]))}

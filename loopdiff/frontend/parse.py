@@ -8,12 +8,12 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 
 import numpy as np
 
-from loopdiff.errors import UnsupportedLoopError, raise_if
+from loopdiff.errors import Diagnostic, UnsupportedLoopError, raise_if
 from loopdiff.frontend.binding.bind import bind
 from loopdiff.frontend.bound_sometimes import with_names_told, with_none_first
 from loopdiff.frontend.callees import Sources
@@ -23,7 +23,7 @@ from loopdiff.frontend.following import of_their_own
 from loopdiff.frontend.parsing.state import TypesNeeded
 from loopdiff.frontend.readings import Readings
 from loopdiff.frontend.structures.apart import is_flat, taken_apart
-from loopdiff.frontend.structures.scope import FEW_ITEMS, Apart
+from loopdiff.frontend.structures.scope import FEW_ITEMS, SHARED, Apart
 from loopdiff.frontend.structures.trees import Leaf, Rank, Tree
 from loopdiff.frontend.written import Surface, asks_for_classes
 from loopdiff.immutable import replace
@@ -37,6 +37,7 @@ from loopdiff.source.first_iterations import with_first_apart
 from loopdiff.source.functions import SourceFunction
 from loopdiff.source.lists.changed import with_changing_lists
 from loopdiff.source.lists.missing import with_missing_apart
+from loopdiff.source.named.parts import NamedParts
 from loopdiff.source.nodes import syntax_nodes
 from loopdiff.source.written_calls import with_calls_written_out
 
@@ -82,6 +83,11 @@ def parse_rewritten(source: SourceFunction, sources: Sources, readings: Readings
     try:
         return parse_in_some_way(source, sources, readings)
     except UnsupportedLoopError as error:
+        for others in with_parts(source, sources, readings, error.diagnostics):
+            try:
+                return parse_rewritten(*others, readings)
+            except UnsupportedLoopError:
+                continue
         if sources.spelt is None and (others := with_lists(source, sources, readings)) is not None:
             try:
                 return parse_rewritten(*others, readings)
@@ -170,6 +176,23 @@ def with_lists(source: SourceFunction, sources: Sources, readings: Readings) -> 
     if any(isinstance(t, ArrayType) and t.dtype in NARROW for t in (readings.types or {}).values()):
         return None
     return spelt_so(source, sources, with_own_lists)
+
+
+def with_parts(
+    source: SourceFunction, sources: Sources, readings: Readings, said: Iterable[Diagnostic]
+) -> Iterator[tuple[SourceFunction, Sources]]:
+    """`source`, and what it calls, without names for attributes that are the same all the time, where it was `said`
+    that something is changed which others may have; with dictionaries as lists, too."""
+    if sources.spelt is not None or not any(SHARED in d.message for d in said):
+        return
+    parts = NamedParts()
+    for known in (source, *sources.known.values()):
+        parts.note(known)
+    found = spelt_so(source, sources, parts.written_out)
+    if found is not None:
+        yield found
+        others = with_lists(found[0], sources.rewritten(parts.written_out), readings)
+        yield from () if others is None else (others,)
 
 
 def spelt_so(
@@ -277,28 +300,30 @@ def parse_apart(
     return found
 
 
-def apart_with_lists(
+def apart_otherwise(
     source: SourceFunction,
     sources: Sources,
     given: Mapping[str, Tree],
+    refused: Apart,
     typed: Callable[[Apart], Mapping[str, ArgumentType]],
 ) -> tuple[Apart, Sources] | None:
-    """`source`, with dictionaries as lists, without the structures `given` for its parameters, and what it calls; None
-    where there are none that could be, and where that is refused. `typed`: the types of what parameters become."""
-    others = with_lists(source, sources, Readings(None)) if sources.spelt is None else None
-    if others is None:
-        return None
-    own, callees = others
-    apart = taken_apart(own, callees, given)
-    if apart.diagnostics:
-        return None
-    readings = Readings(typed(apart))
+    """`source` without the structures `given` for its parameters, and what it calls, written otherwise than where it is
+    `refused`, or takes dictionaries to have the keys that they begin with; None where that is refused as well. `typed`:
+    the types of what parameters become."""
     try:
-        if with_lists(source, sources, readings) is not None:
-            bind(parse_rewritten(apart.source, callees, readings).ls, readings.types or {})
-            return apart, callees
+        first = Readings(typed(refused))
     except UnsupportedLoopError:
-        pass  # the keys are those that there are
+        return None
+    ways = (*with_parts(source, sources, first, refused.diagnostics), with_lists(source, sources, first))
+    for own, callees in filter(None, ways):
+        try:
+            apart = taken_apart(own, callees, given)
+            raise_if(apart.diagnostics)
+            types = typed(apart)
+            bind(parse_rewritten(apart.source, callees, Readings(types)).ls, types)
+            return apart, callees
+        except UnsupportedLoopError:
+            continue  # the keys are those that there are
     return None
 
 
