@@ -21,7 +21,7 @@ from loopdiff.frontend.arrays.nests import (
 )
 from loopdiff.frontend.arrays.ranges import is_nonnegative_here, limit
 from loopdiff.frontend.arrays.shapes import array_extents, shape_extents, shaped
-from loopdiff.frontend.arrays.values import View
+from loopdiff.frontend.arrays.values import ArrayValue, View
 from loopdiff.frontend.arrays.views import bind_view
 from loopdiff.frontend.parsing.order import frozen
 from loopdiff.frontend.parsing.outside import array_of
@@ -227,6 +227,9 @@ def declaration_like(state: State, array: str, node: ast.expr, element: ElementT
             return None
         case str():
             return ir.ArrayDecl(array, kind, "local", None, like, element.of_array, loc=span)
+        case ArrayValue(extents=()):
+            state.reject("LD115", "an array without axes", node, "use a scalar variable")
+            return None
         case View(array=base):
             of_array = element.of_array or (base if element.name is None else None)
             return ir.ArrayDecl(array, kind, "local", array_extents(state, like, span), None, of_array, loc=span)

@@ -12,7 +12,6 @@ from functools import reduce
 from itertools import permutations
 
 from loopdiff.errors import Span
-from loopdiff.frontend.arrays.accumulations import store
 from loopdiff.frontend.arrays.broadcasting import aligned, is_unit, require_fit
 from loopdiff.frontend.arrays.element_types import dtype_of, is_truth_value
 from loopdiff.frontend.arrays.evaluated import require_elements
@@ -26,6 +25,7 @@ from loopdiff.frontend.arrays.integers import (
 )
 from loopdiff.frontend.arrays.ranges import is_nonnegative_here, keep_range, limit, moves
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, fill, has_holes, hole, is_hole
+from loopdiff.frontend.parsing.accumulations import store
 from loopdiff.frontend.parsing.sites import Copy, choice_site
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.buffers import declare
