@@ -36,6 +36,7 @@ from loopdiff.source.dictionaries.statements import with_dictionaries
 from loopdiff.source.first_iterations import with_first_apart
 from loopdiff.source.functions import SourceFunction
 from loopdiff.source.lists.changed import with_changing_lists
+from loopdiff.source.lists.filled import with_filled_lists
 from loopdiff.source.lists.missing import with_missing_apart
 from loopdiff.source.named.parts import NamedParts
 from loopdiff.source.nodes import syntax_nodes
@@ -88,13 +89,9 @@ def parse_rewritten(source: SourceFunction, sources: Sources, readings: Readings
                 return parse_rewritten(*others, readings)
             except UnsupportedLoopError:
                 continue
-        if sources.spelt is None and (others := with_lists(source, sources, readings)) is not None:
-            try:
-                return parse_rewritten(*others, readings)
-            except UnsupportedLoopError as second:
-                if names_what_is_not_there(second, (source, *sources.known.values())):
-                    raise error from None
-                raise
+        found = parse_with_lists(source, sources, readings, error) if sources.spelt is None else None
+        if found is not None:
+            return found
         if OF_TUPLES & set(error.codes) and (others := spelt_so(source, sources, columns_of)) is not None:
             try:
                 return parse_rewritten(*others, readings)
@@ -105,6 +102,27 @@ def parse_rewritten(source: SourceFunction, sources: Sources, readings: Readings
         if found is None:
             raise
         return found
+
+
+def parse_with_lists(
+    source: SourceFunction, sources: Sources, readings: Readings, error: UnsupportedLoopError
+) -> Surface | None:
+    """`source` with dictionaries as lists, and lists of None as such of numbers or else of arrays; None where there are
+    none. Raises UnsupportedLoopError: the `error` before, where that is about what nobody has written."""
+    said: UnsupportedLoopError | None = None
+    if (others := with_lists(source, sources, readings)) is not None:
+        try:
+            return parse_rewritten(*others, readings)
+        except UnsupportedLoopError as second:
+            said = second
+    if (filled := with_filled(source, sources, readings, said or error)) is not None:
+        try:
+            return parse_rewritten(*filled, readings)
+        except UnsupportedLoopError:
+            pass
+    if said is None:
+        return None
+    raise error if names_what_is_not_there(said, (source, *sources.known.values())) else said from None
 
 
 def parse_written_out(
@@ -193,6 +211,17 @@ def with_parts(
         yield found
         others = with_lists(found[0], sources.rewritten(parts.written_out), readings)
         yield from () if others is None else (others,)
+
+
+def with_filled(
+    source: SourceFunction, sources: Sources, readings: Readings, said: UnsupportedLoopError | None = None
+) -> tuple[SourceFunction, Sources] | None:
+    """The same with lists of None as lists that arrays are put into one after the other, as was `said` of some; None
+    where there are none."""
+    stored = (d.message for d in ([] if said is None else said.diagnostics) if d.code == "LD121")
+    known = {word for message in stored for quoted in QUOTED.findall(message) for word in WORD.findall(quoted)[:1]}
+    filled = spelt_so(source, sources, lambda s: with_filled_lists(s, known))
+    return None if filled is None else with_lists(filled[0], filled[1], readings) or filled
 
 
 def spelt_so(
@@ -314,17 +343,33 @@ def apart_otherwise(
         first = Readings(typed(refused))
     except UnsupportedLoopError:
         return None
-    ways = (*with_parts(source, sources, first, refused.diagnostics), with_lists(source, sources, first))
-    for own, callees in filter(None, ways):
+    said: UnsupportedLoopError | None = None
+    parts, lists = with_parts(source, sources, first, refused.diagnostics), [with_lists(source, sources, first)]
+    for own, callees in (*parts, *filter(None, lists)):
         try:
-            apart = taken_apart(own, callees, given)
-            raise_if(apart.diagnostics)
-            types = typed(apart)
-            bind(parse_rewritten(apart.source, callees, Readings(types)).ls, types)
-            return apart, callees
+            return apart_and_read(own, callees, given, typed)
+        except UnsupportedLoopError as error:  # the keys are those that there are
+            said = error
+    if (filled := with_filled(source, sources, first, said)) is not None:
+        try:
+            return apart_and_read(*filled, given, typed)
         except UnsupportedLoopError:
-            continue  # the keys are those that there are
+            pass
     return None
+
+
+def apart_and_read(
+    source: SourceFunction,
+    sources: Sources,
+    given: Mapping[str, Tree],
+    typed: Callable[[Apart], Mapping[str, ArgumentType]],
+) -> tuple[Apart, Sources]:
+    """`source` without the structures `given`, where that can be read. Raises UnsupportedLoopError."""
+    apart = taken_apart(source, sources, given)
+    raise_if(apart.diagnostics)
+    types = typed(apart)
+    bind(parse_rewritten(apart.source, sources, Readings(types)).ls, types)
+    return apart, sources
 
 
 def ranks(types: Mapping[str, ArgumentType]) -> dict[str, Tree]:

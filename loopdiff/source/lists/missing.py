@@ -18,6 +18,7 @@ from loopdiff.source.dictionaries.tables import value_in
 from loopdiff.source.functions import SourceFunction, python_function, source_of
 from loopdiff.source.harmless import all_change_nothing, changes_nothing
 from loopdiff.source.lists.truths import with_questions
+from loopdiff.source.named.in_turn import InTurn
 from loopdiff.source.nodes import copied_tree, syntax_children, syntax_nodes
 from loopdiff.source.scopes import bound_by, fresh, words_in
 
@@ -29,16 +30,32 @@ LOOKED_AT = (
 
 def with_missing_apart(source: SourceFunction) -> SourceFunction:
     """`source` with such lists so, where all that is done with one can be done so."""
+    source = in_turn(source)
     node, words = source.node, {*words_in(source.node), *source.outer}
     outer, lists = dict(source.outer), set[str]()
     for name in names_of_missing(source.node):
-        asked = with_questions(node, name)
-        apart = Missing(name, words, replace(source, node=asked))
-        made = ast.fix_missing_locations(apart.visit(asked))
-        if not apart.has_failed:
-            node, lists = made, {*lists, name, apart.flags}
+        found = as_numbers(replace(source, node=node), name, words)
+        if found is not None:
+            node, apart = found
+            lists |= {name, apart.flags}
             outer |= apart.called
     return source if node is source.node else replace(source, node=node, outer=outer, lists=source.lists | lists)
+
+
+def as_numbers(source: SourceFunction, name: str, words: set[str]) -> tuple[ast.FunctionDef, Missing] | None:
+    """The function with the list `name` so, and what wrote it; None where that cannot be done."""
+    asked = with_questions(source.node, name)
+    apart = Missing(name, words, replace(source, node=asked))
+    made = ast.fix_missing_locations(apart.visit(asked))
+    return None if apart.has_failed else (made, apart)
+
+
+def in_turn(source: SourceFunction) -> SourceFunction:
+    """`source` with `a, b = [None] * n, [None] * k` as two statements."""
+    pairs = (n.value for n in syntax_nodes(source.node) if isinstance(n, ast.Assign))
+    if not any(isinstance(v, ast.Tuple) and any(map(is_full_of_none, v.elts)) for v in pairs):
+        return source
+    return replace(source, node=InTurn(is_full_of_none).visit(copied_tree(source.node)))
 
 
 def names_of_missing(function: ast.FunctionDef) -> Iterator[str]:
