@@ -1,5 +1,7 @@
 """Lists, heaps and dictionaries that change in other ways than at their ends."""
 
+# pyright: reportOptionalSubscript=false, reportOptionalOperand=false
+
 from __future__ import annotations
 
 import heapq
@@ -85,8 +87,9 @@ def filled_later_oracle(xp, x):
 def smoothed_states(x, A, g):
     n = len(x)
     states, later = [None] * n, [None] * n
-    for k in range(n):
-        states[k] = np.array([x[k], g * x[0]]) if k == 0 else A @ states[k - 1] + np.array([x[k], g])
+    states[0] = np.array([x[0], g])
+    for k in range(1, n):
+        states[k] = A @ states[k - 1] + np.array([x[k], g * x[0]])
     later[n - 1] = states[-1]
     for k in range(n - 2, -1, -1):
         later[k] = states[k] + g * A @ (later[k + 1] - states[k])

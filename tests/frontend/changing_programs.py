@@ -1,5 +1,7 @@
 """Programs of lists, heaps, queues and dictionaries that change, as people write them."""
 
+# pyright: reportOptionalSubscript=false, reportOptionalOperand=false
+
 from __future__ import annotations
 
 import heapq

@@ -1,5 +1,6 @@
 """Lists of None that arrays are put into one after the other."""
 
+# pyright: reportOptionalSubscript=false
 from __future__ import annotations
 
 from collections.abc import Callable

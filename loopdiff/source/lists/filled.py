@@ -12,7 +12,7 @@ from loopdiff.immutable import replace
 from loopdiff.source.dictionaries.parts import expression_of, statements_of
 from loopdiff.source.dictionaries.tables import value_in
 from loopdiff.source.functions import SourceFunction
-from loopdiff.source.lists.missing import as_numbers, depth_of, in_turn, is_none, is_question, names_of_missing
+from loopdiff.source.lists.missing import as_numbers, in_turn, is_nothing, is_question, names_of_missing
 from loopdiff.source.nodes import copied_tree, direct_call, syntax_nodes
 from loopdiff.source.scopes import Comprehension, Function, bound_within, fresh, stores_among, words_in
 
@@ -106,8 +106,8 @@ class FilledList(ast.NodeTransformer):
         match value:
             case ast.BinOp(left=ast.List(), right=count) | ast.BinOp(left=count, right=ast.List()):
                 pass
-            case ast.ListComp(generators=[ast.comprehension(iter=ast.Call(function, [count], []))]) if (
-                depth_of(value) == 1 and value_in(self.source.outer, function) is range
+            case ast.ListComp(item, [ast.comprehension(iter=ast.Call(function, [count], []))]) if (
+                is_nothing(item) and value_in(self.source.outer, function) is range
             ):
                 pass
             case _:
@@ -118,7 +118,7 @@ class FilledList(ast.NodeTransformer):
 
     def filled(self, place: ast.expr, value: ast.expr, node: ast.stmt) -> Iterator[ast.stmt]:
         """`g[i] = value`."""
-        self.has_failed |= is_none(value) or not is_plain(place) or bool(self.uses(place))
+        self.has_failed |= is_nothing(value) or not is_plain(place) or bool(self.uses(place))
         if negated(place) is not None:
             place = expression_of(f"{self.size} + PLACE", place, PLACE=place)
         yield from self.checks(value, node)
@@ -144,7 +144,7 @@ class FilledList(ast.NodeTransformer):
         used = [parts.get(id(n)) for n in self.uses(node) if id(n) not in lengths]
         places = {"" if place is None else ast.unparse(place): place for place in used}
         for place in places.values():
-            if is_natural(place) or (self.is_turned and is_natural(negated(place))):
+            if is_natural(place) or (self.is_turned and negated(place) is not None):
                 continue
             if place is not None and is_plain(place) and inner.isdisjoint(words_in(place)):
                 test = "PLACE >= 0" if self.is_turned else f"PLACE >= 0 or len({self.name}) == {self.size}"
@@ -168,7 +168,7 @@ class FilledList(ast.NodeTransformer):
         if not self.is_turned or not self.is_own(node.value):
             return self.generic_visit(node)
         if (own := negated(node.slice)) is not None:
-            node.slice = ast.copy_location(ast.Constant(own.value - 1), node.slice)
+            node.slice = ast.copy_location(ast.Constant(own - 1), node.slice)
         elif is_plain(node.slice):
             node.slice = expression_of(f"{self.size} - 1 - PLACE", node.slice, PLACE=node.slice)
         else:
@@ -201,10 +201,10 @@ def is_downward(node: ast.AST) -> bool:
             return False
 
 
-def negated(node: ast.expr | None) -> ast.Constant | None:
+def negated(node: ast.expr | None) -> int | None:
     """`k` of `-k`, a number that is written out."""
     match node:
-        case ast.UnaryOp(ast.USub(), ast.Constant(value=int()) as number):
+        case ast.UnaryOp(ast.USub(), ast.Constant(value=int(number))):
             return number
         case _:
             return None

@@ -76,9 +76,9 @@ def is_full_of_none(node: ast.expr) -> bool:
         case (
             ast.BinOp(left=ast.List(elts=[item]), op=ast.Mult()) | ast.BinOp(op=ast.Mult(), right=ast.List(elts=[item]))
         ):
-            return is_none(item)
+            return is_nothing(item)
         case ast.ListComp(elt=item, generators=[ast.comprehension(ifs=[])]):
-            return is_none(item) or is_full_of_none(item)
+            return is_nothing(item) or is_full_of_none(item)
         case _:
             return False
 
@@ -94,7 +94,7 @@ def depth_of(node: ast.AST) -> int:
             return 0
 
 
-def is_none(node: ast.AST) -> bool:
+def is_nothing(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
 
 
@@ -141,14 +141,14 @@ class Missing(ast.NodeTransformer):
         self.nothing = {
             n.targets[0].id
             for n in nodes
-            if isinstance(n, ast.Assign) and is_none(n.value) and isinstance(n.targets[0], ast.Name)
+            if isinstance(n, ast.Assign) and is_nothing(n.value) and isinstance(n.targets[0], ast.Name)
         }
         for own in self.maybe:
             self.each[own] = fresh(words, f"{own}_is_there")
             self.has_failed |= bound[own] != assigned[own]
         self.has_failed |= any(bound[own] != count for own, count in gone.items())
         stored = [n.value for n in syntax_nodes(source.node) if isinstance(n, ast.Assign) and self.is_stored_by(n)]
-        values = [v for v in stored if not is_none(v)]
+        values = [v for v in stored if not is_nothing(v)]
         self.holds_truths = bool(values) and all(is_truth(v) for v in values)
 
     def names_of_items(self, node: ast.Assign) -> Iterator[str]:
@@ -218,8 +218,8 @@ class Missing(ast.NodeTransformer):
                 if not self.is_plain(target) or not self.is_number(target):
                     return self.failed(node)
                 flag = self.flag(target, ast.Store())
-                known = ast.Assign([flag], ast.Constant(not is_none(value)))
-                if is_none(value):
+                known = ast.Assign([flag], ast.Constant(not is_nothing(value)))
+                if is_nothing(value):
                     return ast.copy_location(known, node)
                 if isinstance(value, ast.Name) and value.id in self.nothing - self.maybe:
                     return self.failed(node)
@@ -261,7 +261,7 @@ class Missing(ast.NodeTransformer):
         names: list[ast.expr] = [ast.Name(self.each[name], ast.Store()), ast.Name(name, ast.Store())]
         ahead: list[ast.stmt] = []
         given: list[ast.expr]
-        if is_none(value):
+        if is_nothing(value):
             given = [ast.Constant(False), ast.Constant(0)]
         elif (raw := self.raw(value)) is not None:
             given = [raw[1], raw[0]]
@@ -388,7 +388,7 @@ class Missing(ast.NodeTransformer):
 
     def visit_Compare(self, node: ast.Compare) -> Any:
         match node:
-            case ast.Compare(left, [ast.Is() | ast.IsNot() as op], [right]) if is_none(right):
+            case ast.Compare(left, [ast.Is() | ast.IsNot() as op], [right]) if is_nothing(right):
                 flag = None
                 if isinstance(left, ast.Subscript) and self.is_part(left) and self.is_plain(left):
                     self.has_failed |= not self.is_number(left)
@@ -399,7 +399,7 @@ class Missing(ast.NodeTransformer):
                     return self.generic_visit(node)
                 return flag if isinstance(op, ast.IsNot) else ast.copy_location(ast.UnaryOp(ast.Not(), flag), node)
             case _ if any(self.is_part(n) for n in (node.left, *node.comparators)) and any(
-                map(is_none, syntax_nodes(node))
+                map(is_nothing, syntax_nodes(node))
             ):
                 return self.failed(node)
             case _:
@@ -450,7 +450,7 @@ class Missing(ast.NodeTransformer):
                 functions = [source_of(value).node]
             except UnsupportedLoopError:
                 return False
-        return any(is_none(n) for f in functions for n in syntax_nodes(f))
+        return any(is_nothing(n) for f in functions for n in syntax_nodes(f))
 
     def visit_Name(self, node: ast.Name) -> Any:
         if node.id in self.each and isinstance(node.ctx, ast.Load):
@@ -472,7 +472,7 @@ def root_name(node: ast.expr) -> str:
 
 def is_question(node: ast.Compare) -> bool:
     """Whether `node` asks whether something is None."""
-    return len(node.ops) == 1 and isinstance(node.ops[0], ast.Is | ast.IsNot) and is_none(node.comparators[0])
+    return len(node.ops) == 1 and isinstance(node.ops[0], ast.Is | ast.IsNot) and is_nothing(node.comparators[0])
 
 
 def is_truth(node: ast.expr) -> bool:
