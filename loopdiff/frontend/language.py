@@ -15,7 +15,8 @@ ACCEPTED: tuple[Construct, ...] = (
         "for i in range(1, n):\n    x[i] = 2.0 * y[i - 1]",
         "0.1",
         "Bounds are evaluated once, when the loop is entered. `numba.prange` means `range`. A name may "
-        "stand for ranges, as a parameter that is given one: `r = range(n)`, `f(x, r)`; `len(r)` says how many.",
+        "stand for ranges, as a parameter that is given one: `r = range(n)`, `f(x, r)`; `len(r)` says how many. "
+        "Functions may give ranges back, and objects keep them: `for i in order(n)`, `for i in self.steps`.",
     ),
     Construct("negative step", "for i in range(len(x) - 1, -1, -1):\n    x[i] += y[i]", "0.1"),
     Construct("run-time step", "for i in range(0, len(x), n):\n    x[i] = 1.0", "0.1", "Not zero (LD330)."),

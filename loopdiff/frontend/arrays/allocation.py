@@ -111,11 +111,17 @@ def allocated(state: State, stem: str, node: ast.Call) -> View:
         held = frozen(state, left, "fill")
         state.out += nest(state, whole.extents, lambda at: [ir.Assign(ir.Access(array, at), held, loc=span)], span)
     if made is not decl:
-        extents = tuple(s if is_nonnegative_here(state, s) else at_least_zero(s) for s in sizes)
+        is_as_required = any(map(is_power, sizes))  # which meet others of their base as they are
+        extents = tuple(s if is_as_required or is_nonnegative_here(state, s) else at_least_zero(s) for s in sizes)
         whole = with_more_room(state, whole, extents) if row is None else placed_in_row(state, array, extents, row)
     if function == "eye" and found is not None:
         put_ones(state, whole, sizes, node)
     return whole
+
+
+def is_power(size: ir.Expr) -> bool:
+    """Whether `size` is a power of what is no constant."""
+    return isinstance(size, ir.Apply) and size.op is Op.POW and not isinstance(size.args[0], ir.Const)
 
 
 def with_room(state: State, decl: ir.ArrayDecl, sizes: Sequence[ir.Expr]) -> tuple[ir.ArrayDecl, AxesInRow | None]:
