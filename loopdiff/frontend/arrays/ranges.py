@@ -168,7 +168,8 @@ def limit_of(state: State, term: ir.Expr, count: int) -> tuple[Sum, int] | None:
             end = least(state, a) if count > 0 else minus(ZERO, least(state, minus(ZERO, a)))
             if op is Op.POW and isinstance(end, ir.Const) and end.value in range(SMALL_POWER):
                 return {}, count * base**end.value
-            return None if moves(state, end) else ({ir.Apply(op, (by, end), loc=term.loc): count}, 0)
+            exponent = at_least_zero(end) if count < 0 else end  # the loop may not run at all
+            return None if moves(state, end) else ({ir.Apply(op, (by, exponent), loc=term.loc): count}, 0)
         case ir.Apply(op=Op.POW, args=(by, a)) if count < 0 and (most := greatest_base(state, by)) and moves(state, a):
             end = minus(ZERO, least(state, minus(ZERO, a)))
             power = ir.Apply(Op.POW, (most, at_least_zero(end)), loc=term.loc)
