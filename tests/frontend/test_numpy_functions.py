@@ -92,7 +92,7 @@ CASES: list[tuple[str, tuple[Any, ...]]] = [
     ("np.tile(a, (2, 1, 2))", M),
     ("np.tile(a, (3, 2))", (CUBE,)), ("np.tile(a, 3)", V), ("np.deg2rad(a)", V), ("np.rad2deg(a)", M),
     ("np.diff(a)", V), ("np.diff(a, 2)", V), ("np.diff(a, n=3)", V), ("np.diff(a)", M), ("np.diff(a, axis=0)", M),
-    ("np.diff(a, axis=1)", (CUBE,)), ("np.diff(a, 2, -2)", (CUBE,)), ("np.ediff1d(a)", M),
+    ("np.diff(a, axis=1)", (CUBE,)), ("np.diff(a, 2, -2)", (CUBE,)), ("np.ediff1d(a)", M), ("np.unwrap(4.0 * a, axis=0)", M),
     ("np.cumsum(a)", V), ("np.cumsum(a)", M), ("np.cumsum(a, axis=0)", M), ("np.cumsum(a, axis=-1)", M),
     ("np.cumsum(a, 1)", (CUBE,)), ("a.cumsum()", V), ("np.cumsum(a * a)", V), ("np.cumsum(a[1:])[::2]", V),
     ("np.cumprod(a)", V), ("np.cumprod(a, axis=0)", M), ("a.cumprod()", V),
