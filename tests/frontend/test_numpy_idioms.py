@@ -310,5 +310,5 @@ def counted(x, k):
 
 
 def test_how_many_are_counted_is_asked_for_where_the_run_says() -> None:
-    with pytest.raises(ArgumentError, match=r"LD332.*takes a `minlength`"):
+    with pytest.raises(ArgumentError, match=r"LD332.*`minlength` of np.bincount must be given"):
         vectorize_grad(counted)(X, KEYS)
