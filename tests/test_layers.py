@@ -71,7 +71,7 @@ LATE = {
     "backends.ruled": "what `print` compiles to, where anything is printed",
     "calls.compiled": "the generated functions as Python calls them, what measures them, and explanations",
     "calls.runs": "arrays of GPUs, checksums on several threads, how much memory is free, and arrays in files",
-    "calls.structured": "arrays of GPUs",
+    "calls.structured": "arrays of GPUs, and dictionaries that get keys of the run beside structures",
     "calls.threads": "the pool of threads",
     "cache.keys": "arguments that are structures",
     "memory.arena": "how much memory is free",

@@ -15,7 +15,7 @@ from loopdiff.calls.pullback import Pullback
 from loopdiff.errors import NOWHERE, ArgumentError, DifferentiationError, UnsupportedLoopError
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.callees import Sources
-from loopdiff.frontend.capture import refusal_of_value
+from loopdiff.frontend.capture import ArgumentType, argument_types, refusal_of_value
 from loopdiff.frontend.classes import is_plain_class
 from loopdiff.frontend.structures.apart import taken_apart
 from loopdiff.frontend.structures.given import (
@@ -341,6 +341,11 @@ def calls_where(program: Program, wrt: Names, make: MakeFlat, args: Arguments, s
     read = {f: source for f, source in program.sources.known.items() if f not in functions}
     sources = replace(program.sources, known=read, attributes=dict(program.sources.attributes), narrowed=seen.of)
     apart = taken_apart(program.source, sources, given)
+    if apart.is_open or apart.diagnostics:
+        from loopdiff.frontend.parse import apart_otherwise
+
+        typed = partial(types_of_leaves, values=values)
+        apart, sources = apart_otherwise(program.source, sources, given, apart, typed) or (apart, sources)
     if apart.diagnostics:
         refuse_values(
             trees, args, {name for name in apart.as_arrays if not (name in trees and has_arrays(trees[name]))}
@@ -348,13 +353,17 @@ def calls_where(program: Program, wrt: Names, make: MakeFlat, args: Arguments, s
         raise UnsupportedLoopError(*apart.findings)
     names = [name for of in apart.parameters.values() for name in of]
     floating = {name for name, value in zip(names, values, strict=True) if kind_of_number(value) in "fc"}
-    chosen = (
-        None
-        if wrt is None
-        else tuple(dict.fromkeys(n for of in wrt for n in chosen_names(apart.parameters, trees, of, floating)))
-    )
+    named = (n for of in wrt or () for n in chosen_names(apart.parameters, trees, of, floating))
+    chosen = None if wrt is None else tuple(dict.fromkeys(named))
     unasked = frozenset(n for of in program.source.unasked for n in apart.parameters[of])
     return StructuredCalls(make(replace(apart.source, unasked=unasked), sources, chosen), apart, args, seen)
+
+
+def types_of_leaves(apart: Apart, values: Sequence[Any]) -> dict[str, ArgumentType]:
+    """The types of the parameters of a function that was taken apart, which get these `values`."""
+    names = [name for of in apart.parameters.values() for name in of]
+    outside = {name: of.reader()() for of, name in apart.hidden.items() if isinstance(of, Outer)}
+    return argument_types(dict(zip(names, values, strict=True)) | outside)
 
 
 def has_arrays(tree: Tree) -> bool:

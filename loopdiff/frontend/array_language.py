@@ -26,10 +26,10 @@ ARRAYS: tuple[Construct, ...] = (
     Construct(
         "np.array of lists",
         "R = np.array([[np.cos(s), -np.sin(s)], [np.sin(s), np.cos(s)]])\ny[:2] = R @ x[:2]\n"
-        "A[:2] = np.array([x[:5], 2.0 * x[:5]])",
+        "A[:2] = np.array([x[:5], 2.0 * x[:5]])\nA[2:4] = np.array([[s] * A.shape[1], [x[0]] * 4 + [s]])",
         "0.1",
-        "The lists are written out; their elements are numbers, or arrays of one shape. Functions of NumPy take such "
-        "lists for arrays, and so do operators beside an array.",
+        "The lists are written out, `[a, b] * n` and `[a] * n + [b]` in them, too; their elements are numbers, or "
+        "arrays of one shape. Functions of NumPy take such lists for arrays, and so do operators beside an array.",
     ),
     Construct(
         "np.array, stack, concatenate of a comprehension",
@@ -78,8 +78,9 @@ ARRAYS: tuple[Construct, ...] = (
         "`tile` of up to three.",
     ),
     Construct(
-        "np.diff, ediff1d, cumsum, cumprod, convolve, correlate, gradient, trapezoid, interp, searchsorted",
-        "y[1:] = np.diff(x)\ny[:] = np.cumsum(x)\ny[0] = np.trapezoid(x) + np.interp(s, np.cumsum(x * x), y)",
+        "np.diff, ediff1d, unwrap, cumsum, cumprod, convolve, correlate, gradient, trapezoid, interp, searchsorted",
+        "y[1:] = np.diff(x)\ny[:] = np.cumsum(x)\ny[0] = np.trapezoid(x) + np.interp(s, np.cumsum(x * x), y)\n"
+        "y[1:] += np.unwrap(6.0 * x)[1:]",
         "0.1",
         "Along any axis where NumPy has one; `gradient` gives a tuple for a matrix, or two axes.",
     ),
@@ -90,8 +91,8 @@ ARRAYS: tuple[Construct, ...] = (
         "0.1",
         "Of vectors and matrices, `quantile` of up to three axes, linear; NaN is greatest. Values carry the "
         "derivative, places none. Equal numbers stay in their order. `bincount` needs a `minlength` above every "
-        "element, and has the type of its weights also where there are none (in NumPy integers then); the bins of "
-        "`digitize` ascend (LD332).",
+        "element, but where these are written out, and has the type of its weights also where there are none (in NumPy "
+        "integers then); the bins of `digitize` ascend (LD332).",
     ),
     Construct(
         "np.ptp, average, cov, corrcoef, nansum, nanmean, linalg.norm, vdot, cross, kron, polyval, vander, logaddexp, "
@@ -323,7 +324,14 @@ ARRAYS: tuple[Construct, ...] = (
         "np.linspace. Axes are written out. Numbers among the arrays of hstack, vstack and column_stack are vectors of "
         "one element.",
     ),
-    Construct("copies", "z = x.copy()\nz[0] = s\ny[:] = np.copy(z) + A.flatten()[:8]", "0.1"),
+    Construct(
+        "copies, and arrays in one piece",
+        "z = x.copy()\nz[0] = s\ny[:] = np.copy(z) + A.flatten()[:8]\nB = np.ascontiguousarray(A.T)\n"
+        "A[:] = B @ np.asfortranarray(2.0 * A)",
+        "0.1",
+        "`np.ascontiguousarray` and `np.asfortranarray` give an array that is so as it is, as `ravel` does. Where it "
+        "matters whether that is a copy, and the types do not say, they are refused (LD122, LD322).",
+    ),
     Construct(
         "boolean masks",
         "m = x > 0.0\nz = x[m]\ny[m] = 2.0 * z\ny[~m] += s\nx[0] = z.sum()\nk = x[:5] < 0.5\n"

@@ -55,11 +55,12 @@ class Sources:
         def in_turn(source: SourceFunction) -> SourceFunction:
             return spelt(source if earlier is None else earlier(source))
 
-        return Sources({f: spelt(s) for f, s in self.known.items()}, self.rules, dict(self.attributes), in_turn)
+        known = {f: spelt(s) for f, s in self.known.items()}
+        return Sources(known, self.rules, dict(self.attributes), in_turn, narrowed=self.narrowed)
 
     def copied(self) -> Sources:
         """The same for a function that is read under another lock."""
-        return Sources(dict(self.known), self.rules, dict(self.attributes), self.spelt)
+        return Sources(dict(self.known), self.rules, dict(self.attributes), self.spelt, narrowed=self.narrowed)
 
     def rule_of(self, value: Any) -> Rule | None:
         """The rule of the function that `value` is, if it has one; those of this package are read after decoration."""

@@ -14,8 +14,8 @@ ACCEPTED: tuple[Construct, ...] = (
         "for over range",
         "for i in range(1, n):\n    x[i] = 2.0 * y[i - 1]",
         "0.1",
-        "Bounds are evaluated once, when the loop is entered. `numba.prange` means `range`. A name may "
-        "stand for ranges, as a parameter that is given one: `r = range(n)`, `f(x, r)`; `len(r)` says how many.",
+        "Bounds are evaluated once, when the loop is entered. `numba.prange` means `range`. Names and parameters stand "
+        "for ranges, `r = range(n)`, `f(x, r)`, `len(r)`; functions give them back, and objects keep them.",
     ),
     Construct("negative step", "for i in range(len(x) - 1, -1, -1):\n    x[i] += y[i]", "0.1"),
     Construct("run-time step", "for i in range(0, len(x), n):\n    x[i] = 1.0", "0.1", "Not zero (LD330)."),
@@ -431,11 +431,11 @@ ACCEPTED: tuple[Construct, ...] = (
     Construct(
         "map, filter, item",
         "a, b = map(abs, (s, x[0]))\nfor v in map(math.sin, x):\n    a += v\n"
-        "y[0] = sum(map(lambda u, v: u * v, x, y)) + max(filter(lambda v: v < 9.0, x)) + x.mean().item() * a * b",
+        "y[0] = sum(map(lambda u, v: u * v, x, y)) + max(filter(lambda v: v < 9.0, x)) + x[:1].item() * a * b",
         "0.1",
         "`map` and `filter` where all items are taken at once: in sum, max, min, any, all, `list(...)`, `[*...]`, as "
         "what a loop goes over (`map` in `enumerate` and `zip` as well), and unpacked from a display. They are the "
-        "comprehensions that they are short for.",
+        "comprehensions that they are short for. `item` of a number, and of the only element of an array.",
     ),
     Construct("np.array of a comprehension", "y[:] = np.array([v * s for v in x])", "0.1", "Of numbers, without `if`."),
     Construct("np.ix_, and ends in lists", "x[np.array([0, -1])] = A[np.ix_(idx[:2], idx[1:3])][0]", "0.1"),

@@ -88,10 +88,12 @@ LISTS: tuple[Construct, ...] = (
     Construct(
         "lists of None",
         "best = [None] * n\nfor k in idx:\n    if k < n and best[k] is None:\n        best[k] = x[k] * s\n"
-        "y[0] = best[0] + sum(u for u in best if u is not None)",
+        "y[0] = best[0] + sum(u for u in best if u is not None)\nstates = [None] * (n + 1)\nstates[n] = A[0]\n"
+        "for k in range(n - 1, -1, -1):\n    states[k] = s * A @ states[k + 1]\ny[:5] += states[0]",
         "0.1",
         "They hold numbers later; where a number is asked for that is not there, there is an error (LD332). Also "
-        "`[[None] * n for _ in range(m)]`, and loops over the list.",
+        "`[[None] * n for _ in range(m)]`, and loops over the list. Or arrays of one shape, one after the other from "
+        "the first or from the last on; in any other order, there is an error (LD332).",
     ),
     Construct(
         "lists of lists that grow",

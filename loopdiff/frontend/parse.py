@@ -8,12 +8,12 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 
 import numpy as np
 
-from loopdiff.errors import UnsupportedLoopError, raise_if
+from loopdiff.errors import Diagnostic, UnsupportedLoopError, raise_if
 from loopdiff.frontend.binding.bind import bind
 from loopdiff.frontend.bound_sometimes import with_names_told, with_none_first
 from loopdiff.frontend.callees import Sources
@@ -23,7 +23,7 @@ from loopdiff.frontend.following import of_their_own
 from loopdiff.frontend.parsing.state import TypesNeeded
 from loopdiff.frontend.readings import Readings
 from loopdiff.frontend.structures.apart import is_flat, taken_apart
-from loopdiff.frontend.structures.scope import FEW_ITEMS, Apart
+from loopdiff.frontend.structures.scope import FEW_ITEMS, SHARED, Apart
 from loopdiff.frontend.structures.trees import Leaf, Rank, Tree
 from loopdiff.frontend.written import Surface, asks_for_classes
 from loopdiff.immutable import replace
@@ -36,7 +36,9 @@ from loopdiff.source.dictionaries.statements import with_dictionaries
 from loopdiff.source.first_iterations import with_first_apart
 from loopdiff.source.functions import SourceFunction
 from loopdiff.source.lists.changed import with_changing_lists
+from loopdiff.source.lists.filled import with_filled_lists
 from loopdiff.source.lists.missing import with_missing_apart
+from loopdiff.source.named.parts import NamedParts
 from loopdiff.source.nodes import syntax_nodes
 from loopdiff.source.written_calls import with_calls_written_out
 
@@ -82,13 +84,14 @@ def parse_rewritten(source: SourceFunction, sources: Sources, readings: Readings
     try:
         return parse_in_some_way(source, sources, readings)
     except UnsupportedLoopError as error:
-        if sources.spelt is None and (others := with_lists(source, sources, readings)) is not None:
+        for others in with_parts(source, sources, readings, error.diagnostics):
             try:
                 return parse_rewritten(*others, readings)
-            except UnsupportedLoopError as second:
-                if names_what_is_not_there(second, (source, *sources.known.values())):
-                    raise error from None
-                raise
+            except UnsupportedLoopError:
+                continue
+        found = parse_with_lists(source, sources, readings, error) if sources.spelt is None else None
+        if found is not None:
+            return found
         if OF_TUPLES & set(error.codes) and (others := spelt_so(source, sources, columns_of)) is not None:
             try:
                 return parse_rewritten(*others, readings)
@@ -99,6 +102,27 @@ def parse_rewritten(source: SourceFunction, sources: Sources, readings: Readings
         if found is None:
             raise
         return found
+
+
+def parse_with_lists(
+    source: SourceFunction, sources: Sources, readings: Readings, error: UnsupportedLoopError
+) -> Surface | None:
+    """`source` with dictionaries as lists, and lists of None as such of numbers or else of arrays; None where there are
+    none. Raises UnsupportedLoopError: the `error` before, where that is about what nobody has written."""
+    said: UnsupportedLoopError | None = None
+    if (others := with_lists(source, sources, readings)) is not None:
+        try:
+            return parse_rewritten(*others, readings)
+        except UnsupportedLoopError as second:
+            said = second
+    if (filled := with_filled(source, sources, readings, said or error)) is not None:
+        try:
+            return parse_rewritten(*filled, readings)
+        except UnsupportedLoopError:
+            pass
+    if said is None:
+        return None
+    raise error if names_what_is_not_there(said, (source, *sources.known.values())) else said from None
 
 
 def parse_written_out(
@@ -170,6 +194,34 @@ def with_lists(source: SourceFunction, sources: Sources, readings: Readings) -> 
     if any(isinstance(t, ArrayType) and t.dtype in NARROW for t in (readings.types or {}).values()):
         return None
     return spelt_so(source, sources, with_own_lists)
+
+
+def with_parts(
+    source: SourceFunction, sources: Sources, readings: Readings, said: Iterable[Diagnostic]
+) -> Iterator[tuple[SourceFunction, Sources]]:
+    """`source`, and what it calls, without names for attributes that are the same all the time, where it was `said`
+    that something is changed which others may have; with dictionaries as lists, too."""
+    if sources.spelt is not None or not any(SHARED in d.message for d in said):
+        return
+    parts = NamedParts()
+    for known in (source, *sources.known.values()):
+        parts.note(known)
+    found = spelt_so(source, sources, parts.written_out)
+    if found is not None:
+        yield found
+        others = with_lists(found[0], sources.rewritten(parts.written_out), readings)
+        yield from () if others is None else (others,)
+
+
+def with_filled(
+    source: SourceFunction, sources: Sources, readings: Readings, said: UnsupportedLoopError | None = None
+) -> tuple[SourceFunction, Sources] | None:
+    """The same with lists of None as lists that arrays are put into one after the other, as was `said` of some; None
+    where there are none."""
+    stored = (d.message for d in ([] if said is None else said.diagnostics) if d.code == "LD121")
+    known = {word for message in stored for quoted in QUOTED.findall(message) for word in WORD.findall(quoted)[:1]}
+    filled = spelt_so(source, sources, lambda s: with_filled_lists(s, known))
+    return None if filled is None else with_lists(filled[0], filled[1], readings) or filled
 
 
 def spelt_so(
@@ -275,6 +327,49 @@ def parse_apart(
         raise UnsupportedLoopError(*apart.findings, *others) from None
     raise_if(apart.findings)
     return found
+
+
+def apart_otherwise(
+    source: SourceFunction,
+    sources: Sources,
+    given: Mapping[str, Tree],
+    refused: Apart,
+    typed: Callable[[Apart], Mapping[str, ArgumentType]],
+) -> tuple[Apart, Sources] | None:
+    """`source` without the structures `given` for its parameters, and what it calls, written otherwise than where it is
+    `refused`, or takes dictionaries to have the keys that they begin with; None where that is refused as well. `typed`:
+    the types of what parameters become."""
+    try:
+        first = Readings(typed(refused))
+    except UnsupportedLoopError:
+        return None
+    said: UnsupportedLoopError | None = None
+    parts, lists = with_parts(source, sources, first, refused.diagnostics), [with_lists(source, sources, first)]
+    for own, callees in (*parts, *filter(None, lists)):
+        try:
+            return apart_and_read(own, callees, given, typed)
+        except UnsupportedLoopError as error:  # the keys are those that there are
+            said = error
+    if (filled := with_filled(source, sources, first, said)) is not None:
+        try:
+            return apart_and_read(*filled, given, typed)
+        except UnsupportedLoopError:
+            pass
+    return None
+
+
+def apart_and_read(
+    source: SourceFunction,
+    sources: Sources,
+    given: Mapping[str, Tree],
+    typed: Callable[[Apart], Mapping[str, ArgumentType]],
+) -> tuple[Apart, Sources]:
+    """`source` without the structures `given`, where that can be read. Raises UnsupportedLoopError."""
+    apart = taken_apart(source, sources, given)
+    raise_if(apart.diagnostics)
+    types = typed(apart)
+    bind(parse_rewritten(apart.source, sources, Readings(types)).ls, types)
+    return apart, sources
 
 
 def ranks(types: Mapping[str, ArgumentType]) -> dict[str, Tree]:

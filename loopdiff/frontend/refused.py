@@ -41,7 +41,6 @@ REFUSED_METHODS: dict[str, str] = {
     **dict.fromkeys(
         ("map", "filter"), "give it to `sum`, `max`, `list` or a `for` loop at once, with a function's name"
     ),
-    "ascontiguousarray": "leave it out, or write `x.copy()`",
     "vectorize": "call the function with arrays, or in a loop",
 }
 # By the module, for functions and methods that have no row of their own.

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from loopdiff.immutable import immutable
 from loopdiff.source.functions import as_definition
-from loopdiff.source.nodes import syntax_nodes
+from loopdiff.source.nodes import NumberOrArray, syntax_nodes
 from loopdiff.source.scopes import bound_by, of_scope, own_names, own_nodes, parameters
 
 ARRAY_ATTRIBUTES = ("shape", "ndim", "size", "dtype", "T")
@@ -147,8 +147,8 @@ def used_as_array(node: ast.AST) -> tuple[str, ...]:
             return (name,)
         case ast.Subscript(value=ast.Attribute(value=ast.Name(id=name), attr="real" | "imag")):
             return (name,)
-        case ast.Attribute(value=ast.Name(id=name), attr=attr) if attr in ARRAY_ATTRIBUTES:
-            return (name,)
+        case ast.Attribute(value=ast.Name(id=name) as of, attr=attr) if attr in ARRAY_ATTRIBUTES:
+            return () if isinstance(of, NumberOrArray) else (name,)
         case ast.For(iter=ast.Name(id=name)) | ast.comprehension(iter=ast.Name(id=name)):
             return (name,)
         case ast.Call(func=ast.Name(id=callee), args=args) if callee in ITERATING_BUILTINS:

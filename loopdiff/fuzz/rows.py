@@ -78,6 +78,7 @@ OF_NUMPY = (
      "x += np.nanvar(y) + np.nanprod(x)"),
     "y[:] = np.percentile(x, 30.0) + np.quantile(y, 0.6) + np.gradient(x, 0.5) + np.take(x, [3, 0, 1, 2, 7, 6, 5, 4])",
     "x[:7] = np.ediff1d(y) + np.polyint(np.array([0.2, s, 1.0]))[0] + np.polyfit(np.arange(7), x[:7], 1)[0]",
+    "x[:] = np.unwrap(4.0 * x) * 0.1 + np.ascontiguousarray(x) * np.asfortranarray(A)[0].sum() * 0.1 + np.size(y)",
     "A += 0.1 * np.vander(x[:5]) + 0.1 * np.expand_dims(x[:5], 1) + np.diagflat(y[:4], 1)",
     ("A[:] = np.moveaxis(A, 0, 1) + np.swapaxes(A, 0, 1) * 0.3 + np.transpose(A) + np.squeeze(A[None])\n"
      "A += np.matmul(A, A) * 0.1"),

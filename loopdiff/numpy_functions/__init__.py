@@ -94,6 +94,7 @@ WRITTEN: dict[Callable[..., Any], FunctionType] = {
     np.deg2rad: building.deg2rad,
     np.rad2deg: building.rad2deg,
     np.diff: running.diff,
+    np.unwrap: running.unwrap,
     np.ediff1d: running.ediff1d,
     np.cumsum: running.cumsum,
     np.cumprod: running.cumprod,

@@ -17,8 +17,9 @@ def digitize(x, bins, right=False):
 def bincount(x, weights=None, minlength=0):
     """How often each integer is there, or the sum of its `weights`, for those less than `minlength`."""
     assert x.ndim == 1, "np.bincount takes integers along one axis"
+    assert minlength > 0 or x.shape[0] == 0, "`minlength` of np.bincount must be given, and exceed every element"
     for i in range(x.shape[0]):
-        assert 0 <= x[i] < minlength, "`minlength` of np.bincount must be given, and exceed every element"
+        assert 0 <= x[i] < minlength, "`minlength` of np.bincount must exceed every element"
     if weights is None:
         sums = np.zeros(minlength, dtype=np.int64)
     else:

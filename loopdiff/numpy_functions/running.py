@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+from loopdiff.numpy_functions.branching import holds_integers
 from loopdiff.numpy_functions.building import atleast_1d
 
 
@@ -20,6 +22,19 @@ def diff(a, n=1, axis=-1, prepend=None, append=None):
         return np.swapaxes(d[2:] - 2 * d[1:-1] + d[:-2], 0, axis)
     assert n == 3, "`n` of np.diff is at most 3"
     return np.swapaxes(d[3:] - 3 * d[2:-1] + 3 * d[1:-2] - d[:-3], 0, axis)
+
+
+def unwrap(p, discont=None, axis=-1, period=2 * math.pi):
+    """Angles that follow one another by less than half a `period`: steps of `discont` and more are steps of as many
+    periods less. Those are constants: what comes before such a step has no derivative in what comes after."""
+    assert not (holds_integers(p) and holds_integers(period)), "np.unwrap of integers takes a `period` that is a float"
+    angles = np.swapaxes(p, 0, axis)
+    steps, half = angles[1:] - angles[:-1], period / 2
+    short = np.mod(steps + half, period) - half
+    short = np.where((short == -half) & (steps > 0), half, short)
+    least = half if discont is None else discont
+    turns = np.where(np.abs(steps) < least, 0.0, short - steps)
+    return np.swapaxes(np.concatenate((angles[:1], angles[1:] + np.cumsum(turns, 0))), 0, axis)
 
 
 def with_ends(a, axis, prepend, append):

@@ -37,7 +37,7 @@ INNER_FUNCTION = ("__func__", "py_func", "__wrapped__")
 # Words without which a text has none.
 SHORT_FORMS = re.compile(
     r"\b(map|filter|eigh|svd|qr|slogdet|with|ndindex|ndenumerate|product|combinations|linspace|nan_to_num|fromkeys)\b"
-    r"|\.append\(|\]\s*\*|\*\s*\[|\b(slice|where|nonzero|shape|size|list|tuple|sorted|deque|popleft)\s*\(|:=|\)\s*[!=]=\s*\(|[=(,\[]\s*range\s*\(|\)\s*if\b|\bs_\["
+    r"|\.append\(|\]\s*\*|\*\s*\[|\b(slice|where|nonzero|shape|size|list|tuple|sorted|deque|popleft|bincount)\s*\(|shape\s*[!=]=|:=|\)\s*[!=]=\s*\(|[=(,\[]\s*range\s*\(|\)\s*if\b|\bs_\["
 )
 LAMBDA = "<lambda>"
 ANONYMOUS = "<string>"

@@ -25,7 +25,13 @@ class GrownList(ast.List):
     """A list that is written out and grows later, in whatever function, by whatever it is called."""
 
 
-GrownList.__name__ = ast.List.__name__  # by which visitors go, `ast.unparse` among them
+class NumberOrArray(ast.Name):
+    """A name of which something is asked that NumPy asks of numbers, too: they are arrays without axes."""
+
+
+# By which visitors go, `ast.unparse` among them.
+GrownList.__name__ = ast.List.__name__
+NumberOrArray.__name__ = ast.Name.__name__
 
 
 class Fields(dict[type[ast.AST], tuple[str, ...]]):

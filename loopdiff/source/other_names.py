@@ -1,7 +1,7 @@
 """Calls by other names of what they call: `np.where(c)`, of a condition alone, is `np.nonzero(c)`, `np.shape(x)` is
 `x.shape`, `list(f(v) for v in x)` is `[f(v) for v in x]`, `deque([v])`, a queue, is the list `[v]`,
-`[0.0] * n`, given to a function of NumPy, is `np.full(n, 0.0)`, `(a, b) == (0, 1)` is `a == 0 and b == 1`, and
-`dict.fromkeys(keys, v)` is `{k: v for k in keys}`.
+`[0.0] * n`, given to a function of NumPy, is `np.full(n, 0.0)`, `(a, b) == (0, 1)` is `a == 0 and b == 1`,
+`x.shape == ()` is `x.ndim == 0`, and `dict.fromkeys(keys, v)` is `{k: v for k in keys}`.
 
 The places where a condition holds, as a whole, are the condition: `x[np.where(c)]` is `x[c]`; and after
 `k = np.where(c)`, of which only elements are asked for, and what is in these places, `k` is `c`.
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter, deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -19,7 +19,7 @@ import numpy as np
 
 from loopdiff.source.harmless import all_change_nothing
 from loopdiff.source.lists.queues import misuses_queues
-from loopdiff.source.nodes import copied_tree, direct_call, syntax_nodes
+from loopdiff.source.nodes import NumberOrArray, copied_tree, direct_call, syntax_nodes
 from loopdiff.source.scopes import fresh, stores_among, words_in
 
 N = TypeVar("N", bound=ast.AST)
@@ -27,6 +27,24 @@ ATTRIBUTES = {np.shape: "shape", np.size: "size"}
 COLLECTING = (list, tuple, sorted)
 FINDING = (np.where, np.nonzero)
 NARROWER, ROUNDED = (np.float32,), (int, np.int64, np.int32, np.intp)  # types that numbers in between are converted to
+
+
+def counting_up_to(node: ast.Call, elts: Sequence[ast.expr]) -> ast.Call:
+    """`np.bincount` of `elts`, with a `minlength` that exceeds them if they are integers that are written out."""
+    written = [e.value for e in elts if isinstance(e, ast.Constant) and type(e.value) is int]
+    if not elts or len(written) < len(elts):
+        return node
+    least: ast.expr = ast.copy_location(ast.Constant(max(written) + 1), node)  # type: ignore[type-var]
+    first, others = node.args[:2], [k for k in node.keywords if k.arg != "minlength"]
+    given = [*node.args[2:3], *(k.value for k in node.keywords if k.arg == "minlength")]
+    if given:
+        least = direct_call(max, [given[0], least], node)
+    return ast.copy_location(ast.Call(node.func, first, [*others, ast.keyword("minlength", least)]), node)
+
+
+def asked(node: ast.expr) -> ast.expr:
+    """`node`, of which NumPy asks what arrays have."""
+    return ast.copy_location(NumberOrArray(node.id, ast.Load()), node) if isinstance(node, ast.Name) else node
 
 
 def with_own_names(function: ast.FunctionDef, value_of: Callable[[ast.expr], Any]) -> ast.FunctionDef:
@@ -170,6 +188,11 @@ class Named(ast.NodeTransformer):
                 parts: list[ast.expr] = [ast.copy_location(ast.Compare(a, [op], [b]), node) for a, b in pairs]
                 join = ast.And() if isinstance(op, ast.Eq) else ast.Or()
                 return ast.copy_location(ast.BoolOp(join, parts), node)
+            case ast.Compare(ast.Attribute(attr="shape") as shape, [ast.Eq() | ast.NotEq()], [ast.Tuple(elts=[])]):
+                self.is_changed = True
+                axes = ast.copy_location(ast.Attribute(shape.value, "ndim", ast.Load()), shape)
+                zero = ast.copy_location(ast.Constant(0), node)
+                return ast.copy_location(ast.Compare(axes, node.ops, [zero]), node)
             case _:
                 return node
 
@@ -199,7 +222,9 @@ class Named(ast.NodeTransformer):
                 return ast.copy_location(ast.Call(method, [ast.copy_location(ast.Constant(0), node), item], []), node)
             case ast.Call(args=[ast.Name() | ast.Subscript() | ast.Attribute() as array], keywords=[]):
                 attr = next((a for f, a in ATTRIBUTES.items() if called is f), None)
-                return node if attr is None else ast.copy_location(ast.Attribute(array, attr, ast.Load()), node)
+                return node if attr is None else ast.copy_location(ast.Attribute(asked(array), attr, ast.Load()), node)
+            case ast.Call(args=[ast.List(elts=elts) | ast.Tuple(elts=elts), *_]) if called is np.bincount:
+                return counting_up_to(node, elts)
             case ast.Call(func=ast.Attribute() as function, keywords=[*_, _]) if called is np.linspace:
                 return self.of_other_type(node, function)
             case ast.Call(args=[ast.GeneratorExp(elt=elt, generators=parts) as over]) if any(

@@ -1,5 +1,7 @@
 """Lists, heaps and dictionaries that change in other ways than at their ends."""
 
+# pyright: reportOptionalSubscript=false, reportOptionalOperand=false
+
 from __future__ import annotations
 
 import heapq
@@ -79,6 +81,19 @@ def filled_later_oracle(xp, x):
     for i in range(1, x.shape[0]):
         best.append(xp.maximum(best[-1], x[i - 1]) * x[i])
     return {"result": sum(u * u for u in best)}
+
+
+# A filter and a smoother: states one after the other, and what follows from those behind (Rauch, Tung, Striebel 1965).
+def smoothed_states(x, A, g):
+    n = len(x)
+    states, later = [None] * n, [None] * n
+    states[0] = np.array([x[0], g])
+    for k in range(1, n):
+        states[k] = A @ states[k - 1] + np.array([x[k], g * x[0]])
+    later[n - 1] = states[-1]
+    for k in range(n - 2, -1, -1):
+        later[k] = states[k] + g * A @ (later[k + 1] - states[k])
+    return sum((u * v).sum() for u, v in zip(states, later)) * later[0][1]
 
 
 def multiplied_in_pairs(x):
@@ -175,6 +190,13 @@ ENTRIES = (
         wrt=("x",),
         oracle=filled_later_oracle,
         is_twin=True,
+        constructs=("lists of None",),
+    ),
+    Entry(
+        name="smoothed_states",
+        function=smoothed_states,
+        make=lambda r, n=4: dict(x=r.uniform(0.5, 1.2, n), A=r.uniform(0.1, 0.6, (2, 2)), g=0.7),
+        wrt=("x", "A", "g"),
         constructs=("lists of None",),
     ),
     Entry(

@@ -27,6 +27,16 @@ def gini_mean_difference(x):
     return total
 
 
+# The group delay of a filter with two taps, from the angles of its response: a derivative through `np.unwrap`.
+def group_delay(h, k, n):
+    taps = np.array([[h[0], h[1] * k] * n, [k] * n + [h[2]] * n])
+    w = 0.3 * np.arange(2 * n)
+    re, im = np.ascontiguousarray(taps.T) @ np.r_[1.0, k], (taps * np.sin(w)).sum(axis=0)
+    angles = np.unwrap(2.5 * np.arctan2(im, re) + 3.0 * w)
+    steps = np.diff(angles) ** 2
+    return steps.sum() + (steps[None, :] @ angles[1:, None]).item() * np.bincount([0, 2, 0], [k, h[0], h[1]])[0]
+
+
 def every_other(x, s, y):
     y[:] = 2.0 * x[1::s][: y.shape[0]]
     return sum(v * v for v in x[::s])
@@ -259,6 +269,18 @@ ENTRIES = (
         oracle=lambda xp, x: {"result": 0.5 * xp.sum(abs(x[:, None] - x))},
         is_twin=True,
         constructs=("np.sort, argsort, median, quantile, percentile, histogram, bincount, digitize",),
+    ),
+    Entry(
+        name="group_delay",
+        function=group_delay,
+        make=lambda r: dict(h=r.uniform(0.5, 1.0, 3), k=0.8, n=3),
+        wrt=("h", "k"),
+        constructs=(
+            "np.array of lists",
+            "np.diff, ediff1d, unwrap, cumsum, cumprod, convolve, correlate, gradient, trapezoid, interp, searchsorted",
+            "copies, and arrays in one piece",
+            "map, filter, item",
+        ),
     ),
     Entry(
         name="every_other",

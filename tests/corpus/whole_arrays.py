@@ -211,7 +211,7 @@ ENTRIES = (
             "np.array of lists",
             "np.arange, tri, diag, diagflat, diagonal",
             "np.flipud, fliplr, rot90, roll, repeat, tile",
-            "np.diff, ediff1d, cumsum, cumprod, convolve, correlate, gradient, trapezoid, interp, searchsorted",
+            "np.diff, ediff1d, unwrap, cumsum, cumprod, convolve, correlate, gradient, trapezoid, interp, searchsorted",
             "np.ptp, average, cov, corrcoef, nansum, nanmean, linalg.norm, vdot, cross, kron, polyval, vander, "
             "logaddexp, sinc, heaviside, nan_to_num, isclose, allclose, deg2rad, rad2deg",
         ),
@@ -265,7 +265,7 @@ ENTRIES = (
         make=lambda r: dict(x=r.random((3, 4)), g=r.random(4), b=r.random(4), row=r.random((1, 4))),
         wrt=("x", "g", "b", "row"),
         is_analytic=True,
-        constructs=("elementwise expressions", "copies"),
+        constructs=("elementwise expressions", "copies, and arrays in one piece"),
     ),
     Entry(
         name="overlapping",

@@ -167,7 +167,8 @@ def lists(x, A, n):
     B = np.array((x, A[1], 2.0 * x))
     c = np.array([3, 1], dtype=np.float64) / 2 + np.asarray(x)[:2] * np.array([True, False])
     B[0] += np.array(x)
-    return R @ x[:2], x[k], B, c, np.array([[[1.0], [x[1]]]]), np.array([x[2]])
+    r = np.array([[x[0]] * n, [2] * n, [x[1], 3.0] * (n // 2), [0.5] * (n - 1) + [x[2]]])
+    return R @ x[:2], x[k], B, c, np.array([[[1.0], [x[1]]]]), np.array([x[2]]), r, np.vstack(((x[3],) * n, [1] * n))
 
 
 @shows("np.arange, tri, diag, diagflat, diagonal", vector(4), matrix(3, 4), 4)
@@ -206,7 +207,7 @@ def turned(x, A, n):
 
 
 @shows(
-    "np.diff, ediff1d, cumsum, cumprod, convolve, correlate, gradient, trapezoid, interp, searchsorted",
+    "np.diff, ediff1d, unwrap, cumsum, cumprod, convolve, correlate, gradient, trapezoid, interp, searchsorted",
     vector(5),
     matrix(3, 4),
     2,
@@ -217,7 +218,7 @@ def neighbours(x, A, n):
         row[1:] += np.diff(row)
     return (
         np.cumsum(A, axis=0), np.cumprod(x), np.convolve(x, x[:n]), np.gradient(x), np.trapezoid(A), np.ediff1d(A),
-        np.interp(0.5, s, x), np.searchsorted(s, x[0]),
+        np.interp(0.5, s, x), np.searchsorted(s, x[0]), np.unwrap(7.0 * x), np.unwrap(5.0 * A, axis=0, period=2.0),
     )  # fmt: skip
 
 
@@ -387,15 +388,18 @@ def totals(x, A, n):
     return sum(A), sum(x[i] * x[i] for i in range(n)), sum((x[0], x[1]), start=n), big, all(x), near, low, i
 
 
-@shows("copies", vector(4), matrix(2, 2))
+@shows("copies, and arrays in one piece", vector(4), matrix(2, 2))
 def copies(x, A):
+    F = np.asfortranarray(A)
+    B = np.ascontiguousarray(F.T @ np.ascontiguousarray(A.T))
+    B[0] = np.ascontiguousarray(x[::2]) * np.asfortranarray(x)[1]
     y = x.copy()
     x[0] = 9.0
     z = np.copy(x[1:])
     x[1] = 8.0
     w = A.T.flatten()
     A[0, 1] = 7.0
-    return y, z, w, np.ones_like(A[0]) * np.full(x[1:].shape, 2.0)[0] + np.zeros((2, 2)).sum()
+    return y, z, w, B, np.ones_like(A[0]) * np.full(x[1:].shape, 2.0)[0] + np.zeros((2, 2)).sum()
 
 
 @shows("boolean masks", vector(6), np.array([True, False, True, True, False, True]), matrix(6, 2))

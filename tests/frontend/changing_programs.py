@@ -1,5 +1,7 @@
 """Programs of lists, heaps, queues and dictionaries that change, as people write them."""
 
+# pyright: reportOptionalSubscript=false, reportOptionalOperand=false
+
 from __future__ import annotations
 
 import heapq
@@ -106,6 +108,17 @@ def cached(x, idx):
             memo[k] = math.exp(-x[k])
         total += memo[k] * x[k]
     return total
+
+
+@shows("lists of None", X, IDX)
+def swept_both_ways(x, idx):
+    n, there, back = len(idx), [None] * len(idx), [None] * (len(idx) + 1)
+    for i in range(n):
+        there[i] = np.array([x[i], x[idx[i]] * x[0]])
+    back[n] = there[-1] * 2.0
+    for i in range(n - 1, -1, -1):
+        back[i] = back[i + 1] * 0.5 + there[i] * x[i]
+    return back[0].sum() + back[1][1] * sum(a.sum() for a in there)
 
 
 @shows("elements of lists in other places", X)

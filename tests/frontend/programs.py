@@ -1151,7 +1151,8 @@ def short_forms(x, y):
     for u, v in map(lambda p, q: (p * q, p), x, y):
         a += u * v
     r = np.array(list(map(math.sin, y)))
-    return a * b, sum(map(math.cos, x)), sum(filter(lambda v: v < 1.0, x)), r, x.sum().item() * y
+    one = np.outer(x, y)[1:2, 2:3].item() + np.array([[x[3]]]).item() * x[:1].item() + np.size(a) * r.item(2)
+    return a * b, sum(map(math.cos, x)), sum(filter(lambda v: v < 1.0, x)), r, x.sum().item() * y, one
 
 
 @shows(

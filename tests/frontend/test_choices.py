@@ -54,6 +54,20 @@ def nothing_in_one(x, m):
     return z.sum() + (y * y).sum() + len(z)
 
 
+def of_one_of_two(x, m):
+    """A choice of what is one of two arrays already."""
+    a, b = x[:4] * 1.0, x[4:] * 2.0
+    z = a if m > 3 else b
+    w = z if x[0] > 0.2 else a
+    q = w if m > 2 else z * 2.0
+    w = -q if x[1] > m else (z if m > 1 else b)
+    t = np.dot(w, z) + max(q) + sum(u * v for u, v in zip(q, z[::-1], strict=True))
+    for i in range(3):
+        z = a if i > 1 else b
+        a = (z if m > 2 else a) * 2.0
+    return t + (a * b).sum() * (z if m > 3 else w)[1]
+
+
 def gone_over(x, m):
     s = 0.0
     for k, u in enumerate(x[1:] if m > 4 else x[:3]):
@@ -78,7 +92,7 @@ def behind_calls(x, m):
     return y[0] * 2.0 + doubled_first(y) * y[0] + (y[1:] if m > 4 else y).sum() * t
 
 
-CHOOSING = [stored, of_another_rank, named, operands, nothing_in_one, gone_over, behind_calls]
+CHOOSING = [stored, of_another_rank, named, operands, nothing_in_one, of_one_of_two, gone_over, behind_calls]
 
 
 @pytest.mark.parametrize("plain", CHOOSING)

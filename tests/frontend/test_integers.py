@@ -150,8 +150,31 @@ def difference_of_cubes(x, k, n):
     return x[0] * (v[k[1] + 1] ** 3 - v[k[1]] ** 3)
 
 
+def comparison_of_a_cube(x, k, n):
+    v = [0.5, n, n + 1]
+    return x[0] if v[k[1]] ** 3 + 1 > v[k[1]] ** 3 else x[1]
+
+
+def comparison_with_a_cube(x, k, n):
+    v, cube = [0.5, n, n + 1], n * n * n
+    return x[0] if v[k[1]] ** 3 == cube + (k[0] + 1) else x[1]
+
+
+def comparison_with_a_float(x, k, n):
+    v = [0.5, n, n + 1]
+    return x[0] if v[k[1]] ** 3 > float(n * n * n) + x[0] else x[1]
+
+
 @pytest.mark.parametrize(
-    ("function", "most"), [(remainder_of_a_cube, 17), (remainder_of_a_product, 20), (difference_of_cubes, 17)]
+    ("function", "most"),
+    [
+        (remainder_of_a_cube, 17),
+        (remainder_of_a_product, 20),
+        (difference_of_cubes, 17),
+        (comparison_of_a_cube, 17),
+        (comparison_with_a_cube, 17),
+        (comparison_with_a_float, 17),
+    ],
 )
 def test_products_of_more_are_exact_where_that_shows(function: Callable[..., Any], most: int) -> None:
     k = np.array([0, 1])
@@ -162,6 +185,19 @@ def test_products_of_more_are_exact_where_that_shows(function: Callable[..., Any
         for n in (2**most + 1, 2**24 + 1):
             with pytest.raises(ArgumentError, match=rf"LD335.*2\*\*{most}:"):
                 f(X, k, n)
+
+
+def comparison_with_little(x, k, n):
+    v = [0.5, n, n + 1]
+    return x[0] if v[k[1]] ** 3 > 1e9 and v[k[1]] ** 2 != n else x[1]
+
+
+def test_comparisons_with_what_is_small_ask_for_no_more() -> None:
+    k = np.array([0, 1])
+    with interpreting():
+        f = vectorize_grad(wrt=("x",))(comparison_with_little)
+        for n in (3, 1000, 1001, -2000, 2**25 + 1):
+            assert f(X, k, n) == comparison_with_little(X, k, n)
 
 
 def product_of_all(x, k, n):
@@ -178,12 +214,25 @@ def remainder_of_all(x, k, n):
     return x[0] * (p % 7)
 
 
+def comparison_of_all(x, k, n):
+    v, p = [n, 0.5, 3], 1
+    for i in k:
+        p *= v[i]
+    return x[0] if p == n else x[1]
+
+
+def difference_from_integers(x, k, n):
+    v, cube = [0.5, n, n + 1], n * n * n + 1
+    return x[0] * (v[k[1]] ** 3 + 0 * cube - v[k[1]] ** 3) + x[0] * (max(v[k[1]] ** 3, cube) - cube)
+
+
 def test_products_of_any_number_are_floats_or_refused() -> None:
     k, n = np.array([0, 2, 0, 0]), 2**25
     with interpreting():
         assert vectorize_grad(product_of_all)(X, k, n) == pytest.approx(product_of_all(X, k, n), rel=1e-15)
-        with pytest.raises(UnsupportedLoopError, match="LD134: integers of a list that also holds floats"):
-            vectorize_grad(remainder_of_all)(X, k, n)
+        for function in (remainder_of_all, comparison_of_all, difference_from_integers):
+            with pytest.raises(UnsupportedLoopError, match="LD134: integers of a list that also holds floats"):
+                vectorize_grad(function)(X, k, n)
 
 
 # -- NumPy's -----------------------------------------------------------------------------------------------------

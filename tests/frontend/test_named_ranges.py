@@ -109,7 +109,16 @@ def there_and_back(x, n):
     return y @ y
 
 
+def bound_again_in_a_function(x, n):
+    def last(r):
+        r = [i for i in r]
+        return r[-1]
+
+    return x[last(range(3))]
+
+
 NAMED = [
+    bound_again_in_a_function,
     of_its_own_length,
     moved_in_a_loop,
     lengths,
@@ -171,16 +180,8 @@ def used_as_an_array(x, n):
     return doubled(range(3)).sum() * x[0]
 
 
-def bound_again_in_a_function(x, n):
-    def last(r):
-        r = [i for i in r]
-        return r[-1]
-
-    return x[last(range(3))]
-
-
 REFUSED = [
-    used_as_an_array, bound_again_in_a_function,
+    used_as_an_array,
     length_of_any_step, length_of_no_step, variable_of_a_loop_around,
     variable_of_a_loop_around_that_is_kept, extent_below_zero,
 ]  # fmt: skip

@@ -568,7 +568,10 @@ def range_or_number(x, n):
 
 
 def test_a_name_for_a_range_or_something_else_is_refused() -> None:
-    with interpreting(), pytest.raises(UnsupportedLoopError, match="LD111"):
+    with (
+        interpreting(),
+        pytest.raises(UnsupportedLoopError, match="LD134: `r` holds a number or an array"),
+    ):
         vectorize_grad(range_or_number)(x, 3)
 
 

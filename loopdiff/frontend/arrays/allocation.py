@@ -21,7 +21,7 @@ from loopdiff.frontend.arrays.nests import (
 )
 from loopdiff.frontend.arrays.ranges import is_nonnegative_here, limit
 from loopdiff.frontend.arrays.shapes import array_extents, shape_extents, shaped
-from loopdiff.frontend.arrays.values import View
+from loopdiff.frontend.arrays.values import ArrayValue, View
 from loopdiff.frontend.arrays.views import bind_view
 from loopdiff.frontend.parsing.order import frozen
 from loopdiff.frontend.parsing.outside import array_of
@@ -111,11 +111,17 @@ def allocated(state: State, stem: str, node: ast.Call) -> View:
         held = frozen(state, left, "fill")
         state.out += nest(state, whole.extents, lambda at: [ir.Assign(ir.Access(array, at), held, loc=span)], span)
     if made is not decl:
-        extents = tuple(s if is_nonnegative_here(state, s) else at_least_zero(s) for s in sizes)
+        is_as_required = any(map(is_power, sizes))  # which meet others of their base as they are
+        extents = tuple(s if is_as_required or is_nonnegative_here(state, s) else at_least_zero(s) for s in sizes)
         whole = with_more_room(state, whole, extents) if row is None else placed_in_row(state, array, extents, row)
     if function == "eye" and found is not None:
         put_ones(state, whole, sizes, node)
     return whole
+
+
+def is_power(size: ir.Expr) -> bool:
+    """Whether `size` is a power of what is no constant."""
+    return isinstance(size, ir.Apply) and size.op is Op.POW and not isinstance(size.args[0], ir.Const)
 
 
 def with_room(state: State, decl: ir.ArrayDecl, sizes: Sequence[ir.Expr]) -> tuple[ir.ArrayDecl, AxesInRow | None]:
@@ -227,6 +233,9 @@ def declaration_like(state: State, array: str, node: ast.expr, element: ElementT
             return None
         case str():
             return ir.ArrayDecl(array, kind, "local", None, like, element.of_array, loc=span)
+        case ArrayValue(extents=()):
+            state.reject("LD115", "an array without axes", node, "use a scalar variable")
+            return None
         case View(array=base):
             of_array = element.of_array or (base if element.name is None else None)
             return ir.ArrayDecl(array, kind, "local", array_extents(state, like, span), None, of_array, loc=span)

@@ -36,6 +36,7 @@ from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64, INT
+from loopdiff.source.nodes import direct_call
 
 
 def linspace(state: State, node: ast.Call) -> Quantity:
@@ -264,6 +265,8 @@ def array_like(state: State, node: ast.expr) -> Quantity:
     if (found := array_in(state, node)) is not None:
         return found
     match node:
+        case ast.BinOp() if is_row(node):
+            return item_of_list(state, node)
         case ast.List() | ast.Tuple():
             state.need_types()
             return listed(state, node)
@@ -282,7 +285,7 @@ def listed(state: State, node: ast.expr) -> Quantity:
     leaves = leaves_of(node, len(shape))
     if leaves is None or 0 in shape:
         return state.reject("LD110", f"`{ast.unparse(node)}` has lists that differ in length, or are empty", node)
-    parts = [as_array(of_double(v)) for v in in_order(state, leaves, State.quantity)]
+    parts = [as_array(of_double(v)) for v in in_order(state, leaves, item_of_list)]
     first = parts[0]
     if any(p.rank != first.rank for p in parts):
         return state.reject("LD110", f"`{ast.unparse(node)}` joins arrays with as many axes", node)
@@ -290,6 +293,49 @@ def listed(state: State, node: ast.expr) -> Quantity:
     for part, place in zip(parts, np.ndindex(*shape), strict=True):
         put(state, view, part, [*map(ir.Const, place), *[ZERO] * first.rank], span)
     return view
+
+
+def item_of_list(state: State, node: ast.expr) -> Quantity:
+    """What stands in a list: a number, an array, or a list, whose length may be known to the run alone."""
+    if (found := array_in(state, node)) is not None:
+        return found
+    match node:
+        case ast.BinOp(left=left, op=ast.Add(), right=right) if is_row(node):
+            return state.quantity(direct_call(np.concatenate, [ast.copy_location(ast.List([left, right]), node)], node))
+        case ast.BinOp(left=left, right=right) if is_row(node):
+            is_first = is_display(left)
+            return repeated_row(state, *((left, right) if is_first else (right, left)), node)
+        case ast.List() | ast.Tuple():
+            return listed(state, node)
+        case ast.ListComp():
+            return state.quantity(direct_call(np.array, [node], node))
+        case _:
+            return state.quantity(node)
+
+
+def repeated_row(state: State, row: ast.expr, count: ast.expr, node: ast.AST) -> Quantity:
+    """`[a, b] * count`; nothing if that is negative."""
+    found = as_array(listed(state, row))
+    times_all = at_least_zero(state.known(state.number(count)))
+    length, *others = found.extents
+    place = binary(Op.MOD, hole(0), length, state.source.span(node)) if length != ONE else ZERO
+    element = fill(found.element, (place, *map(hole, range(1, found.rank))))
+    return ArrayValue((times(length, times_all), *others), element)
+
+
+def is_display(node: ast.expr) -> bool:
+    return isinstance(node, ast.List | ast.Tuple)
+
+
+def is_row(node: ast.expr) -> bool:
+    """Whether `node` is `[v] * n`, or lists one behind the other, `[v] * n + [w]`."""
+    match node:
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            return is_display(left) != is_display(right)
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return all(is_display(part) or is_row(part) for part in (left, right))
+        case _:
+            return False
 
 
 def of_double(value: Quantity) -> Quantity:
@@ -331,7 +377,7 @@ def shape_of(node: ast.expr) -> tuple[int, ...]:
     """How many lists there are in lists, as the first of each says."""
     match node:
         case ast.List(elts=elts) | ast.Tuple(elts=elts):
-            return (len(elts), *(shape_of(elts[0]) if elts else ()))
+            return (len(elts), *(shape_of(elts[0]) if elts and not any(map(is_row, elts)) else ()))
         case _:
             return ()
 
@@ -339,13 +385,14 @@ def shape_of(node: ast.expr) -> tuple[int, ...]:
 def leaves_of(node: ast.expr, depth: int) -> list[ast.expr] | None:
     """What lists in lists hold, in order; None where they are not alike."""
     if depth == 0:
-        return None if isinstance(node, ast.List | ast.Tuple) else [node]
+        return [node]
     if not isinstance(node, ast.List | ast.Tuple):
         return None
     found: list[ast.expr] = []
     for inner in node.elts:
         leaves = leaves_of(inner, depth - 1)
-        if leaves is None or shape_of(inner) != shape_of(node.elts[0]):
+        is_alike = shape_of(inner) == shape_of(node.elts[0]) or any(map(is_row, node.elts))
+        if leaves is None or not is_alike:
             return None
         found += leaves
     return found

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from loopdiff.frontend.arrays.accumulations import negated_term
 from loopdiff.frontend.arrays.element_types import dtype_of, is_truth_value, is_widened
 from loopdiff.frontend.arrays.elementwise import combined
 from loopdiff.frontend.arrays.functions import method_of_ufunc
@@ -16,6 +15,7 @@ from loopdiff.frontend.arrays.nests import store_array
 from loopdiff.frontend.arrays.shapes import may_be_array
 from loopdiff.frontend.arrays.subscripts import subscripted, target_part
 from loopdiff.frontend.arrays.values import ArrayValue, Quantity, View, as_array, is_array
+from loopdiff.frontend.parsing.accumulations import negated_term
 from loopdiff.frontend.parsing.bindings import AnyList
 from loopdiff.frontend.parsing.order import in_order
 from loopdiff.frontend.parsing.outside import is_none, root_is_local

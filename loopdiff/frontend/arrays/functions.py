@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -15,10 +15,11 @@ from loopdiff.frontend.arrays.constructions import MAKERS, array_like, is_writte
 from loopdiff.frontend.arrays.contractions import LETTERS, dot, einsum, inner, matmul, outer, sum_of_products
 from loopdiff.frontend.arrays.element_types import dtype_of
 from loopdiff.frontend.arrays.elementwise import combined
-from loopdiff.frontend.arrays.integers import ONE, ZERO, plus
-from loopdiff.frontend.arrays.nests import SMALL, SMALL_INTEGERS, copied_view, nest, new_array, orders_of
+from loopdiff.frontend.arrays.integers import ONE, ZERO, plus, times
+from loopdiff.frontend.arrays.nests import SMALL, SMALL_INTEGERS, copied_view, nest, new_array
+from loopdiff.frontend.arrays.pieces import copy, copy_in_order, flatten, in_one_piece, ravel
 from loopdiff.frontend.arrays.reductions import reduced
-from loopdiff.frontend.arrays.shapes import flat, flatten, may_be_array, ravel, reshape, shape_of
+from loopdiff.frontend.arrays.shapes import flat, may_be_array, reshape, shape_of, size_of
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, fill, hole, is_array, of_each
 from loopdiff.frontend.arrays.views import (
     Call,
@@ -244,6 +245,15 @@ def rank(state: State, call: Call) -> Quantity:
     return ir.Const(call.array.rank if isinstance(call.array, View | ArrayValue) else 0)
 
 
+def size(state: State, call: Call) -> Quantity:
+    """How many elements there are, along an `axis` or in all."""
+    array, span = as_array(call.array), state.source.span(call.node)
+    if "axis" not in call.given:
+        return size_of(array, span)
+    axes = axes_of(state, call.given["axis"], array, call.node)
+    return ir.Const(0, loc=span) if axes is None else reduce(times, (array.extents[k] for k in axes), ONE)
+
+
 def summed_over(state: State, call: Call) -> Quantity:
     """`np.tensordot` over so many axes, or over those that are named."""
     left, right = as_array(call.array), as_array(array_like(state, call.given["b"]))
@@ -300,24 +310,6 @@ def broadcast_to(state: State, call: Call) -> Quantity:
 
 
 # -- elements ------------------------------------------------------------------------------------------------
-def copy(state: State, call: Call) -> Quantity:
-    """A computed value: what takes it gives it memory of its own."""
-    array = as_array(call.array)
-    if not array.rank:
-        return in_a_box(state, array.element, call.node)
-    return ArrayValue(array.extents, array.element)
-
-
-def copy_in_order(state: State, call: Call) -> Quantity:
-    """`x.copy()`, row by row whatever the order of `x` in memory is; `np.copy(x)` keeps it."""
-    found = copy(state, call)
-    if not isinstance(found, ArrayValue) or True not in orders_of(state, found.element, found.rank):
-        return found
-    view = copied_view(state, found, "copy", state.source.span(call.node))
-    state.whole.turned.discard(view.array)
-    return view
-
-
 def as_given(state: State, call: Call) -> Quantity:
     """The array itself, if it is of the type that is asked for."""
     if not is_array(call.array):
@@ -334,6 +326,10 @@ def as_given(state: State, call: Call) -> Quantity:
 
     array = call.array
     return of_each(array, given) if isinstance(array, View | ArrayValue) else converted(state, call, kind)
+
+
+def piece_of(state: State, call: Call, is_turned: bool) -> Quantity:
+    return in_one_piece(state, as_given(state, call), call.node, is_turned)
 
 
 def copied(state: State, call: Call) -> Quantity:
@@ -456,8 +452,11 @@ FUNCTIONS: dict[Any, ArrayFunction] = {
     np.inner: ArrayFunction("inner", partial(product_of, inner), ("b",), needed=1),
     np.outer: ArrayFunction("outer", outer_product, ("b",), needed=1),
     np.ndim: ArrayFunction("ndim", rank),
+    np.size: ArrayFunction("size", size, ("axis",)),
     np.tensordot: ArrayFunction("tensordot", summed_over, ("b", "axes"), needed=1),
     np.asarray: ArrayFunction("asarray", as_given, ("dtype",)),
+    np.ascontiguousarray: ArrayFunction("ascontiguousarray", partial(piece_of, is_turned=False), ("dtype",)),
+    np.asfortranarray: ArrayFunction("asfortranarray", partial(piece_of, is_turned=True), ("dtype",)),
     np.array: ArrayFunction("array", copied, ("dtype",)),
     np.flip: ArrayFunction("flip", flip, ("axis",), first="m"),
     np.triu: ArrayFunction("triu", partial(triangle_of, True), ("k",), first="m"),

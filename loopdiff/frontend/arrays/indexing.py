@@ -6,7 +6,6 @@ import ast
 from collections.abc import Callable, Sequence
 
 from loopdiff.errors import Span
-from loopdiff.frontend.arrays.accumulations import store
 from loopdiff.frontend.arrays.broadcasting import aligned, broadcast, is_unit, require_equal, require_fit, shape_text
 from loopdiff.frontend.arrays.evaluated import require_elements
 from loopdiff.frontend.arrays.integers import ONE, minimum, plus
@@ -37,6 +36,7 @@ from loopdiff.frontend.arrays.views import (
     transposed,
     with_new_axes,
 )
+from loopdiff.frontend.parsing.accumulations import store
 from loopdiff.frontend.parsing.state import State
 from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir

@@ -12,7 +12,6 @@ from functools import reduce
 from itertools import permutations
 
 from loopdiff.errors import Span
-from loopdiff.frontend.arrays.accumulations import store
 from loopdiff.frontend.arrays.broadcasting import aligned, is_unit, require_fit
 from loopdiff.frontend.arrays.element_types import dtype_of, is_truth_value
 from loopdiff.frontend.arrays.evaluated import require_elements
@@ -24,8 +23,9 @@ from loopdiff.frontend.arrays.integers import (
     plus,
     times,
 )
-from loopdiff.frontend.arrays.ranges import is_nonnegative_here, keep_range, limit, moves
+from loopdiff.frontend.arrays.ranges import greatest_base, is_nonnegative_here, keep_range, limit, moves
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, fill, has_holes, hole, is_hole
+from loopdiff.frontend.parsing.accumulations import store
 from loopdiff.frontend.parsing.sites import Copy, choice_site
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.buffers import declare
@@ -261,6 +261,11 @@ def together_at_most(state: State, size: ir.Expr, other: ir.Expr) -> ir.Expr | N
         ) if op is op_2 and base == base_2 and (base > 1 if op is Op.POW else base == 1) and moves(state, a):
             end = limit(state, plus(a, b))
             return None if end is None else ir.Apply(op, (by, at_least_zero(end)), loc=size.loc)
+        case ir.Apply(op=Op.POW, args=(by, a)), ir.Apply(op=Op.POW, args=(by_2, b)) if (
+            by == by_2 and (most := greatest_base(state, by)) is not None and moves(state, a)
+        ):
+            end = limit(state, plus(a, b))
+            return None if end is None else ir.Apply(Op.POW, (most, at_least_zero(end)), loc=size.loc)
         case _:
             return None
 

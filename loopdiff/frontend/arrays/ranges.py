@@ -168,11 +168,25 @@ def limit_of(state: State, term: ir.Expr, count: int) -> tuple[Sum, int] | None:
             end = least(state, a) if count > 0 else minus(ZERO, least(state, minus(ZERO, a)))
             if op is Op.POW and isinstance(end, ir.Const) and end.value in range(SMALL_POWER):
                 return {}, count * base**end.value
-            return None if moves(state, end) else ({ir.Apply(op, (by, end), loc=term.loc): count}, 0)
+            exponent = at_least_zero(end) if count < 0 else end  # the loop may not run at all
+            return None if moves(state, end) else ({ir.Apply(op, (by, exponent), loc=term.loc): count}, 0)
+        case ir.Apply(op=Op.POW, args=(by, a)) if count < 0 and (most := greatest_base(state, by)) and moves(state, a):
+            end = minus(ZERO, least(state, minus(ZERO, a)))
+            power = ir.Apply(Op.POW, (most, at_least_zero(end)), loc=term.loc)
+            return None if moves(state, end) else ({power: count}, 0)
         case ir.Apply(op=Op.MOD, args=(_, ir.Const(value=int(divisor)))) if divisor > 0:
             return {}, min(count * (divisor - 1), 0)
         case _:
             return None
+
+
+def greatest_base(state: State, base: ir.Expr) -> ir.Expr | None:
+    """What has powers that those of `base`, which is the same everywhere and not written out, never exceed, and that
+    become no less with their exponents; None for others."""
+    if isinstance(base, ir.Const) or not state.is_fixed(base):
+        return None
+    size = base if is_nonnegative(base) else ir.Apply(Op.ABS, (base,), loc=base.loc)
+    return maximum(size, ONE)
 
 
 def moves(state: State, expr: ir.Expr) -> bool:

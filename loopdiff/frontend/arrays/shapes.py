@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from functools import reduce
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.elementwise import is_costly
-from loopdiff.frontend.arrays.integers import ONE, ZERO, distance, maximum, plus, times
+from loopdiff.frontend.arrays.integers import ONE, ZERO, distance, maximum, minus, plus, times
 from loopdiff.frontend.arrays.nests import copied_view, keep_type, made_of, nest, new_array
 from loopdiff.frontend.arrays.ranges import is_nonnegative_here, limit
-from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, fill, has_holes, hole, is_hole
+from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, fill, hole
 from loopdiff.frontend.arrays.views import Call, is_contiguous, is_numpys_number, product, taken, transposed
 from loopdiff.frontend.parsing.bindings import Cell, Given, LocalFunction, Outside, Rejected
 from loopdiff.frontend.parsing.outside import array_of, root_is_local
@@ -25,10 +26,10 @@ from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.refused import REFUSED_ATTRIBUTES
 from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.affine import joined_powers, linear
+from loopdiff.ir.affine import factors_of, joined_powers
 from loopdiff.ir.ops import Op
-from loopdiff.ir.types import ArrayType
 from loopdiff.numpy_functions import is_of_numpy
+from loopdiff.source.nodes import NumberOrArray
 
 
 def shaped(state: State, node: ast.expr, takes_numbers: bool = False) -> str | Array | None:
@@ -36,7 +37,7 @@ def shaped(state: State, node: ast.expr, takes_numbers: bool = False) -> str | A
     NumPy's are taken where it `takes_numbers`."""
     if (array := array_of(state, node)) is not None:
         return array
-    is_number = takes_numbers and is_numpys_number(state, node)
+    is_number = isinstance(node, NumberOrArray) or (takes_numbers and is_numpys_number(state, node))
     if not is_number and (not root_is_local(state, node) or not may_be_array(state, node)):
         return None
     state.need_types()
@@ -311,6 +312,8 @@ def reshaped(state: State, array: Array, extents: Sequence[ir.Expr | None], node
         state.out.append(ir.Require(ir.Apply(Op.GT, (rest, ZERO), loc=span), "LD322", message, loc=span))
     before, after = (ir.Apply(Op.EQ, pair, loc=span) for pair in ((total, rest), (total, product(sizes))))
     check = after if None in extents else before
+    if None in extents and left is None and (power := quotient_of_powers(state, total, rest)) is not None:
+        sizes = [power if e is None else e for e in extents]  # it is checked to be the quotient
     if distance(*check.args) != 0:
         message = f"`{ast.unparse(node)}` changes the number of elements"
         state.out.append(ir.Require(check, "LD322", message, loc=span))
@@ -391,6 +394,24 @@ def divided_evenly(old: Sequence[ir.Expr], given: Sequence[ir.Expr]) -> ir.Expr 
     return joined_powers(product(left))
 
 
+def quotient_of_powers(state: State, total: ir.Expr, rest: ir.Expr) -> ir.Expr | None:
+    """`total // rest`, if that is a whole number, as a power of what both are powers of: `d ** (q - k)`. None where
+    they are none, and where `k` may be larger."""
+    bases = {f.args[0] for f in factors_of(total) if isinstance(f, ir.Apply) and f.op is Op.POW}
+    inverse = list[ir.Expr]()
+    for factor in factors_of(rest):
+        match factor:
+            case ir.Apply(op=Op.POW, args=(base, exponent)) if base in bases:
+                inverse.append(ir.Apply(Op.POW, (base, minus(ZERO, exponent)), loc=factor.loc))
+            case _ if factor in bases:
+                inverse.append(ir.Apply(Op.POW, (factor, ir.Const(-1)), loc=factor.loc))
+            case _:
+                return None
+    found = joined_powers(reduce(lambda a, b: ir.Apply(Op.MUL, (a, b), loc=total.loc), inverse, total))
+    exponents = (f.args[1] for f in factors_of(found) if isinstance(f, ir.Apply) and f.op is Op.POW)
+    return found if all(is_nonnegative_here(state, e) for e in exponents) else None
+
+
 def extent_left(total: ir.Expr, rest: ir.Expr) -> ir.Expr:
     """`total // rest`, the extent that others leave of a number of elements. Where these make none, that is an error,
     and nothing that is evaluated ahead of it divides by zero."""
@@ -426,69 +447,3 @@ def scaled(value: ir.Expr, factor: ir.Expr) -> ir.Expr:
 
 def flat(state: State, array: Array, node: ast.AST) -> Array:
     return array if array.rank == 1 else reshaped(state, array, [None], node)
-
-
-def ravel(state: State, call: Call) -> Quantity:
-    """A view of contiguous arrays, a new array of others."""
-    array = whole_piece(state, as_array(call.array))
-    match array:
-        case View() if not is_contiguous(state, array):
-            return ravelled_copy(state, array, call.node)
-        case ArrayValue(memory=View()):
-            return flat(state, replace(array, memory=None), call.node)
-        case _ if not is_contiguous(state, array):
-            return refuse_strided(state, call.node)
-        case _:
-            found = flat(state, array, call.node)
-            if isinstance(found, View) and isinstance(array, View) and found != array:
-                state.whole.pieces[found] = array
-            return found
-
-
-def ravelled_copy(state: State, array: View, node: ast.Call) -> Quantity:
-    """The elements of `array`, which is not seen to be in one piece, in a new array. Where somebody can tell that from
-    a view, it is required that NumPy makes one as well."""
-    span = state.source.span(node)
-    site = state.site("ravel", span)
-    if site in state.whole.decisions.shared and not is_of_numpy(state.source.home.file):
-        is_strided = strided(state, array)
-        if is_strided is None:
-            hint = "write `.flatten()` for a copy of it"
-            return state.reject("LD122", f"`{ast.unparse(node)}` may be a copy or a view of its array", node, hint)
-        message = f"`{ast.unparse(node)}` is a view here, not a copy: write `.flatten()` if that is meant"
-        state.out.append(ir.Require(is_strided, "LD322", message, loc=span))
-    found = copied_view(state, flat(state, array, node), "flat", span)
-    if not is_of_numpy(state.source.home.file):
-        state.whole.copies.append(Copy(site, state.whole.event(found.array), array.array))
-    return found
-
-
-def strided(state: State, view: View) -> ir.Expr | None:
-    """Whether the elements of `view` do not follow one another in memory row by row; None where that is not seen."""
-    decl = state.arrays[view.array]
-    kind = state.need_types().get(view.array) if decl.role == "argument" else None
-    order = kind.layout if isinstance(kind, ArrayType) else "C"
-    if order == "A" or view.array in (*state.whole.turned, *state.whole.roomy, *state.whole.resized):
-        return None
-    memory = state.all_of(view.array, view.extents[0].loc).extents
-    steps: dict[int, ir.Expr] = {}
-    for axis, subscript in enumerate(view.subscripts):
-        found = {t: n for t, n in linear(subscript)[0].items() if has_holes(t)}
-        if not all(map(is_hole, found)) or len(found) > 1:
-            return None
-        after = memory[axis + 1 :] if order == "C" else memory[:axis]
-        steps |= {int(t.name[1:]): times(product(after), ir.Const(n)) for t, n in found.items()}  # type: ignore[union-attr]
-    wanted: ir.Expr = ONE
-    tests: list[ir.Expr] = []
-    for axis in reversed(range(view.rank)):
-        extent = view.extents[axis]
-        if axis not in steps:
-            return None
-        is_apart = ir.Apply(Op.NE, (steps[axis], wanted))
-        tests.append(ir.Apply(Op.AND, (ir.Apply(Op.NE, (extent, ONE)), is_apart)))
-        wanted = product([wanted, extent])
-    return tests[0] if len(tests) == 1 else ir.Apply(Op.OR, tuple(tests))
-
-
-def flatten(state: State, call: Call) -> Quantity:
-    return copied_view(state, flat(state, as_array(call.array), call.node), "flat", state.source.span(call.node))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 
 from loopdiff.errors import Span
-from loopdiff.frontend.arrays.accumulations import negated_term, stores
 from loopdiff.frontend.arrays.allocation import is_allocation, parse_allocation
 from loopdiff.frontend.arrays.constructions import array_like
 from loopdiff.frontend.arrays.element_types import dtype_of, is_widened
@@ -15,6 +14,7 @@ from loopdiff.frontend.arrays.shapes import array_extents, constant_bound, may_b
 from loopdiff.frontend.arrays.subscripts import target_of
 from loopdiff.frontend.arrays.values import ArrayValue, Quantity, View, as_array, is_array
 from loopdiff.frontend.arrays.views import bind_view, steady
+from loopdiff.frontend.parsing.accumulations import negated_term, stores
 from loopdiff.frontend.parsing.bindings import (
     AnyList,
     ArrayName,

@@ -24,6 +24,7 @@ from loopdiff.source.scopes import own_names, root_of
 
 FLOAT_CONSTANTS = {4: F32, 8: F64}
 COMPLEX_BYTES = 16
+MAKERS_BY_SUBSCRIPT = (np.r_, np.c_, np.mgrid, np.ogrid)
 OPERATORS = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "lshift", "rshift", "and", "or", "xor")
 CALCULATING = tuple(
     f"__{name}__"
@@ -164,9 +165,15 @@ def constant_element(state: State, node: ast.Subscript) -> ir.Expr:
 
 # -- local names ---------------------------------------------------------------------------------------------
 def root_is_local(state: State, node: ast.expr) -> bool:
-    while isinstance(node, ast.Attribute | ast.Subscript):
-        node = node.value
-    return not isinstance(node, ast.Name) or state.is_local(node.id)
+    """Whether `node` is, or is a part of, what the function makes: `x.T`, and `np.r_[x, y].T`."""
+    parts = [node]
+    while isinstance(parts[-1], ast.Attribute | ast.Subscript):
+        parts.append(parts[-1].value)
+    root = parts[-1]
+    if not isinstance(root, ast.Name) or state.is_local(root.id):
+        return True
+    made = (state.outside(part.value) for part in parts if isinstance(part, ast.Subscript))
+    return any(found is maker for found in made for maker in MAKERS_BY_SUBSCRIPT)
 
 
 def is_none(state: State, node: ast.expr) -> bool:

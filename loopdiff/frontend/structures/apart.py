@@ -48,6 +48,7 @@ from loopdiff.frontend.structures.trees import (
     fresh_paths,
     leaves,
     merged,
+    types_in,
     with_leaves,
 )
 from loopdiff.frontend.structures.values import tree_of
@@ -57,6 +58,8 @@ from loopdiff.numpy_functions import is_of_numpy
 from loopdiff.source.functions import MISSING, SourceFunction
 from loopdiff.source.nodes import syntax_nodes
 from loopdiff.source.scopes import own_names, parameters, words_in
+
+RETURNED = "return its bounds, or the numbers: `np.arange(n)`"
 
 
 def taken_apart(
@@ -82,6 +85,9 @@ def taken_apart(
         lists = {key for d in said for key in growing.said.get(d, ())} - growing.plain
         is_open = not growing.by_columns and not growing.open_places.isdisjoint(said)
         if not lists and not is_open and len(growing.rebound) == rebound:
+            if found.result is not None and range in types_in(found.result):
+                said = reject("LD134", f"`{source.name}` returns a `range`", source.span(source.node), RETURNED)
+                found = replace(found, diagnostics=(*found.diagnostics, said))
             return replace(found, is_long=growing.is_long, is_open=growing.is_open, leaves_rows=growing.leaves_rows)
         growing.plain |= lists
         growing.by_columns |= is_open and not lists

@@ -27,6 +27,7 @@ from loopdiff.frontend.structures.methods import (
 from loopdiff.frontend.structures.objects.dataclass_makers import dataclass_maker
 from loopdiff.frontend.structures.objects.gradients import gradient_given
 from loopdiff.frontend.structures.objects.making import object_maker
+from loopdiff.frontend.structures.objects.ranges import kept_value
 from loopdiff.frontend.structures.records import of_builtin
 from loopdiff.frontend.structures.rewriting import (
     assignment,
@@ -221,7 +222,7 @@ def without_structures(scope: Scope, node: ast.Call, target: Bound) -> tuple[ast
     def values(nodes: Sequence[ast.expr]) -> tuple[Tree, ...]:
         return (*target.first, *spread(scope, nodes))
 
-    given = parameters_given(source.signature, node, values, lambda n: element(scope, n))
+    given = parameters_given(source.signature, node, values, lambda n: kept_value(scope, n))
     if given is None:
         return None
     rows = [name for name, tree in given.items() if is_row(tree)]

@@ -11,6 +11,7 @@ from typing import Any
 from loopdiff.frontend.classes import is_record_class
 from loopdiff.frontend.structures.effects import require_settled
 from loopdiff.frontend.structures.known import static
+from loopdiff.frontend.structures.objects.ranges import kept_value
 from loopdiff.frontend.structures.plain import reject_open
 from loopdiff.frontend.structures.rewriting import (
     base_of,
@@ -50,6 +51,8 @@ def items_of_tree(scope: Scope, tree: Tree, node: ast.expr) -> list[Tree] | None
             return [known_leaf(key, node) for key in keys]
         case Branch(items=items) if is_sequence(tree):
             return list(items)
+        case Branch() if tree.type is range:
+            return None
         case Branch():
             scope.reject(f"`{ast.unparse(node)}` is {described(tree)}, which has no elements", node)
             return []
@@ -175,6 +178,10 @@ def known_range(scope: Scope, node: ast.expr) -> list[Tree] | None:
             bounds = [static(scope, a) for a in args]
             if all(type(b) is int for b in bounds) and 1 <= len(bounds) <= 3 and is_short(bounds):
                 return [number(k, node) for k in range(*bounds)]
+        case ast.Name() | ast.Attribute() | ast.Subscript() if isinstance(tree := base_of(scope, node), Branch):
+            bounds = [getattr(item, "known", None) for item in tree.items] if tree.type is range else []
+            if bounds and all(type(b) is int for b in bounds) and is_short(bounds):  # type: ignore[arg-type]
+                return [number(k, node) for k in range(*bounds)]  # type: ignore[arg-type]
         case _:
             pass
     return None
@@ -351,5 +358,5 @@ def spread(scope: Scope, nodes: Sequence[ast.expr]) -> tuple[Tree, ...]:
                 scope.reject(f"how many values `{ast.unparse(node)}` stands for is not known", node)
             found += items or []
         else:
-            found.append(element(scope, node))
+            found.append(kept_value(scope, node))
     return tuple(found)

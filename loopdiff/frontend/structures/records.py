@@ -18,6 +18,7 @@ from loopdiff.frontend.structures.effects import require_settled
 from loopdiff.frontend.structures.iterated import items_of, items_of_call, leaves_nothing, spread
 from loopdiff.frontend.structures.known import static
 from loopdiff.frontend.structures.methods import method_of
+from loopdiff.frontend.structures.objects.ranges import kept_value
 from loopdiff.frontend.structures.rewriting import (
     base_of,
     copied,
@@ -361,7 +362,7 @@ def record(scope: Scope, kind: type[Any], node: ast.Call) -> Tree:
         f.name: f.default for f in dataclasses.fields(kind) if f.default is not dataclasses.MISSING
     }  # fmt: skip
     given = dict(zip(fields, spread(scope, node.args), strict=False))
-    given |= {str(k.arg): element(scope, k.value) for k in node.keywords}
+    given |= {str(k.arg): kept_value(scope, k.value) for k in node.keywords}
     if list(given) != [name for name in fields if name in given]:
         require_settled(scope, given.values(), node)
     given = {**{n: default_of(scope, v, node) for n, v in defaults.items()}, **given}

@@ -23,7 +23,8 @@ from loopdiff.frontend.structures.trees import (
     with_leaves,
 )
 from loopdiff.source.functions import MISSING, as_definition
-from loopdiff.source.nodes import syntax_nodes
+from loopdiff.source.named.ranges import numbers_in_range
+from loopdiff.source.nodes import direct_call, syntax_nodes
 from loopdiff.source.scopes import parameters
 
 COPY = "put copies in it: `row[:]`"
@@ -49,11 +50,22 @@ def display_of(scope: Scope, tree: Tree, node: ast.AST) -> ast.expr:
             return scope.reject(f"`{ast.unparse(node)}` is {described(tree)}", node, hint).expr
         case Static(value=value):
             return scope.name_for(value, node)
+        case Branch(items=items) if tree.type is range:
+            return direct_call(range, [bound_of(scope, item, node) for item in items], node)
         case Branch(items=items) if is_sequence(tree):
             kind = ast.List if tree.kind == "list" else ast.Tuple
             return ast.copy_location(kind([display_of(scope, i, node) for i in items], ast.Load()), node)
         case Branch():
             return scope.reject(f"`{ast.unparse(node)}` is {described(tree)}, used as one value", node).expr
+
+
+def bound_of(scope: Scope, tree: Tree, node: ast.AST) -> ast.expr:
+    """An expression for a bound of a range, written out if it is known."""
+    known = tree.known if isinstance(tree, Leaf) else None
+    if type(known) is not int:
+        return display_of(scope, tree, node)
+    number = ast.copy_location(ast.Constant(abs(known)), node)
+    return number if known >= 0 else ast.copy_location(ast.UnaryOp(ast.USub(), number), node)
 
 
 def rebuilt(scope: Scope, node: Any) -> Any:
@@ -83,6 +95,11 @@ def rebuilt(scope: Scope, node: Any) -> Any:
         case ast.IfExp() | ast.BoolOp():
             with scope.in_place():
                 return by_turns(scope, node)
+        case ast.Call(func=ast.Name() as function, args=[of]) if scope.value_outside(function) is len:
+            tree = base_of(scope, of)
+            if not isinstance(tree, Branch) or tree.type is not range:
+                return copied(node, args=[expression(scope, of)])
+            return direct_call(numbers_in_range, [bound_of(scope, item, node) for item in tree.items], node)
         case ast.Call(func=function, args=[arguments, directions]) if is_directed(node):
             parts = [expression(scope, arguments), by_name(scope, directions)]
             return copied(node, func=rebuilt(scope, function), args=parts)

@@ -26,13 +26,13 @@ from loopdiff.frontend.structures.objects.changing import changing_call
 from loopdiff.frontend.structures.objects.in_place import augmented
 from loopdiff.frontend.structures.objects.in_turn import written_in_turn
 from loopdiff.frontend.structures.objects.indexed import by_axes
+from loopdiff.frontend.structures.objects.ranges import kept_value
 from loopdiff.frontend.structures.objects.starred import with_stars_apart
 from loopdiff.frontend.structures.plain import columns_before_loop, leave_to_parser, lists_apart, with_named_rows
 from loopdiff.frontend.structures.rewriting import (
     base_of,
     copied,
     display_of,
-    element,
     expression,
     hand_out,
     rebuilt,
@@ -214,7 +214,7 @@ def last_of(scope: Scope, value: ast.expr, node: ast.stmt) -> Tree:
     """The value of a statement, which may be what the change of a list or dictionary gives."""
     found = changed(scope, value)
     if found is None:
-        return element(scope, value)
+        return kept_value(scope, value)
     kept = steadied(scope, found.gives, set(scope.variables.values()), value)
     change(scope, found, node)
     return kept

@@ -137,7 +137,8 @@ def freshened(tree: Tree, paths: Collection[Path], path: Path = ()) -> Tree:
 
 def holds_structures(tree: Tree) -> bool:
     """Whether `tree` is a structure that may be changed, or has one in it."""
-    return isinstance(tree, Branch) and (not issubclass(tree.type, tuple) or any(map(holds_structures, tree.items)))
+    is_open = isinstance(tree, Branch) and not issubclass(tree.type, tuple | range)
+    return is_open or (isinstance(tree, Branch) and any(map(holds_structures, tree.items)))
 
 
 def is_sequence(tree: Tree) -> bool:

@@ -19,6 +19,7 @@ from loopdiff.frontend.structures.iterated import comprehension, makes_records, 
 from loopdiff.frontend.structures.known import static, truth
 from loopdiff.frontend.structures.objects.above import found_in
 from loopdiff.frontend.structures.objects.changing import changing_call
+from loopdiff.frontend.structures.objects.ranges import kept_value
 from loopdiff.frontend.structures.plain import element_by_columns, element_of_copy, is_repeatable, reject_open
 from loopdiff.frontend.structures.rewriting import (
     base_of,
@@ -349,7 +350,7 @@ def dictionary(scope: Scope, keys: Sequence[ast.expr | None], values: Sequence[a
     """A dictionary written out, with those behind `**`."""
     found: dict[Any, Tree] = {}
     for key, value in zip(keys, values, strict=True):
-        tree = element(scope, value)
+        tree = kept_value(scope, value)
         if key is None:
             if not isinstance(tree, Branch) or tree.kind != "dict":
                 return scope.reject(f"`{ast.unparse(value)}` is no dictionary with known keys", value)

@@ -18,6 +18,7 @@ from loopdiff.source.dictionaries.tables import value_in
 from loopdiff.source.functions import SourceFunction, python_function, source_of
 from loopdiff.source.harmless import all_change_nothing, changes_nothing
 from loopdiff.source.lists.truths import with_questions
+from loopdiff.source.named.in_turn import InTurn
 from loopdiff.source.nodes import copied_tree, syntax_children, syntax_nodes
 from loopdiff.source.scopes import bound_by, fresh, words_in
 
@@ -29,16 +30,32 @@ LOOKED_AT = (
 
 def with_missing_apart(source: SourceFunction) -> SourceFunction:
     """`source` with such lists so, where all that is done with one can be done so."""
+    source = in_turn(source)
     node, words = source.node, {*words_in(source.node), *source.outer}
     outer, lists = dict(source.outer), set[str]()
     for name in names_of_missing(source.node):
-        asked = with_questions(node, name)
-        apart = Missing(name, words, replace(source, node=asked))
-        made = ast.fix_missing_locations(apart.visit(asked))
-        if not apart.has_failed:
-            node, lists = made, {*lists, name, apart.flags}
+        found = as_numbers(replace(source, node=node), name, words)
+        if found is not None:
+            node, apart = found
+            lists |= {name, apart.flags}
             outer |= apart.called
     return source if node is source.node else replace(source, node=node, outer=outer, lists=source.lists | lists)
+
+
+def as_numbers(source: SourceFunction, name: str, words: set[str]) -> tuple[ast.FunctionDef, Missing] | None:
+    """The function with the list `name` so, and what wrote it; None where that cannot be done."""
+    asked = with_questions(source.node, name)
+    apart = Missing(name, words, replace(source, node=asked))
+    made = ast.fix_missing_locations(apart.visit(asked))
+    return None if apart.has_failed else (made, apart)
+
+
+def in_turn(source: SourceFunction) -> SourceFunction:
+    """`source` with `a, b = [None] * n, [None] * k` as two statements."""
+    pairs = (n.value for n in syntax_nodes(source.node) if isinstance(n, ast.Assign))
+    if not any(isinstance(v, ast.Tuple) and any(map(is_full_of_none, v.elts)) for v in pairs):
+        return source
+    return replace(source, node=InTurn(is_full_of_none).visit(copied_tree(source.node)))
 
 
 def names_of_missing(function: ast.FunctionDef) -> Iterator[str]:
@@ -59,9 +76,9 @@ def is_full_of_none(node: ast.expr) -> bool:
         case (
             ast.BinOp(left=ast.List(elts=[item]), op=ast.Mult()) | ast.BinOp(op=ast.Mult(), right=ast.List(elts=[item]))
         ):
-            return is_none(item)
+            return is_nothing(item)
         case ast.ListComp(elt=item, generators=[ast.comprehension(ifs=[])]):
-            return is_none(item) or is_full_of_none(item)
+            return is_nothing(item) or is_full_of_none(item)
         case _:
             return False
 
@@ -77,7 +94,7 @@ def depth_of(node: ast.AST) -> int:
             return 0
 
 
-def is_none(node: ast.AST) -> bool:
+def is_nothing(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
 
 
@@ -124,14 +141,14 @@ class Missing(ast.NodeTransformer):
         self.nothing = {
             n.targets[0].id
             for n in nodes
-            if isinstance(n, ast.Assign) and is_none(n.value) and isinstance(n.targets[0], ast.Name)
+            if isinstance(n, ast.Assign) and is_nothing(n.value) and isinstance(n.targets[0], ast.Name)
         }
         for own in self.maybe:
             self.each[own] = fresh(words, f"{own}_is_there")
             self.has_failed |= bound[own] != assigned[own]
         self.has_failed |= any(bound[own] != count for own, count in gone.items())
         stored = [n.value for n in syntax_nodes(source.node) if isinstance(n, ast.Assign) and self.is_stored_by(n)]
-        values = [v for v in stored if not is_none(v)]
+        values = [v for v in stored if not is_nothing(v)]
         self.holds_truths = bool(values) and all(is_truth(v) for v in values)
 
     def names_of_items(self, node: ast.Assign) -> Iterator[str]:
@@ -201,8 +218,8 @@ class Missing(ast.NodeTransformer):
                 if not self.is_plain(target) or not self.is_number(target):
                     return self.failed(node)
                 flag = self.flag(target, ast.Store())
-                known = ast.Assign([flag], ast.Constant(not is_none(value)))
-                if is_none(value):
+                known = ast.Assign([flag], ast.Constant(not is_nothing(value)))
+                if is_nothing(value):
                     return ast.copy_location(known, node)
                 if isinstance(value, ast.Name) and value.id in self.nothing - self.maybe:
                     return self.failed(node)
@@ -244,7 +261,7 @@ class Missing(ast.NodeTransformer):
         names: list[ast.expr] = [ast.Name(self.each[name], ast.Store()), ast.Name(name, ast.Store())]
         ahead: list[ast.stmt] = []
         given: list[ast.expr]
-        if is_none(value):
+        if is_nothing(value):
             given = [ast.Constant(False), ast.Constant(0)]
         elif (raw := self.raw(value)) is not None:
             given = [raw[1], raw[0]]
@@ -371,7 +388,7 @@ class Missing(ast.NodeTransformer):
 
     def visit_Compare(self, node: ast.Compare) -> Any:
         match node:
-            case ast.Compare(left, [ast.Is() | ast.IsNot() as op], [right]) if is_none(right):
+            case ast.Compare(left, [ast.Is() | ast.IsNot() as op], [right]) if is_nothing(right):
                 flag = None
                 if isinstance(left, ast.Subscript) and self.is_part(left) and self.is_plain(left):
                     self.has_failed |= not self.is_number(left)
@@ -382,7 +399,7 @@ class Missing(ast.NodeTransformer):
                     return self.generic_visit(node)
                 return flag if isinstance(op, ast.IsNot) else ast.copy_location(ast.UnaryOp(ast.Not(), flag), node)
             case _ if any(self.is_part(n) for n in (node.left, *node.comparators)) and any(
-                map(is_none, syntax_nodes(node))
+                map(is_nothing, syntax_nodes(node))
             ):
                 return self.failed(node)
             case _:
@@ -433,7 +450,7 @@ class Missing(ast.NodeTransformer):
                 functions = [source_of(value).node]
             except UnsupportedLoopError:
                 return False
-        return any(is_none(n) for f in functions for n in syntax_nodes(f))
+        return any(is_nothing(n) for f in functions for n in syntax_nodes(f))
 
     def visit_Name(self, node: ast.Name) -> Any:
         if node.id in self.each and isinstance(node.ctx, ast.Load):
@@ -455,7 +472,7 @@ def root_name(node: ast.expr) -> str:
 
 def is_question(node: ast.Compare) -> bool:
     """Whether `node` asks whether something is None."""
-    return len(node.ops) == 1 and isinstance(node.ops[0], ast.Is | ast.IsNot) and is_none(node.comparators[0])
+    return len(node.ops) == 1 and isinstance(node.ops[0], ast.Is | ast.IsNot) and is_nothing(node.comparators[0])
 
 
 def is_truth(node: ast.expr) -> bool:

@@ -9,15 +9,17 @@ from typing import Any, cast
 import numpy as np
 
 from loopdiff.errors import Span
+from loopdiff.frontend.arrays.broadcasting import require_equal
 from loopdiff.frontend.arrays.constructions import JOINING, array_like
 from loopdiff.frontend.arrays.effects import stored_call
 from loopdiff.frontend.arrays.element_types import kind_so_far, may_widen
 from loopdiff.frontend.arrays.elementwise import combined, complex_part
 from loopdiff.frontend.arrays.evaluated import require_elements
 from loopdiff.frontend.arrays.functions import array_call, clip_call, method_call
+from loopdiff.frontend.arrays.integers import ONE, ZERO
 from loopdiff.frontend.arrays.shapes import constant_bound, extent_at, rank_of, shaped
 from loopdiff.frontend.arrays.subscripts import element_of
-from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, is_array, one_of_two
+from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, fill, is_array, one_of_two
 from loopdiff.frontend.binding.types import Kind
 from loopdiff.frontend.functions import ScalarFunction, scalar_function
 from loopdiff.frontend.owners import is_surely_numpys, is_surely_pythons, note_made
@@ -194,19 +196,29 @@ def method_of_number(state: State, node: ast.Call) -> Quantity | None:
             return to_decimals(state, node, [base, *args])
         case ast.Call(func=ast.Attribute(value=base, attr="item"), args=[], keywords=[]):
             return item_of(state, state.quantity(base), node)
+        case ast.Call(func=ast.Attribute(value=base, attr="item"), args=[first, *rest], keywords=[]) if root_is_local(
+            state, base
+        ):
+            place = ast.copy_location(ast.Tuple([first, *rest], ast.Load()), node) if rest else first
+            return item_of(state, state.quantity(ast.copy_location(ast.Subscript(base, place, ast.Load()), node)), node)
         case _:
             return None
 
 
 def item_of(state: State, value: Quantity, node: ast.Call) -> Quantity:
-    """`v.item()`: a number of NumPy's as one of Python's, which does not widen what it meets."""
-    if not isinstance(value, View | ArrayValue):
-        kind, is_settled = kind_so_far(state, value), all(load.access.subscripts for load in loads(value))
-        if kind in (Kind.F32, Kind.F64):  # one of Python's has no such method
-            return ir.Cast(F64, value, loc=state.source.span(node))
-        if kind in (Kind.BOOL, Kind.INT) and is_settled:
-            return value if kind is Kind.BOOL else ir.Cast(INT, value, loc=state.source.span(node))
-    text = ast.unparse(node.func)
+    """`v.item()`: a number of NumPy's, or the only one of an array, as one of Python's, which does not widen what it
+    meets."""
+    span, text = state.source.span(node), ast.unparse(node.func)
+    if isinstance(value, View | ArrayValue):
+        state.need_types()
+        for size in value.extents:
+            require_equal(state, size, ONE, f"`{text}()` of an array that has not one element", span)
+        value = fill(value.element, (ZERO,) * value.rank)
+    kind, is_settled = kind_so_far(state, value), all(load.access.subscripts for load in loads(value))
+    if kind in (Kind.F32, Kind.F64):  # one of Python's has no such method
+        return ir.Cast(F64, value, loc=span)
+    if kind in (Kind.BOOL, Kind.INT) and is_settled:
+        return value if kind is Kind.BOOL else ir.Cast(INT, value, loc=span)
     return state.reject("LD109", f"`{text}()` of what may be no number, or change", node, REFUSED_METHODS["item"])
 
 

@@ -1,5 +1,6 @@
 """Whether what is computed of integers in lists of floats is what Python computes of them without rounding, where that
-shows: in remainders, whole quotients, integers that are cut off, and differences of what may be beyond 2**53."""
+shows: in remainders, whole quotients, integers that are cut off, comparisons, and differences of what may be beyond
+2**53."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from loopdiff.frontend.parsing.iterations import MadeList
 from loopdiff.frontend.parsing.lists.integers import QUOTIENTS, SUMS, Size, Sizes, is_inexact
 from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.ops import BITWISE, Op
+from loopdiff.ir.ops import BITWISE, COMPARISONS, Op
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.ir.walk import all_statements, map_body, stmt_exprs, subexprs, without_children
 
@@ -104,13 +105,24 @@ class Exactness:
             case ir.Apply(op=op, args=args) if op in QUOTIENTS or op in BITWISE:
                 return any(map(self.is_rounded, args))
             case ir.Apply(op=op, args=args) if op in SUMS:
-                return all(self.is_rounded(a) and self.of(a) < math.inf for a in args)
+                return any(map(self.is_rounded, args)) and all(EXACT < self.of(a) < math.inf for a in args)
+            case ir.Apply(op=op, args=(left, right)) if op in COMPARISONS:
+                return any(self.is_rounded(a) and not self.is_small(b) for a, b in ((left, right), (right, left)))
             case _:
                 return False
 
     def is_rounded(self, expr: ir.Expr) -> bool:
         """Whether `expr` is a float here, and may be an integer in Python that no float holds."""
         return self.of(expr) > EXACT and self.is_float(expr)
+
+    def is_small(self, expr: ir.Expr) -> bool:
+        """Whether `expr` is certain to be so small that a float is as far on the same side of it as what was rounded to
+        that: integers of a call, and other floats, may be anything."""
+        match expr:
+            case ir.Const(value=value):
+                return abs(value) <= 1 << EXACT or value in (math.inf, -math.inf)
+            case _:
+                return isinstance(expr, ir.Index | ir.Dim | ir.SizeOf | ir.RankOf)
 
     def is_float(self, expr: ir.Expr) -> bool:
         names = (self.name_of(e) for e in subexprs(expr))
@@ -144,6 +156,8 @@ class Exactness:
     def of_operation(self, op: Op, args: tuple[ir.Expr, ...]) -> float:
         bits = [self.of(a) for a in args]
         match op, args:
+            case Op.MUL, _ if min(bits) <= 1:
+                return max(bits)
             case Op.MUL, _:
                 return sum(bits)
             case Op.POW, (_, ir.Const(value=int(exponent))) if 0 <= exponent <= MOST_POWER:

@@ -20,6 +20,7 @@ from loopdiff.frontend.parsing.state import State
 from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
+from loopdiff.source.nodes import syntax_nodes
 
 APART = "take elements out of a list of numbers on a line of its own: `taken = v.pop(k)`"
 NUMBERS = "keep the numbers in lists, one for each place, or count the elements yourself and read `v[k]`"
@@ -105,6 +106,23 @@ def refuse_other_length(state: State, node: ast.AugAssign, found: object, before
     from the ends that the list has at each of both times. What happened to lists `before` is of no concern."""
     changed = {event.array for event in state.whole.lengthened[before:]}
     if isinstance(found, ir.Access | View) and found.array in changed:
-        place, value = ast.unparse(node.target), ast.unparse(ast.BinOp(node.target, node.op, node.value))
-        message = f"`{place}` is read and stored, and its list has another length when it is stored"
-        state.reject("LD134", message, node, f"write `{place} = {value}`")
+        message = f"`{ast.unparse(node.target)}` is read and stored, and its list has another length when it is stored"
+        state.reject("LD134", message, node, f"write {written_as_two(node)}")
+
+
+def written_as_two(node: ast.AugAssign) -> str:
+    """What reads an element and stores it in lines of their own; which one is asked once, as Python does."""
+    target: ast.expr = node.target
+    ahead = ""
+    match target:
+        case ast.Subscript(value=whole, slice=place) if is_computed(place):
+            ahead = f"`place = {ast.unparse(place)}`, then "
+            target = ast.Subscript(whole, ast.Name("place", ast.Load()), ast.Store())
+        case _:
+            pass
+    return f"{ahead}`{ast.unparse(target)} = {ast.unparse(ast.BinOp(target, node.op, node.value))}`"
+
+
+def is_computed(place: ast.expr) -> bool:
+    """Whether a subscript is more than a number or a name: it may count elements."""
+    return not isinstance(place, ast.Name) and any(isinstance(n, ast.Name) for n in syntax_nodes(place))
