@@ -116,7 +116,6 @@ def example_arguments() -> list[Any]:
     return [rng.standard_normal((5, 5)), *vectors, np.array([0, 1, 1, 3, 4, 6]), 4, 0.7]
 
 
-@pytest.mark.part(5)
 @pytest.mark.parametrize("construct", ACCEPTED, ids=lambda c: c.name)
 def test_example_of_the_language_table(construct: Construct) -> None:
     check_against_python(example_function(construct.example), example_arguments())

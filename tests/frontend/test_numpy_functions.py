@@ -20,7 +20,7 @@ from loopdiff.source.functions import source_of
 from tests.frontend.test_accepted import check_against_python, run_bound
 from tests.frontend.test_ordinary_code import CASES as ORDINARY
 from tests.gradients.interpreted import interpreting
-from tests.lengths import IS_LONG, every, in_turns
+from tests.lengths import IS_LONG, in_turns
 from tests.texts import registered
 
 RNG = np.random.default_rng(7)
@@ -240,8 +240,8 @@ def test_values_and_types(number: int, case: tuple[str, tuple[Any, ...]]) -> Non
         np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.part(3)
-@pytest.mark.parametrize(("expression", "args"), every(6, CASES), ids=every(6, IDS))
+@pytest.mark.part(17)
+@pytest.mark.parametrize(("expression", "args"), CASES, ids=IDS)
 def test_gradients(expression: str, args: tuple[Any, ...]) -> None:
     plain, given = weighted(expression, args)
     with interpreting():

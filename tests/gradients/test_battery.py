@@ -9,7 +9,7 @@ import pytest
 
 from tests.corpus import BY_NAME, ENTRIES, SUITE, Entry, as_float32
 from tests.gradients import harness
-from tests.lengths import IS_LONG, each_in_turns, every
+from tests.lengths import IS_LONG, each_in_turns
 
 needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="jax is not installed")
 
@@ -50,12 +50,8 @@ def test_values_equal_plain_python(name: str, way: tuple[str, int]) -> None:
         np.testing.assert_array_equal(args[name], entry.args(seed)[name], err_msg=f"{name} was changed")
 
 
-HAVE_GRADIENTS = tuple(e for e in ENTRIES if e.is_twin)  # which are compared with those of JAX below
-TRANSPOSED = tuple(e for e in ENTRIES if e not in HAVE_GRADIENTS or e in every(2, HAVE_GRADIENTS))
-
-
-@pytest.mark.part(7)
-@pytest.mark.parametrize(("entry", "seed"), with_seeds(TRANSPOSED))
+@pytest.mark.part(11)
+@pytest.mark.parametrize(("entry", "seed"), with_seeds(ENTRIES))
 def test_reverse_is_the_transpose_of_the_tangent(entry: Entry, seed: int) -> None:
     along = harness.direction(entry, entry.args(seed), seed)
     tangents = harness.push_forward(entry, entry.args(seed), along)

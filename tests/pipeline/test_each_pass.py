@@ -47,7 +47,7 @@ from tests.gradients import harness
 from tests.gradients.interpreted import in_real_parts, lowered, sweeps_of
 from tests.gradients.test_battery import assert_close
 from tests.gradients.test_tape_plans import forward_and_reverse
-from tests.lengths import each_in_turns, every
+from tests.lengths import each_in_turns
 
 from .forms import counterparts, outcome_after, passed_on
 
@@ -125,9 +125,9 @@ def surface_and_bound(name: str) -> tuple[ir.LoopSet, ir.LoopSet]:
     return surface, bind_types(surface, types, stages)
 
 
-@pytest.mark.part(5)
+@pytest.mark.part(11)
 @pytest.mark.parametrize(
-    ("entry", "fastmath"), each_in_turns(every(2, ENTRIES), (True, False)), ids=lambda p: getattr(p, "name", None)
+    ("entry", "fastmath"), each_in_turns(ENTRIES, (True, False)), ids=lambda p: getattr(p, "name", None)
 )
 def test_lowering_leaves_what_python_computes(entry: Entry, fastmath: bool) -> None:
     """From the bound program, as soon as its numbers are real, to the normal one, whose subscripts are not negative.
