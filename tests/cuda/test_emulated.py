@@ -50,7 +50,7 @@ def check_in_both_orders(entry: Entry) -> None:
             np.testing.assert_array_equal(value, other[name], err_msg=f"{name} depends on the order of threads")
 
 
-@pytest.mark.part(7)
+@pytest.mark.part(17)
 @pytest.mark.parametrize("entry", each(EMULATED))
 def test_values_and_gradients_equal_those_of_the_cpu(entry: Entry) -> None:
     check_in_both_orders(entry)

@@ -12,6 +12,7 @@ import pytest
 from loopdiff import ArgumentError, UnsupportedLoopError, vectorize_grad
 from tests.gradients.interpreted import interpreting
 
+pytestmark = pytest.mark.part(2)
 X = np.arange(1.0, 9.0)
 A = np.array([200, 250, 7], np.int64)
 B = np.array([201, 251, 77], np.int64)

@@ -23,6 +23,7 @@ from tests.gradients.interpreted import interpreting
 from tests.lengths import IS_LONG, in_turns
 from tests.texts import registered
 
+pytestmark = pytest.mark.part(3)
 RNG = np.random.default_rng(7)
 VECTOR, OTHER, SHORT = RNG.uniform(0.5, 2.0, 6), RNG.uniform(0.5, 2.0, 6), RNG.uniform(-1.0, 1.0, 3)
 MATRIX, CUBE = RNG.uniform(0.5, 2.0, (4, 6)), RNG.uniform(0.5, 2.0, (2, 3, 4))
@@ -222,7 +223,7 @@ def difference(f: Any, args: tuple[Any, ...], k: int, way: np.ndarray) -> float:
     return (f(*moved[0]) - f(*moved[1])) / 2e-6
 
 
-@pytest.mark.part(5)
+@pytest.mark.part(9)
 @pytest.mark.parametrize(("number", "case"), list(enumerate(CASES)), ids=IDS)
 def test_values_and_types(number: int, case: tuple[str, tuple[Any, ...]]) -> None:
     """Of double precision, and of single precision or of integers."""
@@ -240,7 +241,7 @@ def test_values_and_types(number: int, case: tuple[str, tuple[Any, ...]]) -> Non
         np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.part(17)
+@pytest.mark.part(31)
 @pytest.mark.parametrize(("expression", "args"), CASES, ids=IDS)
 def test_gradients(expression: str, args: tuple[Any, ...]) -> None:
     plain, given = weighted(expression, args)
@@ -263,7 +264,7 @@ ONCE_EACH = sorted({e for e, _ in CASES} | {
 })  # fmt: skip
 
 
-@pytest.mark.part(7)
+@pytest.mark.part(15)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's, for lines of one number
 @pytest.mark.parametrize(("number", "expression"), list(enumerate(ONCE_EACH)), ids=str)
 def test_arrays_of_any_rank_give_what_numpy_gives_or_an_error(number: int, expression: str) -> None:
@@ -415,7 +416,7 @@ PLACED = [
 ]  # fmt: skip
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(5)
 @pytest.mark.parametrize("statement", PLACED)
 def test_functions_that_change_their_arrays(statement: str) -> None:
     text = f"def f(A, s):\n    z = 1.0 * A\n    for t in range(2):\n        {statement}\n        z = 0.5 * z\n"

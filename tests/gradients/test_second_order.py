@@ -129,7 +129,7 @@ def differences(entry: Entry, along: harness.Values) -> harness.Values:
     return {k: (8 * (a[k] - b[k]) - (c[k] - d[k])) / (12 * step) for k in a}
 
 
-@pytest.mark.part(7)
+@pytest.mark.part(15)
 @pytest.mark.parametrize("entry", SCALAR, ids=lambda e: e.name)
 def test_forward_over_reverse(entry: Entry) -> None:
     """Hessian products equal differences of the gradient, and are symmetric: <u, H v> = <v, H u>."""
@@ -148,7 +148,7 @@ def test_forward_over_reverse(entry: Entry) -> None:
 TAPES: tuple[TapePolicy, ...] = ("store", "recompute")
 
 
-@pytest.mark.part(15)
+@pytest.mark.part(29)
 @pytest.mark.parametrize(("entry", "tape"), each_in_turns(SCALAR, TAPES), ids=lambda p: getattr(p, "name", p))
 def test_reverse_over_reverse(entry: Entry, tape: TapePolicy) -> None:
     """The same products by reverse mode over the gradient, from sweeps under each tape policy."""
@@ -185,7 +185,7 @@ KERNELS = (
 )  # fmt: skip
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(5)
 @pytest.mark.parametrize("entry", [BY_NAME[n] for n in KERNELS], ids=lambda e: e.name)
 def test_compiled_products_agree_with_differences_and_jax(entry: Entry) -> None:
     along = harness.direction(entry, entry.args(0), 0)

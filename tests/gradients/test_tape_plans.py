@@ -74,7 +74,7 @@ def tangents(entry: Entry, ls: ir.LoopSet, along: harness.Values) -> harness.Val
 
 
 # The battery has all entries under `auto`. What two plans give is compared in a long run; here, each with the tangents.
-@pytest.mark.part(11)
+@pytest.mark.part(17)
 @pytest.mark.parametrize(("number", "entry"), list(enumerate(ENTRIES)), ids=lambda p: getattr(p, "name", None))
 def test_tape_plans_agree(number: int, entry: Entry) -> None:
     entry = in_real_parts(entry)

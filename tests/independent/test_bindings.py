@@ -47,7 +47,7 @@ def ways_of(want: Expected) -> tuple[str, ...]:
     return WAYS if want.is_energy and not want.written else WAYS[:2]
 
 
-@pytest.mark.part(7)
+@pytest.mark.part(11)
 @pytest.mark.parametrize(("number", "program"), PROGRAMS[:REPORTED], ids=lambda p: getattr(p, "name", None))
 def test_bound_arrays_otherwise(number: int, program: Program) -> None:
     """Those that were reported: on threads, as kernels, through JAX, and their second derivatives, in turns."""

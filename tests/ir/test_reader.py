@@ -32,7 +32,7 @@ def with_places(stmt: ir.Stmt) -> tuple[ir.Stmt, ...]:
     return (replace(stmt, message=stmt.said),) if isinstance(stmt, ir.Require) else (stmt,)
 
 
-@pytest.mark.part(21)
+@pytest.mark.part(29)
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.name)
 def test_what_is_printed_reads_back(entry: Entry) -> None:
     """The text does; of bound programs their declarations and results do, too."""

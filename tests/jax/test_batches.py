@@ -42,7 +42,7 @@ def examples(value: Any) -> Any:
 SHARED = ("none", "first", "all but the first")
 
 
-@pytest.mark.part(5)
+@pytest.mark.part(11)
 @pytest.mark.parametrize(("name", "shared"), each_in_turns(NAMES, SHARED))
 def test_as_one_by_one(name: str, shared: str) -> None:
     """Values, gradients by what examples have and by what they share, and gradients of each example."""

@@ -16,6 +16,7 @@ from jax import lax  # noqa: E402
 
 from tests.jax.rnn import arguments, loss, rnn, twin  # noqa: E402
 
+pytestmark = pytest.mark.part(3)
 ALL = (0, 1, 2)
 Check = Callable[[Any, Any, Any, Any], Any]
 
@@ -209,7 +210,7 @@ CHECKS: dict[str, Check] = {
 CASES = [*((n, "float64") for n in CHECKS), *((n, "float32") for n in (*CHECKS,)[2:])]
 
 
-@pytest.mark.part(11)
+@pytest.mark.part(17)
 @pytest.mark.parametrize(("name", "dtype"), CASES)
 def test_as_in_jax(name: str, dtype: str) -> None:
     check = CHECKS[name]

@@ -17,6 +17,8 @@ from loopdiff.errors import ArgumentError
 from loopdiff.kernels import encodings, networks, nn, science
 from tests.kernels.against_jax import Case, check
 
+pytestmark = pytest.mark.part(3)
+
 rng = np.random.default_rng(12)
 draw = rng.standard_normal
 
@@ -74,7 +76,7 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(5)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_values_and_gradients(case: Case) -> None:
     check(case)
