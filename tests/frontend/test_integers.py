@@ -179,6 +179,19 @@ def remainder_of_all(x, k, n):
     return x[0] * (p % 7)
 
 
+def sums_of_sums(x):
+    v = [0] * len(x)
+    for i in range(len(x)):
+        for j in range(len(x)):
+            v[i] += x[j] * x[i]
+    return sum(v) - sum(v[i] for i in range(1, len(v)))
+
+
+def test_zeros_that_floats_are_added_to_are_small() -> None:
+    with interpreting():
+        assert vectorize_grad(sums_of_sums)(X) == pytest.approx(sums_of_sums(X), rel=1e-14)
+
+
 def test_products_of_any_number_are_floats_or_refused() -> None:
     k, n = np.array([0, 2, 0, 0]), 2**25
     with interpreting():
