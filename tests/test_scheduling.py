@@ -16,6 +16,9 @@ from tests.scheduling import group_of
 
 TESTS = Path(__file__).parent
 MOST = 40  # commits until each case has come
+IN_EVERY_RUN = (
+    "errors/", "golden/", "replay/", "test_budgets.py", "test_contributing.py", "test_layers.py", "test_scheduling.py",
+)  # fmt: skip
 BATTERY = "tests/gradients/test_battery.py"
 
 
@@ -57,6 +60,7 @@ def test_each_case_has_turns_in_full_and_others() -> None:
     numbers = numbers_of_parts()
     assert len(numbers) > 100
     assert {place: n for place, n in numbers.items() if n > MOST or math.gcd(n, OF) > 1} == {}
+    assert [place for place in numbers if place.startswith(IN_EVERY_RUN)] == []
 
 
 def test_ways_and_samples_move_with_the_turns(monkeypatch: pytest.MonkeyPatch) -> None:
