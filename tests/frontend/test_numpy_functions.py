@@ -204,6 +204,7 @@ OTHER_TYPES = {
     "np.geomspace(a[0], 8.0, 4, endpoint=False)", "np.polyder(a)",
     "np.linspace(-3.0, 4.0, 6, dtype=int) * a", "np.linspace(-1.3, 4, num=6, dtype=np.int32) * a",
     "np.indices(a.shape)[1] * a", "np.indices((6,))[0] * a", "np.indices(a.shape, int)[0].sum() * a",
+    "(a * np.unique(np.round(a), return_inverse=True)[1]).sum()", "np.int32(a[0]) * a + np.uint8(3) * a[np.int16(1)]",
 }  # fmt: skip
 IDS = [f"{e} {np.shape(a[0])}" for e, a in CASES]
 
@@ -233,9 +234,15 @@ def test_values_and_types(number: int, case: tuple[str, tuple[Any, ...]]) -> Non
     plain = registered(text, f"<values of {expression} {[np.shape(v) for v in args]}>", np=np)
     for kind, tolerance in ((np.float64, 1e-13), *in_turns(((np.float32, 1e-5), (np.int64, 1e-13)), number)):
         given = [(4 * v).astype(kind) for v in args]
-        types = argument_types(dict(zip(names, given, strict=True)))
-        (found,) = run_bound(bind(parse_function(source_of(plain), types), types), dict(zip(names, given, strict=True)))
-        expected = plain(*given)
+        named = dict(zip(names, given, strict=True))
+        types = argument_types(named)
+        try:
+            expected = plain(*given)
+        except (TypeError, ValueError):  # of integers: fewer of them differ, and quotients are none
+            with pytest.raises(LoopdiffError):
+                run_bound(bind(parse_function(source_of(plain), types), types), named)
+            continue
+        (found,) = run_bound(bind(parse_function(source_of(plain), types), types), named)
         if expression not in OTHER_TYPES:
             assert np.asarray(found).dtype == np.asarray(expected).dtype
         np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
