@@ -6,14 +6,14 @@ import gc
 import os
 import sys
 from collections.abc import Generator
+from contextlib import nullcontext
 from itertools import count
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.lengths import IS_LONG, is_optimised, left_out
+from tests.lengths import IS_LONG, is_optimised, left_out, optimising_little
 
 os.environ.setdefault("JAX_ENABLE_X64", "1")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -63,12 +63,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Have LLVM do little in tests that ask for numbers, as it does for long programs: see `lengths.py`."""
-    from loopdiff.backends.cpu.direct import library
+    """Have LLVM do little in tests that ask for numbers: see `lengths.py`."""
     from tests.scheduling import entry_of
 
     is_in_full = is_optimised(item.nodeid.partition("::")[0], entry_of(item.nodeid))
-    with patch.object(library, "LONG", library.LONG if is_in_full else 0):
+    with nullcontext() if is_in_full else optimising_little():
         return (yield)
 
 

@@ -77,6 +77,7 @@ def check_output(path: Path, block: Block, printed: str) -> None:
         pytest.fail(f"{path.name}:{block.line} printed\n{printed}\nwhere the page says\n{block.output}")
 
 
+@pytest.mark.part(5)
 @pytest.mark.parametrize("path", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
 def test_code_blocks(path: Path) -> None:
     text = path.read_text(encoding="utf-8")

@@ -281,7 +281,7 @@ def seeds_of(name: str) -> dict[str, Any]:
             return {"cotangents": {"u": np.linspace(1.0, 2.0, 5)}}
 
 
-@pytest.mark.part(7)
+@pytest.mark.part(11)
 @pytest.mark.parametrize("name", cases(1))
 @pytest.mark.parametrize("policy", SEGMENT_LEVELS)
 def test_segments_give_the_gradients_of_a_full_tape(

@@ -11,6 +11,8 @@ import pytest
 
 from loopdiff import ArgumentError, vectorize_grad
 
+pytestmark = pytest.mark.part(2)
+
 
 def place_of_greatest(x, w):
     best = 0

@@ -21,6 +21,7 @@ from loopdiff.backends import python_objects
 from loopdiff.calls import recognition
 from tests.lengths import every
 
+pytestmark = pytest.mark.part(3)
 MARGIN = 64  # bytes on both sides of every buffer
 FILLED = 0xA5
 

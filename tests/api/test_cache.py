@@ -12,6 +12,7 @@ import pytest
 import loopdiff
 from loopdiff import UnsupportedLoopError, vectorize_grad
 
+pytestmark = pytest.mark.part(3)
 PROGRAM = """
 import sys
 import numpy as np

@@ -19,6 +19,8 @@ from loopdiff.frontend.binding.bind import bind
 from loopdiff.model.trip_counts import windows_of
 from tests.api.programs import grow, plain_sum, running, total, weighted_square
 
+pytestmark = pytest.mark.part(2)
+
 
 def test_forward_and_reverse_with_the_callers_buffers():
     y = np.array([1.1, 0.9])

@@ -10,6 +10,8 @@ import pytest
 
 from loopdiff import GradientCheckError, check_grads, vectorize_grad
 
+pytestmark = pytest.mark.part(2)
+
 needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="jax is not installed")
 
 

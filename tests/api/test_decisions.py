@@ -16,6 +16,7 @@ from loopdiff.backends.cpu.threads import pool
 from tests.api.thresholds import arguments, function_of, program
 from tests.lengths import IS_LONG, each_in_turns
 
+pytestmark = pytest.mark.part(5)
 SETTINGS: dict[str, dict[str, Any]] = {
     "auto": {}, "store": {"tape": "store"}, "recompute": {"tape": "recompute"}, "threads": {"parallel": True},
     "cuda": {"target": "cuda-emulated"}, "strict": {"fastmath": False},

@@ -11,6 +11,8 @@ import pytest
 from loopdiff import vectorize_grad
 from tests.api.programs import grouped, grow, halves_and_count, plain_sum, recurrence, total, weighted_square
 
+pytestmark = pytest.mark.part(2)
+
 X, W = np.arange(1.0, 5.0), np.array([1.0, 0.5, 2.0, 1.0])
 STARTS = np.array([0, 1, 1, 4])
 WEIGHT = np.array([0.3, 1.0, -1.0, 2.0])

@@ -18,7 +18,7 @@ from loopdiff.settings.deferred import deferred_interrupts
 from tests.lengths import IS_LONG
 
 HERE = Path(__file__).parent
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals are sent to this process")
+pytestmark = [pytest.mark.part(4), pytest.mark.skipif(os.name != "posix", reason="signals are sent to this process")]
 
 
 # A callback of Python's own import system takes no exception: it prints it, and the signal is lost.

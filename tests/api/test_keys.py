@@ -27,6 +27,7 @@ from loopdiff.source.positions import Homes
 from tests.api.nestings import defined, drawn, outcome, variants
 from tests.texts import registered
 
+pytestmark = pytest.mark.part(3)
 ROOT = Path(loopdiff.__file__).parents[1]
 K = 10.0
 

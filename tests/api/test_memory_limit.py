@@ -19,6 +19,7 @@ from tests.ad.test_segments import three_buffers_in_turn
 from tests.api.programs import plain_sum
 from tests.gradients.interpreted import interpreting
 
+pytestmark = pytest.mark.part(3)
 STEPS = 500
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from loopdiff import vectorize_grad
 
+pytestmark = pytest.mark.part(3)
 NAME = "run"
 
 
@@ -106,7 +107,7 @@ PROGRAMS = [
 ]
 
 
-@pytest.mark.part(2)
+@pytest.mark.part(3)
 @pytest.mark.parametrize(("function", "args"), PROGRAMS)
 def test_every_derivative_prints_once(function: Callable[..., Any], args: tuple[Any, ...]) -> None:
     f, expected = vectorize_grad(function), printed(function, *args)

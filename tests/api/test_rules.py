@@ -19,6 +19,8 @@ from loopdiff.testing import RuleCheckError, check_rule
 from tests.api.test_cache import program, run
 from tests.corpus import ruled
 
+pytestmark = pytest.mark.part(3)
+
 assert program  # a fixture
 ROW, MATRIX = np.array([0.3, 0.7, 0.2]), np.array([[0.3, 0.7], [0.2, 0.5]])
 CHECKED = {

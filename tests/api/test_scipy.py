@@ -13,6 +13,8 @@ import pytest
 import loopdiff.scipy
 from loopdiff import ArgumentError, DifferentiationError, vectorize_grad
 
+pytestmark = pytest.mark.part(2)
+
 optimize = pytest.importorskip("scipy.optimize")
 
 

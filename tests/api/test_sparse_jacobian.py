@@ -20,6 +20,8 @@ from loopdiff.ir.reader import read_loopset
 from tests.api.programs import grow, halves_and_count, total
 from tests.corpus import ENTRIES, Entry
 
+pytestmark = pytest.mark.part(2)
+
 # No complex arguments, and few enough numbers for a dense Jacobian.
 CHOSEN = [e for e in ENTRIES[4::37] if 0 < sum(np.size(v) for v in e.args(3).values()) < 500]
 

@@ -20,6 +20,8 @@ from loopdiff.backends.cpu.direct.convention import MOST_WORDS, InMemory
 from loopdiff.backends.cpu.threads import pool
 from loopdiff.backends.load import import_module, load_function, write_module
 
+pytestmark = pytest.mark.part(3)
+
 direct = njit(pipeline_class=Direct, error_model="numpy")
 ROOT = Path(__file__).parents[2]
 MANY = 150  # arrays, of more words than functions get one by one

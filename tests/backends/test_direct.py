@@ -25,6 +25,8 @@ from loopdiff.backends.cpu.simd import load, reduce_add, splat
 from loopdiff.backends.load import load_function, write_module
 from tests.corpus import BY_NAME
 
+pytestmark = pytest.mark.part(2)
+
 direct = njit(pipeline_class=Direct, error_model="numpy", fastmath={"contract", "nsz"})
 HALF = 0.5
 

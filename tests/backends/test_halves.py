@@ -18,6 +18,8 @@ from loopdiff.ir.interpret import compile_loopset
 from loopdiff.ir.scalar_eval import nearest_half
 from loopdiff.testing import check_grads
 
+pytestmark = pytest.mark.part(2)
+
 ml_dtypes = pytest.importorskip("ml_dtypes")  # jax brings it
 DTYPES = [np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)]
 each_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=str)

@@ -24,6 +24,7 @@ from loopdiff.ir.ops import INFO, Op
 from loopdiff.ir.scalar_eval import evaluate
 from loopdiff.ir.types import BOOL, F32, F64, INT, ScalarType
 
+pytestmark = pytest.mark.part(2)
 STORAGE = {F64: np.float64, F32: np.float32, INT: np.int64, BOOL: np.bool_}
 FLOATS = (-3.0, -2.5, -1.0, -0.3, -0.0, 0.0, 0.2, 0.5, 1.0, 1.7, 2.0, 30.0, math.inf, -math.inf, math.nan)
 POINTS: dict[ScalarType, tuple[Any, ...]] = {

@@ -64,6 +64,8 @@ from loopdiff.backends.cpu.simd import (
     trunc,
 )  # fmt: skip
 
+pytestmark = pytest.mark.part(2)
+
 NAN, INF = math.nan, math.inf
 EDGES = np.array([0.0, -0.0, 1.0, -1.0, 2.5, -2.5, 3.5, 0.3, -0.3, INF, -INF, NAN, 1e300, -7.0, 2.0, 0.5])
 

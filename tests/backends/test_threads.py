@@ -21,6 +21,8 @@ from loopdiff.memory.guards import checksum
 from tests.corpus import BY_NAME
 from tests.gradients import harness
 
+pytestmark = pytest.mark.part(3)
+
 
 def blend(x, w, y):
     n, d = x.shape

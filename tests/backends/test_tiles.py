@@ -33,6 +33,7 @@ from loopdiff.backends.cpu.simd import (
 from loopdiff.pipeline.cpu import compile_loopset
 from tests.ad.interpreted import lower
 
+pytestmark = pytest.mark.part(2)
 W = 4
 
 

@@ -31,6 +31,8 @@ from loopdiff.backends.cpu.vector_math.functions import (
 from loopdiff.ir import scalar_eval
 from loopdiff.ir.ops import Op
 
+pytestmark = pytest.mark.part(3)
+
 mpmath.mp.prec = 140
 COUNT = 320
 PRECISE = {
@@ -137,7 +139,7 @@ def worst_ulp(name: str, got: np.ndarray, x: np.ndarray, y: np.ndarray) -> float
     return worst
 
 
-@pytest.mark.part(5)
+@pytest.mark.part(7)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize(("name", "method"), METHODS)
 def test_at_most_four_ulp(name, method, dtype):
@@ -153,7 +155,7 @@ def numpy_value(name: str, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return getattr(np, NUMPY_NAMES.get(name, name))(*((x, y) if name in BINARY else (x,)))
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(5)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize(("name", "method"), METHODS)
 def test_special_values(name, method, dtype):

@@ -18,6 +18,7 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.types import BOOL, F32, F64, INT, ArrayType, ScalarType
 
+pytestmark = pytest.mark.part(2)
 FLOATS = (0.0, -0.0, 1.0, -1.0, 0.5, 3.0, 1e-3, math.inf, -math.inf, math.nan)
 SCALARS = (
     *(ir.ScalarDecl(n, F64) for n in ("x", "y")),

@@ -13,7 +13,10 @@ import numpy as np
 import pytest
 
 BENCH = Path(__file__).parents[2] / "examples" / "bench"
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("numba_cuda") is None, reason="numba-cuda is not installed")
+pytestmark = [
+    pytest.mark.part(3),
+    pytest.mark.skipif(importlib.util.find_spec("numba_cuda") is None, reason="numba-cuda is not installed"),
+]
 
 
 @pytest.fixture

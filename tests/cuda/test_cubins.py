@@ -20,18 +20,21 @@ from tests.corpus import ENTRIES, SUITE, Entry
 from tests.cuda.kernels import WITHOUT_RULES, Made, common_kernel, compiled_kernels, plans_of
 from tests.gradients.harness import LONG
 from tests.gradients.test_battery import each
-from tests.lengths import every
+from tests.lengths import IS_LONG
 
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("numba_cuda") is None, reason="numba-cuda is not installed")
+pytestmark = [
+    pytest.mark.part(3),
+    pytest.mark.skipif(importlib.util.find_spec("numba_cuda") is None, reason="numba-cuda is not installed"),
+]
 MOST_REGISTERS = 255
 # Bytes that a thread keeps in memory besides its registers: the slow path of sin, cos and tan for huge arguments.
 MOST_STACK = 40
 # One kernel that has gamma, digamma and all elementary functions at once.
 SPILLED = {"special_functions": 32}
-NAMES = {*SPILLED, *(e.name for e in (*every(3, SUITE), *every(60, ENTRIES)))} - LONG
+NAMES = {*SPILLED, *(e.name for e in ((*SUITE, *ENTRIES) if IS_LONG else (*SUITE[::3], *ENTRIES[::60])))} - LONG
 
 
-@pytest.mark.part(4)
+@pytest.mark.part(7)
 @pytest.mark.parametrize("entry", each(tuple(e for e in WITHOUT_RULES if e.name in NAMES)))
 def test_kernels_compile_without_spills_or_atomics(entry: Entry) -> None:
     from loopdiff.backends.cuda.compiler import MOST_SPILLED, OF_TWO_BLOCKS, parameters_of

@@ -27,7 +27,10 @@ from tests.cuda.libraries import Theirs, fetched, gpu, sent, stand_in_cupy, stan
 from tests.gradients import harness
 from tests.gradients.test_battery import assert_close
 
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("numba_cuda") is None, reason="numba-cuda is not installed")
+pytestmark = [
+    pytest.mark.part(3),
+    pytest.mark.skipif(importlib.util.find_spec("numba_cuda") is None, reason="numba-cuda is not installed"),
+]
 DeviceArray = loopdiff.cuda.DeviceArray
 
 

@@ -15,7 +15,10 @@ from tests.gradients import harness
 from tests.gradients.interpreted import lowered
 from tests.gradients.test_battery import assert_close
 
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("numba_cuda") is None, reason="numba-cuda is not installed")
+pytestmark = [
+    pytest.mark.part(2),
+    pytest.mark.skipif(importlib.util.find_spec("numba_cuda") is None, reason="numba-cuda is not installed"),
+]
 # Sums, copies, own arrays, checks, scalars of all kinds, loops of the host, arrays that are returned.
 PROGRAMS = ("rde_matmul_log1p", "softmax", "jacobi_2d", "spmv_csr", "durbin", "weighted_histogram", "kmeans_cost")
 
@@ -39,7 +42,7 @@ def test_what_is_packed_is_what_the_function_was_given(name: str) -> None:
     assert_close(outputs, harness.run_python(entry, reference), 1e-11)
 
 
-@pytest.mark.part(2)
+@pytest.mark.part(3)
 @pytest.mark.parametrize("name", ["rde_matmul_log1p", "jacobi_2d", "while_newton", "two_returned_arrays", "spmv_csr"])
 def test_gradients_of_decorated_functions(name: str) -> None:
     """Arrays go there and back, those between the sweeps stay there, and all memory is given back."""

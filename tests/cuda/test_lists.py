@@ -19,7 +19,10 @@ from tests.cuda.plain import emulating
 from tests.gradients.interpreted import normal_form
 from tests.lengths import every
 
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("numba_cuda") is None, reason="numba-cuda is not installed")
+pytestmark = [
+    pytest.mark.part(5),
+    pytest.mark.skipif(importlib.util.find_spec("numba_cuda") is None, reason="numba-cuda is not installed"),
+]
 
 
 def scattered(index, v, y):

@@ -18,6 +18,8 @@ from loopdiff.model import tuning
 from tests.cuda.plain import emulating
 from tests.cuda.test_grid import check, grids
 
+pytestmark = pytest.mark.part(2)
+
 
 @pytest.fixture
 def rng() -> np.random.Generator:

@@ -14,7 +14,10 @@ from loopdiff import ArgumentError, ScheduleError, vectorize_grad
 from tests.api.test_requests import layers
 from tests.cuda.plain import emulating
 
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("numba_cuda") is None, reason="numba-cuda is not installed")
+pytestmark = [
+    pytest.mark.part(3),
+    pytest.mark.skipif(importlib.util.find_spec("numba_cuda") is None, reason="numba-cuda is not installed"),
+]
 
 
 def product(A, B, C):

@@ -14,7 +14,10 @@ import pytest
 
 from tests.gradients.interpreted import normal_form
 
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("numba_cuda") is None, reason="numba-cuda is not installed")
+pytestmark = [
+    pytest.mark.part(3),
+    pytest.mark.skipif(importlib.util.find_spec("numba_cuda") is None, reason="numba-cuda is not installed"),
+]
 SCRIPT = Path(__file__).with_name("simulated.py")
 
 
@@ -130,6 +133,7 @@ def sorting(function: str, given: dict[str, Any], tmp_path: Path, blocks: int) -
     return run(module.text, "kernel", given, tmp_path, (blocks,), (256, 1, 1))
 
 
+@pytest.mark.part(7)
 @pytest.mark.parametrize(("shift", "bits"), [(4, 9)])
 def test_a_pass_of_the_sort(shift: int, bits: int, tmp_path: Path) -> None:
     """One pass is a stable sort by its digit, with counts and their sums on the way."""

@@ -25,6 +25,7 @@ from tests.gradients import harness
 from tests.gradients.test_battery import assert_close
 from tests.lengths import each_in_turns
 
+pytestmark = pytest.mark.part(3)
 SPREAD = (
     "rde_matmul_log1p", "conv2d_bias", "softmax", "attention", "gmm", "kmeans_cost", "syrk", "spmv_csr", "hash_grid",
     "nbody", "diagonal_access", "over_len", "triangular_bounds", "grouped_products", "local_arrays_like",

@@ -25,6 +25,7 @@ from loopdiff.settings.installation import installation, installed
 from tests.disk.damage import DAMAGE
 from tests.lengths import IS_LONG
 
+pytestmark = pytest.mark.part(4)
 ROOT = Path(loopdiff.__file__).parents[1]
 PROGRAM = """
 import numpy as np

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.part(3)
 ROOT = Path(__file__).parents[2]
 BENCH = ROOT / "examples" / "bench"
 

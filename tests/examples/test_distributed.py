@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.part(3)
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "examples" / "distributed"
 MOST_LINES = 65

@@ -59,6 +59,7 @@ def run_apart(path: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.part(4)
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
 def test_example(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     if "jax" in path.stem and importlib.util.find_spec("jax") is None:

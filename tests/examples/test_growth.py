@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.part(2)
 BENCH = Path(__file__).parents[2] / "examples" / "bench"
 FAMILIES = (
     "numbers", "stores", "loops", "nested", "arrays", "shapes", "whole", "steps", "helpers", "array-helpers",

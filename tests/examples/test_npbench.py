@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.part(3)
 BENCH = Path(__file__).parents[2] / "examples" / "bench"
 INIT = """
 import numpy as np

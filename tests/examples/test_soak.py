@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.part(3)
 ROOT = Path(__file__).parents[2]
 BENCH = ROOT / "examples" / "bench"
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.part(2)
 BENCH = Path(__file__).parents[2] / "examples" / "bench"
 
 

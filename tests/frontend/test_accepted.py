@@ -88,7 +88,7 @@ def check_against_python(function: Callable[..., Any], arguments: Any) -> None:
         np.testing.assert_allclose(a, b, rtol=1e-6 if is_narrow else 1e-13)
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(5)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.function.__name__)
 def test_program(program: Program) -> None:
     check_against_python(program.function, program.arguments)
@@ -116,7 +116,6 @@ def example_arguments() -> list[Any]:
     return [rng.standard_normal((5, 5)), *vectors, np.array([0, 1, 1, 3, 4, 6]), 4, 0.7]
 
 
-@pytest.mark.part(5)
 @pytest.mark.parametrize("construct", ACCEPTED, ids=lambda c: c.name)
 def test_example_of_the_language_table(construct: Construct) -> None:
     check_against_python(example_function(construct.example), example_arguments())
@@ -131,7 +130,7 @@ x[1] += Z[0, 0] * 0.01
 """
 
 
-@pytest.mark.part(5)
+@pytest.mark.part(9)
 @pytest.mark.parametrize("construct", ACCEPTED, ids=lambda c: c.name)
 def test_example_where_names_of_arrays_are_bound_again(construct: Construct) -> None:
     """What is made in a loop that goes on with other arrays than it starts with, of shapes that are not known to be the
@@ -157,7 +156,7 @@ def test_language_table_has_a_row_for_each_construct() -> None:
     assert all(row.replace("\\|", "").count("|") == 5 for row in rows)
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(11)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.function.__name__)
 def test_every_node_has_a_place(program: Program) -> None:
     given = dict(zip(inspect.signature(program.function).parameters, program.arguments, strict=True))

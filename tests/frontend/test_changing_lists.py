@@ -43,7 +43,7 @@ def slopes(plain: Callable[..., Any], given: list[Any], place: int) -> np.ndarra
     return np.array([(at(1e-6 * u) - at(-1e-6 * u)) / 2e-6 for u in units]).reshape(given[place].shape)
 
 
-@pytest.mark.part(5)
+@pytest.mark.part(9)
 @pytest.mark.parametrize("plain", CASES, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("tape", ["store", "recompute"])
 def test_programs_of_people_give_what_python_gives(plain: Callable[..., Any], tape: str) -> None:
@@ -58,7 +58,7 @@ def test_programs_of_people_give_what_python_gives(plain: Callable[..., Any], ta
         np.testing.assert_allclose(getattr(gradients, name), expected, rtol=1e-5, atol=1e-7)
 
 
-@pytest.mark.part(7)
+@pytest.mark.part(15)
 @pytest.mark.parametrize("body", SAME)
 def test_changes_are_what_python_makes_of_them(body: str) -> None:
     plain = program(body)

@@ -29,7 +29,7 @@ def slopes_of(plain: Callable[..., Any]) -> np.ndarray:
     )
 
 
-@pytest.mark.part(7)
+@pytest.mark.part(11)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_give_what_python_gives(name: str) -> None:
     plain = PROGRAMS[name]

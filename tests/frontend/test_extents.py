@@ -13,6 +13,7 @@ from loopdiff.frontend.capture import argument_types
 from loopdiff.frontend.extents import Question, agree, decisive_types, is_so, questions_about, small_axes
 from loopdiff.ir.types import ArrayType
 
+pytestmark = pytest.mark.part(2)
 SHAPES = {"a": (3, 40), "b": (40,), "c": (3, 1), "d": (50, 50)}
 TYPES = argument_types({n: np.zeros(s) for n, s in SHAPES.items()} | {"k": 3})
 QUESTIONS: list[Question] = [

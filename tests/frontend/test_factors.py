@@ -17,6 +17,7 @@ from tests.frontend.test_accepted import run_bound
 from tests.gradients.interpreted import interpreting
 from tests.texts import registered
 
+pytestmark = pytest.mark.part(3)
 RNG = np.random.default_rng(5)
 SQUARE, TALL, WIDE = RNG.standard_normal((4, 4)), RNG.standard_normal((5, 3)), RNG.standard_normal((2, 4))
 SHAPES = [SQUARE, TALL, WIDE, np.full((1, 1), -2.0), np.ones((3, 1)), np.ones((1, 3)), np.zeros((0, 0))]

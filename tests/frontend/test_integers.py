@@ -12,6 +12,7 @@ import pytest
 from loopdiff import ArgumentError, UnsupportedLoopError, vectorize_grad
 from tests.gradients.interpreted import interpreting
 
+pytestmark = pytest.mark.part(2)
 X = np.arange(1.0, 9.0)
 A = np.array([200, 250, 7], np.int64)
 B = np.array([201, 251, 77], np.int64)
@@ -224,6 +225,19 @@ def comparison_of_all(x, k, n):
 def difference_from_integers(x, k, n):
     v, cube = [0.5, n, n + 1], n * n * n + 1
     return x[0] * (v[k[1]] ** 3 + 0 * cube - v[k[1]] ** 3) + x[0] * (max(v[k[1]] ** 3, cube) - cube)
+
+
+def sums_of_sums(x):
+    v = [0] * len(x)
+    for i in range(len(x)):
+        for j in range(len(x)):
+            v[i] += x[j] * x[i]
+    return sum(v) - sum(v[i] for i in range(1, len(v)))
+
+
+def test_zeros_that_floats_are_added_to_are_small() -> None:
+    with interpreting():
+        assert vectorize_grad(sums_of_sums)(X) == pytest.approx(sums_of_sums(X), rel=1e-14)
 
 
 def test_products_of_any_number_are_floats_or_refused() -> None:

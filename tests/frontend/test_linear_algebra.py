@@ -14,6 +14,7 @@ from tests.texts import registered
 
 from .test_accepted import check_against_python
 
+pytestmark = pytest.mark.part(3)
 RNG = np.random.default_rng(3)
 A, B = RNG.standard_normal((5, 5)), RNG.standard_normal((5, 2))
 S = A @ A.T + np.eye(5)

@@ -11,6 +11,7 @@ import pytest
 from loopdiff import UnsupportedLoopError, vectorize_grad
 from tests.gradients.interpreted import interpreting
 
+pytestmark = pytest.mark.part(2)
 X = np.array([1.3, -0.7, 2.1, 0.4, -1.9, 0.85, 3.2])
 
 

@@ -14,6 +14,7 @@ from loopdiff import vectorize_grad
 from loopdiff.frontend.liveness import find_live_names
 from loopdiff.testing import check_grads
 
+pytestmark = pytest.mark.part(2)
 NAMES = ("a", "b", "c", "d")
 
 

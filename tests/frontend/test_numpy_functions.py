@@ -20,9 +20,10 @@ from loopdiff.source.functions import source_of
 from tests.frontend.test_accepted import check_against_python, run_bound
 from tests.frontend.test_ordinary_code import CASES as ORDINARY
 from tests.gradients.interpreted import interpreting
-from tests.lengths import IS_LONG, every, in_turns
+from tests.lengths import IS_LONG, in_turns
 from tests.texts import registered
 
+pytestmark = pytest.mark.part(3)
 RNG = np.random.default_rng(7)
 VECTOR, OTHER, SHORT = RNG.uniform(0.5, 2.0, 6), RNG.uniform(0.5, 2.0, 6), RNG.uniform(-1.0, 1.0, 3)
 MATRIX, CUBE = RNG.uniform(0.5, 2.0, (4, 6)), RNG.uniform(0.5, 2.0, (2, 3, 4))
@@ -204,6 +205,7 @@ OTHER_TYPES = {
     "np.geomspace(a[0], 8.0, 4, endpoint=False)", "np.polyder(a)",
     "np.linspace(-3.0, 4.0, 6, dtype=int) * a", "np.linspace(-1.3, 4, num=6, dtype=np.int32) * a",
     "np.indices(a.shape)[1] * a", "np.indices((6,))[0] * a", "np.indices(a.shape, int)[0].sum() * a",
+    "(a * np.unique(np.round(a), return_inverse=True)[1]).sum()", "np.int32(a[0]) * a + np.uint8(3) * a[np.int16(1)]",
 }  # fmt: skip
 IDS = [f"{e} {np.shape(a[0])}" for e, a in CASES]
 
@@ -223,7 +225,7 @@ def difference(f: Any, args: tuple[Any, ...], k: int, way: np.ndarray) -> float:
     return (f(*moved[0]) - f(*moved[1])) / 2e-6
 
 
-@pytest.mark.part(5)
+@pytest.mark.part(9)
 @pytest.mark.parametrize(("number", "case"), list(enumerate(CASES)), ids=IDS)
 def test_values_and_types(number: int, case: tuple[str, tuple[Any, ...]]) -> None:
     """Of double precision, and of single precision or of integers."""
@@ -233,16 +235,22 @@ def test_values_and_types(number: int, case: tuple[str, tuple[Any, ...]]) -> Non
     plain = registered(text, f"<values of {expression} {[np.shape(v) for v in args]}>", np=np)
     for kind, tolerance in ((np.float64, 1e-13), *in_turns(((np.float32, 1e-5), (np.int64, 1e-13)), number)):
         given = [(4 * v).astype(kind) for v in args]
-        types = argument_types(dict(zip(names, given, strict=True)))
-        (found,) = run_bound(bind(parse_function(source_of(plain), types), types), dict(zip(names, given, strict=True)))
-        expected = plain(*given)
+        named = dict(zip(names, given, strict=True))
+        types = argument_types(named)
+        try:
+            expected = plain(*given)
+        except (TypeError, ValueError):  # of integers: fewer of them differ, and quotients are none
+            with pytest.raises(LoopdiffError):
+                run_bound(bind(parse_function(source_of(plain), types), types), named)
+            continue
+        (found,) = run_bound(bind(parse_function(source_of(plain), types), types), named)
         if expression not in OTHER_TYPES:
             assert np.asarray(found).dtype == np.asarray(expected).dtype
         np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.part(3)
-@pytest.mark.parametrize(("expression", "args"), every(6, CASES), ids=every(6, IDS))
+@pytest.mark.part(31)
+@pytest.mark.parametrize(("expression", "args"), CASES, ids=IDS)
 def test_gradients(expression: str, args: tuple[Any, ...]) -> None:
     plain, given = weighted(expression, args)
     with interpreting():
@@ -264,7 +272,7 @@ ONCE_EACH = sorted({e for e, _ in CASES} | {
 })  # fmt: skip
 
 
-@pytest.mark.part(7)
+@pytest.mark.part(15)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's, for lines of one number
 @pytest.mark.parametrize(("number", "expression"), list(enumerate(ONCE_EACH)), ids=str)
 def test_arrays_of_any_rank_give_what_numpy_gives_or_an_error(number: int, expression: str) -> None:
@@ -416,7 +424,7 @@ PLACED = [
 ]  # fmt: skip
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(5)
 @pytest.mark.parametrize("statement", PLACED)
 def test_functions_that_change_their_arrays(statement: str) -> None:
     text = f"def f(A, s):\n    z = 1.0 * A\n    for t in range(2):\n        {statement}\n        z = 0.5 * z\n"

@@ -10,6 +10,7 @@ import pytest
 
 from loopdiff import LoopdiffError, vectorize_grad
 
+pytestmark = pytest.mark.part(2)
 A = np.array([[0.5, 1.5, -2.0], [3.0, 0.25, 1.0], [2.0, -1.0, 0.75]])
 X = np.array([0.5, -1.25, 2.0, 0.75])
 PLACES = np.array([2, 0, 3, 1])

@@ -18,6 +18,7 @@ from loopdiff.source.functions import source_of
 from tests.gradients.interpreted import interpreting
 from tests.texts import registered
 
+pytestmark = pytest.mark.part(2)
 TEXT = """
 def helper(v):
     return np.sin(v) * 0.5

@@ -12,6 +12,7 @@ from loopdiff import ArgumentError, UnsupportedLoopError, vectorize_grad
 from tests.gradients.interpreted import interpreting
 from tests.texts import registered
 
+pytestmark = pytest.mark.part(2)
 PROGRAMS = {
     "shorter at both ends": "for i in range(3):; {}x = 0.5 * x[1:] + x[:-1] ** 2; t += x[0] * len(x)",
     "one in each iteration": "for v in y:; {}x = np.append(x, v * x[-1]); t += x.sum() * x[2]",

@@ -196,7 +196,7 @@ OF_X = [
 PROGRAMS = [(f, x) for f in OF_X] + [(f, A) for f in (rows, eigenvalues, factors)]
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(5)
 @pytest.mark.parametrize(("function", "value"), PROGRAMS, ids=lambda v: getattr(v, "__name__", ""))
 def test_value_and_gradient(function: Callable[..., Any], value: np.ndarray) -> None:
     """Python's value; the derivative is that of a difference."""

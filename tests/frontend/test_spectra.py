@@ -12,6 +12,7 @@ from loopdiff.numpy_functions import spectra
 from tests.frontend.test_factors import WEIGHTS, check_values, gradient_of_jax, plain_of
 from tests.gradients.interpreted import interpreting
 
+pytestmark = pytest.mark.part(5)
 RNG = np.random.default_rng(8)
 SQUARE, TALL, WIDE = RNG.standard_normal((4, 4)), RNG.standard_normal((5, 3)), RNG.standard_normal((2, 4))
 SHAPES = [SQUARE, TALL, WIDE, np.full((1, 1), -2.0), np.ones((3, 1)), np.ones((1, 3)), np.zeros((0, 0)), np.eye(3)]

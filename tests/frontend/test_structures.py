@@ -21,6 +21,7 @@ from tests.frontend.structured import PROGRAMS, Model, Pair
 from tests.gradients.interpreted import interpreting
 from tests.texts import registered
 
+pytestmark = pytest.mark.part(2)
 STEP = 1e-6
 
 

@@ -21,6 +21,7 @@ from loopdiff.errors import UnsupportedLoopError
 from loopdiff.frontend.parse import parse_function
 from loopdiff.source.functions import class_around, source_of
 
+pytestmark = pytest.mark.part(2)
 ROOT = Path(loopdiff.__file__).parents[1]
 HELPER = """
 import math

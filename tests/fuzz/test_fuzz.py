@@ -32,6 +32,8 @@ from loopdiff.ir.interpret import run
 from loopdiff.ir.ops import Op
 from loopdiff.source.functions import source_of
 
+pytestmark = pytest.mark.part(2)
+
 
 # -- oracles -----------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", sorted(UNARY))

@@ -25,6 +25,7 @@ from loopdiff.fuzz.program import RandomArgument, RandomProgram
 from loopdiff.fuzz.settings import OTHERS, Setting
 from loopdiff.fuzz.shrink import shrink
 
+pytestmark = pytest.mark.part(2)
 X = RandomArgument("x", "vector")
 PLAIN = Setting()
 

@@ -144,6 +144,7 @@ def mismatch(seed: int, setting: str, n: int) -> str | None:
     theirs = np.concatenate([mine[0], mine[1], [found]])
     alone = np.concatenate([[decorated(*again)], again[0], again[1]])
     written = set(re.findall(r"^ *([xy])\[\S*(?: - 1\])? [-+*]?= ", text, re.M))
+    written &= pullback.run.takers.keys()  # without what only a condition that never holds would write
     cotangents = {name: w for name, w in zip("xy", weights, strict=True) if name in written}
     gradients = pullback(seed_of_value, **cotangents)
     product = sum(float(w @ np.imag(moved["xy".index(name)])) / STEP for name, w in cotangents.items())

@@ -10,6 +10,8 @@ import pytest
 
 from loopdiff import vectorize_grad
 
+pytestmark = pytest.mark.part(2)
+
 
 def affine(W, b, x, y):
     """`y = W x + b` for each column of `x`."""

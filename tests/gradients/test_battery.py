@@ -9,7 +9,7 @@ import pytest
 
 from tests.corpus import BY_NAME, ENTRIES, SUITE, Entry, as_float32
 from tests.gradients import harness
-from tests.lengths import IS_LONG, each_in_turns, every
+from tests.lengths import IS_LONG, each_in_turns
 
 needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="jax is not installed")
 
@@ -36,7 +36,7 @@ WAYS = [(kind, seed) for seed in (0, 1) for kind in RUNS]
 OF_SUITE = [(entry.name, (kind, 0)) for entry in SUITE for kind in RUNS]
 
 
-@pytest.mark.part(7)
+@pytest.mark.part(23)
 @pytest.mark.parametrize(("name", "way"), dict.fromkeys([*each_in_turns((*BY_NAME,), WAYS), *OF_SUITE]), ids=str)
 def test_values_equal_plain_python(name: str, way: tuple[str, int]) -> None:
     entry, run, seed = BY_NAME[name], RUNS[way[0]], way[1]
@@ -50,12 +50,8 @@ def test_values_equal_plain_python(name: str, way: tuple[str, int]) -> None:
         np.testing.assert_array_equal(args[name], entry.args(seed)[name], err_msg=f"{name} was changed")
 
 
-HAVE_GRADIENTS = tuple(e for e in ENTRIES if e.is_twin)  # which are compared with those of JAX below
-TRANSPOSED = tuple(e for e in ENTRIES if e not in HAVE_GRADIENTS or e in every(2, HAVE_GRADIENTS))
-
-
-@pytest.mark.part(7)
-@pytest.mark.parametrize(("entry", "seed"), with_seeds(TRANSPOSED))
+@pytest.mark.part(29)
+@pytest.mark.parametrize(("entry", "seed"), with_seeds(ENTRIES))
 def test_reverse_is_the_transpose_of_the_tangent(entry: Entry, seed: int) -> None:
     along = harness.direction(entry, entry.args(seed), seed)
     tangents = harness.push_forward(entry, entry.args(seed), along)
@@ -67,7 +63,7 @@ def test_reverse_is_the_transpose_of_the_tangent(entry: Entry, seed: int) -> Non
     assert abs(harness.inner(tangents, weight) - harness.inner(gradients, along)) <= tolerance * scale
 
 
-@pytest.mark.part(7)
+@pytest.mark.part(21)
 @pytest.mark.parametrize("entry", each(tuple(e for e in ENTRIES if IS_LONG or not (e.is_twin or e.is_analytic))))
 def test_tangent_agrees_with_differences(entry: Entry) -> None:
     """Of entries for which nothing better is there: JAX, or a complex step."""
@@ -77,7 +73,7 @@ def test_tangent_agrees_with_differences(entry: Entry) -> None:
     assert_close(harness.push_forward(entry, entry.args(0), along), expected, 1e-3 if has_float32 else 2e-8)
 
 
-@pytest.mark.part(7)
+@pytest.mark.part(21)
 @pytest.mark.parametrize("entry", each(tuple(e for e in ENTRIES if e.is_analytic)))
 def test_tangent_agrees_with_a_complex_step(entry: Entry) -> None:
     along = harness.direction(entry, entry.args(1), 1)
@@ -85,7 +81,7 @@ def test_tangent_agrees_with_a_complex_step(entry: Entry) -> None:
     assert_close(harness.push_forward(entry, entry.args(1), along), expected, 1e-11)
 
 
-@pytest.mark.part(5)
+@pytest.mark.part(17)
 @needs_jax
 @pytest.mark.parametrize(("entry", "seed"), with_seeds(tuple(e for e in ENTRIES if e.is_twin)))
 def test_gradient_agrees_with_jax(entry: Entry, seed: int) -> None:
@@ -97,7 +93,7 @@ def test_gradient_agrees_with_jax(entry: Entry, seed: int) -> None:
     assert_close(harness.pull_back(entry, entry.args(seed), weight), expected, 1e-8, scale=1e-8)
 
 
-@pytest.mark.part(5)
+@pytest.mark.part(7)
 @pytest.mark.parametrize("entry", each(SUITE))
 def test_suite_in_float32(entry: Entry) -> None:
     args, wide = as_float32(entry.args(0)), entry.args(0)

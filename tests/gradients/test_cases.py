@@ -12,6 +12,8 @@ from loopdiff import vectorize_grad
 from tests.corpus import triangular
 from tests.gradients.harness import decorated
 
+pytestmark = pytest.mark.part(2)
+
 
 def rel(got: Any, expected: Any) -> float:
     """Largest difference relative to the largest expected entry."""

@@ -14,6 +14,8 @@ import pytest
 from loopdiff import vectorize_grad
 from tests.corpus.traps import truncated_variance
 
+pytestmark = pytest.mark.part(2)
+
 
 def in_loops(x, k, y):
     for i in range(x.shape[0]):

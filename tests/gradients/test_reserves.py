@@ -8,6 +8,8 @@ import pytest
 from loopdiff import vectorize_grad
 from tests.gradients.harness import decorated
 
+pytestmark = pytest.mark.part(2)
+
 
 def attention(Q, K, V, mask, out):
     """Causal attention, one row of scores at a time; a row without any key gives zeros."""

@@ -28,7 +28,7 @@ from loopdiff.settings.options import TapePolicy
 from tests.corpus import BY_NAME, ENTRIES, Arguments, Entry, ruled
 from tests.gradients import harness
 from tests.gradients.interpreted import allocated, count, lowered, normal_form, sweeps_of
-from tests.lengths import each_in_turns, every
+from tests.lengths import each_in_turns
 
 
 def returns_one_number(entry: Entry) -> bool:
@@ -129,7 +129,7 @@ def differences(entry: Entry, along: harness.Values) -> harness.Values:
     return {k: (8 * (a[k] - b[k]) - (c[k] - d[k])) / (12 * step) for k in a}
 
 
-@pytest.mark.part(7)
+@pytest.mark.part(15)
 @pytest.mark.parametrize("entry", SCALAR, ids=lambda e: e.name)
 def test_forward_over_reverse(entry: Entry) -> None:
     """Hessian products equal differences of the gradient, and are symmetric: <u, H v> = <v, H u>."""
@@ -148,10 +148,17 @@ def test_forward_over_reverse(entry: Entry) -> None:
 TAPES: tuple[TapePolicy, ...] = ("store", "recompute")
 
 
-@pytest.mark.part(5)
-@pytest.mark.parametrize(("entry", "tape"), each_in_turns(every(3, SCALAR), TAPES), ids=lambda p: getattr(p, "name", p))
-def test_reverse_over_reverse(entry: Entry, tape: TapePolicy) -> None:
+# The square root of a product with a factor that is zero: what the other factor gets of an adjoint that is zero and of
+# the infinite slope that the gradient computes is NaN, as both are variables of the gradient.
+NAN = ("truncated_variance",)
+
+
+@pytest.mark.part(29)
+@pytest.mark.parametrize(("entry", "tape"), each_in_turns(SCALAR, TAPES), ids=lambda p: getattr(p, "name", p))
+def test_reverse_over_reverse(entry: Entry, tape: TapePolicy, request: pytest.FixtureRequest) -> None:
     """The same products by reverse mode over the gradient, from sweeps under each tape policy."""
+    if entry.name in NAN:
+        request.applymarker(pytest.mark.xfail(raises=AssertionError))
     ls, sweeps = joined(entry.name, tape)
     weight = harness.direction(entry, entry.args(0), 0)
     given = with_counts(sweeps, entry.args(0))
@@ -185,7 +192,7 @@ KERNELS = (
 )  # fmt: skip
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(5)
 @pytest.mark.parametrize("entry", [BY_NAME[n] for n in KERNELS], ids=lambda e: e.name)
 def test_compiled_products_agree_with_differences_and_jax(entry: Entry) -> None:
     along = harness.direction(entry, entry.args(0), 0)

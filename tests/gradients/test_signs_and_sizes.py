@@ -10,6 +10,7 @@ import pytest
 
 from loopdiff import ArgumentError, vectorize_grad
 
+pytestmark = pytest.mark.part(2)
 VALUES = (-0.0, 0.0, -0.4, 1.0, -3.0)
 BOTH = ("cpu", "cuda-emulated")
 

@@ -13,6 +13,7 @@ import pytest
 
 from loopdiff import vectorize_grad
 
+pytestmark = pytest.mark.part(2)
 EXTREMES = np.array([0.0, -0.0, 5e-324, 1e-308, 0.5, -3.0, 1.0, 710.0, 1e200, 1e308, -1e308, np.inf, -np.inf, np.nan])
 BOTH = ("cpu", "cuda-emulated")
 

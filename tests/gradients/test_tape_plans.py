@@ -17,7 +17,7 @@ from loopdiff.settings.options import TapePolicy
 from tests.corpus import ENTRIES, Arguments, Entry
 from tests.gradients import harness
 from tests.gradients.interpreted import allocated, in_real_parts, lowered, sweeps_of
-from tests.lengths import IS_LONG, every, in_turns
+from tests.lengths import IS_LONG, in_turns
 
 OTHERS: tuple[TapePolicy, ...] = ("store", "recompute")
 
@@ -74,10 +74,8 @@ def tangents(entry: Entry, ls: ir.LoopSet, along: harness.Values) -> harness.Val
 
 
 # The battery has all entries under `auto`. What two plans give is compared in a long run; here, each with the tangents.
-@pytest.mark.part(5)
-@pytest.mark.parametrize(
-    ("number", "entry"), every(2, list(enumerate(ENTRIES))), ids=lambda p: getattr(p, "name", None)
-)
+@pytest.mark.part(17)
+@pytest.mark.parametrize(("number", "entry"), list(enumerate(ENTRIES)), ids=lambda p: getattr(p, "name", None))
 def test_tape_plans_agree(number: int, entry: Entry) -> None:
     entry = in_real_parts(entry)
     ls = lowered(entry)
@@ -86,7 +84,7 @@ def test_tape_plans_agree(number: int, entry: Entry) -> None:
     weight = harness.weights({k: np.asarray(v) for k, v in pushed.items()}, 0)
     has_float32 = harness.is_narrow(entry)
     first: harness.Values | None = None
-    for policy in in_turns(("auto", *OTHERS) if IS_LONG else OTHERS, number // 2):
+    for policy in in_turns(("auto", *OTHERS) if IS_LONG else OTHERS, number):
         gradients = forward_and_reverse(entry, ls, sweeps_of(entry.name, policy), weight)
         scale = max(1.0, harness.magnitude(pushed, weight), harness.magnitude(gradients, along))
         gap = harness.inner(pushed, weight) - harness.inner(gradients, along)

@@ -12,6 +12,7 @@ from loopdiff.fuzz.duals import Trace, run_on_duals, slopes_of
 from tests.corpus import BY_NAME
 from tests.gradients.harness import decorated
 
+pytestmark = pytest.mark.part(2)
 TABLE = np.arange(3.0)
 WEIGHT = 2.0
 

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 import pytest
 
 from tests.gradients.interpreted import interpreting
-from tests.lengths import every, in_turns
+from tests.lengths import in_turns
 
 from .bindings import programs
 from .check import Outcome, try_setting
@@ -32,16 +32,12 @@ def gradients(wants: list[Expected], tape: str) -> Outcome:
 PROGRAMS = list(enumerate(programs()))
 
 
-@pytest.mark.part(7)
-@pytest.mark.parametrize(
-    ("number", "program"),
-    [*PROGRAMS[:REPORTED], *every(2, PROGRAMS[REPORTED:])],
-    ids=lambda p: getattr(p, "name", None),
-)
+@pytest.mark.part(11)
+@pytest.mark.parametrize(("number", "program"), PROGRAMS, ids=lambda p: getattr(p, "name", None))
 def test_bound_arrays(number: int, program: Program) -> None:
     """Those that were reported under every tape, the others each under one."""
     wants = cases_of(program)
-    for tape in TAPES if number < REPORTED else TAPES[number % 3 :][:1]:
+    for tape in TAPES if number < REPORTED else in_turns(TAPES, number):
         outcome = gradients(wants, tape)
         assert outcome.kind == "ok", f"{tape}: {outcome.message}\n{program.runnable()}"
 
@@ -51,8 +47,8 @@ def ways_of(want: Expected) -> tuple[str, ...]:
     return WAYS if want.is_energy and not want.written else WAYS[:2]
 
 
-@pytest.mark.part(3)
-@pytest.mark.parametrize(("number", "program"), every(3, PROGRAMS[:REPORTED]), ids=lambda p: getattr(p, "name", None))
+@pytest.mark.part(11)
+@pytest.mark.parametrize(("number", "program"), PROGRAMS[:REPORTED], ids=lambda p: getattr(p, "name", None))
 def test_bound_arrays_otherwise(number: int, program: Program) -> None:
     """Those that were reported: on threads, as kernels, through JAX, and their second derivatives, in turns."""
     wants = cases_of(program)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 
 import pytest
 
@@ -17,7 +17,7 @@ from .check import try_setting
 from .expected import Unusable, cases_of
 from .session import drawn, outcomes, plan
 
-GROUPS, EACH = 4, 6
+PROGRAMS = 24
 LONG = {14, 15, 21}  # seeds of programs that take long to compile
 OF_CODE = frozenset({"parallel", "emulated", "jax"})  # settings that are about generated code
 
@@ -27,17 +27,13 @@ def is_compiled(seed: int) -> bool:
     return IS_LONG or seed % 3 == 0 or not OF_CODE.isdisjoint(plan(seed)[0])
 
 
-@pytest.mark.part(2)
-@pytest.mark.parametrize("group", range(GROUPS))
-def test_drawn_programs(group: int) -> None:
-    for seed in sorted({*range(group * EACH, (group + 1) * EACH)} - LONG):
-        program = drawn(seed)
-        try:
-            with nullcontext() if is_compiled(seed) else interpreting():
-                for outcome in outcomes(program, seed):
-                    assert not outcome.failed, f"{outcome.setting}: {outcome.message}\n{program.runnable()}"
-        except Unusable:
-            continue
+@pytest.mark.part(7)
+@pytest.mark.parametrize("seed", sorted({*range(PROGRAMS)} - LONG))
+def test_drawn_programs(seed: int) -> None:
+    program = drawn(seed)
+    with suppress(Unusable), nullcontext() if is_compiled(seed) else interpreting():
+        for outcome in outcomes(program, seed):
+            assert not outcome.failed, f"{outcome.setting}: {outcome.message}\n{program.runnable()}"
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from tests.lengths import every
 
 from .values import differs, programs
 
-DRAWN = every(20, list(dict.fromkeys(programs())))
+DRAWN = every(29, list(dict.fromkeys(programs())))
 PARTS = 4  # tests
 
 

@@ -22,7 +22,6 @@ from loopdiff.ir.walk import map_body, statements
 from loopdiff.source.functions import source_of
 from tests.corpus import ENTRIES, Entry
 from tests.gradients.interpreted import in_real_parts, lowered, sweeps_of
-from tests.lengths import every
 
 # What the printer leaves out: which constants are float32 beside float64 arrays, the tape of a rule, and of rules of
 # one name which one it is.
@@ -33,8 +32,8 @@ def with_places(stmt: ir.Stmt) -> tuple[ir.Stmt, ...]:
     return (replace(stmt, message=stmt.said),) if isinstance(stmt, ir.Require) else (stmt,)
 
 
-@pytest.mark.part(7)
-@pytest.mark.parametrize("entry", every(3, ENTRIES), ids=lambda e: e.name)
+@pytest.mark.part(29)
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.name)
 def test_what_is_printed_reads_back(entry: Entry) -> None:
     """The text does; of bound programs their declarations and results do, too."""
     sweeps = sweeps_of(entry.name)

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.part(3)
+
 pytest.importorskip("jax")
 ROOT = Path(__file__).parents[2]
 

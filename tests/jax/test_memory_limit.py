@@ -16,6 +16,7 @@ from loopdiff import vectorize_grad
 from loopdiff.errors import ArgumentError
 from loopdiff.jax import wrap
 
+pytestmark = pytest.mark.part(2)
 STEPS = 400
 
 

@@ -14,7 +14,10 @@ from loopdiff import vectorize_grad
 from tests.corpus import BY_NAME
 
 jax = pytest.importorskip("jax")
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("numba_cuda") is None, reason="numba-cuda is not installed")
+pytestmark = [
+    pytest.mark.part(3),
+    pytest.mark.skipif(importlib.util.find_spec("numba_cuda") is None, reason="numba-cuda is not installed"),
+]
 
 
 @pytest.fixture

@@ -15,6 +15,8 @@ jnp = jax.numpy
 
 from loopdiff.jax import wrap  # noqa: E402
 
+pytestmark = pytest.mark.part(3)
+
 
 @vectorize_grad
 def chain(x, w, c, y, total):

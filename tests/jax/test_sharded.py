@@ -12,10 +12,6 @@ import pytest
 
 pytest.importorskip("jax")
 ROOT = Path(__file__).parents[2]
-CASES = [f"{name}, {via}, check_vma={c}" for name in ("value", "grad", "grad inside")
-         for via in ("primitives", "custom_vjp") for c in (True, False)]  # fmt: skip
-
-
 # The communication of each: one sum where parts have shares in something, and what is not independent is gathered.
 INDEPENDENT = {
     "squares": {"all-reduce": 1},
@@ -29,36 +25,52 @@ INDEPENDENT = {
     "summed index": {"all-reduce": 1},
     "neighbours": {"all-gather": 1},
 }
-EXPLICIT = ("explicit value", "explicit gradient", "explicit trajectories")
-BEYOND = ("one of two axes, check_vma=True", "one of two axes, check_vma=False", "exported for devices")
-MORE = (
-    *INDEPENDENT,
-    "jvp, check_vma=True",
-    "jvp, check_vma=False",
-    "grad, automatic",
-    "each gradient, automatic",
-    "jvp, automatic",
-)
+WITH_COMMUNICATION: dict[str, dict[str, Any]] = {
+    "automatic": {
+        "collectives, automatic": {"all-reduce": 1},
+        "is sharded, automatic": [3, 2],  # two examples of eight on each device
+        "collectives of each gradient, automatic": {},
+        "collectives of jvp, automatic": {},
+    },
+    "independent": {f"collectives, {case}": count for case, count in INDEPENDENT.items()},
+}
 
 
-def test_on_four_devices() -> None:
-    """One process for all: values are those of one device, as nothing is summed twice or left out, and nothing is sent
-    that need not be."""
-    from loopdiff.jax.partitioning import CAN_PARTITION
-
-    command = [sys.executable, "-m", "tests.jax.sharded"]
+def found_by(group: str) -> tuple[dict[str, float], dict[str, Any]]:
+    """What a group of `sharded.py` finds in a process of its own: how far it is off in each case, and other things."""
+    command = [sys.executable, "-m", "tests.jax.sharded", group]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
     assert ran.returncode == 0, ran.stderr
     found: dict[str, Any] = json.loads(ran.stdout)
-    explicit = [case for case in EXPLICIT if case in found]  # JAX has that mode since 0.7
-    beyond = BEYOND if CAN_PARTITION else ()
-    assert {c: found[c] for c in (*CASES, *MORE, *beyond, *explicit) if not found[c] < 1e-11} == {}
-    # The gradient by what all share; the one by examples stays where they are.
-    assert found["collectives of shard_map"] == {"all-reduce": 1}
-    if not CAN_PARTITION:
+    errors = {case: value for case, value in found.items() if isinstance(value, float)}
+    assert {case: value for case, value in errors.items() if not value < 1e-11} == {}
+    return errors, {case: value for case, value in found.items() if case not in errors}
+
+
+@pytest.mark.part(5)
+@pytest.mark.parametrize("group", ["checked", "unchecked", "automatic", "independent", "beyond", "explicit"])
+def test_on_four_devices(group: str) -> None:
+    """Values are those of one device, as nothing is summed twice or left out, and nothing is sent that need not be."""
+    from loopdiff.jax.partitioning import CAN_PARTITION
+
+    errors, others = found_by(group)
+    match group:
+        case "checked" | "unchecked":
+            by = ("value, primitives", "value, custom_vjp", "grad, primitives", "grad, custom_vjp",
+                  "grad inside, primitives", "grad inside, custom_vjp", "jvp")  # fmt: skip
+            assert {*errors} == {f"{name}, check_vma={group == 'checked'}" for name in by}
+            # The gradient by what all share; the one by examples stays where they are.
+            assert others == ({"collectives of shard_map": {"all-reduce": 1}} if group == "checked" else {})
+        case "explicit":
+            assert others == {}
+            assert [*errors] == ["explicit value", "explicit gradient", "explicit trajectories"] or not errors
+        case "beyond":
+            shards = [f"one of two axes, check_vma={c}" for c in (True, False)]
+            assert [*errors] == ([*shards, "exported for devices"] if CAN_PARTITION else [])
+        case "automatic":
+            assert [*errors] == ["grad, automatic", "each gradient, automatic", "jvp, automatic"]
+        case _:
+            assert {*errors} == {*INDEPENDENT}
+    if not CAN_PARTITION and group in WITH_COMMUNICATION:
         pytest.skip("this version of JAX gathers what is split")
-    assert found["collectives, automatic"] == {"all-reduce": 1}
-    assert found["is sharded, automatic"] == [3, 2]  # two examples of eight on each device
-    assert found["collectives of each gradient, automatic"] == {}
-    assert found["collectives of jvp, automatic"] == {}
-    assert {case: found[f"collectives, {case}"] for case in INDEPENDENT} == INDEPENDENT
+    assert others == WITH_COMMUNICATION.get(group, others)

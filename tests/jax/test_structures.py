@@ -10,6 +10,8 @@ import pytest
 import loopdiff.jax
 from loopdiff import vectorize_grad
 
+pytestmark = pytest.mark.part(2)
+
 
 def loss(params, x, act, np=np):
     for layer in params:

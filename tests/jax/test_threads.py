@@ -11,6 +11,8 @@ import pytest
 from loopdiff import set_num_threads, vectorize_grad
 from loopdiff.backends.cpu.threads import pool
 
+pytestmark = pytest.mark.part(2)
+
 jax = pytest.importorskip("jax")
 
 

@@ -17,7 +17,10 @@ from loopdiff import vectorize_grad
 from loopdiff.backends.cpu.direct import convention
 from loopdiff.errors import ArgumentError, DifferentiationError, OutOfMemoryError, UnsupportedLoopError
 
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="jax is not installed")
+pytestmark = [
+    pytest.mark.part(3),
+    pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="jax is not installed"),
+]
 
 
 @vectorize_grad

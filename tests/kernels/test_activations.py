@@ -17,6 +17,8 @@ from loopdiff.kernels import Operator, nn
 from loopdiff.kernels.nn import activations
 from tests.kernels.against_jax import Case, check
 
+pytestmark = pytest.mark.part(3)
+
 x = np.random.default_rng(6).uniform(-5.0, 5.0, (3, 5, 4))
 slope = np.float64(0.3)
 CASES = [

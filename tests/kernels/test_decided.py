@@ -10,6 +10,8 @@ import pytest
 from loopdiff.errors import LoopdiffError
 from loopdiff.kernels import nn, probability
 
+pytestmark = pytest.mark.part(2)
+
 ints = np.arange(16).reshape(1, 1, 4, 4)
 draw = np.random.default_rng(3).standard_normal
 x, w = draw((1, 2, 4, 4)), draw((3, 2, 2, 2))

@@ -18,6 +18,8 @@ from loopdiff.errors import ArgumentError
 from loopdiff.kernels import Operator, encodings
 from tests.kernels.against_jax import Case, check
 
+pytestmark = pytest.mark.part(3)
+
 rng = np.random.default_rng(6)
 draw = rng.standard_normal
 PRIMES = (1, 2654435761, 805459861, 3674653429)

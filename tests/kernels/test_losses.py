@@ -17,6 +17,8 @@ from loopdiff.errors import ArgumentError
 from loopdiff.kernels import nn
 from tests.kernels.against_jax import Case, check
 
+pytestmark = pytest.mark.part(3)
+
 draw = np.random.default_rng(8).standard_normal
 logits, other, third = draw((6, 5)), draw((6, 5)), draw((6, 5))
 labels = np.array([0, 4, 2, 2, 1, 3])

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import signal, sparse
+from scipy import sparse
 
 pytest.importorskip("jax")
 
@@ -16,6 +16,8 @@ import jax.numpy as jnp
 from loopdiff.errors import ArgumentError
 from loopdiff.kernels import encodings, networks, nn, science
 from tests.kernels.against_jax import Case, check
+
+pytestmark = pytest.mark.part(3)
 
 rng = np.random.default_rng(12)
 draw = rng.standard_normal
@@ -74,7 +76,7 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(5)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_values_and_gradients(case: Case) -> None:
     check(case)
@@ -90,7 +92,7 @@ def test_equal_and_zero_vectors_have_finite_derivatives() -> None:
 
 
 # -- spectra -------------------------------------------------------------------------------------------------
-WINDOW = signal.get_window("hamming", 12)
+WINDOW = np.hamming(13)[:12]
 
 
 def transformed(x: Any, window: Any) -> Any:

@@ -18,6 +18,8 @@ from loopdiff.errors import ArgumentError
 from loopdiff.kernels import networks, nn
 from tests.kernels.against_jax import Case, check
 
+pytestmark = pytest.mark.part(3)
+
 rng = np.random.default_rng(8)
 draw = rng.standard_normal
 WIDTHS = (5, 8, 7, 2)

@@ -17,6 +17,8 @@ from loopdiff.errors import ArgumentError
 from loopdiff.kernels import nn
 from tests.kernels.against_jax import Case, check
 
+pytestmark = pytest.mark.part(3)
+
 rng = np.random.default_rng(12)
 draw = rng.standard_normal
 images, rows = draw((2, 4, 5, 6)), draw((9, 3))
@@ -90,7 +92,7 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(5)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_places_are_those_of_jax(case: Case) -> None:
     check(case)

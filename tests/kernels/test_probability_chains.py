@@ -12,6 +12,8 @@ from scipy import special, stats
 import loopdiff
 from loopdiff.kernels import probability
 
+pytestmark = pytest.mark.part(3)
+
 jax = pytest.importorskip("jax")
 jnp = pytest.importorskip("jax.numpy")
 jsp = pytest.importorskip("jax.scipy")

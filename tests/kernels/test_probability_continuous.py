@@ -14,6 +14,8 @@ from scipy import stats
 from loopdiff import LoopdiffError, vectorize_grad
 from loopdiff.kernels import Operator, probability
 
+pytestmark = pytest.mark.part(3)
+
 Numbers = tuple[float, ...]
 
 
@@ -154,7 +156,7 @@ def near(found: Any, expected: Any, tolerance: float) -> None:
     )
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(5)
 @pytest.mark.parametrize("name", DENSITIES)
 def test_values(name: str) -> None:
     exact, scipys, rows = DENSITIES[name]
@@ -172,7 +174,7 @@ def test_values(name: str) -> None:
         near(found(name)[0], scipys(*np.array(rows).T), 1e-7)
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(5)
 @pytest.mark.parametrize("name", DENSITIES)
 def test_the_same_in_python(name: str) -> None:
     with np.errstate(all="ignore"):
@@ -266,7 +268,7 @@ ENDS = {
 }
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(5)
 @pytest.mark.parametrize("name", ENDS)
 def test_ends_of_the_support(name: str) -> None:
     """Where a density is zero, finite or infinite at an end, as SciPy's are."""

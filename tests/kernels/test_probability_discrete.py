@@ -14,6 +14,8 @@ from scipy import special, stats
 from loopdiff.kernels import probability
 from tests.kernels.test_probability_continuous import near
 
+pytestmark = pytest.mark.part(3)
+
 Numbers = tuple[float, ...]
 
 

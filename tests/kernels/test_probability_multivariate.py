@@ -11,6 +11,8 @@ from scipy import integrate, special, stats
 import loopdiff
 from loopdiff.kernels import Operator, probability
 
+pytestmark = pytest.mark.part(3)
+
 jax = pytest.importorskip("jax")
 jnp = pytest.importorskip("jax.numpy")
 jsp = pytest.importorskip("jax.scipy")

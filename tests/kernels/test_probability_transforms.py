@@ -12,6 +12,8 @@ from scipy import stats
 import loopdiff
 from loopdiff.kernels import probability
 
+pytestmark = pytest.mark.part(3)
+
 jax = pytest.importorskip("jax")
 jnp = pytest.importorskip("jax.numpy")
 X = np.array([0.3, -1.2, 0.0, 2.1, -0.4, 0.7])

@@ -15,6 +15,8 @@ import jax.numpy as jnp
 from loopdiff.kernels import nn
 from tests.kernels.against_jax import Case, check
 
+pytestmark = pytest.mark.part(3)
+
 draw = np.random.default_rng(9).standard_normal
 T, N, D, H = 6, 3, 4, 5
 

@@ -16,6 +16,8 @@ from loopdiff.errors import ArgumentError
 from loopdiff.kernels import nn
 from tests.kernels.against_jax import Case, check
 
+pytestmark = pytest.mark.part(3)
+
 draw = np.random.default_rng(4).standard_normal
 x3 = draw((3, 5, 4))
 
@@ -72,7 +74,7 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.part(4)
+@pytest.mark.part(7)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_rows_are_those_of_jax(case: Case) -> None:
     check(case)

@@ -18,6 +18,8 @@ from loopdiff.errors import ArgumentError
 from loopdiff.kernels import science
 from tests.kernels.against_jax import Case, check
 
+pytestmark = pytest.mark.part(3)
+
 rng = np.random.default_rng(5)
 draw = rng.standard_normal
 
@@ -189,7 +191,7 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.part(4)
+@pytest.mark.part(5)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_values_are_those_of_jax(case: Case) -> None:
     check(case)

@@ -16,6 +16,8 @@ from loopdiff.errors import ArgumentError
 from loopdiff.kernels import science
 from tests.kernels.against_jax import Case, check
 
+pytestmark = pytest.mark.part(3)
+
 rng = np.random.default_rng(3)
 draw = rng.standard_normal
 N = 7

@@ -18,6 +18,8 @@ from loopdiff.kernels import nn
 from loopdiff.kernels.nn.extents import pair, sides, triple
 from tests.kernels.against_jax import Case, check
 
+pytestmark = pytest.mark.part(3)
+
 rng = np.random.default_rng(2)
 draw = rng.standard_normal
 
@@ -105,7 +107,7 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.part(4)
+@pytest.mark.part(5)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_windows_are_those_of_xla(case: Case) -> None:
     check(case)

@@ -47,7 +47,7 @@ from tests.gradients import harness
 from tests.gradients.interpreted import in_real_parts, lowered, sweeps_of
 from tests.gradients.test_battery import assert_close
 from tests.gradients.test_tape_plans import forward_and_reverse
-from tests.lengths import each_in_turns, every
+from tests.lengths import each_in_turns
 
 from .forms import counterparts, outcome_after, passed_on
 
@@ -107,7 +107,7 @@ def targets() -> list[Any]:
     return [pytest.param(BY_NAME[name], target, id=f"{name}-{target}") for name, target in found]
 
 
-@pytest.mark.part(7)
+@pytest.mark.part(21)
 @pytest.mark.parametrize(("entry", "target"), targets())
 def test_each_pass_leaves_what_a_program_computes(entry: Entry, target: str) -> None:
     if target != "one pass":
@@ -125,9 +125,9 @@ def surface_and_bound(name: str) -> tuple[ir.LoopSet, ir.LoopSet]:
     return surface, bind_types(surface, types, stages)
 
 
-@pytest.mark.part(5)
+@pytest.mark.part(17)
 @pytest.mark.parametrize(
-    ("entry", "fastmath"), each_in_turns(every(2, ENTRIES), (True, False)), ids=lambda p: getattr(p, "name", None)
+    ("entry", "fastmath"), each_in_turns(ENTRIES, (True, False)), ids=lambda p: getattr(p, "name", None)
 )
 def test_lowering_leaves_what_python_computes(entry: Entry, fastmath: bool) -> None:
     """From the bound program, as soon as its numbers are real, to the normal one, whose subscripts are not negative.
@@ -160,7 +160,7 @@ def test_lowering_leaves_what_python_computes(entry: Entry, fastmath: bool) -> N
     check_against_python("lowering", allow_negative=False)
 
 
-@pytest.mark.part(9)
+@pytest.mark.part(17)
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.name)
 def test_each_pass_over_both_sweeps_leaves_gradients(entry: Entry) -> None:
     real, normal, sweeps = in_real_parts(entry), lowered(entry), sweeps_of(entry.name)

@@ -20,6 +20,7 @@ from loopdiff.pipeline.runner import PIPELINES
 from loopdiff.pipeline.table import TITLES
 from tests.gradients.interpreted import normal_form
 
+pytestmark = pytest.mark.part(2)
 OPTIONAL = sorted({p.name for p in (*LOWERING, *CPU_LOOPS, *CPU_FUSION) if not p.needed})
 
 

@@ -33,6 +33,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import folded, is_index_arithmetic, linear
 from loopdiff.ir.build import add, extents_of, integer, sub
 from loopdiff.ir.ops import Op
+from loopdiff.ir.types import INT
 from loopdiff.ir.walk import Path, common_prefix, indices_in, substitute
 from loopdiff.model import tuning
 
@@ -316,7 +317,7 @@ def size_by_loop(
     last = greatest(facts, path, subscript)
     if last is None or coefficient(subscript, index) not in (1, -1):
         return None, used
-    size = folded(add(last, integer(1)))
+    size = folded(add(last, integer(1)), INT)
     return (size if is_as_long(facts.trip_hull(loops[index]), size) else None), used
 
 
@@ -353,7 +354,7 @@ def bounds_of(facts: Facts, path: Path, access: ir.Access) -> Sizes:
     found: list[ir.Expr] = []
     for subscript, extent in zip(access.subscripts, extents_of(facts.ls.array(access.array)), strict=True):
         last = greatest(facts, path, subscript)
-        found.append(extent if last is None else folded(add(last, integer(1))))
+        found.append(extent if last is None else folded(add(last, integer(1)), INT))
     return tuple(found)
 
 

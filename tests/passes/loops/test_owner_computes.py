@@ -34,6 +34,8 @@ from tests.gradients import harness
 from tests.gradients.interpreted import lowered
 from tests.gradients.test_tape_plans import forward_and_reverse
 
+pytestmark = pytest.mark.part(2)
+
 Arrays = dict[str, Any]
 NAMES = (
     "jacobi_2d", "fdtd_2d", "hdiff", "laplacian_energy", "swapped_in_time", "slices_in_time", "rows_changed_by_helper",

@@ -25,6 +25,7 @@ from tests.gradients import harness
 from tests.gradients.interpreted import lowered, normal_form
 from tests.gradients.test_tape_plans import forward_and_reverse
 
+pytestmark = pytest.mark.part(2)
 NAMES = (
     "matmul_loss", "mlp_rows", "gmm", "gathered_products", "read_then_overwrite", "triangular_carry",
     "reset_and_reused", "inverted_masks", "over_zip", "imperfect_nest", "local_arrays", "rank_four",
@@ -192,7 +193,7 @@ def test_sweeps_stay_apart_where_rows_need_each_other(function: Callable[..., An
     assert one_pass(ls, ("x", "w")) is None
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(5)
 @pytest.mark.parametrize("function", [rows, coupled, normalised, read_later, shifted])
 @pytest.mark.parametrize("count", [0, 1, 7])
 def test_value_and_grad_agrees_with_the_pullback(function: Callable[..., Any], count: int) -> None:

@@ -49,7 +49,7 @@ def test_gradients_are_the_same(name: str, policy: Any) -> None:
         np.testing.assert_allclose(found, expected[key], rtol=1e-10, atol=1e-13, err_msg=key)
 
 
-@pytest.mark.part(4)
+@pytest.mark.part(9)
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.name)
 def test_primals_are_the_same(entry: Any) -> None:
     ls = lowered(entry)

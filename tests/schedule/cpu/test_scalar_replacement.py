@@ -18,6 +18,8 @@ from loopdiff.schedule.cpu.planner import plan
 from loopdiff.schedule.cpu.scalar_replacement import hold_in_registers
 from tests.gradients.interpreted import normal_form
 
+pytestmark = pytest.mark.part(2)
+
 
 def forwards(n, x, y):
     for i in range(1, n):
@@ -163,7 +165,7 @@ def test_values_are_the_same_bits(function: Callable[..., Any], n: int) -> None:
         np.testing.assert_array_equal(found[name], expected[name])
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(5)
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 11])
 @pytest.mark.parametrize("function", [*HELD, *LEFT, twice])
 def test_compiled_values_are_those_of_python(function: Callable[..., Any], n: int) -> None:

@@ -37,6 +37,8 @@ from tests.corpus import BY_NAME, Entry
 from tests.gradients import harness
 from tests.gradients.interpreted import interpreted_function, interpreting, normal_form
 
+pytestmark = pytest.mark.part(2)
+
 Shared = dict[int, Parallel]
 
 

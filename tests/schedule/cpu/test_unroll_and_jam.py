@@ -16,6 +16,8 @@ from loopdiff.mapping.loops import ScalarLoop
 from loopdiff.schedule.cpu.planner import plan
 from tests.ad.interpreted import lower
 
+pytestmark = pytest.mark.part(2)
+
 
 def five_points(a, b):
     for i in range(1, a.shape[0] - 1):

@@ -82,14 +82,16 @@ class Exactness:
         self.known = {n: bits if before.get(n) == bits else math.inf for n, bits in self.known.items()}
 
     def held(self, name: str) -> float:
-        """The bits of what is stored in `name`; what is added to it again and again may be as often as loops run. What
-        is checked when it is put into a list has as many as the check lets through."""
+        """The bits of what is stored in `name`; integers that are added to it again and again may be as often as loops
+        run: with a float it is no integer any more. What is checked when it is put into a list has as many bits as the
+        check lets through."""
         sizes, stores = self.sizes, self.sizes.stores[name]
         is_checked = name in sizes.lists and sizes.is_mixed(name)
         if is_checked and any(sizes.of(value) is Size.LARGE for value, _ in stores):
             stores = [(value, is_added) for value, is_added in stores if sizes.of(value) is not Size.LARGE]
             return max((self.limit, *(self.of(value) for value, _ in stores)))
-        return max((self.of(value) + (LONGEST if is_added else 0) for value, is_added in stores), default=0)
+        bits = ((self.of(value), is_added) for value, is_added in stores)
+        return max((own + (LONGEST if is_added and own else 0) for own, is_added in bits), default=0)
 
     def inexact(self) -> Iterator[ir.Expr]:
         """What shows that a number before it was rounded which is an integer in Python."""
