@@ -91,8 +91,9 @@ CODES: dict[str, Code] = {
     ),
     "LD117": Code(
         "unsupported kind of function",
-        "Decorated functions are plain functions with named parameters.",
-        "name each parameter",
+        "Functions, and methods of instances, are decorated: no generators, coroutines or class methods. Functions that "
+        "they call have a name for each argument, but where they are given structures.",
+        "decorate, and call, plain functions with a parameter for each argument",
     ),
     "LD118": Code(
         "unsupported return value",
