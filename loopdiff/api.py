@@ -74,9 +74,9 @@ def vectorize_grad(
             function calls may stand there as well.
         spill: The folder for files that hold what goes from the forward to the reverse sweep, arrays of a megabyte and
             more, in place of memory. Nothing is left of them when they are not needed any more, or the process ends.
-        has_aux: Whether `grad` and `value_and_grad` are of the first of what the function returns, a number, and what
-            is returned after it has no derivative there: `(loss, aux), gradients = f.value_and_grad(...)` and
-            `gradients, aux = f.grad(...)`. `vjp`, `jvp` and `jacobian` are of all.
+        has_aux: Whether `grad` and `value_and_grad` are of the number that the function returns first, and what comes
+            after it has no derivative there: `(loss, aux), g = f.value_and_grad(x)`, `g, aux = f.grad(x)`. `vjp`, `jvp`
+            and `jacobian` are of all.
 
     Raises:
         UnsupportedLoopError: The function leaves the accepted language (LD1xx).
@@ -88,11 +88,16 @@ def vectorize_grad(
         tape, fastmath, parallel, cache, accuracy, memory_limit, check, requests_of(schedule), autotune, target,
         progress=progress, negative=negative, spill=None if spill is None else fspath(spill), has_aux=has_aux,
     )  # fmt: skip
-    if source is not None:
-        from loopdiff.source.texts import hand_over
-
-        hand_over(source)
+    keep_text(source)
     names = None if wrt is None else tuple(wrt) if isinstance(wrt, Iterable) and not isinstance(wrt, str) else (wrt,)
     if function is None:
         return lambda f: decorate(f, names, options)
     return decorate(function, names, options)
+
+
+def keep_text(source: str | None) -> None:
+    """Remember the text that functions were made of."""
+    if source is not None:
+        from loopdiff.source.texts import hand_over
+
+        hand_over(source)
