@@ -75,8 +75,7 @@ def vectorize_grad(
         spill: The folder for files that hold what goes from the forward to the reverse sweep, arrays of a megabyte and
             more, in place of memory. Nothing is left of them when they are not needed any more, or the process ends.
         has_aux: Whether `grad` and `value_and_grad` are of the number that the function returns first, and what comes
-            after it has no derivative there: `(loss, aux), g = f.value_and_grad(x)`, `g, aux = f.grad(x)`. `vjp`, `jvp`
-            and `jacobian` are of all.
+            after it has no derivative there: `(loss, aux), g = f.value_and_grad(x)`, `g, aux = f.grad(x)`.
 
     Raises:
         UnsupportedLoopError: The function leaves the accepted language (LD1xx).

@@ -91,8 +91,7 @@ CODES: dict[str, Code] = {
     ),
     "LD117": Code(
         "unsupported kind of function",
-        "Functions, and methods of instances, are decorated: no generators, coroutines or class methods. What they "
-        "call has a name for each argument, but where it is given structures.",
+        "Functions and methods are decorated, but no generators, coroutines and methods of classes.",
         "decorate, and call, plain functions with a parameter for each argument",
     ),
     "LD118": Code(
