@@ -272,6 +272,7 @@ class Training:
             value, g = self.loss.value_and_grad(x)
             self.losses.append(value)
             self.last.inputs.append(x)
+            self.layers[0].inputs.append(x)
             self.log[self.steps] = "done"
             self.steps += 1
             x = x - 0.1 * g.x

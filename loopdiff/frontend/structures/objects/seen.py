@@ -36,6 +36,8 @@ class Seen:
             return values  # which hold themselves
 
     def part(self, value: Any) -> Any:
+        if type(value) in ROWS and value and type(value[0]) in self.kinds:
+            return type(value)([self.part(item) for item in value])
         if type(value) not in self.kinds:
             return value
         own = vars(value)
@@ -45,6 +47,7 @@ class Seen:
 
 
 ALL = Seen()
+ROWS = (list, tuple)
 # Names with which attributes are read that the text does not name.
 ANY = frozenset((
     "__dict__", "asdict", "astuple", "copy", "deepcopy", "delattr", "dir", "getattr", "hasattr", "replace", "setattr",
