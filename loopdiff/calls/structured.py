@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from loopdiff.specialize.specialization import Specialization
 
 Names = tuple[str, ...] | None
+VALUES = (np.ndarray, float, int)  # most of what is no part of a program
 MOST_KNOWN = 100  # structures of one function: each new lambda that it is given is another
 Record = tuple[type[tuple[Any, ...]], tuple[tuple[Any, tuple[int | None, ...]], ...]]  # of gradients, by leaves
 MakeFlat = Callable[[SourceFunction, Sources, Names], "Flat"]
@@ -116,7 +117,8 @@ class StructuredCalls:
         is_same = spec == self.spec and all(
             same(found[k], value) and (read is None or is_unchanged(read)) for k, value, read in self.known
         )
-        return is_same and self.is_alike(found)
+        are_values = is_same and all(type(found[k]) in VALUES or not is_known(found[k]) for k in self.taken)
+        return are_values and self.is_alike(found)
 
     def is_alike(self, found: Sequence[Any]) -> bool:
         """Whether structures from outside are as they were, and arrays have the axes that they had, if that matters."""

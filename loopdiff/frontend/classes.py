@@ -19,9 +19,7 @@ from loopdiff.ir.types import INT
 from loopdiff.source.functions import MISSING
 from loopdiff.source.scopes import LIBRARIES
 
-OVERRIDDEN = (
-    "__getattribute__", "__getattr__", "__setattr__", "__getitem__", "__iter__", "__len__", "__contains__",
-)  # fmt: skip
+OVERRIDDEN = ("__getattribute__", "__getattr__", "__setattr__")
 NUMERIC = (
     "__array__", "__array_interface__", "__cuda_array_interface__", "__dlpack__", "__float__", "__index__",
     "__complex__",

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from loopdiff.errors import UnsupportedLoopError
+from loopdiff.errors import DifferentiationError, UnsupportedLoopError
 from loopdiff.frontend.capture import ArgumentType
 from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
@@ -87,7 +87,12 @@ def looked_through(source: SourceFunction, sources: Sources, stages: Stages) -> 
             return found, False
     except UnsupportedLoopError as error:
         refusal = error
-    result = taken_apart(source, sources, {}).result
+    try:
+        result = taken_apart(source, sources, {}).result
+    except (DifferentiationError, UnsupportedLoopError):  # of a derivative inside, by what may be a structure
+        if not takes_structures(source, sources):
+            raise
+        result = None
     if result is not None and not is_flat(result):
         return None, True
     if refusal is not None and not takes_structures(source, sources):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections import namedtuple
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -313,3 +314,149 @@ def test_objects_from_outside_are_read_at_each_call():
         assert g(X) == pytest.approx(of_fields(X))
         assert g.grad(X).x[0] == pytest.approx(scale * (steps > 0) * (1.0 if kind == "sum" else 2.0))
     assert len(f.structured) == 3  # by `steps`, whatever the losses are
+
+
+# -- what classes have --------------------------------------------------------------------------------------
+class Rated:
+    rate = 1.0
+
+
+class Decay(Rated):
+    steps, kind, both = 3, "slow", (0.5, 2)
+    activation = staticmethod(np.tanh)
+    shape = np.sin
+
+    def __init__(self, start):
+        self.start = start
+
+    @property
+    def doubled(self):
+        return 2.0 * self.rate
+
+    @vectorize_grad
+    def total(self, x):
+        s = 0.0
+        for _ in range(self.steps):
+            s += self.start * self.rate * x
+        if self.kind == "slow":
+            s += self.doubled * x
+        return s + self.both[0] * self.activation(x) * self.shape(x)
+
+
+@dataclass
+class Bounded:
+    a: float
+    LIMIT = 3.0
+
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, k):
+        return self.a * k
+
+
+class Config:
+    rate, steps, mode = 0.5, 2, "sum"
+
+
+SPACE = SimpleNamespace(rate=1.0)
+
+
+@vectorize_grad
+def of_classes(x):
+    s = Config.rate * x if Config.mode == "sum" else x
+    for _ in range(Config.steps):
+        s *= SPACE.rate
+    walker = Bounded(x)
+    return s + walker.LIMIT * walker.a + len(walker) * walker[3]
+
+
+def test_what_classes_have_is_read_at_each_call(monkeypatch):
+    def check() -> None:
+        assert decay.total(0.7) == pytest.approx(Decay.total.py_func(decay, 0.7))
+        assert of_classes(0.7) == pytest.approx(of_classes.py_func(0.7))
+        for f, py in (
+            (decay.total, lambda x: Decay.total.py_func(decay, x)),
+            (of_classes, of_classes.py_func),
+        ):
+            assert f.grad(0.7).x == pytest.approx((py(0.7 + 1e-6) - py(0.7 - 1e-6)) / 2e-6, rel=1e-6)
+
+    decay = Decay(2.0)
+    check()
+    for owner, name, value in (
+        (Rated, "rate", 3.0), (Decay, "steps", 2), (Decay, "kind", "fast"), (Decay, "both", (1.5, 2)),
+        (Decay, "shape", np.cos), (Config, "rate", 2.5), (Config, "mode", "other"), (Config, "steps", 4),
+        (Bounded, "LIMIT", 5.0), (SPACE, "rate", 1.5),
+    ):  # fmt: skip
+        monkeypatch.setattr(owner, name, value)
+        check()
+
+
+def test_none_then_an_array_then_none():
+    @vectorize_grad(wrt="p")
+    def weighted_sum(p, w=None):
+        return (p["x"] ** 2).sum() if w is None else (w * p["x"] ** 2).sum()
+
+    p = {"x": X}
+    for w in (None, X, None, 2.0 * X, None):
+        assert weighted_sum(p, w) == pytest.approx(weighted_sum.py_func(p, w))
+        np.testing.assert_allclose(weighted_sum.grad(p, w).p["x"], 2.0 * X * (1.0 if w is None else w))
+
+
+class Row:
+    def __init__(self, w):
+        self.w = w
+
+    def __len__(self):
+        return len(self.w)
+
+    def __getitem__(self, k):
+        return 10.0 * self.w[k]
+
+    def __iter__(self):
+        return iter(3.0 * self.w)
+
+    def __contains__(self, value):
+        return value == 1.0
+
+
+def of_items(row, x):
+    s = 0.0
+    for k in range(len(row)):
+        s += row[k] * x[k]
+    return s + row[-1]
+
+
+def test_lengths_and_items_of_objects():
+    f = vectorize_grad(of_items)
+    assert f(Row(X), X) == pytest.approx(of_items(Row(X), X))
+    np.testing.assert_allclose(f.grad(Row(X), X).x, 10.0 * X)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda row, x: sum(v * x[0] for v in row),
+        lambda row, x: x[0] if 1.0 in row else x[1],
+        lambda row, x: x[0] if row else x[1],
+        lambda row, x: max(*row) * x[0],
+        lambda row, x: np.sum(row) * x[0],
+    ],
+    ids=["iterated", "contains", "truth", "starred", "array"],
+)
+def test_what_else_objects_do_by_their_methods_is_refused(function):
+    with pytest.raises(UnsupportedLoopError, match="LD134"):
+        vectorize_grad(function)(Row(X), X)
+
+
+def test_the_class_around_a_method_is_not_there_yet():
+    with pytest.raises(UnsupportedLoopError, match=r"the class is not there yet: `self.square`"):
+
+        class Own:
+            @staticmethod
+            def square(x):
+                return x * x
+
+            @vectorize_grad
+            def loss(self, x):
+                return Own.square(x)

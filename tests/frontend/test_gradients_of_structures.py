@@ -196,6 +196,26 @@ def test_forward_and_reverse_mode_agree() -> None:
     check_grads(Well.trajectory, (WELL, X, np.zeros(4)))
 
 
+def test_what_is_a_structure_is_known_at_the_call() -> None:
+    @vectorize_grad(wrt="z")
+    def cubes(z, m):
+        return m["A"] * (z["x"] ** 3).sum()
+
+    @vectorize_grad(wrt="x")
+    def of_dictionary(x, m):
+        return cubes.grad({"x": x}, m).z["x"].sum()
+
+    @vectorize_grad
+    def of_copies(w):
+        new = {}
+        for key in w:
+            new[key] = 2.0 * w[key]
+        return (energy.grad(new, X).y ** 2).sum()
+
+    np.testing.assert_allclose(of_dictionary.grad(X, {"A": 2.0}).x, 12.0 * X)
+    assert of_copies({"w": X, "b": 0.5}) == pytest.approx(((4.0 * X**2) ** 2).sum())
+
+
 def test_integers_have_no_gradient() -> None:
     @vectorize_grad
     def counted(p, y):

@@ -91,8 +91,15 @@ def reject_outside(state: State, node: ast.AST, name: ast.expr) -> ir.Const:
     value = MISSING if owner is None else state.outside(owner)
     if owner is None or value is MISSING or isinstance(value, ModuleType):
         message, hint = f"`{ast.unparse(name)}` is not defined", "define it before the decorated function"
+        if root_of(name) in own_class(state.source):
+            hint = f"the class is not there yet: `self.{ast.unparse(name).partition('.')[2]}`, or a function before it"
         return state.reject("LD113", message, node, hint)
     return state.reject("LD113", f"`{ast.unparse(owner)}` is {kind_of(value)} from outside the function", node)
+
+
+def own_class(source: SourceFunction) -> list[str]:
+    """The names of classes around a function."""
+    return [] if source.function is None else source.function.__qualname__.split(".")[:-1]
 
 
 def refuse_missing(source: SourceFunction) -> None:

@@ -28,6 +28,7 @@ from loopdiff.frontend.structures.objects.dataclass_makers import dataclass_make
 from loopdiff.frontend.structures.objects.gradients import gradient_given
 from loopdiff.frontend.structures.objects.making import object_maker
 from loopdiff.frontend.structures.objects.ranges import kept_value
+from loopdiff.frontend.structures.objects.read_at_calls import OfClass, tree_outside
 from loopdiff.frontend.structures.records import of_builtin
 from loopdiff.frontend.structures.rewriting import (
     assignment,
@@ -68,8 +69,19 @@ def called(scope: Scope, node: ast.Call) -> Tree | None:
     gradient = gradient_given(scope, node)
     if gradient is not None:
         return gradient
+    if (target := length_of(scope, node)) is not None:
+        return method_call(scope, target, [], node, node.args[0])
     target = callee_of(scope, node.func)
     return None if target is None else given_by(scope, node, target, node)
+
+
+def length_of(scope: Scope, node: ast.Call) -> Bound | None:
+    """The method that says how long the object is of which `node` asks that."""
+    match node:
+        case ast.Call(args=[part], keywords=[]) if scope.value_outside(node.func) is len:
+            return method_of(scope, base_of(scope, part), "__len__")
+        case _:
+            return None
 
 
 def given_by(scope: Scope, call: ast.Call, target: Bound, node: ast.expr) -> Tree | None:
@@ -93,9 +105,8 @@ def given_by(scope: Scope, call: ast.Call, target: Bound, node: ast.expr) -> Tre
 
 def property_of(scope: Scope, base: Branch, node: ast.Attribute) -> Tree | None:
     """A property of a record, or what its class has under a name."""
-    constant = class_constant(base, node.attr)
-    if constant is not MISSING:
-        return constant_tree(constant, node)
+    if class_constant(base, node.attr) is not MISSING:
+        return tree_outside(scope, OfClass(base.type, node.attr), node)
     target = method_of(scope, base, node.attr) if is_property(base, node.attr) else None
     if target is not None and keeps_values(base.type) and writes_parts(scope.source):
         what = f"`{ast.unparse(node)}` may be kept from before an array was changed"

@@ -190,7 +190,7 @@ def compared(scope: Scope, left: ast.expr, op: ast.cmpop, right: ast.expr) -> An
         return (isinstance(held, Static) and held.value is None) is isinstance(op, ast.Is)
     if isinstance(op, ast.In | ast.NotIn):
         tree, a = base_of(scope, right), static(scope, left)
-        if not isinstance(tree, Branch) or a is MISSING or tree.type is range:
+        if not isinstance(tree, Branch) or not has_length(tree) or a is MISSING or tree.type is range:
             return MISSING
         require_settled(scope, [tree], right)
         found = [i.value for i in tree.items if isinstance(i, Static)] if is_sequence(tree) else list(tree.keys)

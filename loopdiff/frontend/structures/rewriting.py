@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from typing import Any
 
 from loopdiff.frontend.structures.absent import NOTHING, facts, knowing, require_number, test_of_none
+from loopdiff.frontend.structures.objects.read_at_calls import function_of_class
 from loopdiff.frontend.structures.scope import PLAIN, Local, Names, Scope, Torn, name_read, name_stored, stored_names
 from loopdiff.frontend.structures.signs import is_known
 from loopdiff.frontend.structures.trees import (
@@ -278,7 +279,7 @@ def function_at(scope: Scope, node: ast.expr) -> Tree | None:
     """The tree of `node`, which is called; None for methods."""
     match node:
         case ast.Attribute(value=base, attr=attr) if isinstance(tree := base_of(scope, base), Branch):
-            return tree.item(attr) if tree.kind == "record" else None
+            return (tree.item(attr) or function_of_class(scope, tree, attr, node)) if tree.kind == "record" else None
         case ast.Name() | ast.Subscript() | ast.Attribute():
             return base_of(scope, node)
         case ast.Call() if isinstance(made := scope.tree_of(node), Branch) and made.kind == "record":

@@ -35,7 +35,7 @@ from loopdiff.frontend.structures.trees import (
     types_in,
     with_leaves,
 )
-from loopdiff.immutable import immutable, replace
+from loopdiff.immutable import immutable
 from loopdiff.ir.names import NameSupply
 from loopdiff.source.functions import MISSING, SourceFunction, dotted_name
 from loopdiff.source.nodes import syntax_nodes
@@ -106,8 +106,12 @@ class Outer:
     def reader(self) -> Callable[[], Any]:
         """What reads it as it is now."""
         if self.path:
-            whole, path = replace(self, path=()).reader(), self.path
+            whole, path = self.whole(), self.path
             return lambda: functools.reduce(part, path, whole())
+        return self.whole()
+
+    def whole(self) -> Callable[[], Any]:
+        """What reads all of what has the name."""
         name, *attributes = self.text.split(".")
         code = self.function.__code__
         find = operator.attrgetter(".".join(attributes)) if attributes else None

@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Iterator
 from contextlib import suppress
 from enum import Enum
-from types import BuiltinFunctionType, FunctionType, ModuleType
+from types import BuiltinFunctionType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -41,14 +41,15 @@ def reads_data(source: SourceFunction, sources: Sources) -> bool:
 
 
 def is_field_outside(source: SourceFunction, name: str) -> bool:
-    """Whether `name` is that of a number or a text, or a tuple of such, which an object from outside has: it may be
-    another at the next call."""
+    """Whether `name` is that of a number or a text, or a tuple of such, which an object or class from outside has:
+    it may be another at the next call."""
     owner, dot, _ = name.rpartition(".")
     if not dot or name not in source.outer:
         return False
     whole, value = source.outer.get(owner), source.outer[name]
-    is_object = is_plain_dataclass(whole) or is_plain_class(type(whole))
-    return is_object and (value is None or isinstance(value, str) or is_plain_constant(value))
+    is_class = isinstance(whole, type) and is_record_class(whole)
+    is_object = isinstance(whole, SimpleNamespace) or is_plain_dataclass(whole) or is_plain_class(type(whole))
+    return (is_class or is_object) and (value is None or isinstance(value, str) or is_plain_constant(value))
 
 
 def is_data(value: Any) -> bool:
@@ -57,8 +58,18 @@ def is_data(value: Any) -> bool:
         isinstance(value, np.ndarray | list | dict)
         or is_plain_dataclass(value)
         or is_plain_class(type(value))
+        or has_constants(value)
         or (isinstance(value, tuple) and not is_plain_constant(value))
     )
+
+
+def has_constants(value: Any) -> bool:
+    """Whether `value` is a class whose objects have numbers or texts of the class, which may be others at the next
+    call."""
+    if not isinstance(value, type) or not is_record_class(value):
+        return False
+    own = ((name, v) for kind in value.__mro__[:-1] for name, v in vars(kind).items())
+    return any(isinstance(v, int | float | str) and not name.startswith("_") for name, v in own)
 
 
 def is_plain_dataclass(value: Any) -> bool:

@@ -8,18 +8,17 @@ from enum import Enum
 from types import ModuleType
 from typing import Any
 
-import numpy as np
-
 from loopdiff.frontend.structures.absent import may_be_none
-from loopdiff.frontend.structures.calls import called, constant_tree, operator_call, property_of
+from loopdiff.frontend.structures.calls import called, constant_tree, method_call, operator_call, property_of
 from loopdiff.frontend.structures.changes import part_at
 from loopdiff.frontend.structures.effects import require_settled
-from loopdiff.frontend.structures.given import flattened, known_rank, outer_tree
 from loopdiff.frontend.structures.iterated import comprehension, makes_records, spread
 from loopdiff.frontend.structures.known import static, truth
+from loopdiff.frontend.structures.methods import method_of
 from loopdiff.frontend.structures.objects.above import found_in
 from loopdiff.frontend.structures.objects.changing import changing_call
 from loopdiff.frontend.structures.objects.ranges import kept_value
+from loopdiff.frontend.structures.objects.read_at_calls import function_of_class, tree_outside
 from loopdiff.frontend.structures.plain import element_by_columns, element_of_copy, is_repeatable, reject_open
 from loopdiff.frontend.structures.rewriting import (
     base_of,
@@ -170,19 +169,7 @@ def outside(scope: Scope, value: Any, node: ast.expr) -> Tree | None:
         return constants(value, node) if isinstance(value, tuple) else None
     if function is None or text is None or not (is_field or is_data(value)):
         return None
-    here = Outer(function, text)
-    now = here.reader()()
-    if isinstance(now, np.ndarray):
-        return Leaf(scope.parameter_for(here, node), known_rank(now))
-    scope.outside[here] = flattened(scope.sources.narrowed((now,)))
-    tree = outer_tree(scope.outside[here])
-
-    def leaf_at(path: Path, leaf: Leaf) -> Leaf:
-        if isinstance(leaf.known, int):
-            return Leaf(ast.copy_location(ast.Constant(leaf.known), node), leaf.known)
-        return Leaf(scope.parameter_for(replace(here, path=path), node), leaf.known)
-
-    return with_leaves(tree, leaf_at)
+    return tree_outside(scope, Outer(function, text), node)
 
 
 def constants(value: Any, node: ast.AST) -> Tree:
@@ -211,6 +198,10 @@ def part_of(scope: Scope, node: ast.Attribute | ast.Subscript) -> Tree | None:
             return None
         case ast.Attribute(), Branch(kind="record"):
             return field_of_record(scope, base, node)
+        case ast.Subscript(slice=index), Branch(kind="record") if (
+            not has_length(base) and (target := method_of(scope, base, "__getitem__")) is not None
+        ):
+            return method_call(scope, target, [index], node, node.value)
         case ast.Subscript(slice=index), Branch() if has_length(base):
             part = element_at(scope, base, index, node)
             hand_out(scope, part.items if isinstance(part, Branch) and part.is_fresh else [part], node)
@@ -234,6 +225,8 @@ def field_of_record(scope: Scope, base: Branch, node: ast.Attribute) -> Tree | N
     require_settled(scope, [base], node)
     if found is None and (made := property_of(scope, base, node)) is not None:
         return made
+    if found is None and (function := function_of_class(scope, base, node.attr, node)) is not None:
+        return function
     if found is None and is_differentiable(found_in(base.type, node.attr)):
         return None
     if found is None:
