@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from loopdiff.api import vectorize_grad
+from loopdiff.calls.bound_method import BoundMethod
 from loopdiff.checking.identity import (
     directions,
     drawn_like,
@@ -116,6 +117,8 @@ def check_grads(
         GradientCheckError: A derivative is off; the message is the report.
     """
     rng = np.random.default_rng(seed)
+    if isinstance(f, BoundMethod):
+        f, args = f.__func__, (f.__self__, *args)
     if not isinstance(f, Differentiable):
         f = vectorize_grad(f)
     args = f.arranged(tuple(args), {})

@@ -16,7 +16,7 @@ from loopdiff.calls.tangents import tangent_run
 from loopdiff.errors import NOWHERE, ArgumentError, Diagnostic
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.extents import questions_about
-from loopdiff.source.parameters import BY_POSITION, STARS
+from loopdiff.source.parameters import BY_NAME, BY_POSITION
 from loopdiff.specialize.entry_points import CallChecks, guard, primal_launcher
 from loopdiff.specialize.interface import as_pairs
 from loopdiff.specialize.shortage import Needs
@@ -48,21 +48,21 @@ def arguments_in_order(signature: inspect.Signature, name: str, args: Arguments,
     parameters = signature.parameters
     by_position = [p.name for p in parameters.values() if p.kind in BY_POSITION]
     found = list(misplaced(signature, name, args, named))
-    values = dict(zip(by_position, args, strict=False))
-    values |= {n: v for n, v in named.items() if n in parameters and parameters[n].kind not in STARS}
+    taken = {n: v for n, v in named.items() if n in parameters and parameters[n].kind in BY_NAME}
+    values = dict(zip(by_position, args, strict=False)) | taken
     for parameter in parameters.values():
         if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
             values[parameter.name] = args[len(by_position) :]
         elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
-            values[parameter.name] = {n: v for n, v in named.items() if n not in values}
+            values[parameter.name] = {n: v for n, v in named.items() if n not in taken}
         elif parameter.name not in values:
-            if parameter.default is inspect.Parameter.empty:
+            if parameter.default is inspect.Parameter.empty and (parameter.name not in named or not found):
                 message = f"`{name}` was called without `{parameter.name}`"
                 found.append(reject("LD301", message, NOWHERE))
             values[parameter.name] = parameter.default
     if found:
         raise ArgumentError(*found)
-    return tuple(values[p] for p in parameters)
+    return tuple([values[p] for p in parameters])
 
 
 def misplaced(
@@ -77,16 +77,16 @@ def misplaced(
         plural = "" if most == 1 else "s"
         message = f"`{name}` takes {most} argument{plural}{by_name}, was called with {len(args)}"
         yield reject("LD302", message, NOWHERE)
+    takes_others = inspect.Parameter.VAR_KEYWORD in kinds
     for given in named:
         kind = kinds[parameters.index(given)] if given in parameters else None
-        if kind in STARS or kind is None:
-            if inspect.Parameter.VAR_KEYWORD not in kinds:
-                yield reject("LD302", f"`{name}` has no parameter `{given}`", NOWHERE)
-        elif kind is inspect.Parameter.POSITIONAL_ONLY:
-            if inspect.Parameter.VAR_KEYWORD not in kinds:
-                yield reject("LD302", f"`{name}` takes `{given}` by position only", NOWHERE)
-        elif kind in BY_POSITION and parameters.index(given) < len(args):
-            yield reject("LD302", f"`{name}` was given `{given}` twice", NOWHERE)
+        if kind in BY_NAME:
+            if kind in BY_POSITION and parameters.index(given) < len(args):
+                yield reject("LD302", f"`{name}` was given `{given}` twice", NOWHERE)
+        elif not takes_others and kind is inspect.Parameter.POSITIONAL_ONLY:
+            yield reject("LD302", f"`{name}` takes `{given}` by position only", NOWHERE)
+        elif not takes_others:
+            yield reject("LD302", f"`{name}` has no parameter `{given}`", NOWHERE)
 
 
 def plain_array(value: np.ndarray) -> np.ndarray:

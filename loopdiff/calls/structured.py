@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial, wraps
 from operator import itemgetter
 from types import FunctionType
@@ -29,12 +30,24 @@ from loopdiff.frontend.structures.given import (
     trees_of,
 )
 from loopdiff.frontend.structures.objects.chosen import chosen_names
-from loopdiff.frontend.structures.objects.seen import ALL, Seen, attributes_seen
+from loopdiff.frontend.structures.objects.seen import ALL, Seen, attributes_seen, objects_in
 from loopdiff.frontend.structures.scope import Apart, Outer
 from loopdiff.frontend.structures.signs import is_known, sources_reached
-from loopdiff.frontend.structures.trees import Branch, Leaf, Rank, Static, Tree, described, leaves, same, statics
+from loopdiff.frontend.structures.trees import (
+    Branch,
+    Leaf,
+    NotSeen,
+    Rank,
+    Static,
+    Tree,
+    described,
+    leaves,
+    same,
+    statics,
+)
 from loopdiff.immutable import immutable, replace
 from loopdiff.source.functions import MISSING, SourceFunction, is_of_library
+from loopdiff.source.parameters import root_named
 from loopdiff.specialize.gradients import record_type
 from loopdiff.specialize.results import LOSS_FIRST
 
@@ -315,9 +328,15 @@ def find_calls(
 
 def made_calls(program: Program, wrt: Names, make: MakeFlat, args: Arguments) -> StructuredCalls:
     """Entry points for a structure that was not met before."""
-    seen = attributes_seen(program.source, program.sources, (*args, *objects_outside(program)))
-    made = calls_where(program, wrt, make, args, seen)
-    return calls_where(program, wrt, make, args, ALL) if seen.kinds and returns_object(made.apart.result) else made
+    given = dict(zip(program.source.signature.parameters, args, strict=True))
+    asked = given.keys() - program.source.unasked if wrt is None else map(root_named, wrt)
+    if not any(True for _ in objects_in([given.get(name) for name in asked])):  # gradients have what objects have
+        seen = attributes_seen(program.source, program.sources, (*args, *objects_outside(program)))
+        with suppress(NotSeen):
+            made = calls_where(program, wrt, make, args, seen)
+            if not seen.kinds or not returns_object(made.apart.result):
+                return made
+    return calls_where(program, wrt, make, args, ALL)
 
 
 def objects_outside(program: Program) -> list[Any]:
@@ -333,7 +352,7 @@ def returns_object(tree: Tree | None) -> bool:
 def calls_where(program: Program, wrt: Names, make: MakeFlat, args: Arguments, seen: Seen) -> StructuredCalls:
     """Entry points for a structure, of whose objects the function reads what is `seen`."""
     found, spec = flattened(seen.of(args))
-    trees = dict(zip(program.source.signature.parameters, trees_of(spec, found), strict=True))
+    trees = dict(zip(program.source.signature.parameters, map(seen.marked, trees_of(spec, found)), strict=True))
     values = [leaf for leaf in found if not is_known(leaf)]
     odd = next((v for v in values if isinstance(v, dict | list | tuple)), None)
     if odd is not None:
@@ -341,7 +360,7 @@ def calls_where(program: Program, wrt: Names, make: MakeFlat, args: Arguments, s
     given = {name: tree for name, tree in trees.items() if not isinstance(tree, Leaf) or tree.known is not MISSING}
     functions = [f for tree in given.values() for f in statics(tree)]  # which are read as they are now
     read = {f: source for f, source in program.sources.known.items() if f not in functions}
-    sources = replace(program.sources, known=read, attributes=dict(program.sources.attributes), narrowed=seen.of)
+    sources = replace(program.sources, known=read, attributes=dict(program.sources.attributes), seen=seen)
     apart = taken_apart(program.source, sources, given)
     if apart.is_open or apart.diagnostics:
         from loopdiff.frontend.parse import apart_otherwise

@@ -30,15 +30,12 @@ from loopdiff.source.nodes import syntax_nodes
 CONSTANTS = (bool, int, float, complex, str, type(None), np.generic)
 
 
-def whole(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    return values
-
-
 @dataclass(slots=True)
 class Sources:
     """Sources of functions, each read once; the rules that there are when the first is; and the attributes that values
     had which functions are given. `spelt` is how sources are written that are read later; `made` are functions that
-    were made of others, by what was made of which. `narrowed` leaves of objects from outside what the program may read.
+    were made of others, by what was made of which. `seen`: what may be read of objects,
+    a `structures.objects.seen.Seen`.
     """
 
     known: dict[FunctionType, SourceFunction] = field(default_factory=dict)
@@ -46,7 +43,7 @@ class Sources:
     attributes: dict[tuple[int, str], tuple[Any, Any]] = field(default_factory=dict)
     spelt: Callable[[SourceFunction], SourceFunction] | None = None
     made: dict[Any, SourceFunction] = field(default_factory=dict)
-    narrowed: Callable[[tuple[Any, ...]], tuple[Any, ...]] = whole
+    seen: Any = None
 
     def rewritten(self, spelt: Callable[[SourceFunction], SourceFunction]) -> Sources:
         """The same with what `spelt` makes of each source."""
@@ -56,11 +53,11 @@ class Sources:
             return spelt(source if earlier is None else earlier(source))
 
         known = {f: spelt(s) for f, s in self.known.items()}
-        return Sources(known, self.rules, dict(self.attributes), in_turn, narrowed=self.narrowed)
+        return Sources(known, self.rules, dict(self.attributes), in_turn, seen=self.seen)
 
     def copied(self) -> Sources:
         """The same for a function that is read under another lock."""
-        return Sources(dict(self.known), self.rules, dict(self.attributes), self.spelt, narrowed=self.narrowed)
+        return Sources(dict(self.known), self.rules, dict(self.attributes), self.spelt, seen=self.seen)
 
     def rule_of(self, value: Any) -> Rule | None:
         """The rule of the function that `value` is, if it has one; those of this package are read after decoration."""

@@ -20,6 +20,7 @@ from loopdiff.source.functions import MISSING
 from loopdiff.source.scopes import LIBRARIES
 
 OVERRIDDEN = ("__getattribute__", "__getattr__", "__setattr__")
+OF_ROWS = ("__getitem__", "__iter__", "__len__", "__contains__")  # by which named tuples are rows
 NUMERIC = (
     "__array__", "__array_interface__", "__cuda_array_interface__", "__dlpack__", "__float__", "__index__",
     "__complex__",

@@ -24,7 +24,7 @@ from loopdiff.frontend.parsing.state import TypesNeeded
 from loopdiff.frontend.readings import Readings
 from loopdiff.frontend.structures.apart import is_flat, taken_apart
 from loopdiff.frontend.structures.scope import FEW_ITEMS, SHARED, Apart
-from loopdiff.frontend.structures.trees import Leaf, Rank, Tree
+from loopdiff.frontend.structures.trees import Leaf, Rank, Tree, types_in
 from loopdiff.frontend.written import Surface, asks_for_classes
 from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
@@ -38,7 +38,7 @@ from loopdiff.source.functions import SourceFunction
 from loopdiff.source.lists.changed import with_changing_lists
 from loopdiff.source.lists.filled import with_filled_lists
 from loopdiff.source.lists.missing import with_missing_apart
-from loopdiff.source.named.parts import NamedParts
+from loopdiff.source.named.parts import NamedParts, computed_attributes
 from loopdiff.source.nodes import syntax_nodes
 from loopdiff.source.written_calls import with_calls_written_out
 
@@ -197,13 +197,19 @@ def with_lists(source: SourceFunction, sources: Sources, readings: Readings) -> 
 
 
 def with_parts(
-    source: SourceFunction, sources: Sources, readings: Readings, said: Iterable[Diagnostic]
+    source: SourceFunction,
+    sources: Sources,
+    readings: Readings,
+    said: Iterable[Diagnostic],
+    given: Iterable[Tree] = (),
 ) -> Iterator[tuple[SourceFunction, Sources]]:
     """`source`, and what it calls, without names for attributes that are the same all the time, where it was `said`
     that something is changed which others may have; with dictionaries as lists, too."""
     if sources.spelt is not None or not any(SHARED in d.message for d in said):
         return
-    parts = NamedParts()
+    outside = [v for one in (source, *sources.known.values()) for v in one.outer.values()]
+    classes = {v if isinstance(v, type) else type(v) for v in outside} | {c for tree in given for c in types_in(tree)}
+    parts = NamedParts({name for kind in classes for name in computed_attributes(kind)})
     for known in (source, *sources.known.values()):
         parts.note(known)
     found = spelt_so(source, sources, parts.written_out)
@@ -344,7 +350,8 @@ def apart_otherwise(
     except UnsupportedLoopError:
         return None
     said: UnsupportedLoopError | None = None
-    parts, lists = with_parts(source, sources, first, refused.diagnostics), [with_lists(source, sources, first)]
+    parts = with_parts(source, sources, first, refused.diagnostics, given.values())
+    lists = [with_lists(source, sources, first)]
     for own, callees in (*parts, *filter(None, lists)):
         try:
             return apart_and_read(own, callees, given, typed)

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 
 class Program:
-    """The decorated function, read when it is decorated: later changes of the names it uses mean nothing.
+    """The decorated function, read when it is decorated: of the names that it uses arrays, structures and what objects
+    have are looked at again in calls, numbers and functions are as they were.
 
     `surface` is its surface LoopSet if that is the same for all types. `has_structures`: it is called by its leaves.
     """

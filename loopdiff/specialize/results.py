@@ -51,10 +51,11 @@ def refuse_halves(ls: ir.LoopSet, library: str) -> None:
 
 
 def wrt_by_name(source: SourceFunction, wrt: tuple[str | int, ...] | None) -> tuple[str, ...] | None:
-    """`wrt` with names for places; what names nothing stays as it is, and is refused by `check_wrt`."""
+    """`wrt` with names for places, of a method behind `self`; what names nothing stays as it is, and is refused by
+    `check_wrt`."""
     if wrt is None:
         return None
-    known = list(source.signature.parameters)
+    known = [name for name in source.signature.parameters if name not in source.unasked]
     places = range(-len(known), len(known))
     return tuple(known[w] if isinstance(w, int) and w in places else w for w in wrt)  # type: ignore[misc]
 

@@ -118,6 +118,19 @@ def test_a_gradient_by_the_instance_where_it_is_asked_for():
     assert vectorize_grad(s.alone, wrt="self").grad().self.k == 4.0
 
 
+def test_places_of_arguments_are_counted_behind_the_instance():
+    class Potential:
+        k = 2.0
+
+        @vectorize_grad(wrt=0)
+        def at(self, x, y):
+            return self.k * (x * y).sum()
+
+    g = Potential().at.grad(X, X + 1.0)
+    assert g._fields == ("x",)
+    np.testing.assert_allclose(g.x, 2.0 * (X + 1.0))
+
+
 def test_the_function_of_the_class_takes_the_instance_as_an_argument():
     s = Spring(2.0, np.zeros(4))
     np.testing.assert_allclose(Spring.energy.grad(s, X).x, s.energy.grad(X).x)
@@ -288,8 +301,9 @@ def test_attributes_that_are_not_read_may_change():
     other.note = "which the other has not"
     np.testing.assert_allclose(other.fit(X), training.fit(X))
     assert len(Training.loss.structured) == 1
+    del training.myself  # gradients have all that objects have
     g = training.by_parameters.grad(X).self
-    assert set(vars(g)) == {"layers", "last", "scale"}
+    assert vars(g).keys() == vars(training).keys()
     assert g.scale == pytest.approx(training.loss(X) / 1.5)
 
 
@@ -445,18 +459,88 @@ def test_lengths_and_items_of_objects():
     ids=["iterated", "contains", "truth", "starred", "array"],
 )
 def test_what_else_objects_do_by_their_methods_is_refused(function):
-    with pytest.raises(UnsupportedLoopError, match="LD134"):
+    with pytest.raises(UnsupportedLoopError, match=r"LD134|LD111"):
         vectorize_grad(function)(Row(X), X)
+
+
+class Own:
+    @staticmethod
+    def square(x):
+        return x * x
+
+    @vectorize_grad
+    def loss(self, x):
+        return Own.square(x)
 
 
 def test_the_class_around_a_method_is_not_there_yet():
     with pytest.raises(UnsupportedLoopError, match=r"the class is not there yet: `self.square`"):
+        Own().loss(0.5)
 
-        class Own:
-            @staticmethod
-            def square(x):
-                return x * x
 
-            @vectorize_grad
-            def loss(self, x):
-                return Own.square(x)
+# -- what no text says --------------------------------------------------------------------------------------
+class Scaled:
+    scale = 1.0
+
+    def __init__(self, v):
+        self.scale, self.k, self.others = v, 3.0, []
+
+
+class Holder:
+    def __init__(self, m):
+        self.value = m.scale
+
+    def of(self, m):
+        return m.scale * self.value
+
+
+def read_scale(m):
+    return m.scale
+
+
+HOOKS = {"pre": [read_scale]}
+ask = getattr
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda m, x: Holder(m).value * x.sum() * m.k,
+        lambda m, x: Holder(m).of(m) * x.sum(),
+        lambda m, x: HOOKS["pre"][0](m) * x.sum(),
+        lambda m, x: sum(h(m) for h in HOOKS["pre"]) * x.sum() * m.k,
+        lambda m, x: ask(m, "scale") * x.sum(),
+        lambda m, x: (lambda f: f(m))(read_scale) * x.sum(),
+    ],
+    ids=["constructor", "method", "hook", "hooks", "alias", "argument"],
+)
+def test_attributes_that_no_text_names_at_first_sight(function):
+    f, m = vectorize_grad(function, wrt="x"), Scaled(10.0)
+    for scale in (10.0, 4.0):
+        m.scale = scale
+        m.others.append(1)
+        expected = function(m, X)
+        try:
+            value = f(m, X)
+        except UnsupportedLoopError:
+            continue
+        assert value == pytest.approx(expected)
+        np.testing.assert_allclose(f.grad(m, X).x, np.full(4, expected / X.sum()))
+
+
+def test_functions_that_are_given_read_what_they_like():
+    f = vectorize_grad(lambda m, fs, x: fs[0](m) * x.sum() * m.k, wrt="x")
+    assert f(Scaled(10.0), [read_scale], X) == pytest.approx(30.0 * X.sum())
+
+
+def test_names_that_stars_take():
+    @vectorize_grad
+    def positional(x, /, **options):
+        return x * options["x"]
+
+    @vectorize_grad
+    def rest_by_name(x, *rest, **options):
+        return x + rest[0] + 3.0 * options["rest"]
+
+    assert positional(2.0, x=5.0) == 10.0
+    assert rest_by_name(1.0, 2.0, rest=4.0) == 15.0

@@ -44,10 +44,35 @@ def by_name(p, y):
     return v + (g.p["w"] ** 2).sum() + g.p["b"]
 
 
+@vectorize_grad(wrt=("y", "p"))
+def energy_of_both(p, y):
+    return (p["w"] ** 2 * y).sum() * p["b"]
+
+
 @vectorize_grad
 def by_place(p, y):
-    g = energy.grad(p, y)
-    return (g.y**2).sum() + 2.0 * (g[0]["w"] ** 2).sum()
+    g = energy_of_both.grad(y=y, p=p)
+    gy, gp = energy_of_both.grad(p, y)
+    return (g[0] ** 2).sum() + 2.0 * (g[1]["w"] ** 2).sum() + 3.0 * (gy * gp["w"]).sum()
+
+
+def bump(y):
+    y[0] = 2.0 * y[0]
+    return y[0]
+
+
+@vectorize_grad(wrt=("b", "a"))
+def two_arrays(a, b):
+    return (a * a * b).sum()
+
+
+@vectorize_grad
+def behind_what_writes(p, x):
+    y = x.copy()
+    s = bump(y) + energy.grad(p, y).y[0]
+    a, b = bump(y), two_arrays.grad(y, x)[0]
+    s += bump(y) * p["b"] * energy.grad(p, y).p["b"]
+    return s + a * b[1] + (two_arrays.grad(x, 2.0 * y)[0] * x).sum()
 
 
 @vectorize_grad(wrt="p['w']")
@@ -145,6 +170,7 @@ CASES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "by_name": (by_name, ({"w": X, "b": 2.0}, X + 1.0)),
     "by_place": (by_place, ({"w": X, "b": 2.0}, X + 1.0)),
     "by_part": (by_part, ({"w": X, "b": 2.0, "n": 3}, X + 1.0)),
+    "behind_what_writes": (behind_what_writes, ({"w": X, "b": 2.0}, X + 1.0)),
     "as_a_whole": (as_a_whole, (X,)),
     "descent": (descent, (X, 0.01)),
     "trained": (trained, ([(X, X), (X, 2.0 * X)], X, 0.1)),
@@ -194,6 +220,7 @@ def test_a_part_of_a_structure() -> None:
 def test_forward_and_reverse_mode_agree() -> None:
     check_grads(by_name, ({"w": X, "b": 2.0}, X + 1.0))
     check_grads(Well.trajectory, (WELL, X, np.zeros(4)))
+    check_grads(WELL.trajectory, (X, np.zeros(4)))
 
 
 def test_what_is_a_structure_is_known_at_the_call() -> None:
@@ -230,10 +257,29 @@ def test_integers_have_no_gradient() -> None:
         called({"w": X, "n": np.array([2])}, X)
 
 
-def test_what_cannot_run_ahead_of_its_statement_is_refused() -> None:
+def test_gradients_in_one_of_two_ways() -> None:
     @vectorize_grad(wrt="y")
     def chosen(p, y):
-        return energy.grad(p, y).y[0] if y[0] > 0.0 else 1.0
+        return energy.grad(p, y).y[0] if y[0] > 0.5 else y[0]
 
-    with pytest.raises(UnsupportedLoopError, match=r"LD134: `energy.grad.*may not run"):
-        chosen({"w": X, "b": 2.0}, X)
+    for y in (X, X + 1.0):
+        assert chosen({"w": X, "b": 2.0}, y) == pytest.approx(2.0 * X[0] ** 2 if y[0] > 0.5 else y[0])
+        np.testing.assert_allclose(chosen.grad({"w": X, "b": 2.0}, y).y, [0.0 if y[0] > 0.5 else 1.0, 0.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (lambda p, y: energy.grad(p, y)[0]["w"].sum(), "has no field `0`|Gradients"),
+        (lambda p, y: with_default.grad(p, y).y[0], "is to have a gradient by `s`"),
+    ],
+    ids=["place", "default"],
+)
+def test_refusals(body: Any, said: str) -> None:
+    with pytest.raises(UnsupportedLoopError, match=said):
+        vectorize_grad(body, wrt="y")({"w": X, "b": 2.0}, X)
+
+
+@vectorize_grad(wrt=("y", "s"))
+def with_default(p, y, s=2.0):
+    return (p["w"] * y).sum() * s

@@ -156,7 +156,8 @@ def take_apart(scope: Scope, target: ast.expr, tree: Tree, found: Assigned) -> N
             give(scope, (name, ()), tree, found, target)
         case FieldTargets(elts=elts, fields=fields), Branch(kind="record"):
             for inner, key in zip(elts, fields, strict=True):
-                item = tree.item(tree.keys[key] if isinstance(key, int) and key < len(tree.keys) else key)
+                is_place = isinstance(key, int) and issubclass(tree.type, tuple) and key < len(tree.keys)
+                item = tree.item(tree.keys[key] if is_place else key)
                 if item is None:
                     scope.reject(f"{described(tree)} has no field `{key}`", target)
                 else:

@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from loopdiff.frontend.structures.arguments import parameters_given, written_defaults
-from loopdiff.frontend.structures.effects import has_effects
+from loopdiff.frontend.structures.effects import OutOfTurn, has_effects
 from loopdiff.frontend.structures.iterated import known_leaf, spread
 from loopdiff.frontend.structures.known import static
 from loopdiff.frontend.structures.methods import (
@@ -50,14 +50,6 @@ from loopdiff.source.nodes import syntax_children, syntax_nodes
 STEADY = (ast.Name, ast.Constant, ast.Lambda)  # what names stand for is the same object after a call
 
 
-class OutOfTurn(Exception):
-    """The call `node`, which gives a structure and may change what is read before it, stands behind something else."""
-
-    def __init__(self, node: ast.AST) -> None:
-        super().__init__()
-        self.node = node
-
-
 def called(scope: Scope, node: ast.Call) -> Tree | None:
     """What a call gives, where that is a structure, or made of one; None for other calls."""
     known = static(scope, node)
@@ -70,7 +62,7 @@ def called(scope: Scope, node: ast.Call) -> Tree | None:
     if gradient is not None:
         return gradient
     if (target := length_of(scope, node)) is not None:
-        return method_call(scope, target, [], node, node.args[0])
+        return call_of_method(scope, target, [], node, node.args[0])
     target = callee_of(scope, node.func)
     return None if target is None else given_by(scope, node, target, node)
 
@@ -111,7 +103,7 @@ def property_of(scope: Scope, base: Branch, node: ast.Attribute) -> Tree | None:
     if target is not None and keeps_values(base.type) and writes_parts(scope.source):
         what = f"`{ast.unparse(node)}` may be kept from before an array was changed"
         return scope.reject(what, node, "make it a `property`, or change no array here")
-    return None if target is None else method_call(scope, target, [], node, node.value)
+    return None if target is None else call_of_method(scope, target, [], node, node.value)
 
 
 def constant_tree(value: Any, node: ast.AST) -> Tree:
@@ -130,12 +122,12 @@ def operator_call(scope: Scope, node: ast.BinOp | ast.UnaryOp) -> Tree | None:
     left, *right = (node.operand,) if isinstance(node, ast.UnaryOp) else (node.left, node.right)
     target = method_of(scope, base_of(scope, left), f"__{name}__")
     if target is not None:
-        return method_call(scope, target, right, node, left)
+        return call_of_method(scope, target, right, node, left)
     reflected = method_of(scope, base_of(scope, right[0]), f"__r{name}__") if right else None
-    return None if reflected is None else method_call(scope, reflected, [left], node, right[0])
+    return None if reflected is None else call_of_method(scope, reflected, [left], node, right[0])
 
 
-def method_call(scope: Scope, target: Bound, args: list[ast.expr], node: ast.expr, base: ast.expr) -> Tree | None:
+def call_of_method(scope: Scope, target: Bound, args: list[ast.expr], node: ast.expr, base: ast.expr) -> Tree | None:
     """What a method of `base` gives for `args`, at `node`."""
     return given_by(scope, ast.copy_location(ast.Call(base, args, []), node), target, node)
 

@@ -12,6 +12,14 @@ from loopdiff.source.functions import MISSING, python_function
 from loopdiff.source.nodes import syntax_nodes
 
 
+class OutOfTurn(Exception):
+    """The call `node`, which gives a structure and may change what is read before it, stands behind something else."""
+
+    def __init__(self, node: ast.AST) -> None:
+        super().__init__()
+        self.node = node
+
+
 def has_effects(scope: Scope, node: ast.expr) -> bool:
     """Whether computing `node` may change an array."""
     return any(isinstance(n, ast.Call) and changes(scope, n) for n in syntax_nodes(node))

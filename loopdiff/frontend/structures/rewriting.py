@@ -10,7 +10,7 @@ from typing import Any
 from loopdiff.frontend.structures.absent import NOTHING, facts, knowing, require_number, test_of_none
 from loopdiff.frontend.structures.objects.read_at_calls import function_of_class
 from loopdiff.frontend.structures.scope import PLAIN, Local, Names, Scope, Torn, name_read, name_stored, stored_names
-from loopdiff.frontend.structures.signs import is_known
+from loopdiff.frontend.structures.signs import is_field_outside, is_known
 from loopdiff.frontend.structures.trees import (
     Branch,
     LastItem,
@@ -23,7 +23,7 @@ from loopdiff.frontend.structures.trees import (
     shared,
     with_leaves,
 )
-from loopdiff.source.functions import MISSING, as_definition
+from loopdiff.source.functions import MISSING, as_definition, dotted_name
 from loopdiff.source.named.ranges import numbers_in_range
 from loopdiff.source.nodes import direct_call, syntax_nodes
 from loopdiff.source.scopes import parameters
@@ -69,13 +69,23 @@ def bound_of(scope: Scope, tree: Tree, node: ast.AST) -> ast.expr:
     return number if known >= 0 else ast.copy_location(ast.UnaryOp(ast.USub(), number), node)
 
 
+def with_own_defaults(scope: Scope, node: ast.FunctionDef) -> ast.FunctionDef:
+    """A function that is defined inside, with defaults that are read where it is defined."""
+    args, pairs = node.args, (node.args.defaults, node.args.kw_defaults)
+    if not any(isinstance(default, ast.Attribute) for defaults in pairs for default in defaults):
+        return node
+    own = [[rebuilt(scope, d) if isinstance(d, ast.Attribute) else d for d in defaults] for defaults in pairs]
+    return copied(node, args=copied(args, defaults=own[0], kw_defaults=own[1]))
+
+
 def rebuilt(scope: Scope, node: Any) -> Any:
     """`node`, or list of nodes, with its parts without structures."""
     match node:
         case list():
             return [made for part in node for made in rebuilt_parts(scope, part)]
         case ast.Attribute() if scope.value_outside(node) is not MISSING:
-            return node
+            field = scope.tree_of(node) if is_field_outside(scope.source, dotted_name(node) or "") else None
+            return field.expr if isinstance(field, Leaf) else node
         case ast.Name(ctx=ast.Load()):
             require_number(scope, node)
             return node

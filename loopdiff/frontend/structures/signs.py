@@ -14,7 +14,7 @@ import numpy as np
 
 from loopdiff.errors import UnsupportedLoopError
 from loopdiff.frontend.callees import Sources
-from loopdiff.frontend.classes import OVERRIDDEN, is_plain_class, is_record_class
+from loopdiff.frontend.classes import OF_ROWS, OVERRIDDEN, is_plain_class, is_record_class
 from loopdiff.frontend.survey import ARRAY_ATTRIBUTES
 from loopdiff.numpy_functions import METHODS, is_of_numpy
 from loopdiff.source.functions import SourceFunction, dotted_name, python_function
@@ -119,7 +119,8 @@ def is_plain_record(kind: type) -> bool:
     """Whether a record does nothing but hold its fields: its special methods were generated."""
     if is_plain_class(kind):
         return True
-    own = (getattr(kind, name, None) for name in ("__init__", "__new__", *OVERRIDDEN))
+    of_rows = OF_ROWS if issubclass(kind, tuple) else ()
+    own = (getattr(kind, name, None) for name in ("__init__", "__new__", *OVERRIDDEN, *of_rows))
     return all(is_generated(function) for function in own if isinstance(function, FunctionType))
 
 

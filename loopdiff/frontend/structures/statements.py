@@ -37,6 +37,7 @@ from loopdiff.frontend.structures.rewriting import (
     hand_out,
     rebuilt,
     steadied,
+    with_own_defaults,
 )
 from loopdiff.frontend.structures.scope import (
     FEW_ITEMS,
@@ -105,6 +106,7 @@ def statement(scope: Scope, node: ast.stmt) -> bool:
             scope.out.append(node)
             return False
         case ast.FunctionDef(name=name):
+            node = with_own_defaults(scope, node)
             scope.hold(name, PLAIN, node)
             made = scope.walk.rewrite(scope, node)
             scope.out.append(made)

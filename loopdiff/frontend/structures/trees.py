@@ -39,13 +39,18 @@ class Static:
     value: Any
 
 
+class NotSeen(Exception):
+    """A program reads an attribute that is not known to be read."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Branch:
     """Several values: `items[k]` is the one under `keys[k]`, a place, a key of a dictionary or the name of a field.
 
     `type` is the class that Python would make of it. `is_ordered`: a loop over it goes in the order of the keys; not
     known of a dictionary that was filled in one order or another. `is_fresh`: it was made just now, nobody has it yet.
-    `origin` is where a list stands in the text, if it is written out there.
+    `origin` is where a list stands in the text, if it is written out there. `seen`: the attributes that an object was
+    given with; None for all that it has.
     """
 
     kind: Kind
@@ -55,9 +60,15 @@ class Branch:
     is_ordered: bool = True
     is_fresh: bool = False
     origin: Origin | None = None
+    seen: frozenset[str] | None = None
 
     def place(self, key: Any) -> int | None:
-        """Which key `key` is; None if it is none. `True`, `1` and `1.0` are one key of a dictionary."""
+        """Which key `key` is; None if it is none. `True`, `1` and `1.0` are one key of a dictionary.
+
+        Raises NotSeen for an attribute that the object may have, and was not given with.
+        """
+        if self.seen is not None and key not in self.seen:
+            raise NotSeen
         for place, known in enumerate(self.keys):
             if known == key and (self.kind == "dict" or type(known) is type(key)):
                 return place

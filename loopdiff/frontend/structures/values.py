@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from loopdiff.frontend.structures.absent import may_be_none
-from loopdiff.frontend.structures.calls import called, constant_tree, method_call, operator_call, property_of
+from loopdiff.frontend.structures.calls import call_of_method, called, constant_tree, operator_call, property_of
 from loopdiff.frontend.structures.changes import part_at
 from loopdiff.frontend.structures.effects import require_settled
 from loopdiff.frontend.structures.iterated import comprehension, makes_records, spread
@@ -201,7 +201,7 @@ def part_of(scope: Scope, node: ast.Attribute | ast.Subscript) -> Tree | None:
         case ast.Subscript(slice=index), Branch(kind="record") if (
             not has_length(base) and (target := method_of(scope, base, "__getitem__")) is not None
         ):
-            return method_call(scope, target, [index], node, node.value)
+            return call_of_method(scope, target, [index], node, node.value)
         case ast.Subscript(slice=index), Branch() if has_length(base):
             part = element_at(scope, base, index, node)
             hand_out(scope, part.items if isinstance(part, Branch) and part.is_fresh else [part], node)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from types import FunctionType
 
 import numpy as np
 
@@ -23,6 +24,9 @@ CONSTRUCTORS = ("__init__", "__post_init__")
 OTHERWISE = frozenset(
     ("setattr", "delattr", "vars", "__dict__", "__setattr__", "__delattr__", "__getattr__", "__getattribute__")
 )
+
+
+METHODS = (FunctionType, staticmethod, classmethod)
 
 
 @dataclass(slots=True, eq=False)
@@ -68,6 +72,12 @@ class NamedParts:
                 WrittenOut(name, value).visit(made)
                 return made
         return None
+
+
+def computed_attributes(kind: type) -> Iterator[str]:
+    """The attributes of objects of a class that are computed when they are read."""
+    own = (pair for c in kind.__mro__[:-1] for pair in vars(c).items())
+    yield from (name for name, value in own if hasattr(type(value), "__get__") and not isinstance(value, METHODS))
 
 
 def words_and_attributes(node: ast.AST) -> Iterator[str]:

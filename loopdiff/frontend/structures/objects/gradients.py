@@ -16,16 +16,17 @@ from typing import Any
 from loopdiff.errors import DifferentiationError
 from loopdiff.frontend.derivatives import Derivable, as_derivable, asked_here
 from loopdiff.frontend.structures.arguments import parameters_given
+from loopdiff.frontend.structures.effects import OutOfTurn
 from loopdiff.frontend.structures.iterated import spread
 from loopdiff.frontend.structures.objects.above import found_in
 from loopdiff.frontend.structures.objects.chosen import chosen_names
 from loopdiff.frontend.structures.rewriting import base_of, element
 from loopdiff.frontend.structures.scope import Apart, Scope, name_read, name_stored
-from loopdiff.frontend.structures.signs import may_write, reads_data
+from loopdiff.frontend.structures.signs import reads_data
 from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, in_row, leaves
 from loopdiff.immutable import immutable
 from loopdiff.source.functions import MISSING
-from loopdiff.source.parameters import is_method
+from loopdiff.source.parameters import is_method, root_named
 from loopdiff.source.records import FieldTargets
 
 METHODS = ("grad", "value_and_grad")
@@ -49,11 +50,10 @@ def gradient_given(scope: Scope, node: ast.Call) -> Tree | None:
     given = parameters_given(of.signature, node, lambda n: (*first, *spread(scope, n)), lambda n: element(scope, n))
     if given is None:
         return None
-    source = scope.sources.of(of.innermost)
-    is_late = id(node) not in scope.leading and may_write(source, scope.sources)
+    source, is_late = scope.sources.of(of.innermost), id(node) not in scope.leading
     if all(isinstance(tree, Leaf) for tree in given.values()) and not reads_data(source, scope.sources):
-        is_sure = of.requested is not None or len(given) == 1
-        may_run = is_sure and scope.may_run_ahead and not is_late
+        is_sure = of.requested is not None or len(of.signature.parameters) == 1
+        may_run = is_sure and scope.may_run_ahead and not is_late and given.keys() >= set(roots_of(of))
         return run_ahead(scope, node, of, Parts({n: (n,) for n in given}), given) if may_run else None
     trees = {name: tree for name, tree in given.items() if not isinstance(tree, Leaf) or tree.known is not MISSING}
     apart = scope.walk.take_apart(scope, source, trees, node, None)
@@ -61,11 +61,24 @@ def gradient_given(scope: Scope, node: ast.Call) -> Tree | None:
         return None
     scope.diagnostics += [d for d in apart.diagnostics if d not in scope.diagnostics]
     scope.outside.update(apart.outside)
-    if is_late:
-        return scope.reject(f"`{ast.unparse(node)}` may change what is read before it", node, OWN_LINE)
-    if not scope.may_run_ahead:
-        return scope.reject(f"`{ast.unparse(node)}` may not run at all here", node, OWN_LINE)
+    if is_late and scope.may_turn:
+        raise OutOfTurn(node)
+    if is_late or not scope.may_run_ahead:
+        return scope.reject(f"`{ast.unparse(node)}` cannot run ahead of its statement", node, OWN_LINE)
+    left = [name for name in roots_of(of) if name not in given]
+    if left:
+        message = f"`{ast.unparse(node)}` is to have a gradient by `{left[0]}`, which it is not given"
+        return scope.reject(message, node, "give it the default")
     return run_ahead(scope, node, of, Parts(apart.parameters, apart), given)
+
+
+def roots_of(of: Derivable) -> list[str]:
+    """The arguments that a function is differentiated by, in the order of its gradients, as far as `wrt` says so."""
+    return list(dict.fromkeys(map(root_named, of.requested or ())))
+
+
+class Gradients:
+    """Gradients by arguments of which types say which have some: they are asked for by name."""
 
 
 @immutable
@@ -99,9 +112,11 @@ def run_ahead(scope: Scope, node: ast.Call, of: Derivable, to: Parts, given: Map
     names = {n: scope.names.fresh(f"gradient_{n}") for n in chosen}
     targets = FieldTargets([name_stored(new, node) for new in names.values()], ast.Store())
     targets.fields = list(names)
-    roots = [name for name in given if any(n in names for n in to.parameters[name])]
+    known = roots_of(of)
+    roots = known or [name for name in given if any(n in names for n in to.parameters[name])]
+    is_sure = bool(known) or len(of.signature.parameters) == 1
     parts = [in_names(given[r], iter(to.parameters[r]), names, node) for r in roots]
-    found: Tree = Branch("record", of.record_of(tuple(roots)), tuple(roots), tuple(parts))
+    found: Tree = Branch("record", of.record_of(tuple(roots)) if is_sure else Gradients, tuple(roots), tuple(parts))
     target: ast.expr = ast.copy_location(targets, node)
     assert isinstance(node.func, ast.Attribute)
     if node.func.attr == "value_and_grad":

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from loopdiff.frontend.structures.calls import STEADY, OutOfTurn, leading
+from loopdiff.frontend.structures.calls import STEADY, leading
+from loopdiff.frontend.structures.effects import OutOfTurn
 from loopdiff.frontend.structures.objects.changing import changes_objects
 from loopdiff.frontend.structures.records import CHANGING_METHODS
 from loopdiff.frontend.structures.rewriting import base_of, copied

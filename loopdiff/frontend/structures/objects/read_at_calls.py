@@ -38,11 +38,13 @@ def tree_outside(scope: Scope, here: Outer, node: ast.expr) -> Tree:
     now = here.reader()()
     if isinstance(now, np.ndarray):
         return Leaf(scope.parameter_for(here, node), known_rank(now))
-    scope.outside[here] = flattened(scope.sources.narrowed((now,)))
+    seen = scope.sources.seen
+    scope.outside[here] = flattened((now,) if seen is None else seen.of((now,)))
+    tree = outer_tree(scope.outside[here])
 
     def leaf_at(path: Path, leaf: Leaf) -> Leaf:
         if isinstance(leaf.known, int):
             return Leaf(ast.copy_location(ast.Constant(leaf.known), node), leaf.known)
         return Leaf(scope.parameter_for(replace(here, path=path), node), leaf.known)
 
-    return with_leaves(outer_tree(scope.outside[here]), leaf_at)
+    return with_leaves(tree if seen is None else seen.marked(tree), leaf_at)

@@ -6,8 +6,11 @@ A model keeps the losses of its training in a list; that this grows makes no oth
 from __future__ import annotations
 
 import ast
+import copy
+import dataclasses
+import operator
 from collections.abc import Collection, Iterable, Iterator
-from types import FunctionType
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 from loopdiff.errors import UnsupportedLoopError
@@ -16,7 +19,8 @@ from loopdiff.frontend.classes import is_plain_class
 from loopdiff.frontend.structures.given import with_attributes
 from loopdiff.frontend.structures.methods import functions_of
 from loopdiff.frontend.structures.signs import is_known, sources_reached
-from loopdiff.immutable import immutable
+from loopdiff.frontend.structures.trees import Branch, Tree
+from loopdiff.immutable import immutable, replace
 from loopdiff.source.functions import SourceFunction, python_function
 from loopdiff.source.nodes import syntax_nodes
 
@@ -45,6 +49,13 @@ class Seen:
         is_whole = len(kept) == len(own) and all(part is own[name] for name, part in kept.items())
         return value if is_whole else with_attributes(type(value), kept)
 
+    def marked(self, tree: Tree) -> Tree:
+        """`tree`, in which it stands of objects what they were given with."""
+        if not isinstance(tree, Branch) or not self.kinds:
+            return tree
+        items = tuple(map(self.marked, tree.items))
+        return replace(tree, items=items, seen=self.names if tree.type in self.kinds else None)
+
 
 ALL = Seen()
 ROWS = (list, tuple)
@@ -53,6 +64,13 @@ ANY = frozenset((
     "__dict__", "asdict", "astuple", "copy", "deepcopy", "delattr", "dir", "getattr", "hasattr", "replace", "setattr",
     "vars",
 ))  # fmt: skip
+
+
+CALLABLE = (FunctionType, BuiltinFunctionType, type)
+ANY_BY_VALUE = (
+    copy.copy, copy.deepcopy, dataclasses.asdict, dataclasses.astuple, dataclasses.replace, delattr, dir, getattr,
+    hasattr, operator.attrgetter, operator.methodcaller, setattr, vars,
+)  # fmt: skip
 
 
 def attributes_seen(source: SourceFunction, sources: Sources, values: Collection[Any]) -> Seen:
@@ -81,6 +99,8 @@ def named_attributes(
         waiting += [one for f in functions for one in sources_reached(sources.of(f), sources)]
         for one in waiting:
             names.update(attribute_names(one.node))
+            if any(value in ANY_BY_VALUE for value in one.outer.values() if isinstance(value, CALLABLE)):
+                raise AnyAttribute
         if names & ANY:
             raise AnyAttribute
         met |= functions
