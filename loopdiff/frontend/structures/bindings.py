@@ -36,7 +36,7 @@ from loopdiff.frontend.structures.trees import (
     shared,
 )
 from loopdiff.source.nodes import GrownList
-from loopdiff.source.records import FieldTargets
+from loopdiff.source.records import Field, FieldTargets
 
 Pair = tuple[ast.expr, ast.expr]
 
@@ -156,8 +156,7 @@ def take_apart(scope: Scope, target: ast.expr, tree: Tree, found: Assigned) -> N
             give(scope, (name, ()), tree, found, target)
         case FieldTargets(elts=elts, fields=fields), Branch(kind="record"):
             for inner, key in zip(elts, fields, strict=True):
-                is_place = isinstance(key, int) and issubclass(tree.type, tuple) and key < len(tree.keys)
-                item = tree.item(tree.keys[key] if is_place else key)
+                item = field_of(tree, key)
                 if item is None:
                     scope.reject(f"{described(tree)} has no field `{key}`", target)
                 else:
@@ -175,6 +174,14 @@ def take_apart(scope: Scope, target: ast.expr, tree: Tree, found: Assigned) -> N
             store_part(scope, target, tree, found)
         case _:
             scope.reject(f"`{ast.unparse(target)}` cannot hold {described(tree)}", target)
+
+
+def field_of(tree: Branch, key: Field) -> Tree | None:
+    """A field of a record, by its name or, of a named tuple, by its place."""
+    if not isinstance(key, int):
+        return tree.item(key)
+    is_there = issubclass(tree.type, tuple) and -len(tree.items) <= key < len(tree.items)
+    return tree.items[key] if is_there else None
 
 
 def unpacked(
