@@ -243,6 +243,21 @@ def test_what_is_a_structure_is_known_at_the_call() -> None:
     assert of_copies({"w": X, "b": 0.5}) == pytest.approx(((4.0 * X**2) ** 2).sum())
 
 
+def test_what_is_computed_by_the_number_of_axes_is_known_at_each_call() -> None:
+    @vectorize_grad(wrt="p")
+    def by_axes(p, x):
+        if p["w"].ndim == 1:
+            return (p["w"] * x).sum()
+        return 3.0 * (p["w"] ** 2).sum() * x.sum()
+
+    @vectorize_grad(wrt="x")
+    def called(p, x):
+        return (by_axes.grad(p, x).p["w"] ** 2).sum() * x[0]
+
+    for w in (np.ones(4), np.ones((2, 4)), np.ones(4)):
+        assert called({"w": w}, X) == pytest.approx(called.py_func({"w": w}, X))
+
+
 def test_integers_have_no_gradient() -> None:
     @vectorize_grad
     def counted(p, y):

@@ -10,7 +10,13 @@ from typing import Any, cast
 
 import numpy as np
 
-from loopdiff.frontend.structures.arguments import parameters_given, written_defaults
+from loopdiff.frontend.structures.arguments import (
+    apart_for,
+    call_apart,
+    call_with,
+    parameters_given,
+    written_defaults,
+)
 from loopdiff.frontend.structures.effects import OutOfTurn, has_effects
 from loopdiff.frontend.structures.iterated import known_leaf, spread
 from loopdiff.frontend.structures.known import static
@@ -39,7 +45,7 @@ from loopdiff.frontend.structures.rewriting import (
     hand_out,
     rebuilt_part,
 )
-from loopdiff.frontend.structures.scope import Apart, Local, Scope, Version, name_read, name_stored
+from loopdiff.frontend.structures.scope import Local, Scope, Version, name_read, name_stored
 from loopdiff.frontend.structures.signs import has_maker, is_known, makes_more, may_write, writes_parts
 from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, in_row, leaves, with_leaves
 from loopdiff.immutable import replace
@@ -233,22 +239,16 @@ def without_structures(scope: Scope, node: ast.Call, target: Bound) -> tuple[ast
     if has_rows:
         given |= {n: as_tuple(given[n]) if n in ROWS else of_row(scope, given[n], node) for n in rows}
     given |= defaults_of(scope if local is None else local.scope, source, local, given)
-    trees = {name: t for name, t in given.items() if not isinstance(t, Leaf) or t.known is not MISSING}
-    apart = scope.walk.take_apart(scope, source, trees, node, local)
+    apart = apart_for(scope, source, given, node, local)
     if apart is None:
         return None
-    scope.diagnostics += [d for d in apart.diagnostics if d not in scope.diagnostics]
-    scope.outside.update(apart.outside)
-    scope.uses_ranks |= apart.uses_ranks
     if not apart.is_changed and not apart.hidden and not is_method(scope, node.func):
         has_stars = any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords)
         is_known = apart.result is None and not has_stars and not has_rows
         return None if is_known else (call_with(given, node, rebuilt_part(scope, node.func)), apart.result)
     version = Version(apart.source.name, local.scope) if local is not None else None
     function = ast.Constant(cast(Any, apart)) if version is None else scope.parameter_for(version, node)
-    call = call_with(given, node, ast.copy_location(function, node.func), apart)
-    call.keywords += [ast.keyword(name, scope.parameter_for(value, node)) for value, name in apart.hidden.items()]
-    return call, apart.result
+    return call_apart(scope, given, node, ast.copy_location(function, node.func), apart), apart.result
 
 
 def is_row(tree: Tree) -> bool:
@@ -281,22 +281,6 @@ def defaults_of(
         n: element(scope, written[n]) for n in left if isinstance(written[n], ast.Constant | ast.Name | ast.Attribute)
     }
     return {n: tree for n, tree in found.items() if isinstance(tree, Static)}
-
-
-def call_with(
-    given: Mapping[str, Tree],
-    node: ast.Call,
-    function: ast.expr,
-    apart: Apart | None = None,
-) -> ast.Call:
-    """The call of `function` with these values, each by the name of the parameter that it is for."""
-    keywords = [
-        ast.keyword(name, leaf.expr)
-        for of, tree in given.items()
-        for name, (_, leaf) in zip((of,) if apart is None else apart.parameters[of], leaves(tree), strict=True)
-        if apart is None or name not in apart.unused
-    ]
-    return ast.copy_location(ast.Call(function, [], keywords), node)
 
 
 def is_method(scope: Scope, node: ast.expr) -> bool:

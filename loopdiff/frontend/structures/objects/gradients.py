@@ -15,7 +15,7 @@ from typing import Any
 
 from loopdiff.errors import DifferentiationError
 from loopdiff.frontend.derivatives import Derivable, as_derivable, asked_here
-from loopdiff.frontend.structures.arguments import parameters_given
+from loopdiff.frontend.structures.arguments import apart_for, call_apart, call_with, parameters_given
 from loopdiff.frontend.structures.effects import OutOfTurn
 from loopdiff.frontend.structures.iterated import spread
 from loopdiff.frontend.structures.objects.above import found_in
@@ -23,8 +23,7 @@ from loopdiff.frontend.structures.objects.chosen import chosen_names
 from loopdiff.frontend.structures.rewriting import base_of, element
 from loopdiff.frontend.structures.scope import Apart, Scope, name_read, name_stored
 from loopdiff.frontend.structures.signs import reads_data
-from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, in_row, leaves
-from loopdiff.immutable import immutable
+from loopdiff.frontend.structures.trees import Branch, Leaf, Rank, Static, Tree, in_row, leaves
 from loopdiff.source.functions import MISSING
 from loopdiff.source.parameters import is_method, root_named
 from loopdiff.source.records import FieldTargets
@@ -54,13 +53,10 @@ def gradient_given(scope: Scope, node: ast.Call) -> Tree | None:
     if all(isinstance(tree, Leaf) for tree in given.values()) and not reads_data(source, scope.sources):
         is_sure = of.requested is not None or len(of.signature.parameters) == 1
         may_run = is_sure and scope.may_run_ahead and not is_late and given.keys() >= set(roots_of(of))
-        return run_ahead(scope, node, of, Parts({n: (n,) for n in given}), given) if may_run else None
-    trees = {name: tree for name, tree in given.items() if not isinstance(tree, Leaf) or tree.known is not MISSING}
-    apart = scope.walk.take_apart(scope, source, trees, node, None)
+        return run_ahead(scope, node, of, None, given) if may_run else None
+    apart = apart_for(scope, source, given, node)
     if apart is None:
         return None
-    scope.diagnostics += [d for d in apart.diagnostics if d not in scope.diagnostics]
-    scope.outside.update(apart.outside)
     if is_late and scope.may_turn:
         raise OutOfTurn(node)
     if is_late or not scope.may_run_ahead:
@@ -69,7 +65,7 @@ def gradient_given(scope: Scope, node: ast.Call) -> Tree | None:
     if left:
         message = f"`{ast.unparse(node)}` is to have a gradient by `{left[0]}`, which it is not given"
         return scope.reject(message, node, "give it the default")
-    return run_ahead(scope, node, of, Parts(apart.parameters, apart), given)
+    return run_ahead(scope, node, of, apart, given)
 
 
 def roots_of(of: Derivable) -> list[str]:
@@ -79,14 +75,6 @@ def roots_of(of: Derivable) -> list[str]:
 
 class Gradients:
     """Gradients by arguments of which types say which have some: they are asked for by name."""
-
-
-@immutable
-class Parts:
-    """Which leaves each argument has, and the function taken `apart` for them; None for one that has no others."""
-
-    parameters: Mapping[str, tuple[str, ...]]
-    apart: Apart | None = None
 
 
 def derivable_at(scope: Scope, owner: ast.expr) -> tuple[Derivable, tuple[Tree, ...]] | None:
@@ -106,16 +94,18 @@ def of_function(value: Any) -> Derivable | None:
     return as_derivable(value) if isinstance(getattr(value, "py_func", None), FunctionType) else None
 
 
-def run_ahead(scope: Scope, node: ast.Call, of: Derivable, to: Parts, given: Mapping[str, Tree]) -> Tree:
-    """Put the call before the statement: the value and the gradients, in variables of their own."""
-    chosen, flat = differentiated(scope, node, of, to, given)
+def run_ahead(scope: Scope, node: ast.Call, of: Derivable, apart: Apart | None, given: Mapping[str, Tree]) -> Tree:
+    """Put the call before the statement: the value and the gradients, in variables of their own. `apart` is the
+    function taken apart; None for one that is given numbers and arrays."""
+    parameters = {n: (n,) for n in given} if apart is None else apart.parameters
+    chosen, flat = differentiated(scope, node, of, apart, given, parameters)
     names = {n: scope.names.fresh(f"gradient_{n}") for n in chosen}
     targets = FieldTargets([name_stored(new, node) for new in names.values()], ast.Store())
     targets.fields = list(names)
     known = roots_of(of)
-    roots = known or [name for name in given if any(n in names for n in to.parameters[name])]
+    roots = known or [name for name in given if any(n in names for n in parameters[name])]
     is_sure = bool(known) or len(of.signature.parameters) == 1
-    parts = [in_names(given[r], iter(to.parameters[r]), names, node) for r in roots]
+    parts = [in_names(given[r], iter(parameters[r]), names, node) for r in roots]
     found: Tree = Branch("record", of.record_of(tuple(roots)) if is_sure else Gradients, tuple(roots), tuple(parts))
     target: ast.expr = ast.copy_location(targets, node)
     assert isinstance(node.func, ast.Attribute)
@@ -123,37 +113,37 @@ def run_ahead(scope: Scope, node: ast.Call, of: Derivable, to: Parts, given: Map
         value = scope.names.fresh("value")
         target = ast.copy_location(ast.Tuple([name_stored(value, node), target], ast.Store()), node)
         found = in_row("tuple", (Leaf(name_read(value, node)), found))
-    pairs = (zip(to.parameters[name], leaves(tree), strict=True) for name, tree in given.items())
-    keywords = [ast.keyword(n, leaf.expr) for pair in pairs for n, (_, leaf) in pair]
-    hidden = {} if to.apart is None else to.apart.hidden
-    keywords += [ast.keyword(name, scope.parameter_for(value, node)) for value, name in hidden.items()]
     function = ast.copy_location(ast.Attribute(scope.name_for(flat, node), node.func.attr, ast.Load()), node.func)
-    call = ast.copy_location(ast.Call(function, [], keywords), node)
+    call = call_with(given, node, function) if apart is None else call_apart(scope, given, node, function, apart)
     scope.out.append(ast.copy_location(ast.Assign([target], call), node))
     scope.ahead[id(node)] = node, found
     return found
 
 
 def differentiated(
-    scope: Scope, node: ast.Call, of: Derivable, to: Parts, given: Mapping[str, Tree]
+    scope: Scope,
+    node: ast.Call,
+    of: Derivable,
+    apart: Apart | None,
+    given: Mapping[str, Tree],
+    parameters: Mapping[str, tuple[str, ...]],
 ) -> tuple[tuple[str, ...], Derivable]:
-    """The leaves that gradients are by, and the function of the leaves."""
-    floating = {name: list(floating_of(to.parameters[name], tree)) for name, tree in given.items()}
-    unasked = frozenset[str]() if to.apart is None else to.apart.source.unasked
+    """The leaves that gradients are by, and the function of the leaves, which are the `parameters` of arguments."""
+    floating = {name: list(floating_of(parameters[name], tree)) for name, tree in given.items()}
+    unasked = frozenset[str]() if apart is None else apart.source.unasked
     asked = of.requested or tuple(n for n, found in floating.items() if found and n not in unasked)
     known = {n for found in floating.values() for n in found}
     try:
-        chosen = tuple(dict.fromkeys(n for text in asked for n in chosen_names(to.parameters, given, text, known)))
+        chosen = tuple(dict.fromkeys(n for text in asked for n in chosen_names(parameters, given, text, known)))
     except DifferentiationError as error:
         raise asked_here(error, ast.unparse(node.func), scope.source.span(node)) from None
-    if to.apart is None:
-        return chosen, of
-    return chosen, of.flat(to.apart.source, scope.sources.copied(), chosen)
+    return chosen, of if apart is None else of.flat(apart.source, scope.sources.copied(), chosen)
 
 
 def floating_of(names: tuple[str, ...], tree: Tree) -> Iterator[str]:
-    """The leaves of an argument that are not known to be integers."""
-    return (n for n, (_, leaf) in zip(names, leaves(tree), strict=True) if not isinstance(leaf.known, int))
+    """The leaves of an argument that are not known to be integers or functions."""
+    pairs = zip(names, leaves(tree), strict=True)
+    return (n for n, (_, leaf) in pairs if leaf.known is MISSING or isinstance(leaf.known, Rank))
 
 
 def in_names(tree: Tree, of: Iterator[str], names: Mapping[str, str], node: ast.AST) -> Tree:
