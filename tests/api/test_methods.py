@@ -273,6 +273,7 @@ class Training:
 
     @vectorize_grad
     def loss(self, x):
+        x = x.copy()
         for layer in self.layers:
             x = layer(x)
         return self.scale * (self.last(x) ** 2).sum()

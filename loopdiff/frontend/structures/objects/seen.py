@@ -6,11 +6,8 @@ A model keeps the losses of its training in a list; that this grows makes no oth
 from __future__ import annotations
 
 import ast
-import copy
-import dataclasses
-import operator
 from collections.abc import Collection, Iterable, Iterator
-from types import BuiltinFunctionType, FunctionType
+from types import FunctionType
 from typing import Any
 
 from loopdiff.errors import UnsupportedLoopError
@@ -24,10 +21,15 @@ from loopdiff.immutable import immutable, replace
 from loopdiff.source.functions import SourceFunction, python_function
 from loopdiff.source.nodes import syntax_nodes
 
+ROWS = (list, tuple)
+
 
 @immutable
 class Seen:
-    """A program may read the attributes `names` of objects of the classes `kinds`; without `kinds`, all."""
+    """A program may read the attributes `names` of objects of the classes `kinds`; without `kinds`, all.
+
+    Texts do not say all names. What is read besides is noticed where it is looked up (`trees.NotSeen`).
+    """
 
     kinds: frozenset[type[Any]] = frozenset()
     names: frozenset[str] = frozenset()
@@ -58,34 +60,17 @@ class Seen:
 
 
 ALL = Seen()
-ROWS = (list, tuple)
-# Names with which attributes are read that the text does not name.
-ANY = frozenset((
-    "__dict__", "asdict", "astuple", "copy", "deepcopy", "delattr", "dir", "getattr", "hasattr", "replace", "setattr",
-    "vars",
-))  # fmt: skip
-
-
-CALLABLE = (FunctionType, BuiltinFunctionType, type)
-ANY_BY_VALUE = (
-    copy.copy, copy.deepcopy, dataclasses.asdict, dataclasses.astuple, dataclasses.replace, delattr, dir, getattr,
-    hasattr, operator.attrgetter, operator.methodcaller, setattr, vars,
-)  # fmt: skip
 
 
 def attributes_seen(source: SourceFunction, sources: Sources, values: Collection[Any]) -> Seen:
     """What may be read of objects among `values`: what has a name in `source`, in what that calls, in functions among
-    the values, and in methods that have such a name; whatever they have where a text may read anything."""
+    the values, and in methods that have such a name; whatever they have where a text cannot be had."""
     try:
         objects = list(objects_in(values))
         kinds = frozenset(map(type, objects))
         return Seen(kinds, named_attributes(source, sources, values, objects)) if kinds else ALL
-    except (AnyAttribute, UnsupportedLoopError):
+    except UnsupportedLoopError:
         return ALL
-
-
-class AnyAttribute(Exception):
-    """A text may read an attribute that it does not name."""
 
 
 def named_attributes(
@@ -99,22 +84,16 @@ def named_attributes(
         waiting += [one for f in functions for one in sources_reached(sources.of(f), sources)]
         for one in waiting:
             names.update(attribute_names(one.node))
-            if any(value in ANY_BY_VALUE for value in one.outer.values() if isinstance(value, CALLABLE)):
-                raise AnyAttribute
-        if names & ANY:
-            raise AnyAttribute
         met |= functions
         waiting, functions = [], set(named_methods(classes, names)) - met
     return frozenset(names)
 
 
 def attribute_names(text: ast.AST) -> Iterator[str]:
-    """Names of attributes in a text, and those with which it may read others."""
+    """Names of attributes in a text."""
     for node in syntax_nodes(text):
         match node:
             case ast.Attribute(attr=name):
-                yield name
-            case ast.Name(id=name) if name in ANY:
                 yield name
             case ast.MatchClass(kwd_attrs=names):
                 yield from names
