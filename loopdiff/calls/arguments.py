@@ -48,6 +48,7 @@ def arguments_in_order(signature: inspect.Signature, name: str, args: Arguments,
     parameters = signature.parameters
     by_position = [p.name for p in parameters.values() if p.kind in BY_POSITION]
     found = list(misplaced(signature, name, args, named))
+    takes_others = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
     taken = {n: v for n, v in named.items() if n in parameters and parameters[n].kind in BY_NAME}
     values = dict(zip(by_position, args, strict=False)) | taken
     for parameter in parameters.values():
@@ -56,7 +57,8 @@ def arguments_in_order(signature: inspect.Signature, name: str, args: Arguments,
         elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
             values[parameter.name] = {n: v for n, v in named.items() if n not in taken}
         elif parameter.name not in values:
-            if parameter.default is inspect.Parameter.empty and (parameter.name not in named or not found):
+            is_misplaced = parameter.name in named and not takes_others  # which has been said
+            if parameter.default is inspect.Parameter.empty and not is_misplaced:
                 message = f"`{name}` was called without `{parameter.name}`"
                 found.append(reject("LD301", message, NOWHERE))
             values[parameter.name] = parameter.default
