@@ -43,6 +43,7 @@ def rows(task: Mapping[str, Any], trying: Said) -> Iterator[Row]:
     trying("making the arguments")
     at = Benchmark(Path(task["path"]), task["name"], task["size"])
     yield {"arguments": len(at.args)}
+    limited.forget_peak()
     own: Own | None = None
     for variant, form in FORMS.items():
         trying(f"compiling the {form}")
