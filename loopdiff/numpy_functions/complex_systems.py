@@ -1,9 +1,8 @@
-"""Complex linear systems on the real numbers that complex ones are in memory, side by side.
+"""Complex linear systems on their real and imaginary parts, each in an array of its own.
 
-A row times i is that row with its parts exchanged, one of them with the other sign: it is kept beside each row that
-others are reduced by, so that one sum of two products does what complex arithmetic takes four for. What rows are
-multiplied by is copied out of the matrix: it is a matrix of its own then, which the loops of the reverse sweep go
-through together with that of the rows.
+A row's parts then lie side by side, and a sum of four products goes through them in vectors with nothing exchanged
+between lanes. What rows are multiplied by is copied out of the matrix: it is a matrix of its own then, which the loops
+of the reverse sweep go through together with that of the rows.
 """
 
 from __future__ import annotations
@@ -14,95 +13,96 @@ import numpy as np
 def solve_complex(a, b, x):
     """`x` with a @ x = b, for a vector or for the columns of a matrix, by elimination with LAPACK's pivots."""
     n, kind = a.shape[0], x.real[:0].ravel()
-    left = np.empty((n, 2 * a.shape[1]), dtype=kind.dtype)
+    real, imag = np.empty(a.shape, dtype=kind.dtype), np.empty(a.shape, dtype=kind.dtype)
     for i in range(n):
         for j in range(a.shape[1]):
-            left[i, 2 * j], left[i, 2 * j + 1] = a[i, j].real, a[i, j].imag
-    rows = complex_pivots(left)
+            real[i, j], imag[i, j] = a[i, j].real, a[i, j].imag
+    rows = complex_pivots(real, imag)
     if b.ndim == 1:
-        both, found = np.empty((n, 2 * n + 2), dtype=kind.dtype), np.empty((n, 2), dtype=kind.dtype)
+        re, im = np.empty((n, n + 1), dtype=kind.dtype), np.empty((n, n + 1), dtype=kind.dtype)
+        found_re, found_im = np.empty((n, 1), dtype=kind.dtype), np.empty((n, 1), dtype=kind.dtype)
     else:
-        both = np.empty((n, 2 * n + 2 * b.shape[1]), dtype=kind.dtype)
-        found = np.empty((n, 2 * b.shape[1]), dtype=kind.dtype)
+        re, im = np.empty((n, n + b.shape[1]), dtype=kind.dtype), np.empty((n, n + b.shape[1]), dtype=kind.dtype)
+        found_re, found_im = np.empty(b.shape, dtype=kind.dtype), np.empty(b.shape, dtype=kind.dtype)
     for i in range(n):
         for j in range(n):
-            both[i, 2 * j], both[i, 2 * j + 1] = a[rows[i], j].real, a[rows[i], j].imag
+            re[i, j], im[i, j] = a[rows[i], j].real, a[rows[i], j].imag
         if b.ndim == 1:
-            both[i, 2 * n], both[i, 2 * n + 1] = b[rows[i]].real, b[rows[i]].imag
+            re[i, n], im[i, n] = b[rows[i]].real, b[rows[i]].imag
         else:
             for j in range(b.shape[1]):
-                both[i, 2 * n + 2 * j], both[i, 2 * n + 2 * j + 1] = b[rows[i], j].real, b[rows[i], j].imag
-    row = np.empty(both.shape, dtype=kind.dtype)
-    reduce_complex_rows(both, row)
-    substitute_complex_rows(row, found)
+                re[i, n + j], im[i, n + j] = b[rows[i], j].real, b[rows[i], j].imag
+    row_re, row_im = np.empty(re.shape, dtype=kind.dtype), np.empty(re.shape, dtype=kind.dtype)
+    reduce_complex_rows(re, im, row_re, row_im)
+    substitute_complex_rows(row_re, row_im, found_re, found_im)
     for i in range(n):
         if b.ndim == 1:
-            x[i] = complex(found[i, 0], found[i, 1])
+            x[i] = complex(found_re[i, 0], found_im[i, 0])
         else:
             for j in range(b.shape[1]):
-                x[i, j] = complex(found[i, 2 * j], found[i, 2 * j + 1])
+                x[i, j] = complex(found_re[i, j], found_im[i, j])
 
 
-def reduce_complex_rows(both, row):
-    """A matrix, with what is on the right beside it, as the `row`s of an upper triangle, each divided by its first
+def reduce_complex_rows(re, im, row_re, row_im):
+    """A matrix, with what is on the right beside it, as the rows of an upper triangle, each divided by its first
     element."""
-    n = both.shape[0]
-    turned = np.empty(both.shape, dtype=both.dtype)
-    real, imaginary = np.empty((n, n), dtype=both.dtype), np.empty((n, n), dtype=both.dtype)
+    n = re.shape[0]
+    times_re, times_im = np.empty((n, n), dtype=re.dtype), np.empty((n, n), dtype=re.dtype)
     for k in range(n):
-        one = 1.0 / complex(both[k, 2 * k], both[k, 2 * k + 1])
-        for j in range(k + 1, both.shape[1] // 2):
-            row[k, 2 * j] = one.real * both[k, 2 * j] - one.imag * both[k, 2 * j + 1]
-            row[k, 2 * j + 1] = one.real * both[k, 2 * j + 1] + one.imag * both[k, 2 * j]
-            turned[k, 2 * j], turned[k, 2 * j + 1] = -row[k, 2 * j + 1], row[k, 2 * j]
+        one = 1.0 / complex(re[k, k], im[k, k])
+        for j in range(k + 1, re.shape[1]):
+            row_re[k, j] = one.real * re[k, j] - one.imag * im[k, j]
+            row_im[k, j] = one.real * im[k, j] + one.imag * re[k, j]
         for i in range(k + 1, n):
-            real[k, i], imaginary[k, i] = both[i, 2 * k], both[i, 2 * k + 1]
+            times_re[k, i], times_im[k, i] = re[i, k], im[i, k]
         for i in range(k + 1, n):
-            for j in range(2 * k + 2, both.shape[1]):
-                both[i, j] -= real[k, i] * row[k, j] + imaginary[k, i] * turned[k, j]
+            for j in range(k + 1, re.shape[1]):
+                re[i, j] -= times_re[k, i] * row_re[k, j] - times_im[k, i] * row_im[k, j]
+                im[i, j] -= times_re[k, i] * row_im[k, j] + times_im[k, i] * row_re[k, j]
 
 
-def substitute_complex_rows(row, found):
-    """What the `row`s of an upper triangle, with what is on the right beside them, say of the unknowns."""
-    n = row.shape[0]
-    left, turned = np.empty(found.shape, dtype=row.dtype), np.empty(found.shape, dtype=row.dtype)
-    real, imaginary = np.empty((n, n), dtype=row.dtype), np.empty((n, n), dtype=row.dtype)
+def substitute_complex_rows(row_re, row_im, found_re, found_im):
+    """What the rows of an upper triangle, with what is on the right beside them, say of the unknowns."""
+    n = row_re.shape[0]
+    left_re, left_im = np.empty(found_re.shape, dtype=row_re.dtype), np.empty(found_re.shape, dtype=row_re.dtype)
+    times_re, times_im = np.empty((n, n), dtype=row_re.dtype), np.empty((n, n), dtype=row_re.dtype)
     for i in range(n):
-        for j in range(found.shape[1]):
-            left[i, j] = row[i, 2 * n + j]
+        for j in range(found_re.shape[1]):
+            left_re[i, j], left_im[i, j] = row_re[i, n + j], row_im[i, n + j]
     for k in range(n - 1, -1, -1):
-        for j in range(found.shape[1] // 2):
-            found[k, 2 * j], found[k, 2 * j + 1] = left[k, 2 * j], left[k, 2 * j + 1]
-            turned[k, 2 * j], turned[k, 2 * j + 1] = -left[k, 2 * j + 1], left[k, 2 * j]
+        for j in range(found_re.shape[1]):
+            found_re[k, j], found_im[k, j] = left_re[k, j], left_im[k, j]
         for i in range(k):
-            real[k, i], imaginary[k, i] = row[i, 2 * k], row[i, 2 * k + 1]
+            times_re[k, i], times_im[k, i] = row_re[i, k], row_im[i, k]
         for i in range(k):
-            for j in range(found.shape[1]):
-                left[i, j] -= real[k, i] * found[k, j] + imaginary[k, i] * turned[k, j]
+            for j in range(found_re.shape[1]):
+                left_re[i, j] -= times_re[k, i] * found_re[k, j] - times_im[k, i] * found_im[k, j]
+                left_im[i, j] -= times_re[k, i] * found_im[k, j] + times_im[k, i] * found_re[k, j]
 
 
-def complex_pivots(left):
+def complex_pivots(re, im):
     """Which row of a square matrix to take next in its elimination: that with the greatest |real| + |imaginary|."""
-    n = left.shape[0]
-    assert left.shape[1] == 2 * n, "Last 2 dimensions of the array must be square"
+    n = re.shape[0]
+    assert re.shape[1] == n, "Last 2 dimensions of the array must be square"
     rows = np.arange(n)
-    row, turned = np.empty(2 * n, dtype=left.dtype), np.empty(2 * n, dtype=left.dtype)
+    row_re, row_im = np.empty(n, dtype=re.dtype), np.empty(n, dtype=re.dtype)
     for k in range(n):
-        best, most = k, abs(left[k, 2 * k]) + abs(left[k, 2 * k + 1])
+        best, most = k, abs(re[k, k]) + abs(im[k, k])
         for i in range(k + 1, n):
-            size = abs(left[i, 2 * k]) + abs(left[i, 2 * k + 1])
+            size = abs(re[i, k]) + abs(im[i, k])
             if size > most:
                 best, most = i, size
         assert most != 0.0, "Singular matrix"
         rows[k], rows[best] = rows[best], rows[k]
-        for j in range(2 * n):
-            left[k, j], left[best, j] = left[best, j], left[k, j]
-        one = 1.0 / complex(left[k, 2 * k], left[k, 2 * k + 1])
+        for j in range(n):
+            re[k, j], re[best, j] = re[best, j], re[k, j]
+            im[k, j], im[best, j] = im[best, j], im[k, j]
+        one = 1.0 / complex(re[k, k], im[k, k])
         for j in range(k + 1, n):
-            row[2 * j] = one.real * left[k, 2 * j] - one.imag * left[k, 2 * j + 1]
-            row[2 * j + 1] = one.real * left[k, 2 * j + 1] + one.imag * left[k, 2 * j]
-            turned[2 * j], turned[2 * j + 1] = -row[2 * j + 1], row[2 * j]
+            row_re[j] = one.real * re[k, j] - one.imag * im[k, j]
+            row_im[j] = one.real * im[k, j] + one.imag * re[k, j]
         for i in range(k + 1, n):
-            for j in range(2 * k + 2, 2 * n):
-                left[i, j] -= left[i, 2 * k] * row[j] + left[i, 2 * k + 1] * turned[j]
+            for j in range(k + 1, n):
+                re[i, j] -= re[i, k] * row_re[j] - im[i, k] * row_im[j]
+                im[i, j] -= re[i, k] * row_im[j] + im[i, k] * row_re[j]
     return rows
