@@ -71,13 +71,22 @@ def read(source: SourceFunction, sources: Sources, types: Mapping[str, ArgumentT
 
 def looked_through(source: SourceFunction, sources: Sources, stages: Stages) -> Look:
     """A first look at a function, when it is decorated. Raises UnsupportedLoopError (LD1xx)."""
-    from loopdiff.frontend.parsing.outside import refuse_missing
-    from loopdiff.frontend.structures.apart import is_flat, taken_apart
-    from loopdiff.frontend.structures.signs import makes_structures, reads_data, takes_structures
+    from loopdiff.frontend.parsing.foreseen import refuse_missing, refuse_unknown_functions
 
     if source.apart is not None:
         return look_through(source, sources, stages), False
     refuse_missing(source)
+    look = looked_at_or_apart(source, sources, stages)
+    if look[0] is None:
+        refuse_unknown_functions(source, sources)
+    return look
+
+
+def looked_at_or_apart(source: SourceFunction, sources: Sources, stages: Stages) -> Look:
+    """The same, with what arguments of a structure would make of the function where its text alone is not enough."""
+    from loopdiff.frontend.structures.apart import is_flat, taken_apart
+    from loopdiff.frontend.structures.signs import makes_structures, reads_data, takes_structures
+
     if takes_any_number(source.signature) or reads_data(source, sources):
         return None, True
     refusal = None

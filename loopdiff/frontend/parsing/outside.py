@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from difflib import get_close_matches
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from loopdiff.errors import Span, raise_if
-from loopdiff.errors.codes import reject
+from loopdiff.errors import Span
 from loopdiff.frontend.functions import exactly_complex64, exactly_complex128
 from loopdiff.frontend.parsing.bindings import ArrayName, meaning_of
 from loopdiff.frontend.parsing.placing import with_place
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import F32, F64
-from loopdiff.source.functions import MISSING, SourceFunction, dotted_name
-from loopdiff.source.nodes import syntax_children
-from loopdiff.source.scopes import own_names, root_of
+from loopdiff.source.functions import MISSING, SourceFunction
+from loopdiff.source.scopes import root_of
 
 FLOAT_CONSTANTS = {4: F32, 8: F64}
 COMPLEX_BYTES = 16
@@ -100,45 +96,6 @@ def reject_outside(state: State, node: ast.AST, name: ast.expr) -> ir.Const:
 def own_class(source: SourceFunction) -> list[str]:
     """The names of classes around a function."""
     return [] if source.function is None else source.function.__qualname__.split(".")[:-1]
-
-
-def refuse_missing(source: SourceFunction) -> None:
-    """Raise UnsupportedLoopError (LD113) for what a module has not, `np.eyee`, where a call of the function comes to it
-    whatever its arguments are."""
-    missing = (node for statement in source.node.body for node in sure_attributes(statement) if lacks(source, node))
-    raise_if(reject("LD113", f"`{ast.unparse(n)}` is not defined", source.span(n), like(source, n)) for n in missing)
-
-
-def like(source: SourceFunction, node: ast.Attribute) -> str:
-    """What a module has that is called nearly as `node` is."""
-    owner = ast.unparse(node.value)
-    near = get_close_matches(node.attr, dir(source.outer[owner]), n=1)
-    return f"there is `{owner}.{near[0]}`" if near else "correct the name"
-
-
-def sure_attributes(node: ast.AST) -> Iterator[ast.Attribute]:
-    """Dotted names in `node` that are not in a branch, nor in what may be called or left out."""
-    match node:
-        case ast.If(test=test) | ast.IfExp(test=test):
-            yield from sure_attributes(test)
-        case ast.BoolOp(values=[first, *_]):
-            yield from sure_attributes(first)
-        case ast.Try() | ast.Lambda() | ast.FunctionDef() | ast.ClassDef() | ast.Match():
-            pass
-        case ast.Attribute():
-            yield node
-            yield from sure_attributes(node.value)
-        case _:
-            for part in syntax_children(node):
-                yield from sure_attributes(part)
-
-
-def lacks(source: SourceFunction, node: ast.Attribute) -> bool:
-    """Whether `node` is an attribute that a module from outside has not."""
-    text, owner = dotted_name(node), dotted_name(node.value)
-    if owner is None or root_of(node) in own_names(source.node):
-        return False
-    return text not in source.outer and isinstance(source.outer.get(owner), ModuleType)
 
 
 def kind_of(value: Any) -> str:
