@@ -39,7 +39,7 @@ from loopdiff.frontend.parsing.lists.rests import star_of, with_parts
 from loopdiff.frontend.parsing.lists.shrinking import refuse_other_length
 from loopdiff.frontend.parsing.meanings import value_of
 from loopdiff.frontend.parsing.number_like import like_number
-from loopdiff.frontend.parsing.order import changes, frozen, held, in_order
+from loopdiff.frontend.parsing.order import at_once, changes, frozen, held, in_order
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.parsing.ways.bounded import note_number, note_undecided
 from loopdiff.ir import nodes as ir
@@ -69,7 +69,7 @@ def parse_assign(state: State, targets: list[ast.expr], value: ast.expr, span: S
         case [ast.Tuple() | ast.List() as target]:
             unpack(state, target, value, span)
         case [ast.Subscript() as target]:
-            assign(state, target, array_like(state, value), span)
+            assign(state, target, *at_once(state, [value], array_like), span)
         case [target]:
             assign(state, target, state.quantity(value), span)
         case _:

@@ -21,7 +21,7 @@ from loopdiff.frontend.parsing.folding import binary, decided
 from loopdiff.frontend.parsing.lists.lengths import spoken
 from loopdiff.frontend.parsing.lists.read_at_once import is_made_whole, list_behind, may_make, under_name
 from loopdiff.frontend.parsing.lists.reading import elements_in, is_list
-from loopdiff.frontend.parsing.order import boolean, chain, either, in_order, lazily, truth_value
+from loopdiff.frontend.parsing.order import at_once, boolean, chain, either, lazily, truth_value
 from loopdiff.frontend.parsing.outside import is_none, outside_constant, outside_value, root_is_local
 from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.refused import REFUSED_EXPRESSIONS
@@ -145,8 +145,8 @@ def both(state: State, left: ast.expr, right: ast.expr) -> Sequence[Quantity]:
     nodes = (left, right)
     lists = [k for k, n in enumerate(nodes) if isinstance(n, ast.List | ast.Tuple) or is_list(state, n)]
     if len(lists) != 1 or not may_be_array(state, nodes[1 - lists[0]]):
-        return in_order(state, nodes, State.quantity)
-    found = in_order(state, nodes, array_like)
+        return at_once(state, nodes, State.quantity)
+    found = at_once(state, nodes, array_like)
     if not is_array(found[1 - lists[0]]):
         refused = nodes[lists[0]]
         state.quantity(refused)  # which says what is wrong with it
@@ -164,7 +164,7 @@ def unary(state: State, node: ast.UnaryOp) -> Quantity:
     if isinstance(node.op, ast.Not):
         return condition(state, node)
     span, op = state.source.span(node), node.op
-    operand = parse_quantity(state, node.operand)
+    (operand,) = at_once(state, [node.operand], State.quantity)
 
     def build(value: ir.Expr) -> ir.Expr:
         match op, value:

@@ -23,6 +23,7 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.walk import all_statements, loads, written_arrays
 
 Parse = Callable[[State, ast.expr], ir.Expr]
+COPYING = ("reshape", "ravel")  # give views where they can
 
 
 V = TypeVar("V", bound=Value | None)
@@ -37,6 +38,19 @@ def in_order(state: State, nodes: Sequence[ast.expr], parse: Callable[[State, as
         places.append(len(state.out))
     for k in reversed(range(len(values))):
         values[k] = held(state, values[k], places[k])
+    return values
+
+
+def at_once(state: State, nodes: Sequence[ast.expr], parse: Callable[[State, ast.expr], V]) -> list[V]:
+    """The same of what is read here and gets no name: which of the values are copies, and which views, nobody can tell
+    that does not change what they are made of."""
+    place = len(state.out)
+    values = in_order(state, nodes, parse)
+    spans = [state.source.span(node) for node in nodes if isinstance(node, ast.Call)]
+    sites = {state.site(kind, span) for span in spans for kind in COPYING}
+    if any(copy.site in sites for copy in state.whole.copies):
+        written = written_arrays(tuple(state.out[place:]))
+        state.whole.copies[:] = [c for c in state.whole.copies if c.site not in sites or c.source in written]
     return values
 
 

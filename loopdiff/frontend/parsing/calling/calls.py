@@ -41,7 +41,7 @@ from loopdiff.frontend.parsing.lists.read_at_once import MAKING
 from loopdiff.frontend.parsing.lists.reading import elements_in
 from loopdiff.frontend.parsing.lists.shrinking import popped
 from loopdiff.frontend.parsing.meanings import is_class_asked
-from loopdiff.frontend.parsing.order import in_order
+from loopdiff.frontend.parsing.order import at_once
 from loopdiff.frontend.parsing.outside import reject_outside, root_is_local
 from loopdiff.frontend.parsing.placing import with_place
 from loopdiff.frontend.parsing.state import State
@@ -180,7 +180,7 @@ def scalar_call(state: State, node: ast.Call, callee: object, function: ScalarFu
 
 def operands(state: State, callee: object, nodes: list[ast.expr], is_numpy: bool) -> list[Quantity]:
     """The values of `nodes`: all of them, also where the choice of `np.where` leaves one unread."""
-    args = in_order(state, nodes, array_like if is_numpy else State.quantity)
+    args = at_once(state, nodes, array_like if is_numpy else State.quantity)
     if callee is np.where:
         for arg, node in zip(args, nodes, strict=True):
             require_elements(state, arg, node)
