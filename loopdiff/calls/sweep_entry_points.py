@@ -211,7 +211,7 @@ def new_record(script: Script, spec: Specialization, gradients: list[str]) -> st
     record = f"new(Gradients, ({', '.join(gradients)},))"
     if spec.interface.is_direct:
         return record
-    script.put("in_one_piece", spec.interface.gradients)
+    script.put("in_one_piece", spec.interface.maker_of_gradients(spec.wrt))
     return f"in_one_piece({record})"
 
 

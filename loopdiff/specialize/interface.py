@@ -8,7 +8,8 @@ parts: conjugation on the way in and out is all the difference.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -87,20 +88,54 @@ class Interface:
 
     def own_results(self, found: Iterable[Any]) -> tuple[Any, ...]:
         """The function's own results, from those of the compiled code."""
-        flat = iter(found)
-        values = (whole(kind, flat) for kind in self.results)
-        return tuple(map(conjugated, values) if self.is_gradient else values)
+        return self.maker_of_results(found)
+
+    @property
+    def maker_of_results(self) -> Callable[[Iterable[Any]], tuple[Any, ...]]:
+        """Makes `own_results`: what it does is decided once."""
+        return in_one_piece(tuple, self.results, self.is_gradient)
 
     def seed_parts(self, kind: ValueType, seed: Any) -> tuple[Any, ...]:
         """What the reverse sweep takes for the seed of a result of `kind`."""
         return in_parts(kind, seed if self.is_gradient else conjugated(seed))
 
-    def gradients(self, found: Any) -> Any:
-        """A record of gradients by the LoopSet's parameters, as one by the caller's."""
-        names = self.gathered(found._fields)
+    def maker_of_gradients(self, wrt: tuple[str, ...]) -> Callable[[Iterable[Any]], tuple[Any, ...]]:
+        """Makes a record of gradients by the caller's parameters, of those by the parameters `wrt` of the LoopSet."""
+        names = self.gathered(wrt)
+        return in_one_piece(record_type("Gradients", names), [self.types[n] for n in names], True)
+
+
+def in_one_piece(
+    record: type[tuple[Any, ...]], kinds: Sequence[ValueType], is_gradient: bool
+) -> Callable[[Iterable[Any]], tuple[Any, ...]]:
+    """What makes a `record` of values of `kinds`, conjugated if it `is_gradient`, from those of the real code."""
+    makers = [maker_of(kind, is_gradient) for kind in kinds]
+
+    def make(found: Iterable[Any]) -> tuple[Any, ...]:
         flat = iter(found)
-        values = (conjugated(whole(self.types[n], flat)) for n in names)
-        return tuple.__new__(record_type("Gradients", names), values)
+        return tuple.__new__(record, [make_one(flat) for make_one in makers])
+
+    return make
+
+
+def maker_of(kind: ValueType, is_gradient: bool) -> Callable[[Iterator[Any]], Any]:
+    """What makes a value of `kind` of the next values of the real code."""
+    if not is_complex(kind):
+        return partial(whole, kind) if is_half(kind) else next
+    if not is_gradient:
+        return partial(whole, kind)
+    if isinstance(kind, ArrayType):
+        return conjugated_array
+    return lambda flat: conjugated(whole(kind, flat))
+
+
+def conjugated_array(flat: Iterator[Any]) -> Any:
+    """The next array of pairs as one of complex numbers, conjugated in place. None, for no derivative, stays None."""
+    parts = next(flat)
+    if parts is None:
+        return None
+    numbers = complex_numbers(parts)
+    return np.conjugate(numbers, out=numbers)
 
 
 def interface_of(bound: ir.LoopSet, real: ir.LoopSet) -> Interface:

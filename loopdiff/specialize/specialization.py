@@ -300,7 +300,10 @@ class Specialization:
             return None
         if interface.is_direct and not is_tuple:
             return np.float32
-        return lambda value: self.own_result(
+        make = self.maker_of_result
+        if ScalarType.F32 not in kinds:
+            return lambda value: make(value if is_tuple else (value,))
+        return lambda value: make(
             [
                 np.float32(v) if k is ScalarType.F32 else v
                 for k, v in zip(kinds, value if is_tuple else (value,), strict=True)
@@ -309,8 +312,16 @@ class Specialization:
 
     def own_result(self, flat: Iterable[Any]) -> Any:
         """The result as the caller knows it, from those of the compiled code."""
-        values = self.interface.own_results(flat)
-        return tuple.__new__(self.record or tuple, values) if self.interface.returns_tuple else values[0]
+        return self.maker_of_result(flat)
+
+    @property
+    def maker_of_result(self) -> Callable[[Iterable[Any]], Any]:
+        """Makes `own_result`: what it does is decided once."""
+        interface = self.interface
+        make, record = interface.maker_of_results, self.record
+        if not interface.returns_tuple:
+            return lambda flat: make(flat)[0]
+        return make if record is None else lambda flat: tuple.__new__(record, make(flat))
 
     def form(self, form: SweepForm) -> SweepForm:
         """`form`, but for functions that write no floating array: their gradient is the pullback."""

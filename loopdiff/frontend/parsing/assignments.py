@@ -69,7 +69,7 @@ def parse_assign(state: State, targets: list[ast.expr], value: ast.expr, span: S
         case [ast.Tuple() | ast.List() as target]:
             unpack(state, target, value, span)
         case [ast.Subscript() as target]:
-            assign(state, target, *at_once(state, [value], array_like), span)
+            assign(state, target, at_once(state, [value], array_like)[0], span)
         case [target]:
             assign(state, target, state.quantity(value), span)
         case _:
