@@ -104,7 +104,7 @@ def far_wave(x, order):
 def kaiser(M, beta):
     """A window that falls off as the Bessel function does."""
     place = np.arange(1 - M, M, 2) / max(M - 1, 1)
-    return i0(beta * np.sqrt(1.0 - place * place)) / i0(1.0 * beta)
+    return i0(np.float64(beta) * np.sqrt(1.0 - place * place)) / i0(np.float64(beta))
 
 
 # -- the normal distribution -----------------------------------------------------------------------------------
