@@ -154,9 +154,9 @@ ARRAYS: tuple[Construct, ...] = (
         "z = np.fft.rfft(x) * np.exp(-s * np.fft.rfftfreq(8) ** 2)\ny[:] = np.fft.irfft(z) + np.fft.fftshift(x)",
         "0.1",
         "Also ifft2, ifftn, hfft, ihfft, rfft2, irfft2, rfftn, irfftn, rfftfreq, ifftshift; up to three axes of four. "
-        "In O(n log n) for every length: by radix 4 for powers of two, where it takes about twice the time of NumPy's "
-        "(1024), or four times (256 x 256), and by convolution for others (997: three times, 1000: nine times). `rfft` "
-        "computes the whole transform. Gradients take about three times as long as values.",
+        "In O(n log n) for every length: by radix 4 for powers of two, where it takes two to three times as long as "
+        "NumPy's (1024), or four to six times (256 x 256), and by convolution for others (997: three times, 1000: ten "
+        "times). `rfft` computes the whole transform. Gradients take about three times as long as values.",
     ),
     Construct(
         "np.nonzero, where, unique, isin, setdiff1d",
