@@ -60,7 +60,7 @@ ARRAYS: tuple[Construct, ...] = (
         "B = np.block([[A, x[:5, None]], [np.delete(x[:7], n)]])\nB[np.diag_indices(5)] += s\n"
         "i, j = np.triu_indices(5, 1)\ny[0] = B[i, j].sum() * np.hanning(6)[2] + q[0] * p[1]",
         "0.1",
-        "Also tril_indices, of squares; hamming, blackman, bartlett. How many parts there are is known. `delete` and "
+        "Also tril_indices; hamming, blackman, bartlett, kaiser. How many parts there are is known. `delete` and "
         "`insert` take one place in a vector or a matrix.",
     ),
     Construct(
@@ -106,8 +106,9 @@ ARRAYS: tuple[Construct, ...] = (
         "y[:] = special.expit(x) * special.logsumexp(A, axis=1)[0] + special.xlogy(x * x, abs(y))",
         "0.1",
         "expit, logit, log_expit, softplus, softmax, log_softmax, logsumexp, xlogy, xlog1py, entr, rel_entr, kl_div; "
-        "comb and binom of an integer `k`; and erf, erfc, gamma, gammaln, digamma, cbrt, exp2, expm1, log1p. `xlogy` "
-        "and its like are zero, with their derivative, where the first number is zero and the logarithm has no value.",
+        "i0, i1, j0, j1, ndtr, log_ndtr, erfinv, exprel; comb and binom of an integer `k`; and erf, erfc, gamma, "
+        "gammaln, digamma, cbrt, exp2, expm1, log1p. `xlogy` and its like are zero, with their derivative, where the "
+        "first number is zero and the logarithm has no value.",
     ),
     Construct(
         "np.linalg.solve, inv, det, slogdet, cholesky, matrix_power",
@@ -149,6 +150,15 @@ ARRAYS: tuple[Construct, ...] = (
         "diagonal, vector_norm, matrix_norm, as far as the NumPy that is installed has them.",
     ),
     Construct(
+        "np.fft.fft, ifft, rfft, irfft, fft2, fftn, fftfreq, fftshift",
+        "z = np.fft.rfft(x) * np.exp(-s * np.fft.rfftfreq(8) ** 2)\ny[:] = np.fft.irfft(z) + np.fft.fftshift(x)",
+        "0.1",
+        "Also ifft2, ifftn, hfft, ihfft, rfft2, irfft2, rfftn, irfftn, rfftfreq, ifftshift; up to three axes of four. "
+        "In O(n log n) for every length: by radix 4 for powers of two, where it takes two to three times as long as "
+        "NumPy's (1024), or four to six times (256 x 256), and by convolution for others (997: three times, 1000: ten "
+        "times). `rfft` computes the whole transform. Gradients take about three times as long as values.",
+    ),
+    Construct(
         "np.nonzero, where, unique, isin, setdiff1d",
         "k = np.where(x > s)[0]\ny[0] = x[k].sum() * len(k)\nfor i, j in np.argwhere(A > s):\n    y[1] += A[i, j]\n"
         "names, counts = np.unique(idx, return_counts=True)\n"
@@ -158,6 +168,20 @@ ARRAYS: tuple[Construct, ...] = (
         "Also flatnonzero, intersect1d and union1d. How many elements these give is known when it runs; arrays of that "
         "size stay inside the function, and `union1d` takes arrays of other sizes. `np.where` of a condition alone "
         "and `nonzero` are of vectors and matrices. Of what is equal, the first carries the derivative.",
+    ),
+    Construct(
+        "np.choose, compress, extract, putmask, place, unravel_index, lexsort, partition, nanmedian, histogram2d",
+        "y[:6] = np.choose(idx % 2, [x[:6], s])\ni, j = np.unravel_index(np.argmax(A), A.shape)\n"
+        "np.putmask(x, x > s, y)\n"
+        "y[0] = np.compress(x > 0.0, x).sum() + A[i, j] * np.gcd(12, idx).sum() + np.modf(s)[0] + np.nanmedian(A)\n"
+        "y[1:7] += x[np.lexsort((x[:6], idx))] + np.polymul(1.5 + x[:3] ** 2, 2.0 + y[:4] ** 2)",
+        "0.1",
+        "Also argpartition, which sorts all, as `partition` does, ravel_multi_index, gcd, lcm, modf, positive, "
+        "logical_xor, signbit, isposinf, isneginf, iscomplex, isreal, iscomplexobj, isrealobj, array_equiv, "
+        "nanquantile, nanpercentile, nanargmax, nanargmin, nancumsum, nancumprod, setxor1d, histogram_bin_edges, "
+        "triu_indices_from, tril_indices_from, diag_indices_from, poly, polyadd, polysub, math.lcm and math.modf. "
+        "`choose` of two to four choices, `histogram2d` of one number of bins, or edges, for both axes; `polymul` of "
+        "first coefficients that are not zero (LD332).",
     ),
     Construct(
         "np.r_, np.c_",

@@ -25,7 +25,7 @@ REFUSED_EXPRESSIONS: dict[type[ast.expr], tuple[str, str | None]] = {
     ast.Starred: ("`*` unpacks a sequence", "write the values one by one"),
 }
 BY_DRAWING = "draw outside of the function, and pass the numbers as an argument"
-BY_TRANSFORM = "write the transform as loops, as in the gallery, or give it a rule: `@loopdiff.rule(f, ...)`"
+BY_TRANSFORM = "call the function of that name in `np.fft`, or give it a rule: `@loopdiff.rule(f, ...)`"
 # By the name of the function or method.
 REFUSED_METHODS: dict[str, str] = {
     "sum": "write `x.sum()`, or add the elements in a loop",
@@ -46,7 +46,7 @@ REFUSED_METHODS: dict[str, str] = {
 # By the module, for functions and methods that have no row of their own.
 REFUSED_MODULES: dict[str, str] = {
     **dict.fromkeys(("numpy.random", "random"), BY_DRAWING),
-    **dict.fromkeys(("numpy.fft", "scipy.fft"), BY_TRANSFORM),
+    "scipy.fft": BY_TRANSFORM,
     "numpy.linalg": "call it in a function that stores what it gives into arrays, and give that a rule",
     "scipy": "write it as loops, or call it in a function that stores into arrays, and give that a rule",
 }

@@ -91,6 +91,33 @@ OF_NUMPY = (
     "x += len(np.intersect1d(idx, np.arange(3))) + 0.1 * len(np.union1d(idx, np.array([9, 11])))",
     "x *= np.hamming(8) + np.bartlett(8) + np.blackman(8)",
     "s += 0.1 * np.linalg.eigvalsh(A + A.T)[0] + np.linalg.matrix_rank(A) + np.linalg.norm(A, 'fro')",
+    "y[:] = np.fft.fft(x).imag + np.fft.fftshift(np.fft.fftfreq(8)) * s",
+    "y += abs(np.fft.ifft(y + 1j * x, 6)).sum()",
+    "x[:6] = np.fft.irfft(x[:4]) + np.fft.rfftfreq(11)[:6]",
+    "x[:5] += np.fft.rfft(x).real",
+    "x[:6] += np.fft.hfft(x[:4])",
+    "x[:6] += abs(np.fft.ihfft(x, 11))",
+    "A += 0.1 * np.fft.fft2(A).imag",
+    "A += np.fft.ifft2(np.fft.ifftshift(A)).real",
+    "A += 0.1 * np.fft.fftn(A).real",
+    "A += np.fft.ifftn(A, axes=(0,)).real",
+    "A[:, :3] += 0.1 * np.fft.rfft2(A).real",
+    "A[:, :3] += 0.1 * np.fft.rfftn(A).imag",
+    "A += np.fft.irfft2(A, s=(5, 5))",
+    "A += np.fft.irfftn(A, s=(5,), axes=(1,))",
+    "y[:6] = np.gcd(idx, 12) * np.lcm(idx, n) * 0.1 + np.signbit(x[:6]) * np.positive(y[:6]) + math.lcm(n, 6)",
+    "x[:] = np.modf(3.0 * x)[0] + np.isposinf(x) + np.isneginf(y) + np.logical_xor(x > 0.1, y > 0.1) * math.modf(s)[0]",
+    "y[:] = np.iscomplexobj(x) + np.isrealobj(x) * x + np.iscomplex(x + 0j) + np.isreal(y) * np.array_equiv(x, x) * y",
+    "x[0] = np.compress(x > 0.1, x).sum() + np.extract(y > 0.1, x).sum()\nx[:6] += np.choose(idx % 2, [x[:6], y[:6]])",
+    "y[:6] += np.unravel_index(idx, (4, 4))[1] * x[:6] + np.ravel_multi_index((idx, idx), (5, 5)) * 0.1",
+    ("y[:] = np.nanmedian(A) + np.nanquantile(x, 0.3) + np.nanpercentile(y, 70.0)\n"
+     "y += x[np.nanargmax(x)] * y[np.nanargmin(y)]"),
+    "x[:] = np.nancumsum(x) + np.nancumprod(np.cos(y)) + np.partition(x, 3)[3] + x[np.argpartition(y, 2)[2]]",
+    "y[:6] = y[np.lexsort((x[:6], idx))] + len(np.setxor1d(idx, [1, 7])) + np.histogram_bin_edges(x, 5)",
+    "A[:2, :2] += np.histogram2d(x, y, 2, weights=y)[0]\nA[np.triu_indices_from(A, 1)] *= 0.5",
+    "A[np.tril_indices_from(A)] += 0.1\nA[np.diag_indices_from(A)] *= s\nA[:] = np.linalg.tensordot(A, A, axes=1)",
+    "y[:] = np.polyadd(x, y[:3]) + np.polysub(y, x[:5])\nx[:5] = np.polymul(1.5 + x[:3] ** 2, y[:3]) + np.poly(x[:4])",
+    "np.putmask(x, y > 0.1, 0.5 * y)\nnp.place(A, A > 0.4, [s, 0.1])\ny[:] = np.asanyarray(x)",
     "x[:] = np.around(x, 1) * y + np.asarray(y) + np.amax(A) - np.amin(A) + np.array(x, dtype=np.float32)",
 )  # fmt: skip
 # Since its version 2.
@@ -106,6 +133,8 @@ OF_SCIPY = (
     "y[:] = special.rel_entr(0.2 + x * x, 0.3 + y * y) + special.kl_div(0.4 + x * x, 0.3 + y * y)",
     ("y[:] = special.gammaln(1.3 + x * x) + special.gamma(1.2 + y * y) + special.digamma(1.5 + x * x)\n"
      "x += special.psi(2.0 + s)"),
+    "y[:] = special.i0(x) + special.i1(y) + special.j0(3.0 * x) * special.j1(y) + special.exprel(x) * np.i0(s)",
+    "x[:] = special.ndtr(x) + special.log_ndtr(y) + special.erfinv(0.5 * np.tanh(x)) + np.kaiser(8, 3.0 * s)",
     "y[:] = special.binom(n + 2, 2) * x + 0.1 * special.erf(y)",
 )  # fmt: skip
 

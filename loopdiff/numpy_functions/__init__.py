@@ -33,6 +33,7 @@ from loopdiff.numpy_functions import (
     statistics,
     vectors,
 )
+from loopdiff.numpy_functions.series import bessel, fourier, polynomials
 
 
 def of_newer_numpy() -> dict[Any, Any]:
@@ -51,6 +52,10 @@ def of_newer_numpy() -> dict[Any, Any]:
     return found
 
 
+FOURIER = (
+    "fft", "ifft", "rfft", "irfft", "hfft", "ihfft", "fft2", "ifft2", "fftn", "ifftn", "rfft2", "irfft2", "rfftn",
+    "irfftn", "fftfreq", "rfftfreq", "fftshift", "ifftshift",
+)  # fmt: skip
 # By NumPy's own function.
 WRITTEN: dict[Callable[..., Any], FunctionType] = {
     np.tri: building.tri,
@@ -164,12 +169,58 @@ WRITTEN: dict[Callable[..., Any], FunctionType] = {
     np.polyint: newer.polyint,
     np.array_equal: newer.array_equal,
     np.linalg.multi_dot: newer.multi_dot,
+    math.lcm: counted.lcm,
+    math.modf: elementwise.modf,
+    np.gcd: counted.gcd_of_each,
+    np.lcm: counted.lcm_of_each,
+    np.positive: elementwise.positive,
+    np.logical_xor: elementwise.logical_xor,
+    np.signbit: elementwise.signbit,
+    np.isposinf: elementwise.isposinf,
+    np.isneginf: elementwise.isneginf,
+    np.modf: elementwise.modf,
+    np.iscomplexobj: elementwise.iscomplexobj,
+    np.isrealobj: elementwise.isrealobj,
+    np.iscomplex: elementwise.iscomplex,
+    np.isreal: elementwise.isreal,
+    np.array_equiv: elementwise.array_equiv,
+    np.putmask: placing.putmask,
+    np.place: placing.place_masked,
+    np.compress: placing.compress,
+    np.extract: placing.extract,
+    np.choose: placing.choose,
+    np.unravel_index: placing.unravel_index,
+    np.ravel_multi_index: placing.ravel_multi_index,
+    np.nanmedian: sorting.nanmedian,
+    np.nanquantile: sorting.nanquantile,
+    np.nanpercentile: sorting.nanpercentile,
+    np.partition: sorting.partition,
+    np.argpartition: sorting.argpartition,
+    np.lexsort: sorting.lexsort,
+    np.setxor1d: sets.setxor1d,
+    np.nanargmax: statistics.nanargmax,
+    np.nanargmin: statistics.nanargmin,
+    np.nancumsum: statistics.nancumsum,
+    np.nancumprod: statistics.nancumprod,
+    np.histogram_bin_edges: counting.histogram_bin_edges,
+    np.histogram2d: counting.histogram2d,
+    np.triu_indices_from: building.triu_indices_from,
+    np.tril_indices_from: building.tril_indices_from,
+    np.diag_indices_from: building.diag_indices_from,
+    np.i0: bessel.i0,
+    np.kaiser: bessel.kaiser,
+    np.polyadd: polynomials.polyadd,
+    np.polysub: polynomials.polysub,
+    np.polymul: polynomials.polymul,
+    np.poly: polynomials.poly,
+    **{getattr(np.fft, name): getattr(fourier, name) for name in FOURIER},
     **of_newer_numpy(),
     **{getattr(np, n): running.trapezoid for n in ("trapezoid", "trapz") if hasattr(np, n)},
 }
 METHODS = {n: getattr(np, n) for n in ("argsort", "cumsum", "cumprod", "nonzero", "repeat", "take")}  # of arrays
 # By the name in `scipy.special`, which is not imported.
 SPECIAL = {name: f for name, f in vars(special).items() if getattr(f, "__module__", "") == special.__name__}
+SPECIAL |= {name: getattr(bessel, name) for name in ("i0", "i1", "j0", "j1", "ndtr", "log_ndtr", "erfinv")}
 # What methods of ufuncs do, which go along the first axis where none is named.
 REDUCED = {
     np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min, np.logical_and: np.all,
@@ -180,13 +231,31 @@ ACCUMULATED = {
     np.add: running.cumsum, np.multiply: running.cumprod, np.maximum: running.accumulated_max,
     np.minimum: running.accumulated_min,
 }  # fmt: skip
+FOLDER = os.path.join(os.path.dirname(__file__), "")
 # Parameters that are tuples or lists; what is given for others in such is an array.
-ROWS = ("arrays", "axis", "shift", "reps", "pad_width", "condlist", "choicelist", "range", "dimensions")
+ROWS = (
+    "arrays",
+    "axis",
+    "shift",
+    "reps",
+    "pad_width",
+    "condlist",
+    "choicelist",
+    "range",
+    "dimensions",
+    "axes",
+    "s",
+    "keys",
+    "choices",
+    "shape",
+    "dims",
+    "multi_index",
+)
 
 
 def is_of_numpy(file: str) -> bool:
     """Whether `file` is one of this folder."""
-    return os.path.dirname(file) == os.path.dirname(__file__)
+    return file.startswith(FOLDER)
 
 
 def takes_arrays(function: Any) -> bool:

@@ -391,31 +391,51 @@ def emptied(lines, n):
 
 
 def triu_indices(n, k=0, m=None):
-    """Rows and columns of what is on and above the `k`-th diagonal of a square."""
-    assert m is None, "np.triu_indices is of squares here"
-    above, below = max(n - max(k, 0), 0), max(n - 1 + min(k, 0), 0)
-    count = above * (above + 1) // 2 if k >= 0 else n * n - below * (below + 1) // 2
+    """Rows and columns of what is on and above the `k`-th diagonal."""
+    width = n if m is None else m
+    count = above_diagonal(k + n, width) - above_diagonal(k, width)
     rows, columns = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
     at = 0
     for i in range(n):
-        for j in range(max(i + k, 0), n):
+        for j in range(max(i + k, 0), width):
             rows[at], columns[at] = i, j
             at += 1
     return rows, columns
 
 
 def tril_indices(n, k=0, m=None):
-    """Rows and columns of what is on and below the `k`-th diagonal of a square."""
-    assert m is None, "np.tril_indices is of squares here"
-    below, above = max(n + min(k, 0), 0), max(n - 1 - max(k, 0), 0)
-    count = below * (below + 1) // 2 if k <= 0 else n * n - above * (above + 1) // 2
+    """Rows and columns of what is on and below the `k`-th diagonal."""
+    width = n if m is None else m
+    count = n * width - above_diagonal(k + 1 + n, width) + above_diagonal(k + 1, width)
     rows, columns = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
     at = 0
     for i in range(n):
-        for j in range(min(i + k + 1, n)):
+        for j in range(min(i + k + 1, width)):
             rows[at], columns[at] = i, j
             at += 1
     return rows, columns
+
+
+def above_diagonal(x, width):
+    """The sum of `width` - j for j from 0 up to `x`, but none beyond `width`; less `width` for each below zero."""
+    y = min(max(x, 0), width)
+    return width * min(x, 0) + width * y - y * (y - 1) // 2
+
+
+def triu_indices_from(arr, k=0):
+    assert arr.ndim == 2, "input array must be 2-d"
+    return triu_indices(arr.shape[0], k, arr.shape[1])
+
+
+def tril_indices_from(arr, k=0):
+    assert arr.ndim == 2, "input array must be 2-d"
+    return tril_indices(arr.shape[0], k, arr.shape[1])
+
+
+def diag_indices_from(arr):
+    assert arr.ndim == 2, "np.diag_indices_from takes a matrix here"
+    assert arr.shape[0] == arr.shape[1], "All dimensions of input must be of equal length"
+    return diag_indices(arr.shape[0])
 
 
 def diag_indices(n, ndim=2):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from loopdiff.numpy_functions.branching import holds_integers
+
 
 def factorial(n):
     assert 0 <= n <= 20, "math.factorial of an integer below 0, or above 20, does not fit in 64 bits"
@@ -55,3 +57,28 @@ def blackman(M):
 
 def bartlett(M):
     return 1.0 - np.abs(np.arange(1 - M, M, 2)) / max(M - 1, 1)
+
+
+def lcm(a, b):
+    """The least integer that both divide."""
+    return abs(a // max(gcd(a, b), 1) * b)
+
+
+def gcd_of_each(x1, x2):
+    return of_each_pair(gcd, x1, x2)
+
+
+def lcm_of_each(x1, x2):
+    return of_each_pair(lcm, x1, x2)
+
+
+def of_each_pair(f, x1, x2):
+    """A function of two integers, element by element."""
+    assert holds_integers(x1) and holds_integers(x2), "np.gcd and np.lcm take integers"  # noqa: PT018
+    if np.ndim(x1) == 0 and np.ndim(x2) == 0:
+        return f(x1, x2)
+    left, right = x1 + 0 * x2, x2 + 0 * x1
+    first, second, out = left.ravel(), right.ravel(), np.ravel(0 * left)
+    for i in range(first.shape[0]):
+        out[i] = f(first[i], second[i])
+    return out.reshape(left.shape)

@@ -93,3 +93,34 @@ def edges_between(first, last, bins):
     if first == last:
         first, last = first - 0.5, last + 0.5
     return np.linspace(first, last, bins + 1)
+
+
+def histogram_bin_edges(a, bins=10, range=None, weights=None):
+    """The edges of `np.histogram`."""
+    if np.ndim(bins) > 0:
+        return np.copy(bins)
+    if range is None:
+        return edges_of(np.ravel(a), bins)
+    assert range[0] <= range[1], "max must be larger than min in range parameter."
+    return edges_between(1.0 * range[0], 1.0 * range[1], bins)
+
+
+def histogram2d(x, y, bins=10, range=None, density=None, weights=None):
+    """How many points, or the sum of their `weights`, are in each bin, and the edges along both axes, of which
+    `bins` says how many there are, or which."""
+    assert x.ndim == 1, "np.histogram2d takes two vectors"
+    assert y.ndim == 1, "np.histogram2d takes two vectors"
+    assert x.shape[0] == y.shape[0], "x and y must have the same length."
+    assert range is None, "np.histogram2d takes edges instead of a `range` here"
+    assert np.ndim(bins) == 0 or np.size(bins) > 2, (
+        "np.histogram2d takes one number of bins, or edges, for both axes here"
+    )
+    columns, rows = histogram_bin_edges(x, bins), histogram_bin_edges(y, bins)
+    sums = np.zeros((columns.shape[0] - 1, rows.shape[0] - 1))
+    for i, v in enumerate(x):
+        if columns[0] <= v <= columns[-1] and rows[0] <= y[i] <= rows[-1]:
+            sums[bin_of(columns, v, False), bin_of(rows, y[i], False)] += 1.0 if weights is None else weights[i]
+    if density:
+        areas = (columns[1:] - columns[:-1])[:, None] * (rows[1:] - rows[:-1])
+        return sums / areas / sums.sum(), columns, rows
+    return sums, columns, rows

@@ -115,3 +115,52 @@ def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
 
 def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
     return np.all(isclose(a, b, rtol, atol, equal_nan))
+
+
+def positive(x):
+    return +x
+
+
+def logical_xor(x1, x2):
+    return (x1 != 0) != (x2 != 0)
+
+
+def signbit(x):
+    """Whether numbers are negative, or zeros with that sign."""
+    return np.copysign(1.0, x) < 0.0
+
+
+def isposinf(x):
+    return x == np.inf
+
+
+def isneginf(x):
+    return x == -np.inf
+
+
+def modf(x):
+    """What is behind the point, and what is before it."""
+    whole = np.trunc(1.0 * x)
+    return np.where(np.isinf(x), 0.0, x - whole), whole
+
+
+def iscomplexobj(x):
+    return holds_complex(x)
+
+
+def isrealobj(x):
+    return not holds_complex(x)
+
+
+def iscomplex(x):
+    """Where the imaginary part is not zero."""
+    return np.imag(x) != 0
+
+
+def isreal(x):
+    return np.imag(x) == 0
+
+
+def array_equiv(a1, a2):
+    """Whether elements are equal where one array is repeated to the shape of the other."""
+    return (a1 == a2).all()

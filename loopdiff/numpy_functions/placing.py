@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from loopdiff.numpy_functions.branching import holds_integers
@@ -135,3 +137,96 @@ def apply_along_axis(func1d, axis, arr):
 # By the method of a ufunc, for those that it is written out of.
 AT = (apply_at, apply_at_places)
 REDUCED_AT = {np.add: summed_at, np.multiply: summed_at, np.maximum: reduceat, np.minimum: reduceat}
+
+
+def putmask(a, mask, values):
+    """Numbers where the mask is true: those that are in the same place, row by row, of `values` again and again."""
+    assert 0 < a.ndim < 3, "np.putmask takes a vector or a matrix"
+    assert mask.size == a.size, "putmask: mask and data must be the same size"
+    flags, numbers = np.ravel(mask), np.ravel(atleast_1d(values))
+    for i in range(flags.shape[0]):
+        if flags[i] != 0:
+            if a.ndim == 1:
+                a[i] = numbers[i % numbers.shape[0]]
+            else:
+                a[i // a.shape[1], i % a.shape[1]] = numbers[i % numbers.shape[0]]
+
+
+def place_masked(arr, mask, vals):
+    """Numbers one after the other where the mask is true, again and again from `vals`."""
+    assert 0 < arr.ndim < 3, "np.place takes a vector or a matrix"
+    assert mask.size == arr.size, "place: mask and data must be the same size"
+    flags, numbers = np.ravel(mask), np.ravel(atleast_1d(vals))
+    k = 0
+    for i in range(flags.shape[0]):
+        if flags[i] != 0:
+            if arr.ndim == 1:
+                arr[i] = numbers[k % numbers.shape[0]]
+            else:
+                arr[i // arr.shape[1], i % arr.shape[1]] = numbers[k % numbers.shape[0]]
+            k += 1
+
+
+def compress(condition, a, axis=None):
+    """Elements, or parts along an axis, where a condition holds."""
+    assert condition.ndim == 1, "condition must be a 1-d array"
+    parts = np.ravel(a) if axis is None else np.moveaxis(a, axis, 0)
+    assert condition.shape[0] == parts.shape[0], "np.compress takes a condition for each element here"
+    found = parts[condition != 0]
+    return found if axis is None else np.moveaxis(found, 0, axis)
+
+
+def extract(condition, arr):
+    """Elements where a condition holds, one after the other."""
+    assert condition.size == arr.size, "np.extract takes a condition for each element here"
+    return np.ravel(arr)[np.ravel(condition) != 0]
+
+
+def choose(a, choices):
+    """Elements of the choice whose number is said."""
+    assert 1 < len(choices) < 5, "np.choose takes two to four choices here"
+    assert ((a >= 0) & (a < len(choices))).all(), "invalid entry in choice array"
+    if len(choices) == 2:
+        return np.where(a == 0, choices[0], choices[1])
+    elif len(choices) == 3:
+        return np.where(a == 0, choices[0], np.where(a == 1, choices[1], choices[2]))
+    else:
+        rest = np.where(a == 2, choices[2], choices[3])
+        return np.where(a == 0, choices[0], np.where(a == 1, choices[1], rest))
+
+
+def unravel_index(indices, shape):
+    """Places along each axis of places that are counted row by row."""
+    return unravelled(indices, shape if isinstance(shape, tuple) else (shape,))
+
+
+def unravelled(indices, shape: Any):
+    assert len(shape) < 4, "np.unravel_index takes up to three axes here"
+    if len(shape) == 1:
+        return (within(indices, shape[0]),)
+    elif len(shape) == 2:
+        at = within(indices, shape[0] * shape[1])
+        return at // shape[1], at % shape[1]
+    else:
+        rest = shape[1] * shape[2]
+        at = within(indices, shape[0] * rest)
+        return at // rest, at % rest // shape[2], at % shape[2]
+
+
+def ravel_multi_index(multi_index, dims):
+    """Places counted row by row of places along each axis."""
+    assert len(multi_index) == len(dims), "parameter multi_index must be a sequence of length of dims"
+    assert len(dims) < 4, "np.ravel_multi_index takes up to three axes here"
+    if len(dims) == 1:
+        return within(multi_index[0], dims[0])
+    elif len(dims) == 2:
+        return within(multi_index[0], dims[0]) * dims[1] + within(multi_index[1], dims[1])
+    else:
+        rows = within(multi_index[0], dims[0]) * dims[1] + within(multi_index[1], dims[1])
+        return rows * dims[2] + within(multi_index[2], dims[2])
+
+
+def within(indices, n):
+    """The indices, which are some of `n`."""
+    assert np.all((indices >= 0) & (indices < n)), "invalid entry in index array"
+    return indices

@@ -110,3 +110,10 @@ def intersect1d(ar1, ar2):
 def union1d(ar1, ar2):
     """What is in one or both, in ascending order."""
     return distinct(np.concatenate((np.ravel(ar1), np.ravel(ar2))))
+
+
+def setxor1d(ar1, ar2):
+    """What is in one alone, in ascending order."""
+    first, second = np.ravel(ar1), np.ravel(ar2)
+    found = distinct(np.concatenate((first, second)))
+    return found[isin(found, first) != isin(found, second)]

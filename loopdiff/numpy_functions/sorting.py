@@ -139,6 +139,11 @@ def share_of(a, q):
     values = 1.0 * in_order(a)
     if values[n - 1] != values[n - 1]:
         return values[n - 1]
+    return between(values, q, n)
+
+
+def between(values, q, n):
+    """What lies at the share `q` of the way through the first `n` values."""
     place = q * (n - 1)
     k = int(place)
     part = place - k
@@ -146,3 +151,58 @@ def share_of(a, q):
     if part < 0.5:
         return low + (high - low) * part
     return high - (high - low) * (1.0 - part)
+
+
+def nanmedian(a, axis=None, *, keepdims=False):
+    return of_lines(share_of_numbers, a, 0.5, axis, keepdims)
+
+
+def nanquantile(a, q, axis=None, *, method="linear", keepdims=False):
+    """Quantiles of what is no NaN; NaN where there is nothing else."""
+    assert method == "linear", "np.nanquantile is linear here"
+    assert np.ndim(q) == 0, "np.nanquantile takes one share here"
+    return of_lines(share_of_numbers, a, q, axis, keepdims)
+
+
+def nanpercentile(a, q, axis=None, *, method="linear", keepdims=False):
+    return nanquantile(a, q / 100.0, axis, method=method, keepdims=keepdims)
+
+
+def share_of_numbers(a, q):
+    """The quantile of those before NaNs."""
+    assert 0.0 <= q <= 1.0, "Quantiles must be in the range [0, 1]"
+    values = 1.0 * in_order(a)
+    n = 0
+    for v in values:
+        if v == v:
+            n += 1
+    if n == 0:
+        return np.nan * values.sum()
+    return between(values, q, n)
+
+
+def partition(a, kth, axis=-1):
+    """All numbers in their order, so that the one at `kth`, wherever that is, has none before it that is greater."""
+    return sort(a, axis)
+
+
+def argpartition(a, kth, axis=-1):
+    return argsort(a, axis)
+
+
+def lexsort(keys):
+    """Where elements come from when they are sorted by the last key, equal ones by the one before it."""
+    if not isinstance(keys, tuple):
+        return order_by_rows(keys)
+    order = argsort(keys[0])
+    for k in range(1, len(keys)):
+        order = order[argsort(keys[k][order])]
+    return order
+
+
+def order_by_rows(keys):
+    assert keys.ndim == 2, "np.lexsort takes a tuple of vectors, or a matrix"
+    order = np.arange(keys.shape[1])
+    for k in range(keys.shape[0]):
+        order[:] = order[argsort(keys[k][order])]
+    return order

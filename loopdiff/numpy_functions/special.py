@@ -87,3 +87,13 @@ def binom(n, k):
 def comb(N, k):
     """Likewise; none where `N` is less than `k`, or below zero."""
     return binom(N, k) if 0 <= k <= N else 0.0
+
+
+def exprel(x):
+    """(exp(x) - 1) / x; near zero its series, whose derivatives lose nothing."""
+    near = np.where(np.abs(x) < 0.5, x, 0.0)
+    series = 1.0 + 0.0 * near
+    for k in range(16, 1, -1):
+        series = 1.0 + series * near / k
+    far = np.where(np.abs(x) < 0.5, 1.0, x)
+    return np.where(np.abs(x) < 0.5, series, np.where(x == np.inf, x, np.expm1(far) / far))

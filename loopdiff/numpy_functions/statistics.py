@@ -54,6 +54,26 @@ def nanmin(a, axis=None, *, keepdims=False):
     return np.where(np.isnan(a).all(axis=axis, keepdims=keepdims), np.nan, least).astype(a.dtype)
 
 
+def nanargmax(a, axis=None):
+    """Where the greatest number is."""
+    assert np.isnan(a).all(axis=axis).sum() == 0, "All-NaN slice encountered"
+    return np.argmax(np.where(np.isnan(a), -np.inf, a), axis=axis)
+
+
+def nanargmin(a, axis=None):
+    """Where the least number is."""
+    assert np.isnan(a).all(axis=axis).sum() == 0, "All-NaN slice encountered"
+    return np.argmin(np.where(np.isnan(a), np.inf, a), axis=axis)
+
+
+def nancumsum(a, axis=None):
+    return np.cumsum(np.where(np.isnan(a), 0, a), axis)
+
+
+def nancumprod(a, axis=None):
+    return np.cumprod(np.where(np.isnan(a), 1, a), axis)
+
+
 def nanvar(a, axis=None, *, ddof=0, keepdims=False):
     """The variance of the numbers; NaN where there are no more than `ddof`."""
     there = np.where(np.isnan(a), 0.0, np.ones_like(a))

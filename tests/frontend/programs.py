@@ -1166,6 +1166,41 @@ def newer_names(A, x, s):
     return steps, np.linalg.multi_dot([x, A, A.T]), np.polyval(np.polyder(x), s) + np.polyint(x)[1]
 
 
+@shows(
+    "np.fft.fft, ifft, rfft, irfft, fft2, fftn, fftfreq, fftshift", np.cos(np.arange(12.0)).reshape(4, 3), vector(), 0.7
+)
+def spectra(A, x, s):
+    z = np.fft.fft(x, 8) * np.exp(-1j * s * np.fft.fftfreq(8, 0.5))
+    power = abs(np.fft.fftshift(z)) ** 2
+    B = np.fft.ifft2(A, axes=(1, 0))
+    for row in A:
+        power[:2] += abs(np.fft.rfft(row, norm="forward"))
+    return power, B.real + 1.0, np.fft.irfft(z[:5]) + 1.0
+
+
+@shows(
+    "np.choose, compress, extract, putmask, place, unravel_index, lexsort, partition, nanmedian, histogram2d",
+    np.array([[1.0, np.nan, 0.5], [0.2, 0.7, 2.5]]), vector(), np.array([2, 0, 1, 2, 0, 2]), 0.7,
+)  # fmt: skip
+def chosen_and_counted(A, x, idx, s):
+    n = len(x)
+    i, j = np.unravel_index(np.nanargmax(A), A.shape)
+    first = x[np.lexsort((x, idx[:n]))] + np.choose(idx[:n], (x, 2.0 * x, s))
+    np.place(x, x > 0.1, [s, 2.0 * s])
+    H, edges, _ = np.histogram2d(x, x * x, 2, weights=x)
+    number = np.ravel_multi_index((i, j), A.shape) + np.gcd(8, 12) + np.lcm(4, i + 6)
+    number += math.lcm(4, 6)
+    return (
+        first,
+        number * math.modf(s)[0],
+        np.nanmedian(A, axis=1),
+        H,
+        edges,
+        np.nanquantile(A, s),
+        np.polyadd(x, [1.0, s]),
+    )
+
+
 @shows("assignment in an expression", vector(), 0.3)
 def named_in_conditions(x, s):
     t, i = 0.0, 0

@@ -191,6 +191,37 @@ CASES: list[tuple[str, tuple[Any, ...]]] = [
     ("np.cumulative_prod(a, include_initial=True)", V),
     ("np.polyfit(a, b, 2)", (VECTOR, OTHER)), ("np.polyfit(a, b, deg=1, w=b)", (VECTOR, OTHER)),
     ("np.polyfit(a, np.stack((b, b * b), axis=1), 1)", (VECTOR, OTHER)), ("np.polyfit([0, 1, 2, 3, 4, 5], a, 2)", V),
+    ("np.fft.fft(a).imag", V), ("np.fft.ifft(a, axis=0).imag", M), ("np.fft.rfft(a)[1:].real", V),
+    ("np.fft.irfft(a)", V),
+    ("np.fft.hfft(a)", V), ("np.fft.ihfft(a).real", V), ("np.fft.fft2(a).real", M), ("np.fft.ifft2(a).real", M),
+    ("np.fft.fftn(a).real", M), ("np.fft.ifftn(a).real", M), ("np.fft.rfft2(a).real", M), ("np.fft.irfft2(a)", M),
+    ("np.fft.rfftn(a).real", M), ("np.fft.irfftn(a)", M), ("np.fft.fftfreq(6) * a", V), ("np.fft.rfftfreq(10) * a", V),
+    ("np.fft.fftshift(a)", M), ("np.fft.ifftshift(a)", V),
+    ("np.i0(a)", M), ("np.kaiser(6, a[0])", V), ("np.gcd(np.arange(6), 4) * a", V),
+    ("np.lcm(np.arange(6), [3, 4, 0, 5, 6, -7]) * a", V), ("np.gcd(np.arange(4)[:, None], 6) * a", M),
+    ("np.positive(a)", V), ("np.logical_xor(a > 1.0, b < 1.5) * a", (VECTOR, OTHER)), ("np.signbit(a - 4.0) * a", V),
+    ("np.isposinf(a) * a", V), ("np.isneginf(a) * a", M), ("np.modf(a)[0] + np.modf(a * 3.0)[1]", M),
+    ("np.iscomplexobj(a) * a + np.isrealobj(a)", V), ("np.iscomplex(a) * a + np.isreal(a + 1j)", V),
+    ("np.array_equiv(a[0], a) * a", M), ("np.compress(a > 1.0, a).sum()", V), ("np.extract(a > 1.0, a * a).prod()", M),
+    ("np.compress([True, False, True, True], a, axis=0).sum()", M),
+    ("np.choose([0, 1, 1, 0, 1, 0], [a, b])", (VECTOR, OTHER)),
+    ("np.choose(np.arange(6) % 4, (a, 2 * a, a[0], 3))", V), ("np.choose(np.arange(6) % 3, (a, 2 * a, a[0]))", V),
+    ("np.unravel_index(np.arange(6), (2, 3))[1] * a", V), ("np.unravel_index(np.argmax(a), a.shape)[0] * a", M),
+    ("np.unravel_index(np.arange(6), (3, 2, 2))[1] * a", V),
+    ("np.ravel_multi_index((np.arange(6) % 2, 1), (2, 3)) * a", V),
+    ("np.ravel_multi_index((np.arange(6) % 2, 1, 2), (2, 3, 4)) * a", V), ("np.nanmedian(a, axis=0)", M),
+    ("np.nanquantile(a, 0.3)", M), ("np.nanpercentile(a, 30, axis=1)", M), ("np.partition(a, 2)[2]", V),
+    ("a[np.argpartition(a, 2)[2]]", V), ("a[np.lexsort((a, np.round(b)))]", (VECTOR, OTHER)), ("np.lexsort(a) * a", M),
+    ("np.setxor1d([3, 1], [1, 2]).sum() * a", V), ("np.nanargmax(a, axis=1)", M), ("np.nanargmin(a)", V),
+    ("np.nancumsum(a, axis=0)", M), ("np.nancumprod(a)", V), ("np.histogram_bin_edges(a, 4)", M),
+    ("np.histogram2d(a, b, 3, weights=a)[0]", (VECTOR, OTHER)),
+    ("np.histogram2d(a, b, [0, 1, 9], density=True)[0]", (VECTOR, OTHER)),
+    ("a[np.triu_indices_from(a)]", M), ("a[np.tril_indices_from(a, -2)]", M), ("a[np.triu_indices(4, -7, 6)]", M),
+    ("a[np.tril_indices(4, 1, 6)]", M), ("a[np.diag_indices_from(a)]", (SQUARE,)),
+    ("np.polyadd(a, b)", (VECTOR, SHORT)),
+    ("np.polysub(a, b)", (SHORT, VECTOR)), ("np.polyadd(a, 2.0)", V), ("np.polymul(a, b)", (VECTOR, SHORT)),
+    ("np.poly(a)", V),
+    ("np.asanyarray(a) * 2", V), ("np.linalg.tensordot(a, b, axes=1)", (MATRIX.T, MATRIX)),
     ("np.polyint(a)", V), ("np.array_equal(a, a) * a", V), ("np.array_equal(a, b) * a", (VECTOR, SHORT)),
 ]  # fmt: skip
 # Integers and single precision give single precision here (see the conventions), where NumPy makes it double.
@@ -205,6 +236,11 @@ OTHER_TYPES = {
     "np.geomspace(a[0], 8.0, 4, endpoint=False)", "np.polyder(a)",
     "np.linspace(-3.0, 4.0, 6, dtype=int) * a", "np.linspace(-1.3, 4, num=6, dtype=np.int32) * a",
     "np.indices(a.shape)[1] * a", "np.indices((6,))[0] * a", "np.indices(a.shape, int)[0].sum() * a",
+    "np.gcd(np.arange(6), 4) * a", "np.gcd(np.arange(4)[:, None], 6) * a",
+    "np.lcm(np.arange(6), [3, 4, 0, 5, 6, -7]) * a", "np.unravel_index(np.arange(6), (2, 3))[1] * a",
+    "np.unravel_index(np.arange(6), (3, 2, 2))[1] * a", "np.unravel_index(np.argmax(a), a.shape)[0] * a",
+    "np.ravel_multi_index((np.arange(6) % 2, 1, 2), (2, 3, 4)) * a", "np.lexsort(a) * a",
+    "np.ravel_multi_index((np.arange(6) % 2, 1), (2, 3)) * a", "np.setxor1d([3, 1], [1, 2]).sum() * a",
     "(a * np.unique(np.round(a), return_inverse=True)[1]).sum()", "np.int32(a[0]) * a + np.uint8(3) * a[np.int16(1)]",
 }  # fmt: skip
 IDS = [f"{e} {np.shape(a[0])}" for e, a in CASES]
@@ -347,7 +383,14 @@ def test_parts_of_complex_arrays_are_no_copies(part: str, write: str) -> None:
 
 def test_every_function_is_tried() -> None:
     texts = " ".join(e for e, _ in (*CASES, *ORDINARY))
-    names = {getattr(f, "__name__", "") for f in WRITTEN} - {"trapz", "fill_diagonal", "put", "put_along_axis"}
+    names = {getattr(f, "__name__", "") for f in WRITTEN} - {
+        "trapz",
+        "fill_diagonal",
+        "put",
+        "put_along_axis",
+        "putmask",
+        "place",
+    }
     assert sorted(n for n in names if f"{n}(" not in texts) == []
 
 
@@ -379,6 +422,45 @@ def test_functions_of_scipy_and_their_derivatives_at_the_ends(name: str) -> None
             value, (slope,) = vectorize_grad(plain).value_and_grad(x)
             assert value == pytest.approx(float(plain(x)), rel=1e-13)
             assert slope == pytest.approx(float(slopes[name](x)), rel=1e-13)
+
+
+EVERYWHERE = np.array([-900.0, -60.0, -25.0, -14.0, -3.0, -1.0, -0.4, 1e-9, 0.3, 0.5, 1.5, 7.0, 24.9, 25.0, 300.0])
+SLOPES = {
+    "i0": special.i1, "i1": lambda x: special.ivp(1, x), "j0": lambda x: -special.j1(x),
+    "j1": lambda x: special.jvp(1, x), "ndtr": lambda x: np.exp(-0.5 * x * x) / np.sqrt(2.0 * np.pi),
+    "log_ndtr": lambda x: np.exp(-0.5 * x * x - special.log_ndtr(x)) / np.sqrt(2.0 * np.pi),
+    "erfinv": lambda x: 0.5 * np.sqrt(np.pi) * np.exp(special.erfinv(x) ** 2),
+    "exprel": lambda x: np.where(np.abs(x) < 1e-8, 0.5, (np.exp(x) - special.exprel(x)) / x),
+}  # fmt: skip
+
+
+@pytest.mark.part(3)
+@pytest.mark.parametrize("name", SLOPES)
+def test_series_and_their_slopes(name: str) -> None:
+    text = f"def f(x):\n    y = sp.{name}(x)\n    return y, y.sum()\n"
+    x = EVERYWHERE
+    if name == "erfinv":
+        x = np.array([-1.0 + 1e-15, -0.9, -0.5, -1e-9, 1e-300, 0.2, 0.6, 0.99, 1.0 - 1e-9, 1.0 - 1e-14])
+    if name == "exprel":
+        x = np.array([-900.0, -3.0, -0.51, -0.3, 1e-9, 0.499, 0.51, 2.0, 300.0])
+    f = vectorize_grad(registered(text, f"<series {name}>", sp=special))
+    with interpreting(), np.errstate(all="ignore"):
+        found, pullback = f.vjp(x)
+        expected, slopes = getattr(special, name)(x), SLOPES[name](x)
+        np.testing.assert_allclose(found[0], expected, rtol=1e-12, atol=1e-300 if name[0] != "j" else 2e-14)
+        is_known = np.isfinite(slopes)
+        np.testing.assert_allclose(pullback((None, 1.0)).x[is_known], slopes[is_known], rtol=1e-9, atol=1e-13)
+
+
+def test_ends_of_series() -> None:
+    text = (
+        "def f(x):\n    return sp.i0(x), sp.i1(x), sp.ndtr(x), sp.log_ndtr(x), sp.erfinv(x), sp.exprel(x), sp.j0(x)\n"
+    )
+    f = vectorize_grad(registered(text, "<ends>", sp=special))
+    x = np.array([np.inf, -np.inf, np.nan, 0.0, 1.0, -1.0, 2.0])
+    with interpreting(), np.errstate(all="ignore"):
+        for found, name in zip(f(x), ("i0", "i1", "ndtr", "log_ndtr", "erfinv", "exprel", "j0"), strict=True):
+            np.testing.assert_allclose(found, getattr(special, name)(x), rtol=1e-13, atol=1e-15)
 
 
 @pytest.mark.parametrize("name", ["xlogy", "xlog1py", "rel_entr", "kl_div"])
@@ -418,7 +500,8 @@ PLACED = [
     "z += np.take_along_axis(z, np.argsort(z, axis=1), axis=1) * np.take_along_axis(z, np.array([[1, 0, 2]]), 0)",
     "z += np.apply_along_axis(lambda v: np.outer(v, v * v) * s, 0, z)[:, 1]",
     "z += np.apply_along_axis(lambda v: np.outer(v, v * v) * s, 1, z)[0]",
-    "np.put(z, [0, 1], [])",
+    "np.put(z, [0, 1], [])", "np.putmask(z, z > 0.6, z * s)", "np.putmask(z[0], z[1] > s, [s, 2.0])",
+    "np.place(z, z > 0.6, [s, 2.0, z[0, 1]])", "np.place(z[1], z[0] > s, z[2] * s)",
     "z[:2] += np.add.reduceat(z * s, [0, 1]) * np.maximum.reduceat(z[0], [1, 0])[:, None]",
     "z += np.apply_along_axis(lambda r: np.cumsum(r) * s, 0, z) + np.apply_along_axis(np.sum, 1, z)",
 ]  # fmt: skip

@@ -29,7 +29,10 @@ from loopdiff.numpy_functions.building import reverse_in_place
 from loopdiff.source.functions import MISSING
 from loopdiff.source.nodes import direct_call, syntax_nodes
 
-PUTTING: tuple[tuple[Any, Any], ...] = ((np.put, placing.put), (np.put_along_axis, placing.put_along_axis))
+PUTTING: tuple[tuple[Any, Any], ...] = (
+    (np.put, placing.put), (np.put_along_axis, placing.put_along_axis), (np.putmask, placing.putmask),
+    (np.place, placing.place_masked),
+)  # fmt: skip
 STORING = (np.sum, np.prod, np.mean, np.max, np.min, np.cumsum, np.cumprod)
 
 

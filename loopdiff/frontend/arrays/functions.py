@@ -453,8 +453,12 @@ FUNCTIONS: dict[Any, ArrayFunction] = {
     np.outer: ArrayFunction("outer", outer_product, ("b",), needed=1),
     np.ndim: ArrayFunction("ndim", rank),
     np.size: ArrayFunction("size", size, ("axis",)),
-    np.tensordot: ArrayFunction("tensordot", summed_over, ("b", "axes"), needed=1),
+    **{
+        m.tensordot: ArrayFunction("tensordot", summed_over, ("b", "axes"), needed=1)
+        for m in (np, np.linalg) if hasattr(m, "tensordot")
+    },
     np.asarray: ArrayFunction("asarray", as_given, ("dtype",)),
+    np.asanyarray: ArrayFunction("asanyarray", as_given, ("dtype",)),
     np.ascontiguousarray: ArrayFunction("ascontiguousarray", partial(piece_of, is_turned=False), ("dtype",)),
     np.asfortranarray: ArrayFunction("asfortranarray", partial(piece_of, is_turned=True), ("dtype",)),
     np.array: ArrayFunction("array", copied, ("dtype",)),

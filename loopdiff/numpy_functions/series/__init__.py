@@ -1,0 +1,1 @@
+"""Functions that are sums of powers and of waves: Fourier transforms, polynomials, Bessel functions."""
