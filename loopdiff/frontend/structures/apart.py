@@ -19,6 +19,7 @@ from loopdiff.frontend.liveness import find_last_reads
 from loopdiff.frontend.structures.absent import names_with_none
 from loopdiff.frontend.structures.arguments import written_defaults
 from loopdiff.frontend.structures.given import outer_tree
+from loopdiff.frontend.structures.objects.above import with_above
 from loopdiff.frontend.structures.plain import keep_given_lists
 from loopdiff.frontend.structures.rewriting import copied, later
 from loopdiff.frontend.structures.scope import (
@@ -77,7 +78,7 @@ def taken_apart(
     list is meant, there is a list for each place in the items, which comes last else. Loops that are `written_out`, by
     their files and lines, are so if they have a few iterations.
     """
-    growing = Growing(most, by_columns=by_columns, written_out=written_out)
+    source, growing = with_above(source), Growing(most, by_columns=by_columns, written_out=written_out)
     while True:
         scope, rebound = Scope(source, sources, names_of(source.node), WALK, growing=growing), len(growing.rebound)
         found = apart(scope, source, given, inspect.Parameter.POSITIONAL_OR_KEYWORD, scope.hidden)
