@@ -188,7 +188,9 @@ class StructuredCalls:
     def require_loss(self) -> None:
         """Raise DifferentiationError (LD404) if what is returned first is a structure."""
         form = self.apart.result
-        if form is not None and not (form.items and isinstance(form.items[0], Leaf) and issubclass(form.type, tuple)):
+        if form is not None and not (
+            form.items[1:] and isinstance(form.items[0], Leaf) and issubclass(form.type, tuple)
+        ):
             source, message = self.apart.source, f"`{self.apart.source.name}` returns {described(form)}, with `has_aux`"
             raise DifferentiationError(reject("LD404", message, source.span(source.node), LOSS_FIRST))
 
