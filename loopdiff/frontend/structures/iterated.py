@@ -105,7 +105,8 @@ def items_of_call(scope: Scope, node: ast.Call) -> list[Tree] | None:
         text = ast.unparse(args[0])
         scope.reject(f"`{text}` is not reversible", node, f"make a list of it first: `list({text})`")
         return []
-    rows = rows_behind(scope, args if function is zip else args[:1], node)
+    whole = set_written(scope, args[0]) if function is sorted else None
+    rows = rows_behind(scope, args if function is zip else args[:1], node) if whole is None else [whole]
     if not rows:
         return rows
     require_settled(scope, (item for items in rows for item in items), node)
@@ -191,14 +192,45 @@ def items_behind(scope: Scope, node: ast.expr) -> list[list[Tree] | None]:
     return [None] if rows is None else [items_of_tree(scope, row, node) for row in rows]
 
 
+def set_written(scope: Scope, node: ast.expr) -> list[Tree] | None:
+    """The items of `set(rows)`, of tuples that are known, each once; None for others."""
+    match node:
+        case ast.Call(func=func, args=[rows], keywords=[]) if scope.value_outside(func) is set:
+            items = items_of(scope, rows)
+        case _:
+            return None
+    if not items or not all(isinstance(item, Branch) for item in items):
+        return None
+    values = list(map(known_value, items))
+    return None if MISSING in values else list(dict(zip(values[::-1], items[::-1], strict=True)).values())
+
+
+def known_value(tree: Tree) -> Any:
+    """The integer, the text or the tuple of such that `tree` is; MISSING where it is not known."""
+    match tree:
+        case Leaf(known=int() as value) | Static(value=str() as value):
+            return value
+        case Branch(type=kind, items=items) if kind is tuple:
+            found = tuple(map(known_value, items))
+            return MISSING if MISSING in found else found
+        case _:
+            return MISSING
+
+
 def in_order(items: list[Tree]) -> list[Tree] | None:
-    """Texts that are known, or tuples that begin with different ones, sorted; None for others."""
+    """Texts that are known, tuples that are, or tuples that begin with different texts, sorted; None for others."""
     first = [item.items[0] if isinstance(item, Branch) and is_sequence(item) and item.items else item for item in items]
     texts = [tree.value for tree in first if isinstance(tree, Static) and isinstance(tree.value, str)]
-    if len(texts) < len(items) or len(set(texts)) < len(texts):
+    if len(texts) == len(items) and len(set(texts)) == len(texts):
+        found = dict(zip(texts, items, strict=True))
+        return [found[text] for text in sorted(texts)]
+    values = list(map(known_value, items))
+    if MISSING in values or not all(isinstance(value, tuple) for value in values):
         return None
-    found = dict(zip(texts, items, strict=True))
-    return [found[text] for text in sorted(texts)]
+    try:
+        return [items[k] for k in sorted(range(len(items)), key=values.__getitem__)]
+    except TypeError:  # a number beside a text: Python says so
+        return None
 
 
 def number(value: int, node: ast.AST) -> Leaf:
