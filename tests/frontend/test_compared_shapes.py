@@ -37,7 +37,7 @@ def beside_tuples(x, y):
     t = x[1] if x.shape == (6,) else x[2]
     if (y.shape[0], 1) == y.reshape(-1, 1).shape and x.shape != (2, 3):
         t = t * y[0]
-    return t * (2.0 if not y.shape == (len(x),) else 3.0)
+    return t * (2.0 if y.shape != (len(x),) else 3.0)
 
 
 COMPARED = [either, in_functions, of_other_ranks, beside_tuples]
@@ -59,8 +59,8 @@ def test_arrays_of_other_ranks_have_other_shapes() -> None:
 
 
 def of_displays(x):
-    a = [(0, 1), (1, 2), (0, 1)]
-    return sum(x[i] * x[j] * k for k, (i, j) in enumerate(sorted(set(a + [(2, 3), (1, 2)])), 1))
+    a, b = [(0, 1), (1, 2), (0, 1)], [(2, 3), (1, 2)]
+    return sum(x[i] * x[j] * k for k, (i, j) in enumerate(sorted(set(a + b)), 1))
 
 
 def of_edges(x):

@@ -108,7 +108,7 @@ def items_of_call(scope: Scope, node: ast.Call) -> list[Tree] | None:
     whole = set_written(scope, args[0]) if function is sorted else None
     rows = rows_behind(scope, args if function is zip else args[:1], node) if whole is None else [whole]
     if not rows:
-        return rows
+        return None if rows is None else []
     require_settled(scope, (item for items in rows for item in items), node)
     if function is sorted:
         return in_order(rows[0]) if len(args) == 1 and not node.keywords else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from loopdiff.frontend.structures.absent import facts, learn, require_number
+from loopdiff.frontend.structures.absent import by_branches, facts, learn, require_number
 from loopdiff.frontend.structures.bindings import assign_tree, places_behind, store_at
 from loopdiff.frontend.structures.calls import callee_of, kept_call, operator_call
 from loopdiff.frontend.structures.changes import PlaceChange, changed, part_to_store
@@ -75,7 +75,7 @@ from loopdiff.source.nodes import syntax_children, syntax_nodes
 def block(scope: Scope, nodes: Sequence[ast.stmt]) -> bool:
     """Write `nodes`; whether the end is reached."""
     for one in (part for node in nodes for first in augmented(scope, node) for part in by_axes(scope, first)):
-        node = with_stars_apart(scope, spelt(scope, one))
+        node = with_stars_apart(scope, spelt(scope, by_branches(scope, one)))
         if not written_in_turn(scope, node, statement, block):
             return False
     return True
