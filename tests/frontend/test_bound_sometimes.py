@@ -158,5 +158,5 @@ def test_numbers_or_none_as_conditions_say() -> None:
             np.testing.assert_allclose(f.grad(X, s).x, expected, rtol=1e-6, atol=1e-8)
         g = vectorize_grad(surely_there)
         assert g(X, -5.0) == surely_there(X, -5.0)
-        with pytest.raises(ArgumentError, match="LD332.*`r` is None"):
+        with pytest.raises(ArgumentError, match=r"LD332.*`r` is None"):
             g(X, 9.0)
