@@ -441,29 +441,3 @@ def test_comprehensions_over_arrays_beside_lists_of_objects() -> None:
     np.testing.assert_allclose(gradients.x, expected, rtol=1e-6, atol=1e-9)
     with pytest.raises(LoopdiffError, match="LD332"):
         f(x, a[:1])
-
-
-class Tuned:
-    """Some of what makes it has defaults."""
-
-    def __init__(self, kp, ki, kd=0.5, dt=0.1):
-        self.kp, self.ki, self.kd, self.dt = kp, ki, kd, dt
-
-
-def of_gains(g, x):
-    c = Tuned(*g)
-    d = Tuned(2.0, *g[:2], dt=x[0])
-    e = Tuned(x[1], *g[2:])
-    return c.kp * c.ki * x[0] + c.kd * c.dt * x[1] + d.kp * d.ki * d.kd * d.dt + e.kp * e.ki + e.kd * e.dt
-
-
-def test_stars_give_some_of_the_parameters_that_have_defaults() -> None:
-    f, x, h = vectorize_grad(of_gains), np.array([1.5, 0.7]), 1e-6
-    for g in (np.array([1.2, 0.3, 0.4]), np.array([1.2, 0.3, 0.4, 0.2])):
-        value, gradients = f.value_and_grad(g, x)
-        assert value == pytest.approx(of_gains(g, x), rel=1e-13)
-        expected = [(of_gains(g + h * e, x) - of_gains(g - h * e, x)) / (2 * h) for e in np.eye(len(g))]
-        np.testing.assert_allclose(gradients.g, expected, rtol=1e-6, atol=1e-9)
-    for g in (np.ones(2), np.ones(5)):
-        with pytest.raises(LoopdiffError, match=r"LD3.. *:.*(2 to 4|1 to 3|outside)"):
-            f(g, x)
