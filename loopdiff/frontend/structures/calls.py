@@ -203,6 +203,9 @@ def kept_call(scope: Scope, call: ast.Call, target: Bound, node: ast.AST) -> tup
     pending = pending_call(scope, call, target, node)
     if pending is not None and keeps_nothing(call, target, pending[1]):
         scope.owned = owned
+    if pending is not None and target.local is not None and not gives_new_ones(pending[1]):
+        for name in {n.id for n in syntax_nodes(target.source.node) if isinstance(n, ast.Name)}:
+            scope.disown(name)  # which it may have found around it
     return pending
 
 
@@ -214,6 +217,10 @@ def keeps_nothing(call: ast.Call, target: Bound, result: Branch | None) -> bool:
     has_functions = any(isinstance(n, ast.Lambda | ast.FunctionDef) for n in own)
     if target.local is not None or not is_plain or has_functions:
         return False
+    return gives_new_ones(result)
+
+
+def gives_new_ones(result: Branch | None) -> bool:
     return result is None or all(map(is_new, (result,) if result.kind != "tuple" else result.items))
 
 
