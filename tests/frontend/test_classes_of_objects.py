@@ -103,11 +103,30 @@ def made_inside(m, x):
     return d.energy(x) + Derived.made(x[1]).energy(x) + d.cost(x) + type(d).rate * Point(x[0]).moved(x).k
 
 
+class Kept:
+    SHIFTS = ((1.0, 2.0), (0.5, 3.0))
+
+    def __init__(self, w):
+        self.w = w
+
+    def shifted(self):
+        return sum(self.w * a + b for a, b in self.SHIFTS)
+
+
+class Keeping:
+    def __init__(self, w):
+        self.kept = Kept(w)
+
+
+def made_in_another(m, x):
+    return Keeping(x[0]).kept.shifted() * x[1]
+
+
 def from_outside(m, x):
     return Third.cost(x) + Derived.rate * x[1]
 
 
-CALLED = [of_methods, of_classes, of_arrays, of_class_alone, made_inside, from_outside]
+CALLED = [of_methods, of_classes, of_arrays, of_class_alone, made_inside, made_in_another, from_outside]
 
 
 def differences(function: Callable[..., Any], m: Any) -> list[float]:
@@ -139,6 +158,20 @@ def test_classes_have_what_python_finds(
             value, gradients = f.value_and_grad(m, X)
             assert value == pytest.approx(function(m, X), rel=1e-13)
             np.testing.assert_allclose(gradients.x, differences(function, m), rtol=1e-6)
+
+
+def test_classes_are_asked_where_no_argument_is_an_object() -> None:
+    def tuples(x):
+        return Kept(x[0]).shifted()
+
+    def in_another(x):
+        return Keeping(x[0]).kept.shifted() * x[1]
+
+    with interpreting():
+        for function in (tuples, in_another):
+            f = vectorize_grad(function)
+            assert f(X) == pytest.approx(function(X), rel=1e-13)
+            np.testing.assert_allclose(f.grad(X).x, differences(lambda _, x, f=function: f(x), None), rtol=1e-6)
 
 
 @pytest.mark.parametrize("kind", [Derived, Third])

@@ -64,12 +64,12 @@ def is_data(value: Any) -> bool:
 
 
 def has_constants(value: Any) -> bool:
-    """Whether `value` is a class whose objects have numbers or texts of the class, which may be others at the next
-    call."""
+    """Whether `value` is a class whose objects have numbers, texts, tuples or arrays of the class, which may be others
+    at the next call."""
     if not isinstance(value, type) or not is_record_class(value):
         return False
     own = ((name, v) for kind in value.__mro__[:-1] for name, v in vars(kind).items())
-    return any(isinstance(v, int | float | str) and not name.startswith("_") for name, v in own)
+    return any(isinstance(v, int | float | str | tuple | np.ndarray) and not name.startswith("_") for name, v in own)
 
 
 def is_plain_dataclass(value: Any) -> bool:
