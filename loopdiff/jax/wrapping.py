@@ -33,10 +33,8 @@ OutputShape = Callable[..., Any] | jax.ShapeDtypeStruct | Shape
 
 
 def wrap(
-    f: Differentiable | BoundMethod[..., Any],
-    outputs: Mapping[str, OutputShape] | None = None,
-    via: Via = "primitives",
-) -> Callable[..., Any]:
+    f: Differentiable | BoundMethod[..., Any], outputs: Mapping[str, OutputShape] | None = None, via: Via = "primitives"
+) -> Callable[..., Any]:  # fmt: skip
     """A pure JAX function that runs `f` (made by `vectorize_grad`) and is differentiated by its own sweeps.
 
     Its arguments are those of `f` without the ones named in `outputs`; it returns the result of `f`, if any, and the
