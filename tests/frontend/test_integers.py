@@ -343,6 +343,17 @@ def test_floats_and_integers_that_stay_so_are_not_looked_at(function: Callable[.
             assert f.grad(X, LARGE, int(LARGE[1])).x[:4].tolist() == [3.0, 3.0, 1.0, float((LARGE[1] ** 3 + 1) % 2)]
 
 
+def test_numpy_converts_what_it_chooses_element_by_element() -> None:
+    def chosen_elements(x, k):
+        return (2.0 * np.where(x > 2.5, k**3 + 1, 0.5) - k**3).sum() + (np.maximum(k, x) % 2.0).sum() * x[0]
+
+    x = X[:3].copy()
+    with interpreting():
+        f = vectorize_grad(wrt=("x",))(chosen_elements)
+        assert f(x, LARGE) == pytest.approx(chosen_elements(x, LARGE), rel=1e-14)
+        assert "LD335" not in str(f.compile(x, LARGE).ir("normal"))
+
+
 def test_integers_that_are_rounded_have_the_type_that_numpys_have() -> None:
     def rounded(x, k):
         return 2.0 * x, np.floor(k), np.rint(k), np.round(k), np.fix(k), np.trunc(k) * k

@@ -35,13 +35,22 @@ def with_integers_that_floats_hold(ls: ir.LoopSet, types: Mapping[str, ScalarTyp
     shows that these are rounded."""
     sizes = Sizes(ls, displays(ls), types)
     sizes.find()
-    if next(Exactness(sizes, math.inf, ANY, True).inexact(), None) is None:
+    indices = indices_of_elements(ls)
+    if next(Exactness(sizes, math.inf, ANY, True, indices).inexact(), None) is None:
         return ls
-    checks = Checks(Exactness(sizes, EXACT, ANY, True))
+    checks = Checks(Exactness(sizes, EXACT, ANY, True, indices))
     body = map_body(ls.body, lambda s: (*checks.ahead_of(s), s))
     results = (r.value for r in ls.results if isinstance(r, ir.ScalarResult))
     last = (required(*check) for value in results for check in checks.inside(value, value.loc))
     return replace(ls, body=(*body, *last))
+
+
+def indices_of_elements(ls: ir.LoopSet) -> frozenset[str]:
+    """Indices of loops that no loop of the program is: these give their variables a value. What NumPy chooses there,
+    element by element, it has converted before."""
+    loops = [s for s in all_statements(ls.body) if isinstance(s, ir.Loop)]
+    stores = [s.value for s in all_statements(ls.body) if isinstance(s, ir.Assign)]
+    return frozenset(loop.index for loop in loops) - {value.name for value in stores if isinstance(value, ir.Index)}
 
 
 def displays(ls: ir.LoopSet) -> frozenset[str]:
@@ -64,12 +73,14 @@ def displays(ls: ir.LoopSet) -> frozenset[str]:
 @dataclass(slots=True)
 class Exactness:
     """How many bits the integers have that numbers may be, where those that a call gives have at most `given`, and
-    those that are put into lists of floats `limit`; `is_of_names`: what becomes a float elsewhere, instead."""
+    those that are put into lists of floats `limit`; `is_of_names`: what becomes a float elsewhere, instead, but by
+    the indices `of_elements` of whole arrays."""
 
     sizes: Sizes
     limit: float
     given: int = USUAL
     is_of_names: bool = False
+    of_elements: frozenset[str] = frozenset()
     known: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -144,6 +155,15 @@ class Exactness:
         is_choice = isinstance(expr, ir.Select) or (isinstance(expr, ir.Apply) and expr.op in CHOICES)
         return is_choice and self.sizes.of(expr) is not Size.FLOAT and self.is_float(expr)
 
+    def is_of_elements(self, expr: ir.Expr) -> bool:
+        return any(isinstance(e, ir.Index) and e.name in self.of_elements for e in subexprs(expr))
+
+    def is_converted(self, expr: ir.Expr) -> bool:
+        """Whether `expr` is a float for certain, since NumPy chose an element of it."""
+        if self.is_choice_with_floats(expr):
+            return self.is_of_elements(expr)
+        return isinstance(expr, ir.Apply) and expr.op not in COMPARISONS and any(map(self.is_converted, expr.args))
+
     def name_of(self, expr: ir.Expr) -> str | None:
         match expr:
             case ir.Var(name=name) | ir.Load(access=ir.Access(array=name)):
@@ -153,7 +173,7 @@ class Exactness:
 
     def of(self, expr: ir.Expr) -> float:
         """The bits of the integer that `expr` may be; 0 for what is none."""
-        if self.sizes.of(expr) is Size.FLOAT:
+        if self.sizes.of(expr) is Size.FLOAT or (self.of_elements and self.is_converted(expr)):
             return 0
         match expr:
             case ir.Const(value=value):
@@ -227,6 +247,8 @@ class Checks:
         yield from checks_of_parts(expr, lambda part: self.inside(part, at))
         known, place = self.known, expr.loc if expr.loc.line else at
         match expr:
+            case _ if known.is_of_elements(expr) and known.is_choice_with_floats(expr):
+                pass
             case ir.Select(cond=cond, then=then, orelse=orelse) if known.is_choice_with_floats(expr):
                 yield from unless(negated(cond), self.large((then,), place))
                 yield from unless(cond, self.large((orelse,), place))
