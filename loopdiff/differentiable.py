@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, NoReturn, ParamSpec
 
 import numpy as np
 
-from loopdiff.calls.arguments import Arguments, Checked, Key, arguments_in_order, call_key, positional_count
+from loopdiff.calls.arguments import (
+    Arguments,
+    Checked,
+    Key,
+    arguments_in_order,
+    call_key,
+    given_by_name,
+    names_and_defaults,
+    positional_count,
+)
 from loopdiff.calls.bound_method import BoundMethod
 from loopdiff.calls.compiled import CompiledGradient
 from loopdiff.calls.pullback import Pullback
@@ -71,7 +80,7 @@ class Differentiable(InPrograms, Generic[P, R]):
         self.__name__: str = plain.__name__
         self.__qualname__: str = plain.__qualname__
         self.signature = program.source.signature
-        self.arity = positional_count(self.signature)
+        self.arity, self.named_parameters = positional_count(self.signature), names_and_defaults(self.signature)
         check_wrt(program.source, wrt)
         self.depends_on_values = (
             options.memory_limit is not None or options.check == "first" or options.autotune or options.has_aux
@@ -88,7 +97,8 @@ class Differentiable(InPrograms, Generic[P, R]):
     # -- finding what a call needs ---------------------------------------------------------------------------
     def arranged(self, args: Arguments, named: Mapping[str, Any]) -> Arguments:
         if named or len(args) != self.arity:
-            return arguments_in_order(self.signature, self.plain.__name__, args, named)
+            given = None if self.named_parameters is None else given_by_name(self.named_parameters, args, named)
+            return given if given is not None else arguments_in_order(self.signature, self.plain.__name__, args, named)
         return args
 
     def recognise(self, args: Arguments) -> EntryPoints:

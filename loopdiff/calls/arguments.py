@@ -42,6 +42,30 @@ def positional_count(signature: inspect.Signature) -> int | None:
     return len(kinds) if all(k in BY_POSITION for k in kinds) else None
 
 
+def names_and_defaults(signature: inspect.Signature) -> tuple[tuple[str, Any], ...] | None:
+    """The parameters, with their defaults, where all may be given by name; None for others."""
+    parameters = signature.parameters.values()
+    if any(p.kind is not p.POSITIONAL_OR_KEYWORD for p in parameters):
+        return None
+    return tuple((p.name, p.default) for p in parameters)
+
+
+def given_by_name(
+    parameters: tuple[tuple[str, Any], ...], args: Arguments, named: Mapping[str, Any]
+) -> Arguments | None:  # fmt: skip
+    """All arguments in the order of `parameters`; None where one is missing or too many, which is said elsewhere."""
+    values, left = list(args), len(named)
+    for name, default in parameters[len(args) :]:
+        if name in named:
+            values.append(named[name])
+            left -= 1
+        elif default is inspect.Parameter.empty:
+            return None
+        else:
+            values.append(default)
+    return None if left or len(values) > len(parameters) else tuple(values)
+
+
 def arguments_in_order(signature: inspect.Signature, name: str, args: Arguments, named: Mapping[str, Any]) -> Arguments:
     """All arguments in parameter order, defaults included; what goes to `*rest` is a tuple, to `**options` a
     dictionary. Raises ArgumentError (LD301, LD302)."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
@@ -86,3 +87,34 @@ class BoundMethod(Generic[P, R]):
 
     def __repr__(self) -> str:
         return f"<loopdiff method {self.__qualname__} of {self.__self__!r}>"
+
+
+def wrapped_method(
+    method: BoundMethod[..., Any],
+    wrap: Callable[[Any, Mapping[str, Any]], Callable[..., Any]],
+    outputs: Mapping[str, Any] | None,
+) -> Callable[..., Any]:
+    """What a plug's `wrap` makes of the function of `method`, called on its instance. Shapes of `outputs` that are
+    functions get the arguments without it."""
+    made: dict[tuple[tuple[str, Any], ...], Callable[..., Any]] = {}
+    kept = [p for p in method.signature.parameters.values() if p.name not in (outputs or {})]
+    signature = inspect.Signature(kept)
+
+    def shapes(args: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
+        found = dict(outputs or {})
+        if any(map(callable, found.values())):
+            given = signature.bind(*args, **named)
+            given.apply_defaults()
+            found = {n: s(*given.arguments.values()) if callable(s) else s for n, s in found.items()}
+        return found
+
+    @functools.wraps(method.__func__.plain)
+    def wrapped(*args: Any, **named: Any) -> Any:
+        found = shapes(args, named)
+        key = tuple((name, repr(shape)) for name, shape in found.items())
+        if key not in made:
+            made[key] = wrap(method.__func__, found)
+        return made[key](method.__self__, *args, **named)
+
+    wrapped.__signature__ = signature  # type: ignore[attr-defined]
+    return wrapped

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial, wraps
-from operator import itemgetter
+from operator import is_, itemgetter
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -113,6 +113,7 @@ class StructuredCalls:
         self.ranks = [known_rank(found[k]) for k in self.taken] if apart.uses_ranks else None
         self.outside = [(structure.reader(), *there) for structure, there in apart.outside.items()]
         self.places = tuple(places_of(apart, self.spec, found))
+        self.met: tuple[Arguments, list[Any]] | None = None  # what `guard` took apart last, until it is asked for
 
     @property
     def specialization(self) -> Specialization:
@@ -131,7 +132,10 @@ class StructuredCalls:
             same(found[k], value) and (read is None or is_unchanged(read)) for k, value, read in self.known
         )
         are_values = is_same and all(type(found[k]) in VALUES or not is_known(found[k]) for k in self.taken)
-        return are_values and self.is_alike(found)
+        if not are_values or not self.is_alike(found):
+            return False
+        self.met = args, found
+        return True
 
     def is_alike(self, found: Sequence[Any]) -> bool:
         """Whether structures from outside are as they were, and arrays have the axes that they had, if that matters."""
@@ -142,7 +146,9 @@ class StructuredCalls:
 
     def leaves(self, args: Arguments) -> Arguments:
         """The arguments of `flat`."""
-        found = flattened(self.seen.of(args))[0]
+        met, self.met = self.met, None
+        is_met = met is not None and len(met[0]) == len(args) and all(map(is_, met[0], args))
+        found = met[1] if met is not None and is_met else flattened(self.seen.of(args))[0]
         return (*[found[k] for k in self.taken], *[read() for read in self.readers])
 
     def plain(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -188,7 +194,9 @@ class StructuredCalls:
     def require_loss(self) -> None:
         """Raise DifferentiationError (LD404) if what is returned first is a structure."""
         form = self.apart.result
-        if form is not None and not (form.items and isinstance(form.items[0], Leaf) and issubclass(form.type, tuple)):
+        if form is not None and not (
+            form.items[1:] and isinstance(form.items[0], Leaf) and issubclass(form.type, tuple)
+        ):
             source, message = self.apart.source, f"`{self.apart.source.name}` returns {described(form)}, with `has_aux`"
             raise DifferentiationError(reject("LD404", message, source.span(source.node), LOSS_FIRST))
 

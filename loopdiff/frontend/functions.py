@@ -147,6 +147,9 @@ NUMPY_UNARY: dict[str, Op] = {
     "absolute": Op.ABS, "negative": Op.NEG, "isnan": Op.ISNAN, "isinf": Op.ISINF,
     "isfinite": Op.ISFINITE, "logical_not": Op.NOT, "invert": Op.INVERT,
 }  # fmt: skip
+ROUNDED_TO_FLOATS = (  # also of integers, which the others leave as they are
+    ("rint",) if hasattr(np, "unstack") else ("rint", "floor", "ceil", "trunc", "fix")
+)  # NumPy 2.1 has `unstack`, and integers that are rounded stay integers
 CMATH_FUNCTIONS: dict[str, Op] = {
     "sqrt": Op.SQRT, "exp": Op.EXP, "log10": Op.LOG10, "sin": Op.SIN, "cos": Op.COS, "tan": Op.TAN,
     "sinh": Op.SINH, "cosh": Op.COSH, "tanh": Op.TANH, "isnan": Op.ISNAN, "isinf": Op.ISINF,
@@ -201,7 +204,8 @@ def function_table() -> dict[Any, ScalarFunction]:
         table[getattr(math, name)] = ScalarFunction(f"math.{name}", partial(apply, op), 2, 2)
     for name, op in NUMPY_UNARY.items():
         if hasattr(np, name):
-            table[getattr(np, name)] = ScalarFunction(f"np.{name}", partial(apply, op))
+            build = partial(float_result if name in ROUNDED_TO_FLOATS else apply, op)
+            table[getattr(np, name)] = ScalarFunction(f"np.{name}", build)
     for name, op in NUMPY_BINARY.items():
         table[getattr(np, name)] = ScalarFunction(f"np.{name}", partial(apply, op), 2, 2)
     for name, op in (("fmax", Op.MAX), ("fmin", Op.MIN)):

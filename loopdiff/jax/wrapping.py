@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from loopdiff.calls.bound_method import BoundMethod, wrapped_method
 from loopdiff.differentiable import Differentiable
 from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.errors.codes import reject
@@ -32,7 +33,7 @@ OutputShape = Callable[..., Any] | jax.ShapeDtypeStruct | Shape
 
 
 def wrap(
-    f: Differentiable, outputs: Mapping[str, OutputShape] | None = None, via: Via = "primitives"
+    f: Differentiable | BoundMethod[..., Any], outputs: Mapping[str, OutputShape] | None = None, via: Via = "primitives"
 ) -> Callable[..., Any]:  # fmt: skip
     """A pure JAX function that runs `f` (made by `vectorize_grad`) and is differentiated by its own sweeps.
 
@@ -42,7 +43,7 @@ def wrap(
     Lists, tuples, dictionaries and records of these are taken apart as `f` takes them, and so is what it returns.
 
     Args:
-        f: A function made by `vectorize_grad`.
+        f: A function made by `vectorize_grad`, or a method of an instance, `model.energy`.
         outputs: For each pure output argument its shape: a tuple, a `jax.ShapeDtypeStruct`, or a function from the
             other arguments to one of these. The dtype, where not given, is that of the floating arguments.
         via: "primitives": forward and reverse mode to any order. "custom_vjp": reverse mode alone, by JAX's documented
@@ -54,6 +55,8 @@ def wrap(
         UnsupportedLoopError: The types leave the accepted language (LD2xx).
         DifferentiationError: A derivative with respect to an argument outside `wrt` (LD405).
     """
+    if isinstance(f, BoundMethod):
+        return wrapped_method(f, functools.partial(wrap, via=via), outputs)
     if not isinstance(f, Differentiable):
         raise ArgumentError(reject("LD350", f"`wrap` takes a function made by `vectorize_grad`, not {f!r}", NOWHERE))
     apply = way_into_jax(via)

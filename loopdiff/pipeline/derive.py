@@ -97,12 +97,13 @@ def looked_at_or_apart(source: SourceFunction, sources: Sources, stages: Stages)
     except UnsupportedLoopError as error:
         refusal = error
     try:
-        result = taken_apart(source, sources, {}).result
+        apart = taken_apart(source, sources, {})
+        result, is_read_at_calls = apart.result, bool(apart.hidden or apart.outside)
     except (DifferentiationError, UnsupportedLoopError):  # of a derivative inside, by what may be a structure
         if not takes_structures(source, sources):
             raise
-        result = None
-    if result is not None and not is_flat(result):
+        result, is_read_at_calls = None, False
+    if is_read_at_calls or (result is not None and not is_flat(result)):
         return None, True
     if refusal is not None and not takes_structures(source, sources):
         raise refusal

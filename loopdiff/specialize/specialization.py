@@ -148,8 +148,7 @@ class Specialization:
             return self
 
         def make() -> Specialization:
-            options = replace(self.options, schedule=schedule)
-            made = Specialization(self.program, self.types, self.requested, options)
+            made = Specialization(self.program, self.types, self.requested, replace(self.options, schedule=schedule))
             made.made |= {name: part for name, part in self.made.items() if not name.startswith(GENERATED)}
             return made
 
@@ -498,7 +497,8 @@ def require_scalar_result(spec: Specialization) -> None:
     is asked for a loss, unless that comes first, before something else."""
     kinds, is_alone = spec.interface.results, not spec.interface.returns_tuple or spec.record is not None
     is_first = bool(kinds) and isinstance(kinds[0], ScalarType) and is_floating(kinds[0])
-    if is_first and (len(kinds) > 1 if spec.options.of_loss else len(kinds) == 1 and is_alone):
+    has_more = len(kinds) > 1 or (spec.program.source.apart is not None and spec.interface.returns_tuple)  # and None
+    if is_first and (has_more if spec.options.of_loss else len(kinds) == 1 and is_alone):
         return
     found = "nothing" if not kinds else ", ".join(getattr(k, "value", str(k)) for k in kinds)
     message, hint = f"`{spec.normal.name}` returns {found}, and a gradient needs one floating-point number", None

@@ -15,6 +15,7 @@ from torch.autograd import forward_ad
 
 from loopdiff.cache.keys import digest_of
 from loopdiff.calls.arguments import call_key
+from loopdiff.calls.bound_method import BoundMethod, wrapped_method
 from loopdiff.differentiable import Differentiable
 from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.errors.codes import reject
@@ -52,7 +53,9 @@ if TYPE_CHECKING:
 COUNT = itertools.count()
 
 
-def wrap(f: Differentiable, outputs: Mapping[str, OutputShape] | None = None) -> Callable[..., Any]:
+def wrap(
+    f: Differentiable | BoundMethod[..., Any], outputs: Mapping[str, OutputShape] | None = None
+) -> Callable[..., Any]:  # fmt: skip
     """A pure function of tensors that runs `f` (made by `vectorize_grad`) and is differentiated by its sweeps.
 
     Its arguments are those of `f` without the ones named in `outputs`; it returns the result of `f`, if any, and the
@@ -63,7 +66,7 @@ def wrap(f: Differentiable, outputs: Mapping[str, OutputShape] | None = None) ->
     tensors of the GPU, and have derivatives of first order.
 
     Args:
-        f: A function made by `vectorize_grad`.
+        f: A function made by `vectorize_grad`, or a method of an instance, `model.energy`.
         outputs: For each pure output argument its shape: a tuple, a tensor like it (on the device `meta`, say), or a
             function from the other arguments to one of these. The dtype, where not given, is that of the floating
             arguments.
@@ -73,6 +76,8 @@ def wrap(f: Differentiable, outputs: Mapping[str, OutputShape] | None = None) ->
         UnsupportedLoopError: The types leave the accepted language (LD2xx).
         DifferentiationError: A derivative with respect to an argument outside `wrt` (LD405).
     """
+    if isinstance(f, BoundMethod):
+        return wrapped_method(f, wrap, outputs)
     if not isinstance(f, Differentiable):
         raise ArgumentError(reject("LD350", f"`wrap` takes a function made by `vectorize_grad`, not {f!r}", NOWHERE))
     function = TensorFunction(f, dict(outputs or {}))

@@ -144,3 +144,43 @@ def test_gradients_of_losses_are_compiled_ahead(args: tuple[Any, ...]):
     f.precompile(*args[1:])
     with patch.object(Specialization, "unit", side_effect=AssertionError("compiled late")):
         f.value_and_grad(*args[1:])
+
+
+@vectorize_grad(has_aux=True)
+def beside_none(x):
+    return (x * x).sum(), None
+
+
+@vectorize_grad(has_aux=True)
+def beside_empty(x):
+    return (x * x).sum(), ()
+
+
+@vectorize_grad(has_aux=True)
+def beside_texts(p):
+    return (p["x"] * p["x"]).sum(), {"unit": "J"}, []
+
+
+def test_what_is_no_number_beside_the_loss():
+    for f, aux in ((beside_none, None), (beside_empty, ())):
+        (loss, beside), g = f.value_and_grad(X)
+        assert (loss, beside) == (pytest.approx((X**2).sum()), aux)
+        np.testing.assert_allclose(g.x, 2.0 * X)
+        assert f.grad(X)[1] == aux
+    g, beside = beside_texts.grad({"x": X})
+    assert beside == ({"unit": "J"}, [])
+    np.testing.assert_allclose(g.p["x"], 2.0 * X)
+
+
+def test_a_loss_alone_in_structures_is_refused():
+    @vectorize_grad(has_aux=True)
+    def alone(p):
+        return ((p["x"] * p["x"]).sum(),)
+
+    @vectorize_grad(has_aux=True)
+    def number(p):
+        return (p["x"] * p["x"]).sum()
+
+    for f in (alone, number):
+        with pytest.raises(DifferentiationError, match=r"LD404.*has_aux"):
+            f.grad({"x": X})

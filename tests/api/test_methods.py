@@ -12,7 +12,7 @@ import pytest
 from scipy.optimize import minimize
 
 import loopdiff.scipy
-from loopdiff import DifferentiationError, UnsupportedLoopError, vectorize_grad
+from loopdiff import ArgumentError, DifferentiationError, UnsupportedLoopError, vectorize_grad
 
 X = np.linspace(0.1, 1.3, 4)
 
@@ -545,3 +545,43 @@ def test_names_that_stars_take():
 
     assert positional(2.0, x=5.0) == 10.0
     assert rest_by_name(1.0, 2.0, rest=4.0) == 15.0
+
+
+def test_what_a_call_takes_apart_is_as_it_is_at_that_call() -> None:
+    """Arguments are taken apart once for each call, and again after anything in them changed."""
+
+    @vectorize_grad(wrt="x")
+    def f(m, x, s=2.0):
+        return m.k * x[0] * s
+
+    m, x = Spring(3.0, 0.5), X.copy()
+    for k in (3.0, 4.0, 5.0):
+        m.k = k
+        f.explain(m, x)  # which recognises the arguments, and computes nothing
+        m.k = k + 1.0
+        assert f(m, x) == pytest.approx((k + 1.0) * x[0] * 2.0)
+        assert f(m, x, s=3.0) == f(x=x, m=m, s=3.0) == pytest.approx((k + 1.0) * x[0] * 3.0)
+        assert f.value_and_grad(s=1.0, x=x, m=m)[1].x[0] == k + 1.0
+        m.k = k
+        assert f.grad(m, x=x).x[0] == 2.0 * k
+    other = Spring(7.0, 0.5)
+    assert [f(one, x) for one in (m, other, m)] == pytest.approx([one.k * x[0] * 2.0 for one in (m, other, m)])
+
+
+def test_arguments_by_name_in_any_order() -> None:
+    @vectorize_grad
+    def f(x, a, b=2.0, c=3.0):
+        return x[0] * a * b + c
+
+    for named in ({"a": 1.5}, {"c": 1.0, "a": 2.0}, {"b": 0.5, "a": 2.0, "c": 4.0}):
+        assert f(X, **named) == f.__wrapped__(X, **named)
+        assert f(**named, x=X) == f.__wrapped__(X, **named)
+    for args, named, code in (
+        ((X,), {}, "LD301"),
+        ((X, 1.0), {"a": 2.0}, "LD302"),
+        ((X, 1.0), {"d": 2.0}, "LD302"),
+        ((X, 1.0, 2.0, 3.0, 4.0), {}, "LD302"),
+        ((X, 1.0, 2.0, 3.0), {"x": X}, "LD302"),
+    ):
+        with pytest.raises(ArgumentError, match=code):
+            f(*args, **named)

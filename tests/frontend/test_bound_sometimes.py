@@ -130,3 +130,33 @@ def test_parts_without_a_value_are_not_looked_at() -> None:
         for call in (f, f.grad):
             with pytest.raises(ArgumentError, match="LD331"):
                 call(x, 0)
+
+
+def or_none(x, s):
+    t = 0.0
+    for v in x:
+        r = v * 2.0 if v > s else None
+        if r is None:
+            continue
+        t += r * x[0]
+    first = None if x[1] > s else x[2]
+    return t + (x[3] if first is None else first * x[0])
+
+
+def surely_there(x, s):
+    r = x[0] if x[1] > s else None
+    return r * x[2]
+
+
+def test_numbers_or_none_as_conditions_say() -> None:
+    h = 1e-6
+    with interpreting():
+        f = vectorize_grad(wrt="x")(or_none)
+        for s in (-5.0, 0.5, 9.0):
+            assert f(X, s) == pytest.approx(or_none(X, s), rel=1e-13)
+            expected = [(or_none(X + h * e, s) - or_none(X - h * e, s)) / (2 * h) for e in np.eye(len(X))]
+            np.testing.assert_allclose(f.grad(X, s).x, expected, rtol=1e-6, atol=1e-8)
+        g = vectorize_grad(surely_there)
+        assert g(X, -5.0) == surely_there(X, -5.0)
+        with pytest.raises(ArgumentError, match=r"LD332.*`r` is None"):
+            g(X, 9.0)

@@ -45,6 +45,15 @@ def by_branches(x, h, n):
     return sum(a.sum() * k for k, a in enumerate(g)) + len(g)
 
 
+def of_what_was_before(x, h, n):
+    g, f = [None] * n, [None] * n
+    for i in range(n):
+        g[i] = h @ (x if i == 0 else g[i - 1])
+        before = np.tanh(f[i - 1]) if i > 0 and f[i - 1][0] > -9.0 else x
+        f[i] = before * g[i] + (f[i - 2] if not (i == 0 or i < 2) else g[0])
+    return g[n - 1].sum() + f[-1] @ g[0]
+
+
 def two_of_them(x, h, n):
     g, t, w = [None] * n, 0.0, [None] * n
     for i in range(n):
@@ -87,7 +96,7 @@ def not_all_of_it(x, h, n):
     return g[n - 1].sum() + len(g)
 
 
-FILLED = [of_displays, powers, by_branches, two_of_them, both_ways, from_its_end, not_all_of_it]
+FILLED = [of_displays, powers, by_branches, of_what_was_before, two_of_them, both_ways, from_its_end, not_all_of_it]
 
 
 @pytest.mark.parametrize("plain", FILLED)
@@ -150,9 +159,22 @@ def too_many(x, n, k):
     return g[0].sum() + g[n - 1][1]
 
 
+def read_under_a_condition(x, n, k):
+    g = [None] * n
+    for i in range(n):
+        g[i] = x * (g[i - 2] if i > k else 1.0)
+    return g[n - 1].sum()
+
+
 @pytest.mark.parametrize(
     ("plain", "fits", "fails"),
-    [(read_too_early, 0, -1), (missing_at_the_end, 0, 1), (in_another_order, 0, 1), (too_many, 0, 1)],
+    [
+        (read_under_a_condition, 1, 0),
+        (read_too_early, 0, -1),
+        (missing_at_the_end, 0, 1),
+        (in_another_order, 0, 1),
+        (too_many, 0, 1),
+    ],
 )
 def test_what_is_not_there_is_an_error(plain: Callable[..., Any], fits: int, fails: int) -> None:
     with interpreting():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -247,6 +248,121 @@ def test_products_of_any_number_are_floats_or_refused() -> None:
         for function in (remainder_of_all, comparison_of_all, difference_from_integers):
             with pytest.raises(UnsupportedLoopError, match="LD134: integers of a list that also holds floats"):
                 vectorize_grad(function)(X, k, n)
+
+
+# -- in names of floats, and beside floats --------------------------------------------------------------------------
+def best_of_some(x, k, n):
+    best = -np.inf
+    for i in range(3):
+        if x[i] < 2.5 and k[i] ** 3 > best:
+            best = k[i] ** 3 + 1
+    return x[0] * (best - k[1] ** 3)
+
+
+def largest(x, k, n):
+    return x[1] * (max(k[1] ** 3 + 1, x[0]) - k[1] ** 3) + x[0] * (max([n**3 + 2, x[1]]) - n**3)
+
+
+def chosen(x, k, n):
+    t = n**3 + 1 if x[0] < 5.0 else 0.5
+    s = x[1]
+    if t > x[0]:
+        s = k[1] ** 3
+    return x[0] * (t - n**3) + x[1] * (s - k[1] ** 3 + 1)
+
+
+def given_back(x, k, n):
+    def cube(u):
+        if u > 0.0:
+            return k[1] ** 3 + 1
+        return 0.5
+
+    return x[0] * (cube(x[0]) - k[1] ** 3) + x[1] * (cube(x[0]) ** 2 % 7)
+
+
+def among_sorted(x, k, n):
+    return x[0] * (sorted([k[1] ** 3 + 1, x[0], x[1]])[2] - k[1] ** 3)
+
+
+def added_to_zero(x, k, n):
+    s = 0
+    for i in range(3):
+        if x[i] < 2.5:
+            s += k[i] ** 3
+        else:
+            s += x[i] - x[i]
+    return x[0] * (s - k[1] ** 3 - k[0] ** 3 + 1)
+
+
+def of_their_size(x, k, n):
+    return x[0] if float(n**3 + 1) == n**3 + 1 else x[1]
+
+
+OF_FLOATS = [best_of_some, largest, chosen, given_back, among_sorted, added_to_zero, of_their_size]
+LARGE = np.array([300_001, 1_500_001, 2_000_001])
+
+
+@pytest.mark.parametrize("function", OF_FLOATS)
+def test_integers_that_become_floats_are_exact_where_that_shows(function: Callable[..., Any]) -> None:
+    """In double precision 1500001**3 + 1 and 1500001**3 are the same."""
+    small, h = np.array([3, 5, 7]), 1e-5
+    with interpreting():
+        f = vectorize_grad(wrt=("x",))(function)
+        assert f(X, small, 5) == function(X, small, 5)
+        expected = [(function(X + step, small, 5) - function(X - step, small, 5)) / (2 * h) for step in h * np.eye(8)]
+        np.testing.assert_allclose(f.grad(X, small, 5).x, expected, rtol=1e-6, atol=1e-9)
+        with pytest.raises(ArgumentError, match=r"LD335.* is too large for the float that it"):
+            f(X, LARGE, int(LARGE[1]))
+
+
+def floats_for_certain(x, k, n):
+    s = 0.0
+    for i in range(3):
+        s += k[i] ** 3
+    t = float(k[1] ** 3) if x[0] < 5.0 else 0.5
+    y = np.zeros(3)
+    y[1] = k[1] ** 3
+    best = max(k[1] ** 3, x[0]) * x[1]
+    return x[0] * (s > k[1] ** 3) + x[1] * (t - k[1] ** 3) + (y[1] - k[1] ** 3) + 1e-15 * best
+
+
+def not_rounded(x, k, n):
+    cube = k[1] ** 3 + 1
+    found = sorted([cube, k[0] ** 3])[1] - k[1] ** 3 + np.array([cube])[0] - k[1] ** 3 + max([cube, k[0]]) - k[1] ** 3
+    whole = round(n**3 + 1) - n**3 + np.floor(cube) - k[1] ** 3 + np.round(cube) - k[1] ** 3 + math.trunc(n**3) - n**3
+    return x[0] * found + x[1] * whole + x[2] * (np.ceil(k**3 + 1) - k**3)[1] + x[3] * (int(np.fix(cube)) % 2)
+
+
+@pytest.mark.parametrize("function", [floats_for_certain, not_rounded])
+def test_floats_and_integers_that_stay_so_are_not_looked_at(function: Callable[..., Any]) -> None:
+    with interpreting():
+        f = vectorize_grad(wrt=("x",))(function)
+        for k in (LARGE, np.array([3, 5, 7])):
+            assert f(X, k, int(k[1])) == pytest.approx(function(X, k, int(k[1])), rel=1e-14)
+        if function is not_rounded:
+            assert f.grad(X, LARGE, int(LARGE[1])).x[:4].tolist() == [3.0, 3.0, 1.0, float((LARGE[1] ** 3 + 1) % 2)]
+
+
+def test_numpy_converts_what_it_chooses_element_by_element() -> None:
+    def chosen_elements(x, k):
+        return (2.0 * np.where(x > 2.5, k**3 + 1, 0.5) - k**3).sum() + (np.maximum(k, x) % 2.0).sum() * x[0]
+
+    x = X[:3].copy()
+    with interpreting():
+        f = vectorize_grad(wrt=("x",))(chosen_elements)
+        assert f(x, LARGE) == pytest.approx(chosen_elements(x, LARGE), rel=1e-14)
+        assert "LD335" not in str(f.compile(x, LARGE).ir("normal"))
+
+
+def test_integers_that_are_rounded_have_the_type_that_numpys_have() -> None:
+    def rounded(x, k):
+        return 2.0 * x, np.floor(k), np.rint(k), np.round(k), np.fix(k), np.trunc(k) * k
+
+    with interpreting():
+        found = vectorize_grad(rounded)(X, A)
+    for ours, theirs in zip(found, rounded(X, A), strict=True):
+        assert ours.dtype == theirs.dtype
+        assert ours.tolist() == theirs.tolist()
 
 
 # -- NumPy's -----------------------------------------------------------------------------------------------------

@@ -171,3 +171,33 @@ def element_of(x, n):
 def test_what_else_is_done_with_ranges_is_refused(plain: Callable[..., Any]) -> None:
     with pytest.raises(UnsupportedLoopError):
         vectorize_grad(plain)(X, 4)
+
+
+def of_object_given(m, x):
+    s = sum(x[i] * i for i in m.steps) + len(m.back) + m.steps.stop * m.steps.start
+    for i in m.back:
+        s = s * 0.5 + x[i] * m.v
+    return s
+
+
+def of_range_given(r, x):
+    s = 0.0
+    for i in r:
+        s = s * 0.5 + x[i] * i
+    return s
+
+
+@pytest.mark.parametrize("wrt", [("x",), None])
+def test_arguments_keep_ranges(wrt: tuple[str, ...] | None) -> None:
+    with interpreting():
+        f, g = vectorize_grad(of_object_given, wrt=wrt), vectorize_grad(of_range_given, wrt=wrt)
+        for n, k in ((1, 1), (4, 1), (6, 2)):
+            m, h = Sweep(n, k), 1e-6
+            m.v = 1.5
+            assert f(m, X) == pytest.approx(of_object_given(m, X), rel=1e-13)
+            found = f.grad(m, X)
+            expected = [(of_object_given(m, X + h * e) - of_object_given(m, X - h * e)) / (2 * h) for e in np.eye(6)]
+            np.testing.assert_allclose(found.x, expected, rtol=1e-6, atol=1e-9)
+            assert wrt is not None or found.m.steps is None  # integers have no derivatives
+        for r in (range(5), range(4, 0, -1), range(0), range(1, 6, 2)):
+            assert g(r, X) == pytest.approx(of_range_given(r, X), rel=1e-13)

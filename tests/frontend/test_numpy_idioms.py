@@ -97,6 +97,12 @@ def by_subscripts(x, n):
     return x.item(n) * b.item(1, n) + b[0].item(-1)
 
 
+def row_by_row(x, n):
+    b, c = x.reshape(2, 3), x.reshape(1, 3, 2)
+    found = b.item(4) * b.item(n) + b.T.item(2 * n + 1) * b.item(-2) + c.item(n + 3) + c[:, ::2].item(3)
+    return found + (2.0 * b - b[::-1]).item(5)
+
+
 def as_it_was(x, n):
     y = x[:1]
     t = y.item()
@@ -104,7 +110,7 @@ def as_it_was(x, n):
     return t * x[n] * x[0]
 
 
-@pytest.mark.parametrize("plain", [of_slices, of_products, of_displays, by_subscripts, as_it_was])
+@pytest.mark.parametrize("plain", [of_slices, of_products, of_displays, by_subscripts, row_by_row, as_it_was])
 def test_item_is_the_only_element(plain: Callable[..., Any]) -> None:
     with interpreting():
         f = vectorize_grad(plain, wrt=("x",))

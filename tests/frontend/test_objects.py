@@ -421,3 +421,23 @@ def test_loops_over_arrays_beside_lists_ask_how_long_they_are() -> None:
     assert vectorize_grad(named)(np.array([1.0, 2.0, 4.0])) == 5.0
     with pytest.raises(LoopdiffError, match="LD332"):
         vectorize_grad(named)(np.array([1.0]))
+
+
+def beside_spheres(x, a):
+    spheres = [Sphere(a[0], 2.0), Sphere(a[1], x[0])]
+    texts = [("a", 1.0), ("b", x[1])]
+    radii = [v * s.radius * i for v, s, i in zip(x, spheres, range(1, 5))]  # noqa: B905
+    named = {name: v * w for v, (name, w) in zip(2.0 * x[::-1], texts)}  # noqa: B905
+    return radii[0] * sum(s.distance(r) for r, s in zip(a, spheres)) + radii[1] + named["b"] * named["a"]  # noqa: B905
+
+
+def test_comprehensions_over_arrays_beside_lists_of_objects() -> None:
+    x, a = np.array([1.5, 0.7, 2.0]), np.array([[1.0, 2.0, 0.5], [0.3, 1.0, 2.0]])
+    f, h = vectorize_grad(wrt=("x",))(beside_spheres), 1e-6
+    value, gradients = f.value_and_grad(x, a[:, ::-1].copy())
+    other = a[:, ::-1].copy()
+    assert value == pytest.approx(beside_spheres(x, other), rel=1e-13)
+    expected = [(beside_spheres(x + h * e, other) - beside_spheres(x - h * e, other)) / (2 * h) for e in np.eye(3)]
+    np.testing.assert_allclose(gradients.x, expected, rtol=1e-6, atol=1e-9)
+    with pytest.raises(LoopdiffError, match="LD332"):
+        f(x, a[:1])

@@ -53,3 +53,40 @@ def test_a_state_goes_through_scan():
     for _ in range(4):
         other = step(other, 0.1)
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-6), mine, other)
+
+
+class Spring:
+    """A model with what no program reads, and a method that writes into an array that is given."""
+
+    def __init__(self, k, names):
+        self.k = k
+        self.names = names
+
+    @vectorize_grad(wrt=("x", "h"))
+    def energy(self, x, h=2.0):
+        return self.k * (x**2).sum() + h * x[0]
+
+    @vectorize_grad
+    def forces(self, x, out):
+        for i in range(len(x)):
+            out[i] = -2.0 * self.k * x[i]
+
+
+def test_methods_of_instances_take_what_follows_them():
+    model, x = Spring(3.0, ["a", {}]), jnp.linspace(1.0, 2.0, 4)
+    energy = loopdiff.jax.wrap(model.energy)
+
+    def twin(x, h=2.0):
+        return model.k * (x**2).sum() + h * x[0]
+
+    for f in (energy, jax.jit(energy)):
+        np.testing.assert_allclose(f(x), twin(x), rtol=1e-6)
+        np.testing.assert_allclose(f(x, h=0.5), twin(x, 0.5), rtol=1e-6)
+    mine, other = (jax.jit(jax.grad(f, argnums=(0, 1)))(x, 0.5) for f in (energy, twin))
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-6), mine, other)
+    model.k = 5.0
+    np.testing.assert_allclose(energy(x), twin(x), rtol=1e-6)
+    for shape in (lambda x: x.shape, (4,)):
+        forces = loopdiff.jax.wrap(model.forces, outputs={"out": shape})
+        np.testing.assert_allclose(forces(x), -10.0 * x, rtol=1e-6)
+        np.testing.assert_allclose(jax.grad(lambda x, f=forces: f(x)[1])(x), [0.0, -10.0, 0.0, 0.0], rtol=1e-6)

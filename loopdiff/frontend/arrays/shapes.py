@@ -176,6 +176,19 @@ def is_shape(state: State, node: ast.expr) -> bool:
             return False
 
 
+def shape_compared(state: State, node: ast.expr) -> tuple[ir.Expr, ...] | None:
+    """The extents of `A.shape` or `(n, m)`, of which it is asked whether they are those of another; of a number of
+    NumPy's there are none. None for others."""
+    match node:
+        case ast.Tuple(elts=elts) if not any(isinstance(e, ast.Starred) for e in elts):
+            return tuple(map(state.number, elts))
+        case ast.Attribute(value=base, attr="shape") if (found := shaped(state, base, takes_numbers=True)) is not None:
+            state.need_types()
+            return array_extents(state, found, state.source.span(node))
+        case _:
+            return None
+
+
 def constant_slice(node: ast.Slice) -> tuple[int, int] | None:
     """`[a:b]` with constants a and b that are not negative."""
     start, stop = constant_bound(node.lower), constant_bound(node.upper)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from loopdiff.errors import Diagnostic, raise_if
 from loopdiff.frontend.binding.derivatives import with_derivatives
+from loopdiff.frontend.binding.exactness import with_integers_that_floats_hold
 from loopdiff.frontend.binding.large_integers import with_checked_integers
 from loopdiff.frontend.binding.narrow_integers import with_narrow_integers
 from loopdiff.frontend.binding.shapes import Shapes
@@ -19,6 +20,7 @@ from loopdiff.frontend.binding.types import (
     coerce,
     join_kinds,
     kind_of_scalar,
+    may_be_rounded,
 )
 from loopdiff.frontend.binding.webs import split_webs
 from loopdiff.frontend.capture import ArgumentType, ScalarArgument, number_for_array
@@ -52,7 +54,10 @@ def bind(surface: ir.LoopSet, types: Mapping[str, ArgumentType | ScalarType]) ->
     numbers = {n for n, s in arguments.scalars.items() if s.is_weak and s.type in (INT, BOOL)}
     binder.surface, found = with_narrow_integers(binder.surface, binder.dtypes, numbers)
     raise_if(found)
-    bound = with_checked_integers(binder.bind())
+    bound = binder.bind()
+    if binder.typing.widens:
+        bound = binder.bind_with_exact_integers()
+    bound = with_checked_integers(bound)
     raise_if(binder.typing.diagnostics)
     verify(bound, "bind")
     return with_derivatives(bound)
@@ -153,6 +158,12 @@ class Binder:
         scalars = tuple(self.arguments.scalars.values())
         bound = replace(self.surface, arrays=arrays, scalars=scalars, body=body, results=results)
         return self.without_local_dims(bound)
+
+    def bind_with_exact_integers(self) -> ir.LoopSet:
+        """The same, where integers that become floats may be too large for these."""
+        types = {name: kind.storage for name, kind in (self.typing.kinds | dict(self.typing.params)).items()}
+        self.surface = with_integers_that_floats_hold(self.surface, types)
+        return self.bind()
 
     def is_used(self, decl: ir.ArrayDecl) -> bool:
         """Local arrays in a branch that the types rule out are never allocated."""
@@ -262,6 +273,8 @@ class Binder:
     def stored(self, array: str, value: ir.Expr, kind: Kind, stmt: ir.Stmt) -> ir.Expr:
         """`value` of `kind` in the type of `array`, which it becomes part of."""
         kept = self.join(array, kind)
+        if (array in self.inferred or array in self.made) and may_be_rounded(value, kind, kept):
+            self.typing.widens = True
         if kind.is_complex and not kept.is_complex:
             message = f"a complex number is stored in `{array}`, whose elements are {kept.storage.value}"
             return self.typing.refuse("LD221", message, stmt.loc)[0]

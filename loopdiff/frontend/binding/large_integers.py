@@ -10,7 +10,7 @@ with these, wrap as NumPy's do, and are left alone; so are the generators of ran
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial, reduce
 from pathlib import Path
 
@@ -18,13 +18,14 @@ from loopdiff.errors import Span
 from loopdiff.frontend.parsing.placing import with_place
 from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import any_of, compare, integer
+from loopdiff.ir.build import all_of, any_of, compare, integer
 from loopdiff.ir.ops import COMPARISONS, Op
 from loopdiff.ir.types import F32, F64, INT
 from loopdiff.ir.typing import TypeEnv, cell_types, type_env, type_of
 from loopdiff.ir.walk import all_statements, loads, map_body, map_expr, map_stmt_exprs, operands, stmt_exprs
 
 WORD = 63  # bits of a magnitude that 64 bits hold
+DIGITS = 53  # and of one that a float does
 GIVEN = 20  # of numbers that a call gives, of extents and counters: three are multiplied without a check
 ROUNDED = 31  # of those that are made of floating numbers
 ITERATIONS = 28
@@ -35,8 +36,10 @@ GROWING = (*RING, Op.POW, Op.SHL)
 MOST_POWER = 1000
 LIBRARY = str(Path(__file__).parents[2] / "kernels")
 MESSAGE = "an integer becomes larger than 64 bits hold"
+COMPARED = "an integer is too large for the float that it is compared with: write `float(...)` of it"
 Bits = Mapping[str, float]
 Stores = Mapping[str, Sequence[ir.Expr]]
+Check = tuple[ir.Expr, Span, str]  # what must hold, where in the text, and what is wrong otherwise
 
 
 def with_checked_integers(ls: ir.LoopSet) -> ir.LoopSet:
@@ -49,16 +52,16 @@ def with_checked_integers(ls: ir.LoopSet) -> ir.LoopSet:
         exprs = stmt_exprs(stmt)
         if isinstance(stmt, ir.Accumulate):
             exprs = (*exprs[:-1], stored_value(stmt))
-        return (*(required(cond, at) for e in exprs for cond, at in sizes.checks(e, stmt.loc)), stmt)
+        return (*(required(*check) for e in exprs for check in sizes.checks(e, stmt.loc)), stmt)
 
     body = map_body(ls.body, checked)
     results = (r.value for r in ls.results if isinstance(r, ir.ScalarResult))
-    last = tuple(required(cond, at) for value in results for cond, at in sizes.checks(value, value.loc))
+    last = tuple(required(*check) for value in results for check in sizes.checks(value, value.loc))
     return replace(ls, body=(*body, *last)) if last or body != ls.body else ls
 
 
-def required(cond: ir.Expr, at: Span) -> ir.Stmt:
-    return ir.Require(with_place(cond, at), "LD335", MESSAGE, loc=at)
+def required(cond: ir.Expr, at: Span, message: str) -> ir.Stmt:
+    return ir.Require(with_place(cond, at), "LD335", message, loc=at)
 
 
 def with_exact_numbers(ls: ir.LoopSet) -> ir.LoopSet:
@@ -275,27 +278,21 @@ class Sizes:
     pythons: frozenset[str]
     bits: Bits
 
-    def checks(self, expr: ir.Expr, at: Span) -> Iterator[tuple[ir.Expr, Span]]:
+    def checks(self, expr: ir.Expr, at: Span) -> Iterator[Check]:
         """What must hold ahead of `expr`, what is inside of it first."""
         match expr:
-            case ir.Select(cond=cond, then=then, orelse=orelse):
-                yield from self.checks(cond, at)
-                yield from where(negated(cond), self.checks(then, at))
-                yield from where(cond, self.checks(orelse, at))
-            case ir.Apply(op=Op.AND | Op.OR as op, args=args):
-                for number, arg in enumerate(args):
-                    ends = (negated(a) if op is Op.AND else a for a in args[:number])
-                    yield from reduce(lambda checks, end: where(end, checks), ends, self.checks(arg, at))
             case ir.Apply(op=Op.BITAND, args=args) if any(map(is_mask, args)):
                 for arg in args:
                     yield from self.inside(arg, at)
             case _:
-                for part in operands(expr):
-                    yield from self.checks(part, at)
+                yield from checks_of_parts(expr, lambda part: self.checks(part, at))
+                place = expr.loc if expr.loc.line else at
                 if isinstance(expr, ir.Apply) and self.may_outgrow(expr):
-                    yield self.fits(expr), expr.loc if expr.loc.line else at
+                    yield self.fits(expr), place, MESSAGE
+                elif isinstance(expr, ir.Apply) and expr.op in COMPARISONS:
+                    yield from ((cond, place, COMPARED) for cond in self.comparable(*expr.args))
 
-    def inside(self, expr: ir.Expr, at: Span) -> Iterator[tuple[ir.Expr, Span]]:
+    def inside(self, expr: ir.Expr, at: Span) -> Iterator[Check]:
         """The checks of `expr` whose last bits alone are looked at: sums and products have the right ones."""
         if isinstance(expr, ir.Apply) and expr.op in RING:
             for arg in expr.args:
@@ -309,6 +306,23 @@ class Sizes:
             return False
         is_growing = expr.op in GROWING and type_of(expr, self.env) is INT and bits_of(expr, self.bits) > WORD
         return is_growing and is_pythons(expr, self.pythons, self.pythons)
+
+    def comparable(self, *sides: ir.Expr) -> Iterator[ir.Expr]:
+        """That floats tell which of both `sides` is larger. Python compares an integer with a float as they are, NumPy
+        as floats: those differ where the float is the one that the integer is rounded to."""
+        for side, other in (sides, sides[::-1]):
+            if isinstance(side, ir.Cast) and side.dtype is F64 and self.is_large_beside(side.value, other):
+                most = integer(1 << DIGITS)
+                is_held = compare(Op.LT, integer(-1 << DIGITS), side.value), compare(Op.LT, side.value, most)
+                yield any_of((all_of(is_held), compare(Op.NE, side, other)))
+
+    def is_large_beside(self, expr: ir.Expr, other: ir.Expr) -> bool:
+        """Whether `expr` is an integer of Python that floats may not hold, and `other` may be a float of Python."""
+        is_given = isinstance(expr, ir.Param) and isinstance(other, ir.Param)
+        if isinstance(other, ir.Const) or (isinstance(other, ir.Load) and other.access.subscripts):
+            return False
+        is_large = is_given or bits_of(expr, self.bits) > DIGITS
+        return is_large and type_of(expr, self.env) is INT and is_pythons(expr, self.pythons, self.pythons)
 
     def fits(self, expr: ir.Apply) -> ir.Expr:
         """Whether what `expr` gives has its place in 64 bits, as its operands do."""
@@ -329,6 +343,22 @@ def negated(cond: ir.Expr) -> ir.Expr:
     return ir.Apply(Op.NOT, (cond,))
 
 
-def where(exempt: ir.Expr, checks: Iterator[tuple[ir.Expr, Span]]) -> Iterator[tuple[ir.Expr, Span]]:
+def checks_of_parts(expr: ir.Expr, checks: Callable[[ir.Expr], Iterator[Check]]) -> Iterator[Check]:
+    """The `checks` of each part of `expr`, where this is evaluated."""
+    match expr:
+        case ir.Select(cond=cond, then=then, orelse=orelse):
+            yield from checks(cond)
+            yield from unless(negated(cond), checks(then))
+            yield from unless(cond, checks(orelse))
+        case ir.Apply(op=Op.AND | Op.OR as op, args=args):
+            for number, arg in enumerate(args):
+                ends = (negated(a) if op is Op.AND else a for a in args[:number])
+                yield from reduce(lambda found, end: unless(end, found), ends, checks(arg))
+        case _:
+            for part in operands(expr):
+                yield from checks(part)
+
+
+def unless(exempt: ir.Expr, checks: Iterator[Check]) -> Iterator[Check]:
     """The `checks`, of which there is no need where `exempt` holds."""
-    return ((any_of((exempt, cond)), at) for cond, at in checks)
+    return ((any_of((exempt, cond)), at, message) for cond, at, message in checks)

@@ -17,7 +17,7 @@ from loopdiff.errors import Diagnostic, Span
 from loopdiff.errors.codes import reject
 from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.ops import BITWISE, COMPARISONS, FLOAT_TESTS, INFO, Op
+from loopdiff.ir.ops import BITWISE, COMPARISONS, FLOAT_TESTS, INFO, ROUNDINGS, Op
 from loopdiff.ir.types import INT, ArrayType
 from loopdiff.ir.walk import all_statements, map_body, map_own_exprs, operands, rebuild
 from loopdiff.numpy_functions import is_of_numpy
@@ -125,7 +125,7 @@ class Widths:
                 return PYTHONS if dtype is INT and not is_numpys else "wide"
             case ir.Apply(op=op) if op in COMPARISONS or op in FLOAT_TESTS or op in (Op.AND, Op.OR, Op.NOT):
                 return PYTHONS
-            case ir.Apply(op=op, args=args) if INFO[op].result == "same" or op in BITWISE:
+            case ir.Apply(op=op, args=args) if INFO[op].result == "same" or op in (*BITWISE, *ROUNDINGS):
                 return joined([self.of(a) for a in args])
             case _:
                 return "wide"

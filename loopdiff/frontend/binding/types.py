@@ -9,7 +9,7 @@ float64.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -123,13 +123,15 @@ def is_declared_so(found: ir.ArrayDecl | None, decl: ir.ArrayDecl) -> bool:
 @dataclass(slots=True)
 class Typing:
     """`kinds` of arrays (cells included) and scalar arguments, `ranks` of arrays; collects rejections. `goes_inside`:
-    subscripts have types, too, of which those of elements are independent."""
+    subscripts have types, too, of which those of elements are independent. `widens`: an integer becomes a float because
+    what is chosen instead is one."""
 
     kinds: dict[str, Kind]
     ranks: Mapping[str, int]
     params: Mapping[str, Kind]
     diagnostics: list[Diagnostic] = field(default_factory=list)
     goes_inside: bool = True
+    widens: bool = False
 
     def refuse(self, code: str, message: str, span: Span, hint: str | None = None) -> Typed:
         found = reject(code, message, span, hint)
@@ -155,6 +157,7 @@ class Typing:
             case ir.Select(cond=cond, then=then, orelse=orelse):
                 (a, a_kind), (b, b_kind) = self.typed(then), self.typed(orelse)
                 kind = join_kinds(a_kind, b_kind)
+                self.note_choice(((a, a_kind), (b, b_kind)), kind)
                 return replace(
                     expr, cond=self.truth(cond), then=coerce(a, a_kind, kind), orelse=coerce(b, b_kind, kind)
                 ), kind  # fmt: skip
@@ -253,8 +256,8 @@ class Typing:
             return self.complex_operation(expr, args, joined)
         if op in BITWISE or op is Op.INVERT:
             return self.bitwise(expr, args, joined)
-        if op in ROUNDINGS and joined < Kind.WEAK:
-            return coerce(*args[0], Kind.WEAK), Kind.WEAK
+        if op in ROUNDINGS and joined < Kind.WEAK:  # an integer not by way of a float, which holds 53 bits of it
+            return args[0] if joined is Kind.INT else (coerce(*args[0], Kind.WEAK), Kind.WEAK)
         if op in COMPARISONS:
             return converted(expr, args, max(joined, Kind.INT)), Kind.BOOL
         if op in FLOAT_TESTS:
@@ -266,8 +269,12 @@ class Typing:
             return self.refuse("LD212", message, expr.loc, "write `not a`, `~a` of an array, or `-int(a)`")
         if joined is Kind.BOOL and op in (Op.MIN, Op.MAX):
             return replace(expr, op=Op.AND if op is Op.MIN else Op.OR, args=tuple(a for a, _ in args)), Kind.BOOL
+        self.note_choice(args if op in (Op.MIN, Op.MAX) else (), joined)
         kind = max(joined, Kind.WEAK if INFO[op].result == "float" else Kind.INT)
         return converted(expr, args, kind), kind
+
+    def note_choice(self, parts: Sequence[Typed], kind: Kind) -> None:
+        self.widens = self.widens or any(may_be_rounded(*part, kind) for part in parts)
 
     def complex_operation(self, expr: ir.Apply, args: list[Typed], joined: Kind) -> Typed:
         op = expr.op
@@ -356,6 +363,12 @@ def power(expr: ir.Apply, base: Typed, exponent: Typed) -> Typed:
 
 def is_small_integer(value: float) -> bool:
     return abs(value) <= LARGEST_INTEGER_POWER and float(value).is_integer()
+
+
+def may_be_rounded(value: ir.Expr, kind: Kind, wanted: Kind) -> bool:
+    """Whether `value` of `kind` is an integer that the float `wanted` may not hold: what counts is small enough."""
+    is_small = isinstance(value, ir.Index | ir.Dim) or (isinstance(value, ir.Const) and abs(value.value) < 1 << 24)
+    return kind is Kind.INT and wanted > Kind.INT and not is_small
 
 
 def truth(value: ir.Expr, kind: Kind) -> ir.Expr:

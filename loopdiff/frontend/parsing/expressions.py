@@ -12,7 +12,7 @@ from loopdiff.frontend.arrays.constructions import array_like
 from loopdiff.frontend.arrays.contractions import matmul
 from loopdiff.frontend.arrays.element_types import is_truth_value
 from loopdiff.frontend.arrays.elementwise import combined, complex_part
-from loopdiff.frontend.arrays.shapes import may_be_array, shape_attribute
+from loopdiff.frontend.arrays.shapes import may_be_array, shape_attribute, shape_compared
 from loopdiff.frontend.arrays.subscripts import is_element_of_call, subscript
 from loopdiff.frontend.arrays.values import Quantity, View, is_array
 from loopdiff.frontend.parsing.bindings import ArrayName, Cell, Given, ListName, ListRow, LocalFunction, Outside
@@ -221,6 +221,11 @@ def comparison(state: State, node: ast.Compare) -> Quantity:
             comparators=[ast.Tuple(elts=elts) | ast.List(elts=elts) | ast.Set(elts=elts)],
         ) if elts and all(map(is_written_number, elts)):
             return operation(state, one_of_numbers(name, elts, isinstance(op, ast.In), node))
+        case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq() as op], comparators=[right]) if any(
+            isinstance(n, ast.Attribute) and n.attr == "shape" for n in (left, right)
+        ):
+            if (found := equal_shapes(state, left, right, node)) is not None:
+                return found if isinstance(op, ast.Eq) else opposite(found)
         case _:
             pass
     for op in node.ops:
@@ -240,6 +245,21 @@ def comparison(state: State, node: ast.Compare) -> Quantity:
     return chain(state, state.number(node.left), node.ops, node.comparators, State.number, test)
 
 
+def equal_shapes(state: State, left: ast.expr, right: ast.expr, node: ast.expr) -> ir.Expr | None:
+    """Whether two shapes are equal, extent by extent; None where one is no shape."""
+    first = shape_compared(state, left)
+    second = None if first is None else shape_compared(state, right)
+    if first is None or second is None:
+        return None
+    span = state.source.span(node)
+    if len(first) != len(second):
+        return ir.Const(False, loc=span)
+    tests = [decided(state.known(binary(Op.EQ, a, b, span))) for a, b in zip(first, second, strict=True)]
+    if any(isinstance(test, ir.Const) and not test.value for test in tests):
+        return ir.Const(False, loc=span)
+    return truth_value(Op.AND, [t for t in tests if not isinstance(t, ir.Const)], span)
+
+
 def text_of(state: State, node: ast.expr) -> str | None:
     """The string that `node` is, written out or from outside the function."""
     match node:
@@ -252,6 +272,11 @@ def text_of(state: State, node: ast.expr) -> str | None:
     return value if isinstance(value, str) else None
 
 
+def opposite(test: ir.Expr) -> ir.Expr:
+    is_known = isinstance(test, ir.Const)
+    return ir.Const(not test.value, loc=test.loc) if is_known else ir.Apply(Op.NOT, (test,), loc=test.loc)
+
+
 def condition(state: State, node: ast.expr) -> ir.Expr:
     """`node` where only its truth matters: `and` and `or` of numbers are truth values too."""
     match node:
@@ -259,13 +284,7 @@ def condition(state: State, node: ast.expr) -> ir.Expr:
             kind = Op.AND if isinstance(op, ast.And) else Op.OR
             return truth_value(kind, lazily(state, kind, values, condition, truth_value), state.source.span(node))
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            value = condition(state, operand)
-            span = state.source.span(node)
-            return (
-                ir.Const(not value.value, loc=span)
-                if isinstance(value, ir.Const)
-                else ir.Apply(Op.NOT, (value,), loc=span)
-            )
+            return replace(opposite(condition(state, operand)), loc=state.source.span(node))
         case ast.Name() if is_list(state, node):
             return length_above_zero(state, node)
         case _ if is_made_whole(state, node):

@@ -48,7 +48,8 @@ def outside_constant(state: State, value: Any, node: ast.expr) -> ir.Expr:
         case complex() | np.complexfloating() if np.asarray(value).itemsize <= COMPLEX_BYTES:
             return complex_constant(value, span)
         case None:
-            return state.reject("LD112", "None is not a number", node)
+            hint = "use a number; where there may be none, a truth value beside it: `return found, t`"
+            return state.reject("LD112", "None is not a number", node, hint)
         case _:
             kind = {str: "a string", bytes: "bytes"}.get(type(value), f"of type {type(value).__name__}")
             return state.reject("LD112", f"{value!r} is {kind}, not a number", node)

@@ -27,6 +27,8 @@ def names_with_none(node: ast.FunctionDef) -> Iterator[str]:
                 for target in targets:
                     assigned += stored_in(target)
                     none |= set(given_none(target, value))
+                    if is_or_none(value) and isinstance(target, ast.Name):  # as two assignments
+                        assigned, stored, none = [*assigned, target.id], [*stored, target.id], {*none, target.id}
             case ast.AugAssign(target=ast.Name(id=name)):
                 assigned.append(name)
             case ast.Name(id=name, ctx=ast.Store()):
@@ -49,6 +51,27 @@ def given_none(target: ast.expr, value: ast.expr) -> Iterator[str]:
                 yield from given_none(one, other)
         case _:
             pass
+
+
+def is_or_none(value: ast.expr) -> bool:
+    """Whether `value` is None or something else, as a condition says: `x[0] if hit else None`."""
+    match value:
+        case ast.IfExp(body=first, orelse=second):
+            return sum(isinstance(part, ast.Constant) and part.value is None for part in (first, second)) == 1
+        case _:
+            return False
+
+
+def by_branches(scope: Scope, node: ast.stmt) -> ast.stmt:
+    """`r = x[0] if hit else None` as an `if` statement; itself for other statements."""
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name) as target], value=ast.IfExp(test, body, orelse) as value) if (
+            name in scope.flags and is_or_none(value)
+        ):
+            first, second = (ast.copy_location(ast.Assign([target], part), node) for part in (body, orelse))
+            return ast.copy_location(ast.If(test, [first], [second]), node)
+        case _:
+            return node
 
 
 def may_be_none(scope: Scope, name: str) -> bool:

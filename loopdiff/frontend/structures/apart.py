@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NoReturn
 
 from loopdiff.errors import UnsupportedLoopError
@@ -19,6 +19,7 @@ from loopdiff.frontend.liveness import find_last_reads
 from loopdiff.frontend.structures.absent import names_with_none
 from loopdiff.frontend.structures.arguments import written_defaults
 from loopdiff.frontend.structures.given import outer_tree
+from loopdiff.frontend.structures.objects.above import with_above
 from loopdiff.frontend.structures.plain import keep_given_lists
 from loopdiff.frontend.structures.rewriting import copied, later
 from loopdiff.frontend.structures.scope import (
@@ -56,7 +57,7 @@ from loopdiff.immutable import replace
 from loopdiff.ir.names import NameSupply
 from loopdiff.numpy_functions import is_of_numpy
 from loopdiff.source.functions import MISSING, SourceFunction
-from loopdiff.source.nodes import syntax_nodes
+from loopdiff.source.nodes import syntax_children, syntax_nodes
 from loopdiff.source.scopes import own_names, parameters, words_in
 
 RETURNED = "return its bounds, or the numbers: `np.arange(n)`"
@@ -77,7 +78,7 @@ def taken_apart(
     list is meant, there is a list for each place in the items, which comes last else. Loops that are `written_out`, by
     their files and lines, are so if they have a few iterations.
     """
-    growing = Growing(most, by_columns=by_columns, written_out=written_out)
+    source, growing = with_above(source), Growing(most, by_columns=by_columns, written_out=written_out)
     while True:
         scope, rebound = Scope(source, sources, names_of(source.node), WALK, growing=growing), len(growing.rebound)
         found = apart(scope, source, given, inspect.Parameter.POSITIONAL_OR_KEYWORD, scope.hidden)
@@ -181,7 +182,7 @@ def of_definition(around: Scope, node: ast.FunctionDef) -> ast.FunctionDef:
     own = own_names(node)
     read = {n.id for n in syntax_nodes(node) if isinstance(n, ast.Name)} - own
     around.captured |= {n: held for n in read if isinstance(held := around.held.get(n), Branch)}
-    for name in read:
+    for name in read if may_keep(around.source.node, node) else ():
         around.disown(name)
     inner = inner_scope(around, around.source)
     inner.held = later(around.held)
@@ -193,6 +194,27 @@ def of_definition(around: Scope, node: ast.FunctionDef) -> ast.FunctionDef:
     made = without_idle(inner, body)
     around.generic.append((node.name, inner.diagnostics))
     return copied(node, body=made or node.body)
+
+
+def may_keep(around: ast.FunctionDef, node: ast.FunctionDef) -> bool:
+    """Whether somebody may have what the function `node` reads of the names of that `around` it after a call, but for
+    what it returns: it is a value itself, has functions or defaults, or somebody else reads its name."""
+    inside = [n for stmt in node.body for n in syntax_nodes(stmt)]
+    if any(isinstance(n, ast.Lambda | ast.FunctionDef | ast.NamedExpr) for n in inside) or node.args.defaults:
+        return True
+    if any(default is not None for default in node.args.kw_defaults) or node.decorator_list:
+        return True
+    direct = {id(n.func) for n in of_body(around.body) if isinstance(n, ast.Call)}
+    uses = [n for n in syntax_nodes(around) if isinstance(n, ast.Name) and n.id == node.name]
+    return any(id(n) not in direct for n in uses)
+
+
+def of_body(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """What is in `nodes`, but in no function or generator inside, which may run later."""
+    for node in nodes:
+        yield node
+        if not isinstance(node, ast.FunctionDef | ast.Lambda | ast.GeneratorExp):
+            yield from of_body(syntax_children(node))
 
 
 def without_idle(scope: Scope, body: list[ast.stmt]) -> list[ast.stmt]:

@@ -34,7 +34,7 @@ from loopdiff.frontend.structures.objects.dataclass_makers import dataclass_make
 from loopdiff.frontend.structures.objects.gradients import gradient_given
 from loopdiff.frontend.structures.objects.making import object_maker
 from loopdiff.frontend.structures.objects.ranges import kept_value
-from loopdiff.frontend.structures.objects.read_at_calls import OfClass, tree_outside
+from loopdiff.frontend.structures.objects.read_at_calls import OfClass, function_of_class, tree_outside
 from loopdiff.frontend.structures.records import of_builtin
 from loopdiff.frontend.structures.rewriting import (
     assignment,
@@ -110,6 +110,16 @@ def property_of(scope: Scope, base: Branch, node: ast.Attribute) -> Tree | None:
         what = f"`{ast.unparse(node)}` may be kept from before an array was changed"
         return scope.reject(what, node, "make it a `property`, or change no array here")
     return None if target is None else call_of_method(scope, target, [], node, node.value)
+
+
+def of_class(scope: Scope, kind: type[Any], node: ast.Attribute) -> Tree | None:
+    """A number, a text, an array or a function of NumPy that a class has under a name; None for others."""
+    if node.attr in ("__name__", "__qualname__"):
+        return Static(getattr(kind, node.attr))
+    objects = Branch("record", kind, (), ())
+    if class_constant(objects, node.attr) is not MISSING:
+        return tree_outside(scope, OfClass(kind, node.attr), node)
+    return function_of_class(scope, objects, node.attr, node)
 
 
 def constant_tree(value: Any, node: ast.AST) -> Tree:
@@ -193,6 +203,9 @@ def kept_call(scope: Scope, call: ast.Call, target: Bound, node: ast.AST) -> tup
     pending = pending_call(scope, call, target, node)
     if pending is not None and keeps_nothing(call, target, pending[1]):
         scope.owned = owned
+    if pending is not None and target.local is not None and not gives_new_ones(pending[1]):
+        for name in {n.id for n in syntax_nodes(target.source.node) if isinstance(n, ast.Name)}:
+            scope.disown(name)  # which it may have found around it
     return pending
 
 
@@ -204,6 +217,10 @@ def keeps_nothing(call: ast.Call, target: Bound, result: Branch | None) -> bool:
     has_functions = any(isinstance(n, ast.Lambda | ast.FunctionDef) for n in own)
     if target.local is not None or not is_plain or has_functions:
         return False
+    return gives_new_ones(result)
+
+
+def gives_new_ones(result: Branch | None) -> bool:
     return result is None or all(map(is_new, (result,) if result.kind != "tuple" else result.items))
 
 

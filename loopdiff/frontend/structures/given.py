@@ -16,6 +16,7 @@ from loopdiff.frontend.classes import is_plain_class
 from loopdiff.frontend.structures.signs import is_known, is_plain_dataclass, is_plain_record
 from loopdiff.frontend.structures.trees import Branch, Kind, Leaf, Rank, Static, Tree
 from loopdiff.source.functions import MISSING
+from loopdiff.source.named.ranges import BOUNDS
 
 SPACE = "loopdiff"
 ROWS = (list, tuple, dict)
@@ -25,9 +26,22 @@ IN_ORDER = optree.dict_insertion_ordered(True, namespace=SPACE)
 IN_ORDER.__enter__()
 
 
+def range_of(names: tuple[str, ...], parts: Iterable[Any]) -> range | None:
+    """A range of these bounds; None where these are gradients, which integers have none of."""
+    bounds = tuple(parts)
+    return None if None in bounds else range(*bounds)
+
+
+optree.register_pytree_node(
+    range, lambda r: ((r.start, r.stop, r.step), BOUNDS, BOUNDS), range_of, namespace=SPACE  # type: ignore[arg-type]
+)  # fmt: skip
+
+
 def is_structure(value: Any) -> bool:
     """Whether an argument is no number and no array."""
-    return isinstance(value, ROWS) or is_known(value) or is_plain_dataclass(value) or is_plain_class(type(value))
+    return (
+        isinstance(value, (*ROWS, range)) or is_known(value) or is_plain_dataclass(value) or is_plain_class(type(value))
+    )
 
 
 def flattened(values: tuple[Any, ...]) -> tuple[list[Any], Any]:

@@ -12,7 +12,7 @@ from loopdiff.frontend.classes import is_record_class
 from loopdiff.frontend.structures.effects import require_settled
 from loopdiff.frontend.structures.known import static
 from loopdiff.frontend.structures.objects.ranges import kept_value
-from loopdiff.frontend.structures.plain import reject_open
+from loopdiff.frontend.structures.plain import may_be_one_array, reject_open
 from loopdiff.frontend.structures.rewriting import (
     base_of,
     element,
@@ -22,10 +22,21 @@ from loopdiff.frontend.structures.rewriting import (
     steadied,
     where_held,
 )
-from loopdiff.frontend.structures.scope import FEW_ITEMS, MOST_ITEMS, Names, Scope, stored_names
+from loopdiff.frontend.structures.scope import (
+    FEW_ITEMS,
+    MOST_ITEMS,
+    PLAIN,
+    Names,
+    Scope,
+    name_read,
+    name_stored,
+    stored_names,
+)
 from loopdiff.frontend.structures.trees import Branch, Leaf, Static, Tree, described, dictionary_of, in_row, is_sequence
 from loopdiff.source.functions import MISSING
 from loopdiff.source.nodes import in_place_of, syntax_nodes
+
+SHORTER = "goes through arrays that are shorter than the lists beside them"
 
 
 def items_of(scope: Scope, node: ast.expr) -> list[Tree] | None:
@@ -94,16 +105,10 @@ def items_of_call(scope: Scope, node: ast.Call) -> list[Tree] | None:
         text = ast.unparse(args[0])
         scope.reject(f"`{text}` is not reversible", node, f"make a list of it first: `list({text})`")
         return []
-    found = [items for a in (args if function is zip else args[:1]) for items in items_behind(scope, a)]
-    if all(items is None for items in found):
-        return None
-    if any(items is None for items in found):
-        arrays = ", ".join(f"`{ast.unparse(a)}`" for a, items in zip(args, found, strict=True) if items is None)
-        of = next((a for a, items in zip(args, found, strict=False) if items is not None), node)
-        message = f"`{ast.unparse(node)}` goes through {arrays} beside lists"
-        reject_open(scope, of, message, node, "pass the rows as a list")
-        return []
-    rows = [items for items in found if items is not None]
+    whole = set_written(scope, args[0]) if function is sorted else None
+    rows = rows_behind(scope, args if function is zip else args[:1], node) if whole is None else [whole]
+    if not rows:
+        return None if rows is None else []
     require_settled(scope, (item for items in rows for item in items), node)
     if function is sorted:
         return in_order(rows[0]) if len(args) == 1 and not node.keywords else None
@@ -116,6 +121,42 @@ def items_of_call(scope: Scope, node: ast.Call) -> list[Tree] | None:
             return None
         return [in_row("tuple", (number(k, node), item)) for k, item in enumerate(rows[0], start)]
     return [in_row("tuple", row) for row in zip(*rows, strict=False)]
+
+
+def rows_behind(scope: Scope, args: Sequence[ast.expr], node: ast.Call) -> list[list[Tree]] | None:
+    """What each of `args` of `node` goes through; None for arrays alone, none after a rejection."""
+    pairs = [(a, items) for a in args for items in items_behind(scope, a)]
+    found = [items for _, items in pairs]
+    lists = [items for items in found if items is not None]
+    if not lists:
+        return None
+    if len(lists) < len(found) and not all(may_be_one_array(in_row("list", tuple(items))) for items in lists):
+        count = min(map(len, lists))
+        found = [elements_beside(scope, a, count, node) if items is None else items for a, items in pairs]
+    if any(items is None for items in found):
+        texts = [f"`{ast.unparse(a)}`" for (a, _), items in zip(pairs, found, strict=True) if items is None]
+        of = next(a for a, items in pairs if items is not None)
+        message = f"`{ast.unparse(node)}` goes through {', '.join(dict.fromkeys(texts))} beside lists"
+        reject_open(scope, of, message, node, "pass the rows as a list")
+        return []
+    return [items for items in found if items is not None]
+
+
+def elements_beside(scope: Scope, node: ast.expr, count: int, over: ast.expr) -> list[Tree] | None:
+    """As many elements of an array as there are items in the lists that `zip` goes through beside it, after an
+    assertion that they are there; or numbers of a range. None where they cannot be named ahead."""
+    if (numbers := known_range(scope, node)) is not None:
+        return numbers
+    runs = any(isinstance(n, ast.Call | ast.NamedExpr | ast.Starred) for n in syntax_nodes(node))
+    if runs or not scope.may_run_ahead or isinstance(base_of(scope, node), Branch):
+        return None
+    name, message = scope.names.fresh("whole"), f"`{ast.unparse(over)}` {SHORTER}"
+    scope.out.append(ast.copy_location(ast.Assign([name_stored(name, node)], expression(scope, node)), node))
+    scope.hold(name, PLAIN, node)
+    asked = ast.Compare(ast.parse(f"{name}.shape[0]", mode="eval").body, [ast.GtE()], [ast.Constant(count)])
+    scope.out.append(in_place_of(ast.Assert(asked, ast.Constant(message)), node))
+    parts = (ast.Subscript(name_read(name, node), ast.Constant(k), ast.Load()) for k in range(count))
+    return [Leaf(in_place_of(part, node)) for part in parts]
 
 
 def is_one_way(scope: Scope, node: ast.expr) -> bool:
@@ -151,14 +192,45 @@ def items_behind(scope: Scope, node: ast.expr) -> list[list[Tree] | None]:
     return [None] if rows is None else [items_of_tree(scope, row, node) for row in rows]
 
 
+def set_written(scope: Scope, node: ast.expr) -> list[Tree] | None:
+    """The items of `set(rows)`, of tuples that are known, each once; None for others."""
+    match node:
+        case ast.Call(func=func, args=[rows], keywords=[]) if scope.value_outside(func) is set:
+            items = items_of(scope, rows)
+        case _:
+            return None
+    if not items or not all(isinstance(item, Branch) for item in items):
+        return None
+    values = list(map(known_value, items))
+    return None if MISSING in values else list(dict(zip(values[::-1], items[::-1], strict=True)).values())
+
+
+def known_value(tree: Tree) -> Any:
+    """The integer, the text or the tuple of such that `tree` is; MISSING where it is not known."""
+    match tree:
+        case Leaf(known=int() as value) | Static(value=str() as value):
+            return value
+        case Branch(type=kind, items=items) if kind is tuple:
+            found = tuple(map(known_value, items))
+            return MISSING if MISSING in found else found
+        case _:
+            return MISSING
+
+
 def in_order(items: list[Tree]) -> list[Tree] | None:
-    """Texts that are known, or tuples that begin with different ones, sorted; None for others."""
+    """Texts that are known, tuples that are, or tuples that begin with different texts, sorted; None for others."""
     first = [item.items[0] if isinstance(item, Branch) and is_sequence(item) and item.items else item for item in items]
     texts = [tree.value for tree in first if isinstance(tree, Static) and isinstance(tree.value, str)]
-    if len(texts) < len(items) or len(set(texts)) < len(texts):
+    if len(texts) == len(items) and len(set(texts)) == len(texts):
+        found = dict(zip(texts, items, strict=True))
+        return [found[text] for text in sorted(texts)]
+    values = list(map(known_value, items))
+    if MISSING in values or not all(isinstance(value, tuple) for value in values):
         return None
-    found = dict(zip(texts, items, strict=True))
-    return [found[text] for text in sorted(texts)]
+    try:
+        return [items[k] for k in sorted(range(len(items)), key=values.__getitem__)]
+    except TypeError:  # a number beside a text: Python says so
+        return None
 
 
 def number(value: int, node: ast.AST) -> Leaf:
@@ -227,8 +299,10 @@ Comprehension = ast.ListComp | ast.GeneratorExp | ast.DictComp
 def comprehension(scope: Scope, node: Comprehension) -> Tree | None:
     """A list or dictionary made of the items of one that is known; None if that is not what `node` goes over."""
     if id(node) not in scope.ahead:
-        owned = set(scope.owned)
+        owned, said = set(scope.owned), len(scope.diagnostics)
         found = comprehended(scope, node)
+        if len(scope.diagnostics) > said:
+            found = Leaf(ast.copy_location(ast.Constant(0), node))
         if found is not None and not isinstance(node, ast.GeneratorExp) and leaves_nothing(node, found):
             scope.owned = owned
         if not scope.may_run_ahead:

@@ -9,6 +9,8 @@ from inspect import signature
 from types import FunctionType
 from typing import Any
 
+import numpy as np
+
 from loopdiff.errors import UnsupportedLoopError
 from loopdiff.frontend.structures.objects.above import Above, found_in, nothing, with_above
 from loopdiff.frontend.structures.scope import Local, Scope
@@ -35,8 +37,10 @@ class Bound:
 
 
 def method_of(scope: Scope, tree: Tree | None, attr: str) -> Bound | None:
-    """The method, property or operator `attr` of a record, bound to it; None if it has none that is written in
-    Python."""
+    """The method, property or operator `attr` of a record, bound to it, or of a class; None if it has none that is
+    written in Python."""
+    if isinstance(tree, Static) and isinstance(tree.value, type):
+        return method_of_class(scope, tree.value, attr)
     if not isinstance(tree, Branch) or tree.kind != "record":
         return None
     match found_in(tree.type, attr):
@@ -50,6 +54,21 @@ def method_of(scope: Scope, tree: Tree | None, attr: str) -> Bound | None:
             return callee(scope, function, tree)
         case decorated if isinstance(function := getattr(decorated, "py_func", None), FunctionType):
             return callee(scope, function, *((tree,) if is_method(signature(function)) else ()))
+        case _:
+            return None
+
+
+def method_of_class(scope: Scope, kind: type[Any], attr: str) -> Bound | None:
+    """What `cls.attr` is, where that is called: methods are given their object there."""
+    match found_in(kind, attr):
+        case staticmethod(__func__=function):
+            return callee(scope, function)
+        case classmethod(__func__=function):
+            return callee(scope, function, Static(kind))
+        case FunctionType() as function:
+            return callee(scope, function)
+        case decorated if isinstance(function := getattr(decorated, "py_func", None), FunctionType):
+            return callee(scope, function)
         case _:
             return None
 
@@ -107,10 +126,10 @@ def keeps_values(kind: type[Any]) -> bool:
 
 
 def class_constant(tree: Branch, attr: str) -> Any:
-    """A number or text that the class of a record has, None, or a tuple of such; MISSING for others."""
+    """A number, a text or an array that the class of a record has, None, or a tuple of these; MISSING for others."""
     found = found_in(tree.type, attr)
     is_there = found is not None or any(attr in vars(c) for c in tree.type.__mro__)
-    return found if is_there and is_constant(found) else MISSING
+    return found if is_there and (is_constant(found) or isinstance(found, np.ndarray)) else MISSING
 
 
 def is_constant(value: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, TypeGuard
 
 from loopdiff.frontend.structures.absent import NOTHING, facts, knowing, require_number, test_of_none
 from loopdiff.frontend.structures.objects.read_at_calls import function_of_class
@@ -289,13 +289,29 @@ def function_at(scope: Scope, node: ast.expr) -> Tree | None:
     """The tree of `node`, which is called; None for methods."""
     match node:
         case ast.Attribute(value=base, attr=attr) if isinstance(tree := base_of(scope, base), Branch):
-            return (tree.item(attr) or function_of_class(scope, tree, attr, node)) if tree.kind == "record" else None
+            return attribute_called(scope, tree, attr, node) if tree.kind == "record" else None
+        case ast.Attribute(value=base, attr=attr) if is_class(tree := base_of(scope, base)):
+            return function_of_class(scope, Branch("record", tree.value, (), ()), attr, node)
         case ast.Name() | ast.Subscript() | ast.Attribute():
             return base_of(scope, node)
-        case ast.Call() if isinstance(made := scope.tree_of(node), Branch) and made.kind == "record":
+        case ast.Call() if is_class(made := scope.tree_of(node)) or (
+            isinstance(made, Branch) and made.kind == "record"
+        ):
             return made
         case _:
             return None
+
+
+def attribute_called(scope: Scope, tree: Branch, attr: str, node: ast.expr) -> Tree | None:
+    """What a record has under the name `attr`; None for its methods."""
+    found = tree.item(attr)
+    if found is None and attr == "__class__":
+        return Static(tree.type)
+    return found or function_of_class(scope, tree, attr, node)
+
+
+def is_class(tree: Tree | None) -> TypeGuard[Static]:
+    return isinstance(tree, Static) and isinstance(tree.value, type)
 
 
 def hand_out(scope: Scope, found: Iterable[Tree], node: ast.AST) -> None:

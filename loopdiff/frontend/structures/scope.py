@@ -187,7 +187,8 @@ class Growing:
     `is_long`: one of more than a few was written out because a list grows in it. `is_open`: the run says which item of
     a dictionary gets a value. `open_places`: where it is said that only the run says which item is meant; `by_columns`:
     these are read by a list for each place in the items, at the start of functions but for variables that are
-    `rebound`. `leaves_rows`: lists of rows are left as they are. `written_out`: loops that are, by file and line."""
+    `rebound`. `leaves_rows`: lists of rows are left as they are. `written_out`: loops that are, by file and line;
+    `rests`: loops whose first iteration stands apart."""
 
     most: int
     plain: set[tuple[str, str] | Origin] = field(default_factory=set)
@@ -199,6 +200,7 @@ class Growing:
     leaves_rows: bool = False
     rebound: set[tuple[str, str]] = field(default_factory=set)
     written_out: Collection[tuple[str, int]] = ()
+    rests: list[ast.For] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False)

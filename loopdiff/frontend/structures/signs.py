@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Iterator
 from contextlib import suppress
 from enum import Enum
-from types import BuiltinFunctionType, FunctionType, ModuleType, SimpleNamespace
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ KNOWN = (
     str, bytes, Enum, np.dtype, type, type(None), FunctionType, BuiltinFunctionType, ModuleType, np.ufunc, type(np.sum),
 )  # fmt: skip
 VIEWS = ("items", "keys", "values", "get", "_replace")
-FIELDS = frozenset((*ARRAY_ATTRIBUTES, *METHODS, *dir(np.ndarray)))
+FIELDS = frozenset((*ARRAY_ATTRIBUTES, *METHODS, *dir(np.ndarray))) - {"__class__"}
 
 
 def is_known(value: Any) -> bool:
@@ -64,12 +64,12 @@ def is_data(value: Any) -> bool:
 
 
 def has_constants(value: Any) -> bool:
-    """Whether `value` is a class whose objects have numbers or texts of the class, which may be others at the next
-    call."""
+    """Whether `value` is a class whose objects have numbers, texts, tuples or arrays of the class, which may be others
+    at the next call."""
     if not isinstance(value, type) or not is_record_class(value):
         return False
     own = ((name, v) for kind in value.__mro__[:-1] for name, v in vars(kind).items())
-    return any(isinstance(v, int | float | str) and not name.startswith("_") for name, v in own)
+    return any(isinstance(v, int | float | str | tuple | np.ndarray) and not name.startswith("_") for name, v in own)
 
 
 def is_plain_dataclass(value: Any) -> bool:
@@ -151,7 +151,9 @@ def is_taken(source: SourceFunction, node: ast.AST) -> bool:
             return attr not in FIELDS
         case ast.Call(func=ast.Attribute(attr=attr)) if attr in VIEWS:
             return True
-        case ast.Call(func=ast.Name(id=name)) if name in names:
+        case ast.Call(func=ast.Name(id=name)) if name in names or name == "super":
+            return True
+        case ast.Call(func=ast.Attribute() as function) if is_of_class(source.outer.get(dotted_name(function) or "")):
             return True
         case ast.For(target=target, iter=over) | ast.comprehension(target=target, iter=over):
             return isinstance(target, ast.Tuple) and any(
@@ -165,6 +167,11 @@ def is_taken(source: SourceFunction, node: ast.AST) -> bool:
             return True
         case _:
             return False
+
+
+def is_of_class(value: Any) -> bool:
+    """Whether `value` is a method that gets its class."""
+    return isinstance(value, MethodType) and isinstance(value.__self__, type)
 
 
 def has_shape(node: ast.AST) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from loopdiff.frontend.structures.absent import facts, learn, require_number
+from loopdiff.frontend.structures.absent import by_branches, facts, learn, require_number
 from loopdiff.frontend.structures.bindings import assign_tree, places_behind, store_at
 from loopdiff.frontend.structures.calls import callee_of, kept_call, operator_call
 from loopdiff.frontend.structures.changes import PlaceChange, changed, part_to_store
@@ -23,6 +23,7 @@ from loopdiff.frontend.structures.methods import has_own_method
 from loopdiff.frontend.structures.objects.above import spelt
 from loopdiff.frontend.structures.objects.by_place import parts_by_place
 from loopdiff.frontend.structures.objects.changing import changing_call
+from loopdiff.frontend.structures.objects.first_apart import begins_with_none, first_apart
 from loopdiff.frontend.structures.objects.in_place import augmented
 from loopdiff.frontend.structures.objects.in_turn import written_in_turn
 from loopdiff.frontend.structures.objects.indexed import by_axes
@@ -75,7 +76,7 @@ from loopdiff.source.nodes import syntax_children, syntax_nodes
 def block(scope: Scope, nodes: Sequence[ast.stmt]) -> bool:
     """Write `nodes`; whether the end is reached."""
     for one in (part for node in nodes for first in augmented(scope, node) for part in by_axes(scope, first)):
-        node = with_stars_apart(scope, spelt(scope, one))
+        node = with_stars_apart(scope, spelt(scope, by_branches(scope, one)))
         if not written_in_turn(scope, node, statement, block):
             return False
     return True
@@ -357,6 +358,12 @@ def loop(scope: Scope, node: ast.For) -> None:
         scope.go_on(before)
         scope.take_back(said)
         write_out(scope, node, numbers)
+        return
+    is_torn = not has_jumps and begins_with_none(scope, torn(scope.held) - torn(before.held))
+    if is_torn and (apart := first_apart(scope, node)) is not None:
+        scope.go_on(before)
+        scope.take_back(said)
+        statement(scope, apart)
         return
     orelse, target = otherwise(scope, node.orelse), rebuilt(scope, node.target)
     scope.out.append(copied(node, iter=over, target=target, body=body, orelse=orelse))

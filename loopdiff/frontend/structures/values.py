@@ -9,7 +9,14 @@ from types import ModuleType
 from typing import Any
 
 from loopdiff.frontend.structures.absent import may_be_none
-from loopdiff.frontend.structures.calls import call_of_method, called, constant_tree, operator_call, property_of
+from loopdiff.frontend.structures.calls import (
+    call_of_method,
+    called,
+    constant_tree,
+    of_class,
+    operator_call,
+    property_of,
+)
 from loopdiff.frontend.structures.changes import part_at
 from loopdiff.frontend.structures.effects import require_settled
 from loopdiff.frontend.structures.iterated import comprehension, makes_records, spread
@@ -210,6 +217,8 @@ def part_of(scope: Scope, node: ast.Attribute | ast.Subscript) -> Tree | None:
             known = getattr(value, attr)
             is_row = type(known) is tuple and is_plain_constant(known)
             return constant_tree(known, node) if is_row else Static(known)
+        case ast.Attribute(), Static(value=type() as kind) if (made := of_class(scope, kind, node)) is not None:
+            return made
         case ast.Subscript(slice=index), Static(value=str() as text) if isinstance(k := static(scope, index), int):
             return Static(text[k]) if -len(text) <= k < len(text) else scope.reject(f"{text!r} has no {k}", node)
         case _, Branch() | Static():
@@ -222,6 +231,8 @@ def part_of(scope: Scope, node: ast.Attribute | ast.Subscript) -> Tree | None:
 def field_of_record(scope: Scope, base: Branch, node: ast.Attribute) -> Tree | None:
     """What a record has under a name; None for a decorated method, of which a derivative is called."""
     found = base.item(node.attr)
+    if found is None and node.attr == "__class__":
+        return Static(base.type)
     require_settled(scope, [base], node)
     if found is None and (made := property_of(scope, base, node)) is not None:
         return made

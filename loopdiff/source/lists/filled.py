@@ -13,12 +13,13 @@ from loopdiff.source.dictionaries.parts import expression_of, statements_of
 from loopdiff.source.dictionaries.tables import value_in
 from loopdiff.source.functions import SourceFunction
 from loopdiff.source.lists.missing import as_numbers, in_turn, is_nothing, is_question, names_of_missing
-from loopdiff.source.nodes import copied_tree, direct_call, syntax_nodes
+from loopdiff.source.nodes import copied_tree, direct_call, syntax_children, syntax_nodes
 from loopdiff.source.scopes import Comprehension, Function, bound_within, fresh, stores_among, words_in
 
 IN_TURN = "gets its arrays one after the other"
 ALL_THERE = "TypeError: None is asked for as an array"
 PLAIN = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp)
+TESTS = (ast.Compare, ast.BoolOp)
 
 
 def with_filled_lists(source: SourceFunction, known: Collection[str] = ()) -> SourceFunction:
@@ -137,20 +138,26 @@ class FilledList(ast.NodeTransformer):
 
     def checks(self, node: ast.AST, at: ast.stmt) -> Iterator[ast.stmt]:
         """What is checked ahead of the statement `at`, a part of which `node` is."""
-        nodes = syntax_nodes(node)
-        inner = {name for n in nodes if isinstance(n, Comprehension) for name in stores_among(syntax_nodes(n))}
-        parts = {id(n.value): n.slice for n in nodes if isinstance(n, ast.Subscript) and self.is_own(n.value)}
-        lengths = {id(n.args[0]) for n in nodes if self.is_length(n)}  # type: ignore[attr-defined]
-        used = [parts.get(id(n)) for n in self.uses(node) if id(n) not in lengths]
-        places = {"" if place is None else ast.unparse(place): place for place in used}
-        for place in places.values():
-            if is_natural(place) or (self.is_turned and negated(place) is not None):
+        found, met = list(evaluated_where(node)), set[tuple[str, ...]]()
+        inner = {name for n, _ in found if isinstance(n, Comprehension) for name in stores_among(syntax_nodes(n))}
+        parts = {id(n.value): n.slice for n, _ in found if isinstance(n, ast.Subscript) and self.is_own(n.value)}
+        lengths = {id(n.args[0]) for n, _ in found if self.is_length(n)}  # type: ignore[attr-defined]
+        for used, conds in found:
+            place = parts.get(id(used))
+            is_there = is_natural(place) or (self.is_turned and negated(place) is not None)
+            if not self.is_own(used) or id(used) in lengths or is_there:
                 continue
+            test, given = f"len({self.name}) == {self.size}", list[ast.expr]()
             if place is not None and is_plain(place) and inner.isdisjoint(words_in(place)):
-                test = "PLACE >= 0" if self.is_turned else f"PLACE >= 0 or len({self.name}) == {self.size}"
-                yield from statements_of(f"assert {test}, '{ALL_THERE}'", at, PLACE=copied_tree(place))
-            else:
-                yield from statements_of(f"assert len({self.name}) == {self.size}, '{ALL_THERE}'", at)
+                test, given = "G0 >= 0" if self.is_turned else f"G0 >= 0 or {test}", [place]
+            for cond in conds:
+                if is_plain(cond, (*PLAIN, *TESTS)) and not self.uses(cond) and inner.isdisjoint(words_in(cond)):
+                    test, given = f"not G{len(given)} or {test}", [*given, cond]
+            key = test, *map(ast.unparse, given)
+            if key not in met:
+                met.add(key)
+                copies = {f"G{k}": copied_tree(one) for k, one in enumerate(given)}
+                yield from statements_of(f"assert {test}, '{ALL_THERE}'", at, **copies)
 
     def is_length(self, node: ast.AST) -> bool:
         match node:
@@ -210,9 +217,38 @@ def negated(node: ast.expr | None) -> int | None:
             return None
 
 
-def is_plain(node: ast.expr) -> bool:
-    """Whether `node`, a subscript, is made of names and numbers alone: it may be evaluated ahead, and twice."""
-    return all(isinstance(n, PLAIN) for n in syntax_nodes(node))
+def is_plain(node: ast.expr, kinds: tuple[type[ast.expr], ...] = PLAIN) -> bool:
+    """Whether `node`, a subscript or a condition, is made of names and numbers alone: it may be evaluated ahead, and
+    twice."""
+    return all(isinstance(n, kinds) for n in syntax_nodes(node))
+
+
+def evaluated_where(node: ast.AST, conds: tuple[ast.expr, ...] = ()) -> Iterator[tuple[ast.AST, tuple[ast.expr, ...]]]:
+    """All nodes in `node`, and the conditions under which conditional expressions evaluate them."""
+    yield node, conds
+    match node:
+        case ast.IfExp(test, body, orelse):
+            yield from evaluated_where(test, conds)
+            yield from evaluated_where(body, (*conds, *facts(test, True)))
+            yield from evaluated_where(orelse, (*conds, *facts(test, False)))
+        case ast.BoolOp(op, values):
+            for value in values:
+                yield from evaluated_where(value, conds)
+                conds = (*conds, *facts(value, isinstance(op, ast.And)))
+        case _:
+            for part in syntax_children(node):
+                yield from evaluated_where(part, conds)
+
+
+def facts(test: ast.expr, holds: bool) -> list[ast.expr]:
+    """Conditions all of which hold where `test` does, or does not."""
+    match test:
+        case ast.BoolOp(op, values) if isinstance(op, ast.And) is holds:
+            return [fact for value in values for fact in facts(value, holds)]
+        case ast.UnaryOp(ast.Not(), operand):
+            return facts(operand, not holds)
+        case _:
+            return [test if holds else ast.copy_location(ast.UnaryOp(ast.Not(), test), test)]
 
 
 def is_natural(node: ast.expr | None) -> bool:

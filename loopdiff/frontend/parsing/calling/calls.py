@@ -25,6 +25,7 @@ from loopdiff.frontend.functions import ScalarFunction, scalar_function
 from loopdiff.frontend.owners import is_surely_numpys, is_surely_pythons, note_made
 from loopdiff.frontend.parsing.bindings import (
     ArrayName,
+    Given,
     ListName,
     ListRow,
     LocalFunction,
@@ -45,8 +46,9 @@ from loopdiff.frontend.parsing.order import at_once
 from loopdiff.frontend.parsing.outside import reject_outside, root_is_local
 from loopdiff.frontend.parsing.placing import with_place
 from loopdiff.frontend.parsing.state import State
-from loopdiff.frontend.parsing.totals import gathered_items, gathers, goes_through, total_of
+from loopdiff.frontend.parsing.totals import Filling, gathered_items, gathers, goes_through, total_of
 from loopdiff.frontend.parsing.ways.joins import view_of
+from loopdiff.frontend.parsing.ways.snapshots import tried
 from loopdiff.frontend.parsing.ways.varying import is_up_to
 from loopdiff.frontend.refused import REFUSED_METHODS, REFUSED_MODULES
 from loopdiff.ir import nodes as ir
@@ -199,10 +201,31 @@ def method_of_number(state: State, node: ast.Call) -> Quantity | None:
         case ast.Call(func=ast.Attribute(value=base, attr="item"), args=[first, *rest], keywords=[]) if root_is_local(
             state, base
         ):
-            place = ast.copy_location(ast.Tuple([first, *rest], ast.Load()), node) if rest else first
-            return item_of(state, state.quantity(ast.copy_location(ast.Subscript(base, place, ast.Load()), node)), node)
+            return item_at(state, base, [first, *rest], node)
         case _:
             return None
+
+
+def item_at(state: State, base: ast.expr, places: list[ast.expr], node: ast.Call) -> Quantity:
+    """`A.item(i, j)`, and `A.item(k)`, which counts the elements row by row."""
+    whole = tried(state, base) if len(places) == 1 else None
+    place, names = places[0] if len(places) == 1 else ast.Tuple(places, ast.Load()), list[str]()
+    if isinstance(whole, View | ArrayValue) and whole.rank > 1:
+        if any(isinstance(n, ast.Call) for n in syntax_nodes(base)):
+            text, hint = ast.unparse(node), "give the array a name, or write its row and column"
+            return state.reject("LD109", f"`{text}` counts the elements of what has no name", node, hint)
+        names = [state.fresh_names("size")[0] for _ in whole.extents]
+        state.bindings.update({name: Given(size) for name, size in zip(names, whole.extents, strict=True)})
+        is_from_end = isinstance(place, ast.UnaryOp) and isinstance(place.op, ast.USub)
+        first = f"({' * '.join(names)} + PLACE)" if is_from_end else "PLACE"
+        rows = [" // ".join([first, *names[axis:]]) for axis in range(1, whole.rank + 1)]
+        places_by_axis = [rows[0], *(f"{row} % {size}" for row, size in zip(rows[1:], names[1:], strict=True))]
+        place = Filling({"PLACE": place}).expression(", ".join(places_by_axis))
+    part = ast.fix_missing_locations(ast.copy_location(ast.Subscript(base, place, ast.Load()), node))
+    found = item_of(state, state.quantity(part), node)
+    for name in names:
+        state.bindings.pop(name, None)
+    return found
 
 
 def item_of(state: State, value: Quantity, node: ast.Call) -> Quantity:

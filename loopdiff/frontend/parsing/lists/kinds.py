@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from loopdiff.frontend.arrays.element_types import kind_so_far
+from loopdiff.frontend.binding.sizes import NARROW
 from loopdiff.frontend.binding.types import Kind, join_kinds
 from loopdiff.frontend.capture import ScalarArgument
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.types import C64, F32, ArrayType, ScalarType
+from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.ir.walk import nodes_in, subexprs
 
-NARROW = (F32, C64)
 NONE: frozenset[str] = frozenset()
 DOUBLES = (Kind.WEAK, Kind.WEAK_COMPLEX)
 SAME_TYPE = "make an array of the type that is meant: `np.zeros(n, dtype=np.float32)`, `np.array(v, dtype=x.dtype)`"

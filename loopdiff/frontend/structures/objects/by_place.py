@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from loopdiff.frontend.structures.bindings import assign_tree
-from loopdiff.frontend.structures.iterated import has_parts_alone, is_call_of
+from loopdiff.frontend.structures.iterated import SHORTER, has_parts_alone, is_call_of
 from loopdiff.frontend.structures.known import held_place, static
 from loopdiff.frontend.structures.objects.changes_in import changed_among
 from loopdiff.frontend.structures.objects.in_place import ByMethods
@@ -93,7 +93,7 @@ def array_ahead(name: str, base: ast.expr, count: int, node: ast.For) -> list[as
     """The array by a name, which has as many elements as the lists beside it: where it has fewer, the loop would be
     shorter."""
     test = ast.parse(f"{name}.shape[0] >= {count}", mode="eval").body
-    message = f"`{ast.unparse(node.iter)}` goes through arrays that are shorter than the lists beside them"
+    message = f"`{ast.unparse(node.iter)}` {SHORTER}"
     made = [ast.Assign([name_stored(name, base)], base), ast.Assert(test, ast.Constant(message))]
     return [placed_at(stmt, node.iter) for stmt in made]
 

@@ -72,15 +72,29 @@ def given_places(scope: Scope, target: Bound, node: ast.Call) -> Iterator[tuple[
 
 
 def written_for(scope: Scope, target: Bound, node: ast.Call) -> Iterator[tuple[str, ast.expr]]:
-    """Parameters, and what is written for them, the object of a method first; none where stars stand for several."""
+    """Parameters, and what is written for them, the object of a method first, which is all where stars stand for
+    several; none where these may give the object, too."""
     names = list(target.source.signature.parameters)
-    if any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
+    stars = [a.value for a in node.args if isinstance(a, ast.Starred)] + [k.value for k in node.keywords if not k.arg]
+    others = [a for a in node.args if not isinstance(a, ast.Starred)] + [k.value for k in node.keywords if k.arg]
+    if stars and any(may_hold_structures(scope, part, part in stars) for part in (*stars, *others)):
         return
     if target.first and isinstance(target.first[0], Branch) and names:
         is_method = isinstance(node.func, ast.Attribute) and function_at(scope, node.func) is None
         yield names[0], node.func.value if is_method else node.func  # type: ignore[attr-defined]
+    if stars:
+        return
     yield from zip(names[len(target.first) :], node.args, strict=False)
     yield from ((k.arg, k.value) for k in node.keywords if k.arg is not None)
+
+
+def may_hold_structures(scope: Scope, node: ast.expr, is_behind_star: bool) -> bool:
+    """Whether an argument may be a structure, or, behind stars, hold one."""
+    if not isinstance(node, ast.Name | ast.Constant):
+        return True
+    tree = base_of(scope, node)
+    inside = tree.items if isinstance(tree, Branch) and is_behind_star else (tree,)
+    return any(isinstance(item, Branch) for item in inside)
 
 
 def called_with(scope: Scope, target: Bound, node: ast.Call, given: Mapping[str, Given], is_used: bool) -> Tree | None:

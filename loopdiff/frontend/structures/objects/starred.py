@@ -17,6 +17,7 @@ from loopdiff.frontend.structures.trees import Leaf
 from loopdiff.source.nodes import copied_tree, in_place_of, syntax_nodes
 
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+MOST_COUNTS = 4  # of branches for so many values behind a star
 SIMPLE = ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr | ast.Return
 
 
@@ -26,6 +27,8 @@ def with_stars_apart(scope: Scope, node: ast.stmt) -> ast.stmt:
         return node
     if any(isinstance(n, ast.NamedExpr) for n in syntax_nodes(node)):
         return node
+    if isinstance(node, ast.Assign) and (chosen := by_count(scope, node)) is not None:
+        return chosen
     made = TakingApart(scope).visit(copied_tree(node))
     assert isinstance(made, ast.stmt)
     match made:
@@ -36,6 +39,54 @@ def with_stars_apart(scope: Scope, node: ast.stmt) -> ast.stmt:
             return copied(made, value=columns_of(scope, rows, len(names))) if are_plain else made
         case _:
             return made
+
+
+def by_count(scope: Scope, node: ast.Assign) -> ast.If | None:
+    """`p = Particle(*x)` where some of the parameters have defaults: a branch for each number of values that there may
+    be; None for others."""
+    match node:
+        case ast.Assign(targets=[ast.Name() as target], value=ast.Call() as call):
+            row, counts = row_behind(scope, call), range(0)
+            target_of = callee_of(scope, call.func)
+        case _:
+            return None
+    if row is not None and target_of is not None:
+        counts = counts_left(list(target_of.source.signature.parameters.values())[len(target_of.first) :], call)
+    if row is None or not 1 < len(counts) <= MOST_COUNTS:
+        return None
+
+    def with_values(count: int) -> ast.stmt:
+        value = taking(call, row, count)
+        return ast.copy_location(ast.Assign([target], value), node)
+
+    *fewer, most = counts
+    says = f"`{ast.unparse(call)}` takes {counts[0]} to {most} values behind the star"
+    check = ast.Assert(ast.Compare(length_of_row(scope, row), [ast.Eq()], [ast.Constant(most)]), ast.Constant(says))
+    rest: list[ast.stmt] = [in_place_of(check, row), with_values(most)]
+    for count in reversed(fewer):
+        test = in_place_of(ast.Compare(length_of_row(scope, row), [ast.Eq()], [ast.Constant(count)]), row)
+        rest = [ast.copy_location(ast.If(test, [with_values(count)], rest), node)]
+    (chosen,) = rest
+    return chosen if isinstance(chosen, ast.If) else None
+
+
+def row_behind(scope: Scope, call: ast.Call) -> ast.expr | None:
+    """The array behind the only star of a call; None for others."""
+    stars = [a for a in call.args if isinstance(a, ast.Starred)]
+    row = stars[0].value if len(stars) == 1 else None
+    if row is None or any(isinstance(n, ast.Call) for n in syntax_nodes(row)) or not is_array(scope, row):
+        return None
+    return row
+
+
+def taking(call: ast.Call, row: ast.expr, count: int) -> ast.Call:
+    """`call` with so many elements of `row` in the place of the star."""
+    parts = [in_place_of(ast.Subscript(copied_tree(row), ast.Constant(k), ast.Load()), row) for k in range(count)]
+    return copied(call, args=[p for a in call.args for p in (parts if isinstance(a, ast.Starred) else [a])])
+
+
+def length_of_row(scope: Scope, row: ast.expr) -> ast.expr:
+    return ast.Call(scope.name_for(len, row), [copied_tree(row)], [])
 
 
 def columns_of(scope: Scope, rows: ast.expr, count: int) -> ast.Tuple:
@@ -70,9 +121,8 @@ class TakingApart(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
-        stars = [a for a in node.args if isinstance(a, ast.Starred)]
-        row = stars[0].value if len(stars) == 1 else None
-        if row is None or any(isinstance(n, ast.Call) for n in syntax_nodes(row)) or not is_array(self.scope, row):
+        row = row_behind(self.scope, node)
+        if row is None:
             return node
         text = ast.unparse(node)
         if any(self.scope.value_outside(node.func) is f for f in (max, min)) and len(node.args) == 1:
@@ -82,9 +132,7 @@ class TakingApart(ast.NodeTransformer):
         if count is None or count < 1:
             return node
         require_length(self.scope, row, ast.Eq(), count, f"`{text}` takes {count} values behind the star")
-        parts = [in_place_of(ast.Subscript(row, ast.Constant(k), ast.Load()), row) for k in range(count)]
-        args = [part for a in node.args for part in (parts if a is stars[0] else [a])]
-        return copied(node, args=args)
+        return taking(node, row, count)
 
 
 def is_array(scope: Scope, node: ast.expr) -> bool:
@@ -110,7 +158,16 @@ def count_of(scope: Scope, node: ast.Call) -> int | None:
 
 def left_of(parameters: Sequence[inspect.Parameter], node: ast.Call) -> int | None:
     """How many of the parameters the star has to give; None if it may give more or fewer."""
+    counts = counts_left(parameters, node)
+    return counts[0] if len(counts) == 1 else None
+
+
+def counts_left(parameters: Sequence[inspect.Parameter], node: ast.Call) -> range:
+    """How many of the parameters the star may give; none where that has no end."""
     named = {k.arg for k in node.keywords}
     taken = [p for p in parameters if p.kind in POSITIONAL and p.name not in named]
-    is_open = any(p.kind is inspect.Parameter.VAR_POSITIONAL or p.default is not p.empty for p in parameters)
-    return None if is_open or None in named else len(taken) - len(node.args) + 1
+    if None in named or any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters):
+        return range(0)
+    first = sum(p.default is p.empty for p in taken)
+    given = len(node.args) - 1
+    return range(max(first - given, 0), len(taken) - given + 1)

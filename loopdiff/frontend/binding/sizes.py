@@ -1,6 +1,7 @@
-"""Integers in lists that also hold floats. Python keeps them exactly; in the array that the list is kept in they are
-floats, which hold integers below 2**53. Lists that may come to hold larger ones are refused; of integers that a call
-gives it is checked (LD335) that two of them may be multiplied, or more where that shows (see `exactness`).
+"""How large the integers are in what also holds floats. Python keeps them exactly; in the array that a list is kept in,
+and in the cell of a name, they are floats, which hold integers below 2**53. Lists that may come to hold larger ones
+are refused; of integers that a call gives it is checked (LD335) that two of them may be multiplied, or more where that
+shows (see `exactness`).
 
 Elements that are integers may be added to by small numbers as often as a program can (2**53 times 2**0 takes weeks);
 what multiplies them, or adds them to one another, would be too large after some fifty steps.
@@ -12,14 +13,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from loopdiff.frontend.parsing.lists.kinds import NARROW
 from loopdiff.frontend.parsing.placing import with_place
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import all_of, any_of, compare, integer
 from loopdiff.ir.ops import BITWISE, Op
-from loopdiff.ir.types import BOOL, ScalarType
+from loopdiff.ir.types import BOOL, C64, F32, ScalarType
 from loopdiff.ir.walk import all_statements
 
+NARROW = (F32, C64)
 SMALL_LITERAL, EXACT_LITERAL = 1 << 16, 1 << 50
 SUMS = (Op.ADD, Op.SUB)
 CHOICES = (Op.MIN, Op.MAX)
@@ -98,8 +99,11 @@ class Sizes:
         return self.types.get(array) in NARROW
 
     def stored(self, name: str) -> list[Size]:
-        """The sizes of what is stored in `name`: elements that are added to it again and again become large."""
-        sizes = [(self.of(value), is_added) for value, is_added in self.stores.get(name, ())]
+        """The sizes of what is stored in `name`: elements that are added to it again and again become large, and what
+        is added to a float is none."""
+        is_float = name not in self.lists and self.known.get(name, Size.FLOAT) is Size.FLOAT
+        stores = self.stores.get(name, ())
+        sizes = [(self.of(value), is_added) for value, is_added in stores if not (is_float and is_added)]
         return [Size.LARGE if is_added and size is Size.ELEMENT else size for size, is_added in sizes]
 
     def checks(self, array: str, bits: int) -> Iterator[tuple[ir.Stmt, ir.Require] | None]:
