@@ -484,10 +484,10 @@ class Specialization:
 
 def require_scalar_result(spec: Specialization) -> None:
     """Raise DifferentiationError (LD404) unless the function returns one floating number, or a record of one; where it
-    is asked for a loss, unless that comes first, before something else."""
+    is asked for a loss, unless that comes first in a tuple."""
     kinds, is_alone = spec.interface.results, not spec.interface.returns_tuple or spec.record is not None
     is_first = bool(kinds) and isinstance(kinds[0], ScalarType) and is_floating(kinds[0])
-    if is_first and (len(kinds) > 1 if spec.options.of_loss else len(kinds) == 1 and is_alone):
+    if is_first and (spec.interface.returns_tuple if spec.options.of_loss else len(kinds) == 1 and is_alone):
         return
     found = "nothing" if not kinds else ", ".join(getattr(k, "value", str(k)) for k in kinds)
     message, hint = f"`{spec.normal.name}` returns {found}, and a gradient needs one floating-point number", None
