@@ -170,6 +170,11 @@ class StructuredCalls:
         """What the function returns, of what `flat` does."""
         return value if self.apart.result is None else of_values(self.apart.result, iter(value))
 
+    def tangent(self, value: Any) -> Any:
+        """What the result changes by, in its structure, with None for what is no number, of what `flat` gives."""
+        form = self.apart.result
+        return value if form is None else of_values(without_known(form), iter(value))
+
     def with_written(self, found: Any) -> Any:
         """The result in its structure, then arrays that are written, of what a plug makes of `flat`."""
         if self.apart.result is None:
@@ -216,7 +221,7 @@ class StructuredCalls:
 
     def jvp(self, args: tuple[Any, ...], tangents: Mapping[str, Any]) -> tuple[Any, Any]:
         value, along = self.flat.jvp(self.leaves(args), self.spread(tangents, "LD344", "direction"))
-        found = {"result": self.result(along[0])} if along._fields[:1] == ("result",) else {}
+        found = {"result": self.tangent(along[0])} if along._fields[:1] == ("result",) else {}
         written = self.gradients(along)
         found |= dict(zip(written._fields, written, strict=True))
         return self.result(value), tuple.__new__(record_type("Tangents", tuple(found)), tuple(found.values()))
@@ -249,6 +254,17 @@ class StructuredPullback(Pullback):
         result = self.calls.apart.result
         seeds = seed if result is None else tuple(tuple(parts_of(result, s, "LD340", "the seed")) for s in seed)
         return self.calls.gradients(self.pullback(*seeds, **self.calls.spread(cotangents, "LD341", "cotangent")))
+
+
+def without_known(tree: Tree) -> Tree:
+    """`tree` with None in place of texts, functions and the like."""
+    match tree:
+        case Branch(items=items):
+            return tree.with_items(tuple(map(without_known, items)))
+        case Static():
+            return Static(None)
+        case _:
+            return tree
 
 
 def places_of(apart: Apart, spec: Any, found: Sequence[Any]) -> Iterator[Place]:

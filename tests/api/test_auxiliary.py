@@ -100,6 +100,8 @@ def test_what_goes_with_a_loss_may_hold_no_numbers(function: Any, beside: Any):
     assert (loss, found) == (pytest.approx((X * X).sum()), beside)
     assert f.grad(X)[1] == beside
     np.testing.assert_allclose(g.x, 2.0 * X)
+    _, along = f.jvp((X,), {"x": X})
+    assert along.result == (pytest.approx(2.0 * (X * X).sum()), None if beside == "done" else beside)
 
 
 def test_complex_numbers_beside_the_loss():
