@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from random import Random
 
 from loopdiff.fuzz.interfaces.specs import NUMBER, VECTOR, Spec
 from loopdiff.immutable import immutable
+
+Form = tuple[float, Callable[[], None]]  # how likely a statement is, and what writes it
 
 
 @immutable
@@ -35,6 +38,8 @@ class Names:
     matrices: list[str] = field(default_factory=list)
     numbers: list[str] = field(default_factory=list)
     counts: list[str] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    perhaps: list[str] = field(default_factory=list)  # vectors, or None
     structures: list[tuple[str, Spec]] = field(default_factory=list)
     functions: list[str] = field(default_factory=list)  # of a vector, which give one
     inners: list[Inner] = field(default_factory=list)
@@ -50,21 +55,23 @@ class Names:
                     self.numbers.append(read)
                 case "count":
                     self.counts.append(read)
-                case "text" | "none":
-                    pass
+                case "text":
+                    self.texts.append(read)
+                case "none":
+                    self.perhaps.append(read)
                 case _:
                     self.structures.append((read, part))
 
     def copied(self) -> Names:
         return Names(
-            list(self.vectors), list(self.matrices), list(self.numbers), list(self.counts), list(self.structures),
-            list(self.functions), list(self.inners),
+            list(self.vectors), list(self.matrices), list(self.numbers), list(self.counts), list(self.texts),
+            list(self.perhaps), list(self.structures), list(self.functions), list(self.inners),
         )  # fmt: skip
 
     def without(self, name: str) -> None:
         """Forget what a name that is bound anew held."""
         inside = (f"{name}[", f"{name}.")
-        for held in (self.vectors, self.matrices, self.numbers, self.counts):
+        for held in (self.vectors, self.matrices, self.numbers, self.counts, self.texts, self.perhaps):
             held[:] = [text for text in held if text != name and not text.startswith(inside)]
         self.structures = [(t, s) for t, s in self.structures if t != name and not t.startswith(inside)]
 
@@ -119,6 +126,8 @@ class Body:
         return rng.choice(forms)
 
     def condition(self, names: Names) -> str:
+        if names.texts and self.chance(0.5):
+            return f'{self.rng.choice(names.texts)} == "sum"'
         if names.counts and self.chance(0.5):
             return f"{self.rng.choice(names.counts)} {self.rng.choice(('> 1', '== 2', '< 3'))}"
         return f"{self.number(names, 1)} > {self.rng.choice(('0.0713', '0.517', '-0.391'))}"
@@ -137,9 +146,9 @@ class Body:
             case "count":
                 return self.rng.choice((*names.counts, "2"))
             case "text":
-                return '"sum"'
+                return self.rng.choice((*names.texts, '"sum"'))
             case "none":
-                return "None"
+                return self.rng.choice((*names.perhaps, "None"))
         known = [text for text, other in names.structures if other == spec]
         if known and self.chance(0.75):
             return self.rng.choice(known)
@@ -151,38 +160,54 @@ class Body:
             self.statement(names, depth)
 
     def statement(self, names: Names, depth: int) -> None:
-        forms = {"collect": 4.0, "vector": 2.0, "number": 1.0, "element": 0.7 if names.vectors else 0}
-        uniform = [(t, s) for t, s in names.structures if s.is_uniform]
-        forms |= {"items": 2.0 if self.dictionaries(names) else 0, "parts": 3.0 if uniform else 0}
-        forms |= {"rebuilt": 1.0 if names.structures else 0, "gradient": 6.0 if names.inners else 0}
-        if depth > 0:
-            forms |= {"branch": 1.2, "loop": 1.2 if names.vectors else 0, "steps": 0.8}
-        match self.rng.choices(list(forms), list(forms.values()))[0]:
-            case "collect":
-                self.emit(f"s {self.rng.choice(('+=', '-='))} {self.number(names)}")
-            case "vector":
-                self.bind(names, "h", self.vector(names), VECTOR)
-            case "number":
-                self.bind(names, "t", f"1.0 * {self.number(names)}", NUMBER)
-            case "element":
-                name = self.fresh("y")
-                self.emit(f"{name} = {self.rng.choice(names.vectors)}.copy()")
-                self.emit(f"{name}[{self.rng.choice(('0', '-1', '1:', '::2'))}] *= {self.number(names, 1)}")
-                names.add(name, VECTOR)
-            case "items":
-                self.items(names)
-            case "parts":
-                self.parts(names, *self.rng.choice(uniform), depth)
-            case "rebuilt":
-                self.rebuilt(names)
-            case "gradient":
-                self.gradient(names, self.rng.choice(names.inners))
-            case "branch":
-                self.branch(names, depth)
-            case "loop":
-                self.loop(names)
-            case _:
-                self.steps(names, depth)
+        forms = [
+            *self.simple(names),
+            *self.about_structures(names, depth),
+            *(self.nested(names, depth) if depth else ()),
+        ]
+        weights, writers = zip(*forms, strict=True)
+        self.rng.choices(writers, weights)[0]()
+
+    def simple(self, names: Names) -> Iterator[Form]:
+        yield 4.0, lambda: self.emit(f"s {self.rng.choice(('+=', '-='))} {self.number(names)}")
+        yield 2.0, lambda: self.bind(names, "h", self.vector(names), VECTOR)
+        yield 1.0, lambda: self.bind(names, "t", f"1.0 * {self.number(names)}", NUMBER)
+        if names.vectors:
+            yield 0.7, lambda: self.element(names)
+        if names.perhaps:
+            yield 2.0, lambda: self.where_there(names)
+
+    def about_structures(self, names: Names, depth: int) -> Iterator[Form]:
+        if self.dictionaries(names):
+            yield 2.0, lambda: self.items(names)
+        if uniform := [(t, s) for t, s in names.structures if s.is_uniform]:
+            yield 3.0, lambda: self.parts(names, *self.rng.choice(uniform), depth)
+        if pairs := self.pairs(names):
+            yield 2.0, lambda: self.combined(names, *self.rng.choice(pairs))
+        if names.structures:
+            yield 1.0, lambda: self.rebuilt(names)
+        if names.inners:
+            yield 6.0, lambda: self.gradient(names, self.rng.choice(names.inners))
+
+    def nested(self, names: Names, depth: int) -> Iterator[Form]:
+        yield 1.2, lambda: self.branch(names, depth)
+        yield 0.8, lambda: self.steps(names, depth)
+        if names.vectors:
+            yield 1.2, lambda: self.loop(names)
+        if names.inners and names.vectors:
+            yield 2.0, lambda: self.descent(names)
+
+    def element(self, names: Names) -> None:
+        name = self.fresh("y")
+        self.emit(f"{name} = {self.rng.choice(names.vectors)}.copy()")
+        self.emit(f"{name}[{self.rng.choice(('0', '-1', '1:', '::2'))}] *= {self.number(names, 1)}")
+        names.add(name, VECTOR)
+
+    def where_there(self, names: Names) -> None:
+        """What is done with a vector that may be None."""
+        one = self.rng.choice(names.perhaps)
+        self.emit(f"if {one} is not None:")
+        self.emit(f"    s += ({one} * {self.vector(names, 0)}).sum()")
 
     def bind(self, names: Names, letter: str, text: str, spec: Spec) -> None:
         name = self.fresh(letter)
@@ -236,6 +261,47 @@ class Body:
         else:
             self.bind(names, "q", text, spec)
 
+    def pairs(self, names: Names) -> list[tuple[str, str, Spec]]:
+        """Two structures of the same kind, as one and its gradient are, whose parts are numbers and vectors."""
+        known = [(text, spec) for text, spec in names.structures if spec.has_only_floats and spec.parts]
+        flat = [(text, spec) for text, spec in known if all(part in (VECTOR, NUMBER) for _, part in spec.parts)]
+        return [(a, b, spec) for a, spec in flat for b, other in flat if a != b and spec == other]
+
+    def combined(self, names: Names, one: str, other: str, spec: Spec) -> None:
+        """A step from one structure along another."""
+        match spec.kind:
+            case "dict":
+                text = f"{{key: {one}[key] - 0.1 * {other}[key] for key in {one}}}"
+            case "list":
+                text = f"[a - 0.1 * b for a, b in zip({one}, {other})]"
+            case "tuple":
+                text = f"tuple(a - 0.1 * b for a, b in zip({one}, {other}))"
+            case _:
+                parts = [f"{one}.{key} - 0.1 * {other}.{key}" for key, _ in spec.parts]
+                text = spec.written(parts)
+        self.bind(names, "q", text, spec)
+
+    def descent(self, names: Names) -> None:
+        """Steps down a gradient, until the function is small."""
+        inner = self.rng.choice(names.inners)
+        by = [name for name, leaves in inner.fields if dict(leaves).get("") == VECTOR and name != "self"]
+        places = [name for name, _, how in inner.params if how == ""]
+        if not by or inner.has_aux or any(how for _, _, how in inner.params):
+            self.gradient(names, inner)
+            return
+        self.bind(names, "x", f"1.0 * {self.rng.choice(names.vectors)}", VECTOR)
+        moved, target = names.vectors[-1], self.rng.choice(by)
+        texts = [self.value(names, spec) for _, spec, _ in inner.params]
+        texts[places.index(target)] = moved
+        call = f"({', '.join(texts)})"
+        if self.chance(0.5):
+            self.emit("for _ in range(2):")
+        else:
+            self.emit("k = 0")
+            self.emit(f"while {inner.called}{call} > -1.317 and k < 3:")
+            self.emit("    k += 1")
+        self.emit(f"    {moved} = {moved} - 0.1 * {inner.called}.grad{call}.{target}")
+
     def branch(self, names: Names, depth: int) -> None:
         self.emit(f"if {self.condition(names)}:")
         self.indented(names.copied(), 1, depth - 1)
@@ -285,8 +351,7 @@ class Body:
                 self.emit(f"{target} = {inner.called}.grad{call}")
         by_place = inner.is_clear and self.chance(0.3)
         for place, (name, leaves) in enumerate(inner.fields):
-            for read, spec in leaves:
-                names.add(f"{record}[{place}]{read}" if by_place else f"{record}.{name}{read}", spec)
+            self.known(names, f"{record}[{place}]" if by_place else f"{record}.{name}", inner, name, leaves)
         self.emit(f"s += {self.number(names, 1)}")
 
     def arguments(self, names: Names, inner: Inner) -> list[str]:
@@ -315,9 +380,17 @@ class Body:
         if inner.has_aux:
             text = f"({text}), aux{targets[0]}"
         self.emit(f"{text} = {inner.called}.grad{call}")
-        for target, (_, leaves) in zip(targets, inner.fields, strict=True):
-            for read, spec in leaves:
-                names.add(target + read, spec)
+        for target, (name, leaves) in zip(targets, inner.fields, strict=True):
+            self.known(names, target, inner, name, leaves)
+
+    def known(self, names: Names, text: str, inner: Inner, name: str, leaves: tuple[tuple[str, Spec], ...]) -> None:
+        """The gradient by an argument, called `text`: all of it, or the leaves that it has."""
+        spec = next((s for n, s, _ in inner.params if n == name), None)
+        if spec is not None and spec.has_only_floats and len(leaves) == sum(1 for _ in spec.leaves()):
+            names.add(text, spec)
+            return
+        for read, leaf in leaves:
+            names.add(text + read, leaf)
 
 
 def gradients_in_scope(body: Body, names: Names) -> list[str]:

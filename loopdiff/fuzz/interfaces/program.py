@@ -20,7 +20,8 @@ class InterfaceProgram(RandomProgram):
     """`text` has decorated functions or methods, of which `entry` is called, and a function `given`.
 
     That returns the object whose method is called, or None, arguments by position, and those by name. It draws their
-    numbers by `vector("x")`, `matrix("A")`, `number("s")` and `whole("n")`, as what stands around functions does.
+    numbers by `vector("x")`, `matrix("A")`, `number("s")`, `whole("n")`, `text("k")` and `perhaps("y")`, a vector
+    or None, as what stands around functions does.
     """
 
     entry: str = "f"
@@ -58,6 +59,12 @@ class Drawn:
     def whole(self, name: str) -> int:
         return 1 + int(10.0 * abs(self.number(name))) % 3
 
+    def text(self, name: str) -> str:
+        return "sum" if self.number(name) > 0.0 else "mean"
+
+    def perhaps(self, name: str) -> np.ndarray | None:
+        return self.vector(name) if self.number(f"of {name}") > 0.0 else None
+
     def resize(self) -> None:
         self.turn, self.sizes = self.turn + 1, (self.sizes[0] + 1, self.sizes[1] + 2)
         self.arrays.clear()
@@ -81,7 +88,8 @@ class Loaded:
         self.names: dict[str, Any] = {
             "__name__": "__main__", "np": np, "math": math, "namedtuple": namedtuple, "dataclass": dataclass,
             "vectorize_grad": decorator, "vector": self.drawn.vector, "matrix": self.drawn.matrix,
-            "number": self.drawn.number, "whole": self.drawn.whole, **plain,
+            "number": self.drawn.number, "whole": self.drawn.whole, "text": self.drawn.text,
+            "perhaps": self.drawn.perhaps, **plain,
         }  # fmt: skip
         exec(compile(program.text, file, "exec"), self.names)
         self.may_resize = not self.drawn.arrays

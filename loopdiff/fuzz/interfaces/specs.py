@@ -125,10 +125,8 @@ class GivenText:
                 return f'{spec.kind}("v{next(self.numbers)}")'
             case "count":
                 return f'whole("v{next(self.numbers)}")'
-            case "text":
-                return '"sum"'
-            case "none":
-                return "None"
+            case "text" | "none":
+                return f'{"text" if spec.kind == "text" else "perhaps"}("v{next(self.numbers)}")'
             case _:
                 return spec.written([self.text(part) for _, part in spec.parts])
 

@@ -84,15 +84,35 @@ class Writer:
 
     # -- whole programs --------------------------------------------------------------------------------------
     def functions(self) -> tuple[str, str]:
-        """A function, and perhaps one before it whose gradients it takes."""
+        """A function, and perhaps one before it whose gradients it takes; or it gets objects that have such methods."""
         structures = [draw_structure(self.rng, 2) for _ in range(self.rng.choice((1, 1, 2)))]
         parts, inners = list[str](), list[Inner]()
         for name in ("energy", "other")[: self.rng.choice((0, 1, 1, 1, 2))]:
             inner = Function(name, self.parameters(structures, is_plain=self.chance(0.8)), Names())
             parts.append(self.written(inner, is_inner=True, inners=inners))
         outer = Function("f", self.parameters(structures, is_plain=False), Names(inners=inners))
+        if self.chance(0.3):
+            text, spec, part = self.part("m")
+            several = self.chance(0.4)
+            outer.parameters.insert(0, Parameter("m", Spec("list", (("0", spec), ("1", spec))) if several else spec))
+            inners.append(replace(part, called=self.rng.choice(("m[0].energy", "m[-1].energy"))) if several else part)
+            parts.insert(0, text)
         parts.append(self.written(outer, is_inner=False, inners=[]))
         return self.module(parts, "None", outer), "f"
+
+    def part(self, name: str) -> tuple[str, Spec, Inner]:
+        """A class with a decorated method, what its objects are made of, and the method of one that is called so."""
+        own = [("u", VECTOR), ("k", NUMBER), ("n", COUNT)]
+        own = self.rng.sample(own, self.rng.choice((1, 2)))
+        spec = Spec("object", tuple(own), "Part")
+        names, inners = Names(), list[Inner]()
+        for key, part in own:
+            names.add(f"self.{key}", part)
+        function = Function("energy", self.parameters([], is_plain=True), names, True, own)
+        text = self.written(function, is_inner=True, inners=inners)
+        keys = [key for key, _ in own]
+        lines = [f"def __init__(self, {', '.join(keys)}):", *(f"    self.{key} = {key}" for key in keys), "", text]
+        return "class Part:\n" + indent("\n".join(lines), "    "), spec, replace(inners[0], called=f"{name}.energy")
 
     def closures(self) -> tuple[str, str]:
         """Functions that read arrays and structures from around them, and others that take their gradients."""
@@ -146,6 +166,13 @@ class Writer:
             parts.append(f"@property\ndef half(self):\n    return 0.5 * {Body(self.rng).number(inside, 1)}\n")
             names.numbers.append("self.half")
         inners: list[Inner] = []
+        before = list[str]()
+        if self.chance(0.25):
+            text, spec, part = self.part("self.part")
+            before.append(text)
+            inners.append(part)
+            own = [*own, ("part", spec)]
+            parts[0] = "\n".join([lines[0].replace("):", ", part):"), *lines[1:], "    self.part = part"]) + "\n"
         structures = [draw_structure(self.rng, 1)]
         for name in ("energy", "other")[: self.rng.choice((0, 1, 1, 1, 2))]:
             inner = Function(name, self.parameters(structures, is_plain=self.chance(0.8)), names.copied(), True, own)
@@ -155,7 +182,7 @@ class Writer:
         parts.append(self.written(outer, is_inner=False, inners=[]))
         text = "class Model:\n" + "".join(head) + "\n".join(indent(part, "    ") for part in parts)
         owner = f"Model({', '.join(self.given.text(spec) for _, spec in own)})"
-        return self.module([text], owner, outer), "f"
+        return self.module([*before, text], owner, outer), "f"
 
     def module(self, parts: Sequence[str], owner: str, outer: Function) -> str:
         by_position, by_name = self.call(outer.parameters)
@@ -229,7 +256,9 @@ class Writer:
             for term in gradients_in_scope(body, names)[-3:]:
                 body.emit(f"s += 0.5 * {term}")
         loss = self.rng.choice(("s", "0.7 * s", f"s + {body.number(names, 1)}"))
-        body.emit(f"return {f'{loss}, {self.beside(body, names)}' if has_aux else loss}")
+        beside = self.beside(body, names) if has_aux else ""
+        both = f"Pair({loss}, {beside})" if "," not in beside and self.chance(0.2) else f"{loss}, {beside}"
+        body.emit(f"return {both if has_aux else loss}")
         settings = [*([f"wrt={asked.wrt}"] if asked.wrt else []), *(["has_aux=True"] if has_aux else [])]
         decorator = f"@vectorize_grad({', '.join(settings)})" if settings else "@vectorize_grad"
         parameters = ", ".join([*(["self"] if function.has_self else []), *(p.text for p in function.parameters)])
