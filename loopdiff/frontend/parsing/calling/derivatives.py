@@ -169,6 +169,8 @@ def made_for(
         try:
             made = called.of.derivative(called.method, types, along)
         except LoopdiffError as error:
+            if state.diagnostics:  # of which the types of what is not known may be a consequence
+                return None
             if "LD401" not in error.codes:
                 raise asked_here(error, called.name, state.source.span(called.node)) from None
             made = "it gets no structure"  # as long as none is taken apart
