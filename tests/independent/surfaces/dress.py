@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import ast
 import random
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from ..expected import Program, written
 from ..oracle import is_active_leaf
@@ -57,6 +59,7 @@ class Dresser:
     held: list[str] = field(default_factory=list)
     rest: list[str] = field(default_factory=list)
     named: list[str] = field(default_factory=list)
+    is_fixed: bool = False  # whether some arguments are what they were
 
     def __post_init__(self) -> None:
         self.tree = ast.parse(self.program.source)
@@ -102,8 +105,9 @@ class Dresser:
         lines.append("\n".join([f"def f({', '.join(self.names)}):", f"    return {self.call(left)}"]) + "\n")
         if inner is not None and aux is not None:
             lines[-2] = lines[-2].replace("return total", f"return total, {aux}")
+        others = () if self.is_fixed else self.program.others
         return Dressed(
-            "\n".join(lines), self.program.args, self.program.name, self.program.others, tuple(self.held),
+            "\n".join(lines), self.program.args, self.program.name, others, tuple(self.held),
             tuple(self.rest), tuple(self.named), tuple(left), fields, chosen, aux is not None,
         )  # fmt: skip
 
@@ -193,19 +197,50 @@ class Dresser:
 
     # -- gradients inside ------------------------------------------------------------------------------------
     def inner(self) -> Inner:
-        """The program as a decorated function of its own, or as a method of what holds the arguments."""
+        """The program as a decorated function of its own, as a method of what holds the arguments, or as one that reads
+        some of them from outside, as they were when it was made."""
         is_method = bool(self.held) and self.chance(0.6)
         held = self.held if is_method else []
         names = [n for n in self.names if n not in held]
+        fixed = [n for n in names if self.chance(0.5)] if not is_method and self.chance(0.4) else []
+        names = [n for n in names if n not in fixed] or fixed
+        fixed = [n for n in fixed if n not in names]
         self.rng.shuffle(names)
-        wanted = [n for n in names if self.active(n) and all_active(self.program.args[n])]
-        by = self.rng.sample(wanted, self.rng.randint(1, len(wanted))) if wanted else []
-        text = ", ".join(map(repr, by))
-        head = [f"@vectorize_grad(wrt={f'({text},)' if self.chance(0.7) or len(by) > 1 else text})"]
-        body = [*(f"{n} = self.{n}" for n in held), *self.body(self.main.body, None)]
+        asked = self.asked_inside(names, held)
+        spelt = [text for text, _, _ in asked]
+        text = spelt[0] if len(spelt) == 1 and self.chance(0.6) else f"({', '.join(spelt)},)"
+        outside = [*(f"{n} = self.{n}" for n in held), *(f"{n} = outside_{n}" for n in fixed)]
         parameters = ", ".join([*(["self"] if is_method else []), *names])
-        lines = [*head, f"def energy({parameters}):", *indented(body)]
-        return Inner(lines, names, by, is_method)
+        lines = [f"@vectorize_grad(wrt={text})", f"def energy({parameters}):"]
+        lines += indented([*outside, *self.body(self.main.body, None)])
+        given = [written(self.program.args[n]) for n in fixed]
+        if fixed and self.chance(0.5):
+            lines = [*(f"outside_{n} = {value}" for n, value in zip(fixed, given, strict=True)), "", *lines]
+        elif fixed:
+            made = f"energy = make({', '.join(given)})"
+            lines = [
+                f"def make({', '.join(f'outside_{n}' for n in fixed)}):",
+                *indented([*lines, "return energy"]),
+                "",
+                made,
+            ]
+        self.is_fixed = bool(fixed)
+        return Inner(lines, names, tuple(asked), is_method)
+
+    def asked_inside(self, names: Lines, held: Lines) -> list[Part]:
+        """What an inner function is differentiated by: all of it floating, as programs ask for nothing else."""
+        wanted = [n for n in (*names, *held) if self.active(n)]
+        found: list[Part] = []
+        for name in self.rng.sample(wanted, self.rng.randint(1, len(wanted))) if wanted else []:
+            value = self.program.args[name]
+            root, where = ("self", f".{name}") if name in held else (name, "")
+            paths = [p for p in ("", *inner_paths(value)) if all_active(part_of(value, p))]
+            whole = paths[:1] == [""] and self.chance(0.6)
+            if paths:
+                path = "" if whole else self.rng.choice(paths)
+                read = [(where + path + at, leaf) for at, leaf in leaves(part_of(value, path))]
+                found.append((repr(f"{root}{where}{path}"), root, read))
+        return found
 
     def asking(self, inner: Inner) -> Lines:
         """A body that asks for the gradient, with statements around it."""
@@ -213,6 +248,11 @@ class Dresser:
             return ["total = 1.0", "return total"]
         called = "self.energy" if inner.is_method else "energy"
         lines, given = list[str](), list(inner.names)
+        vectors = [n for n in inner.names if hasattr(self.program.args[n], "shape") and (n, "") in inner.leaves]
+        if vectors and self.chance(0.25):
+            name = self.rng.choice(vectors)
+            lines += [f"for step in range({self.rng.choice(('2', '3'))}):"]
+            lines += [f"    {name} = {name} - 0.05 * {called}.grad({', '.join(given)}).{name}"]
         for k, name in enumerate(inner.names):
             if not is_structure(self.program.args[name]) and self.active(name) and self.chance(0.4):
                 given[k] = f"{self.rng.choice(('0.9', '1.1'))} * {name}"
@@ -220,36 +260,50 @@ class Dresser:
             given = [f"{n}={text}" for n, text in zip(inner.names, given, strict=True)]
             self.rng.shuffle(given)
         call = ", ".join(given)
-        form = self.rng.choice(("grad", "both", "unpacked"))
-        read = {name: f"g.{name}" for name in inner.by}
-        match form:
+        roots = list(dict.fromkeys(root for _, root, _ in inner.by))
+        match self.rng.choice(("grad", "both", "unpacked", "by place")):
             case "both":
+                record = {root: f"g.{root}" for root in roots}
                 lines += [f"value, g = {called}.value_and_grad({call})", "total = np.tanh(0.1 * value)"]
             case "unpacked":
-                read = {name: f"g_{name}" for name in inner.by}
-                lines += [f"{', '.join(read.values())}, = {called}.grad({call})", "total = 0.0"]
-            case _:
+                record = {root: f"g_{root}" for root in roots}
+                lines += [f"{', '.join(record.values())}, = {called}.grad({call})", "total = 0.0"]
+            case form:
+                record = {root: f"g[{k}]" if form == "by place" else f"g.{root}" for k, root in enumerate(roots)}
                 lines += [f"g = {called}.grad({call})", "total = 0.5"]
-        for name in inner.by:
-            for path, leaf in leaves(self.program.args[name]):
-                text = f"{read[name]}{path}"
-                term = f"np.tanh(0.3 * {text})"
+        for _, root, read in inner.by:
+            for path, leaf in read:
+                term = f"np.tanh(0.3 * {record[root]}{path})"
                 lines.append(
-                    f"total += {self.rng.choice(('0.7', '-1.2', '1.0'))} * {term + '.sum()' if leaf.shape else term}"
-                    if hasattr(leaf, "shape")
-                    else f"total += {term}"
+                    f"total += {self.rng.choice(('0.7', '-1.2', '1.0'))} * {term}{'.sum()' if np.ndim(leaf) else ''}"
                 )
         return [*lines, "return total"]
 
 
+# What `wrt` names, the argument that it is in, and the leaves there, each as it is read behind the gradient by that.
+Part = tuple[str, str, list[tuple[str, Any]]]
+
+
 @dataclass(frozen=True)
 class Inner:
-    """A decorated function before the entry: its lines, its arguments, and those that its gradient is by."""
+    """A decorated function before the entry: its lines, its arguments, and what its gradient is by."""
 
     lines: Lines
     names: Lines
-    by: Lines
+    by: tuple[Part, ...]
     is_method: bool
+
+    @property
+    def leaves(self) -> set[tuple[str, str]]:
+        return {(root, path) for _, root, read in self.by for path, _ in read}
+
+
+def part_of(value: Any, path: str) -> Any:
+    """What stands at a path in a structure."""
+    if not path:
+        return value
+    step, part = next((s, p) for s, p in parts_of(value) or () if path == s or path.startswith((f"{s}[", f"{s}.")))
+    return part_of(part, path[len(step) :])
 
 
 def all_active(value: Any) -> bool:
@@ -267,6 +321,3 @@ def inner_paths(value: Any, path: str = "") -> list[str]:
 def dressed(program: Program, seed: int) -> Dressed:
     rng = random.Random(seed)
     return Dresser(rng, program, asks=rng.random() < 0.4).dressed()
-
-
-__all__ = ["Dressed", "dressed", "replace", "written"]
