@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from loopdiff.fuzz.interfaces.jets import Jet, levels, slope_at
-from loopdiff.fuzz.interfaces.trees import Path, each_leaf, is_real, items_of, remade
+from loopdiff.fuzz.interfaces.trees import Path, each_leaf, held_items, is_real, remade
 from loopdiff.immutable import immutable
 
 STEP = re.compile(r"\.(\w+)|\[(-?\d+)\]|\[['\"](\w+)['\"]\]")
@@ -33,7 +33,7 @@ class Place:
             fields = getattr(value, "_fields", None)
             if step != (fields[key] if fields and isinstance(step, str) else key):
                 return False
-            value = dict(items_of(value) or ())[key]
+            value = dict(held_items(value) or ())[key]
         return len(path) >= len(self.path)
 
 

@@ -12,7 +12,7 @@ from loopdiff.fuzz.interfaces.jets import Jet
 Path = tuple[Any, ...]
 
 
-def items_of(value: Any) -> list[tuple[Any, Any]] | None:
+def held_items(value: Any) -> list[tuple[Any, Any]] | None:
     """What a structure holds, by key, place or attribute; None for anything else."""
     match value:
         case dict():
@@ -44,7 +44,7 @@ def with_items(value: Any, items: list[Any]) -> Any:
 
 def each_leaf(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
     """What is no structure, with where it stands."""
-    items = items_of(value)
+    items = held_items(value)
     if items is None:
         yield path, value
     for key, item in items or ():
@@ -53,7 +53,7 @@ def each_leaf(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
 
 def remade(function: Callable[[Path, Any], Any], value: Any, path: Path = ()) -> Any:
     """`value` with what `function` makes of each leaf."""
-    items = items_of(value)
+    items = held_items(value)
     if items is None:
         return function(path, value)
     return with_items(value, [remade(function, item, (*path, key)) for key, item in items])
@@ -66,5 +66,5 @@ def is_real(value: Any) -> bool:
 
 def outline_of(value: Any) -> Any:
     """What structures have in common that differ in their leaves alone; classes of two programs go by their names."""
-    items = items_of(value)
+    items = held_items(value)
     return None if items is None else (type(value).__name__, [(key, outline_of(item)) for key, item in items])
