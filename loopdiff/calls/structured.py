@@ -29,7 +29,7 @@ from loopdiff.frontend.structures.given import (
     of_values,
     trees_of,
 )
-from loopdiff.frontend.structures.objects.chosen import chosen_names
+from loopdiff.frontend.structures.objects.chosen import chosen_names, names_one
 from loopdiff.frontend.structures.objects.seen import ALL, Seen, attributes_seen, objects_in
 from loopdiff.frontend.structures.scope import Apart, Outer
 from loopdiff.frontend.structures.signs import is_known, sources_reached
@@ -390,10 +390,14 @@ def calls_where(program: Program, wrt: Names, make: MakeFlat, args: Arguments, s
         raise UnsupportedLoopError(*apart.findings)
     names = [name for of in apart.parameters.values() for name in of]
     floating = {name for name, value in zip(names, values, strict=True) if kind_of_number(value) in "fc"}
-    named = (n for of in wrt or () for n in chosen_names(apart.parameters, trees, of, floating))
-    chosen = None if wrt is None else tuple(dict.fromkeys(named))
+    for of in wrt or ():
+        chosen_names(apart.parameters, trees, of, floating)  # or it says that there are none
+    named = {of: chosen_names(apart.parameters, trees, of, names) for of in wrt or ()}
+    chosen = None if wrt is None else tuple(dict.fromkeys(n for found in named.values() for n in found))
+    sure = {n for of, found in named.items() if names_one(trees, of) for n in found}
     unasked = frozenset(n for of in program.source.unasked for n in apart.parameters[of])
-    return StructuredCalls(make(replace(apart.source, unasked=unasked), sources, chosen), apart, args, seen)
+    source = replace(apart.source, unasked=unasked, if_floating=frozenset(chosen or ()) - sure)
+    return StructuredCalls(make(source, sources, chosen), apart, args, seen)
 
 
 def types_of_leaves(apart: Apart, values: Sequence[Any]) -> dict[str, ArgumentType]:

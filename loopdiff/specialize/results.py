@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from loopdiff.errors import NOWHERE, ArgumentError, DifferentiationError
 from loopdiff.errors.codes import reject
+from loopdiff.frontend.capture import ArgumentType
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.ir.typing import type_env, type_of
@@ -40,6 +41,17 @@ def refuse_integers(ls: ir.LoopSet, wrt: tuple[str, ...]) -> None:
             found.append(reject("LD402", f"`{name}` is {given}: it has no derivative", NOWHERE))
     if found:
         raise DifferentiationError(*found)
+
+
+def names_asked(
+    wrt: tuple[str, ...], source: SourceFunction, types: Mapping[str, ArgumentType]
+) -> tuple[str, ...]:  # fmt: skip
+    """`wrt` without what has no derivative for these `types` of arguments, where the source says that it need not have
+    any. Raises DifferentiationError (LD401) for what stands in an argument of these, which are no structures."""
+    refuse_parts(wrt, types)
+    unsure = ((n, types[n]) for n in source.if_floating)
+    integers = {n for n, kind in unsure if not has_slope(kind if isinstance(kind, ArrayType) else kind.type)}
+    return tuple(n for n in wrt if n not in integers) if integers else wrt
 
 
 def refuse_halves(ls: ir.LoopSet, library: str) -> None:

@@ -51,7 +51,7 @@ from loopdiff.source.functions import SourceFunction
 from loopdiff.source.nodes import syntax_nodes
 from loopdiff.specialize.gradients import record_type
 from loopdiff.specialize.interface import Interface
-from loopdiff.specialize.results import LOSS_FIRST, is_floating, refuse_integers, refuse_parts, result_types
+from loopdiff.specialize.results import LOSS_FIRST, is_floating, names_asked, refuse_integers, result_types
 from loopdiff.specialize.units import Plan, SweepName, SweepUnits, Unit, kept_plan
 
 if TYPE_CHECKING:
@@ -232,8 +232,7 @@ class Specialization:
             source = self.program.source
             wrt = tuple(name for name in floating if name not in source.hidden | source.unasked)
         else:
-            refuse_parts(self.requested, self.interface.names)
-            wrt = self.interface.expanded(self.requested)
+            wrt = self.interface.expanded(names_asked(self.requested, self.program.source, self.types))
             refuse_integers(self.normal, wrt)
         if not wrt:
             message = f"`{self.normal.name}` has no floating argument to differentiate"
