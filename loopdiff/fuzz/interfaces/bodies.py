@@ -51,7 +51,7 @@ class Names:
                     self.vectors.append(read)
                 case "matrix":
                     self.matrices.append(read)
-                case "number":
+                case "number" | "either":
                     self.numbers.append(read)
                 case "count":
                     self.counts.append(read)
@@ -145,6 +145,8 @@ class Body:
                 return known or f"np.outer({self.vector(names, 0)}, {self.vector(names, 0)})"
             case "count":
                 return self.rng.choice((*names.counts, "2"))
+            case "either":
+                return self.rng.choice((*names.numbers, "2", "0.3"))
             case "text":
                 return self.rng.choice((*names.texts, '"sum"'))
             case "none":

@@ -20,8 +20,8 @@ class InterfaceProgram(RandomProgram):
     """`text` has decorated functions or methods, of which `entry` is called, and a function `given`.
 
     That returns the object whose method is called, or None, arguments by position, and those by name. It draws their
-    numbers by `vector("x")`, `matrix("A")`, `number("s")`, `whole("n")`, `text("k")` and `perhaps("y")`, a vector
-    or None, as what stands around functions does.
+    numbers by `vector("x")`, `matrix("A")`, `number("s")`, `whole("n")`, `text("k")`, `perhaps("y")`, a vector
+    or None, and `either("q")`, an integer or a float, as what stands around functions does.
     """
 
     entry: str = "f"
@@ -59,6 +59,9 @@ class Drawn:
     def whole(self, name: str) -> int:
         return 1 + int(10.0 * abs(self.number(name))) % 3
 
+    def either(self, name: str) -> int | float:
+        return self.whole(name) if self.number(f"of {name}") > 0.0 else self.number(name)
+
     def text(self, name: str) -> str:
         return "sum" if self.number(name) > 0.0 else "mean"
 
@@ -89,7 +92,7 @@ class Loaded:
             "__name__": "__main__", "np": np, "math": math, "namedtuple": namedtuple, "dataclass": dataclass,
             "vectorize_grad": decorator, "vector": self.drawn.vector, "matrix": self.drawn.matrix,
             "number": self.drawn.number, "whole": self.drawn.whole, "text": self.drawn.text,
-            "perhaps": self.drawn.perhaps, **plain,
+            "perhaps": self.drawn.perhaps, "either": self.drawn.either, **plain,
         }  # fmt: skip
         exec(compile(program.text, file, "exec"), self.names)
         self.may_resize = not self.drawn.arrays
