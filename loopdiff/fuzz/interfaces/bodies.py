@@ -40,6 +40,7 @@ class Names:
     counts: list[str] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     perhaps: list[str] = field(default_factory=list)  # vectors, or None
+    many: list[str] = field(default_factory=list)  # lists of as many vectors as a call gives
     structures: list[tuple[str, Spec]] = field(default_factory=list)
     functions: list[str] = field(default_factory=list)  # of a vector, which give one
     inners: list[Inner] = field(default_factory=list)
@@ -59,19 +60,21 @@ class Names:
                     self.texts.append(read)
                 case "none":
                     self.perhaps.append(read)
+                case "many":
+                    self.many.append(read)
                 case _:
                     self.structures.append((read, part))
 
     def copied(self) -> Names:
         return Names(
             list(self.vectors), list(self.matrices), list(self.numbers), list(self.counts), list(self.texts),
-            list(self.perhaps), list(self.structures), list(self.functions), list(self.inners),
+            list(self.perhaps), list(self.many), list(self.structures), list(self.functions), list(self.inners),
         )  # fmt: skip
 
     def without(self, name: str) -> None:
         """Forget what a name that is bound anew held."""
         inside = (f"{name}[", f"{name}.")
-        for held in (self.vectors, self.matrices, self.numbers, self.counts, self.texts, self.perhaps):
+        for held in (self.vectors, self.matrices, self.numbers, self.counts, self.texts, self.perhaps, self.many):
             held[:] = [text for text in held if text != name and not text.startswith(inside)]
         self.structures = [(t, s) for t, s in self.structures if t != name and not t.startswith(inside)]
 
@@ -147,6 +150,8 @@ class Body:
                 return self.rng.choice((*names.counts, "2"))
             case "either":
                 return self.rng.choice((*names.numbers, "2", "0.3"))
+            case "many":
+                return self.rng.choice((*names.many, f"[{self.vector(names, 0)}]"))
             case "text":
                 return self.rng.choice((*names.texts, '"sum"'))
             case "none":
@@ -184,6 +189,8 @@ class Body:
             yield 2.0, lambda: self.items(names)
         if uniform := [(t, s) for t, s in names.structures if s.is_uniform]:
             yield 3.0, lambda: self.parts(names, *self.rng.choice(uniform), depth)
+        if names.many:
+            yield 3.0, lambda: self.each_of_many(names)
         if pairs := self.pairs(names):
             yield 2.0, lambda: self.combined(names, *self.rng.choice(pairs))
         if names.structures:
@@ -204,6 +211,16 @@ class Body:
         self.emit(f"{name} = {self.rng.choice(names.vectors)}.copy()")
         self.emit(f"{name}[{self.rng.choice(('0', '-1', '1:', '::2'))}] *= {self.number(names, 1)}")
         names.add(name, VECTOR)
+
+    def each_of_many(self, names: Names) -> None:
+        many, one = self.rng.choice(names.many), self.fresh("one")
+        forms = (
+            f"s += sum(({one} * {one}).sum() for {one} in {many})",
+            f"for {one} in {many}:\n{self.margin}    s += ({one} * {self.vector(names, 0)}).sum()",
+            f"s += len({many}) * {many}[-1].sum() + {many}[0][0]",
+            f"for i in range(len({many})):\n{self.margin}    s += (i + 0.5) * np.sin({many}[i]).sum()",
+        )
+        self.emit(self.rng.choice(forms))
 
     def where_there(self, names: Names) -> None:
         """What is done with a vector that may be None."""
@@ -368,6 +385,7 @@ class Body:
         if any(how == "default" for _, _, how in inner.params) and not by_name and inner.is_default_asked:
             by_name = [f"{name}={text}" for name, how, text in given if how == "default"]
         rest = [self.value(names, part) for _, spec, how in inner.params if how == "*" for _, part in spec.parts]
+        rest += [f"*{self.value(names, spec)}" for _, spec, how in inner.params if how == "*" and spec.kind == "many"]
         if not rest and self.chance(0.3):
             split = self.rng.randint(0, len(by_position))
             by_name += [f"{name}={text}" for name, how, text in given if how == ""][split:]

@@ -21,7 +21,8 @@ class InterfaceProgram(RandomProgram):
 
     That returns the object whose method is called, or None, arguments by position, and those by name. It draws their
     numbers by `vector("x")`, `matrix("A")`, `number("s")`, `whole("n")`, `text("k")`, `perhaps("y")`, a vector
-    or None, and `either("q")`, an integer or a float, as what stands around functions does.
+    or None, `either("q")`, an integer or a float, and `many("vs")`, a list of vectors, as what stands around functions
+    does.
     """
 
     entry: str = "f"
@@ -62,6 +63,9 @@ class Drawn:
     def either(self, name: str) -> int | float:
         return self.whole(name) if self.number(f"of {name}") > 0.0 else self.number(name)
 
+    def many(self, name: str) -> list[np.ndarray]:
+        return [self.vector(f"{name}{k}") for k in range(self.whole(name))]
+
     def text(self, name: str) -> str:
         return "sum" if self.number(name) > 0.0 else "mean"
 
@@ -92,7 +96,8 @@ class Loaded:
             "__name__": "__main__", "np": np, "math": math, "namedtuple": namedtuple, "dataclass": dataclass,
             "vectorize_grad": decorator, "vector": self.drawn.vector, "matrix": self.drawn.matrix,
             "number": self.drawn.number, "whole": self.drawn.whole, "text": self.drawn.text,
-            "perhaps": self.drawn.perhaps, "either": self.drawn.either, **plain,
+            "perhaps": self.drawn.perhaps, "either": self.drawn.either,
+            "many": self.drawn.many, **plain,
         }  # fmt: skip
         exec(compile(program.text, file, "exec"), self.names)
         self.may_resize = not self.drawn.arrays

@@ -10,9 +10,9 @@ from typing import Literal
 from loopdiff.immutable import immutable
 
 SpecKind = Literal[
-    "vector", "matrix", "number", "count", "text", "none", "either", "dict", "list", "tuple", "record", "object"
+    "vector", "matrix", "number", "count", "text", "none", "either", "many", "dict", "list", "tuple", "record", "object"
 ]
-LEAVES: tuple[SpecKind, ...] = ("vector", "matrix", "number", "count", "text", "none", "either")
+LEAVES: tuple[SpecKind, ...] = ("vector", "matrix", "number", "count", "text", "none", "either", "many")
 # By class: how it is defined, and whether it is a named tuple, which goes by place too.
 CLASSES = {
     "Pair": 'Pair = namedtuple("Pair", "w b")',
@@ -85,11 +85,13 @@ class Spec:
 
 
 VECTOR, MATRIX, NUMBER, COUNT = Spec("vector"), Spec("matrix"), Spec("number"), Spec("count")
+MANY = Spec("many")
 
 
 def draw_leaf(rng: Random, others: float = 1.0) -> Spec:
-    kinds: tuple[SpecKind, ...] = ("vector", "number", "matrix", "count", "text", "none", "either")
-    return Spec(rng.choices(kinds, (6, 3, 1, 0.8 * others, 0.3 * others, 0.2 * others, 0.5 * others))[0])
+    kinds: tuple[SpecKind, ...] = ("vector", "number", "matrix", "count", "text", "none", "either", "many")
+    weights = (6, 3, 1, 0.8 * others, 0.3 * others, 0.2 * others, 0.5 * others, 0.5 * others)
+    return Spec(rng.choices(kinds, weights)[0])
 
 
 def draw_structure(rng: Random, depth: int, others: float = 1.0) -> Spec:
@@ -127,8 +129,8 @@ class GivenText:
                 return f'{spec.kind}("v{next(self.numbers)}")'
             case "count":
                 return f'whole("v{next(self.numbers)}")'
-            case "text" | "none" | "either":
-                made = {"text": "text", "none": "perhaps", "either": "either"}[spec.kind]
+            case "text" | "none" | "either" | "many":
+                made = "perhaps" if spec.kind == "none" else spec.kind
                 return f'{made}("v{next(self.numbers)}")'
             case _:
                 return spec.written([self.text(part) for _, part in spec.parts])

@@ -11,6 +11,7 @@ from loopdiff.fuzz.interfaces.bodies import Body, Inner, Names, gradients_in_sco
 from loopdiff.fuzz.interfaces.program import InterfaceProgram
 from loopdiff.fuzz.interfaces.specs import (
     COUNT,
+    MANY,
     MATRIX,
     NUMBER,
     VECTOR,
@@ -198,6 +199,8 @@ class Writer:
         has_rest = any(p.how == "*" for p in parameters)
         for p in parameters:
             match p.how:
+                case "*" if p.spec == MANY:
+                    by_position.append(f"*{self.given.text(p.spec)}")
                 case "*":
                     by_position += [self.given.text(part) for _, part in p.spec.parts]
                 case "**":
@@ -230,7 +233,8 @@ class Writer:
         if self.chance(0.25):
             part = self.rng.choice((VECTOR, VECTOR, NUMBER, draw_structure(self.rng, 1)))
             count = self.rng.choice((0, 1, 2, 2, 3))
-            found.append(Parameter("rest", Spec("tuple", tuple((str(k), part) for k in range(count))), "*"))
+            several = Spec("tuple", tuple((str(k), part) for k in range(count)))
+            found.append(Parameter("rest", MANY if self.chance(0.3) else several, "*"))
         if self.chance(0.25):
             found.append(Parameter("scale", NUMBER, "default"))
         elif found[-1].how == "*" and self.chance(0.4):
