@@ -44,11 +44,12 @@ def refuse_integers(ls: ir.LoopSet, wrt: tuple[str, ...]) -> None:
 
 
 def names_asked(
-    wrt: tuple[str, ...], source: SourceFunction, types: Mapping[str, ArgumentType]
+    wrt: tuple[str, ...], names: Collection[str], source: SourceFunction, types: Mapping[str, ArgumentType]
 ) -> tuple[str, ...]:  # fmt: skip
-    """`wrt` without what has no derivative for these `types` of arguments, where the source says that it need not have
-    any. Raises DifferentiationError (LD401) for what stands in an argument of these, which are no structures."""
-    refuse_parts(wrt, types)
+    """`wrt` without what has no derivative for arguments of these `types`, where the source says that it need not have
+    any. Raises DifferentiationError (LD401) for what is none of the arguments' `names`: it stands in one that is no
+    structure."""
+    refuse_parts(wrt, names)
     unsure = ((n, types[n]) for n in source.if_floating)
     integers = {n for n, kind in unsure if not has_slope(kind if isinstance(kind, ArrayType) else kind.type)}
     return tuple(n for n in wrt if n not in integers) if integers else wrt

@@ -232,7 +232,8 @@ class Specialization:
             source = self.program.source
             wrt = tuple(name for name in floating if name not in source.hidden | source.unasked)
         else:
-            wrt = self.interface.expanded(names_asked(self.requested, self.program.source, self.types))
+            asked = names_asked(self.requested, self.interface.names, self.program.source, self.types)
+            wrt = self.interface.expanded(asked)
             refuse_integers(self.normal, wrt)
         if not wrt:
             message = f"`{self.normal.name}` has no floating argument to differentiate"
