@@ -359,3 +359,23 @@ def twice_until_small(x):
 def test_what_follows_from_a_refusal_is_not_said_instead() -> None:
     with pytest.raises(UnsupportedLoopError, match="counted by running it"):
         twice_until_small(np.ones(3))
+
+
+def test_refused_gradients_of_what_is_read_from_outside_say_why() -> None:
+    """Where another reading of the program meets the function of the leaves."""
+    offset = np.ones(3)
+
+    @vectorize_grad(wrt=("x",))
+    def until_close(x):
+        while x[0] > 0.2:
+            x = np.sin(x) * offset
+            if x[1] > 0.9:
+                break
+        return (x * x).sum()
+
+    @vectorize_grad
+    def called(x):
+        return until_close.grad(x).x[0]
+
+    with pytest.raises(UnsupportedLoopError, match="counted by running it"):
+        called(np.ones(3))
