@@ -202,14 +202,15 @@ class Dresser:
         is_method = bool(self.held) and self.chance(0.6)
         held = self.held if is_method else []
         names = [n for n in self.names if n not in held]
-        fixed = [n for n in names if self.chance(0.5)] if not is_method and self.chance(0.4) else []
+        plain = [n for n in names if not is_structure(self.program.args[n])]
+        fixed = [n for n in plain if self.chance(0.5)] if not is_method and self.chance(0.4) else []
         names = [n for n in names if n not in fixed] or fixed
         fixed = [n for n in fixed if n not in names]
         self.rng.shuffle(names)
         asked = self.asked_inside(names, held)
         spelt = [text for text, _, _ in asked]
         text = spelt[0] if len(spelt) == 1 and self.chance(0.6) else f"({', '.join(spelt)},)"
-        outside = [*(f"{n} = self.{n}" for n in held), *(f"{n} = outside_{n}" for n in fixed)]
+        outside = [*(f"{n} = self.{n}" for n in held), *(f"{n} = {self.own_copy(n)}" for n in fixed)]
         parameters = ", ".join([*(["self"] if is_method else []), *names])
         lines = [f"@vectorize_grad(wrt={text})", f"def energy({parameters}):"]
         lines += indented([*outside, *self.body(self.main.body, None)])
@@ -226,6 +227,10 @@ class Dresser:
             ]
         self.is_fixed = bool(fixed)
         return Inner(lines, names, tuple(asked), is_method)
+
+    def own_copy(self, name: str) -> str:
+        """What is outside, for a function that may change it: the next call is to find the same."""
+        return f"outside_{name}.copy()" if hasattr(self.program.args[name], "shape") else f"outside_{name}"
 
     def asked_inside(self, names: Lines, held: Lines) -> list[Part]:
         """What an inner function is differentiated by: all of it floating, as programs ask for nothing else."""
