@@ -29,7 +29,7 @@ from loopdiff.frontend.structures.given import (
     of_values,
     trees_of,
 )
-from loopdiff.frontend.structures.objects.chosen import chosen_names
+from loopdiff.frontend.structures.objects.chosen import chosen_names, names_one
 from loopdiff.frontend.structures.objects.seen import ALL, Seen, attributes_seen, objects_in
 from loopdiff.frontend.structures.scope import Apart, Outer
 from loopdiff.frontend.structures.signs import is_known, sources_reached
@@ -176,6 +176,11 @@ class StructuredCalls:
         """What the function returns, of what `flat` does."""
         return value if self.apart.result is None else of_values(self.apart.result, iter(value))
 
+    def tangent(self, value: Any) -> Any:
+        """What the result changes by, in its structure, with None for what is no number, of what `flat` gives."""
+        form = self.apart.result
+        return value if form is None else of_values(without_known(form), iter(value))
+
     def with_written(self, found: Any) -> Any:
         """The result in its structure, then arrays that are written, of what a plug makes of `flat`."""
         if self.apart.result is None:
@@ -224,7 +229,7 @@ class StructuredCalls:
 
     def jvp(self, args: tuple[Any, ...], tangents: Mapping[str, Any]) -> tuple[Any, Any]:
         value, along = self.flat.jvp(self.leaves(args), self.spread(tangents, "LD344", "direction"))
-        found = {"result": self.result(along[0])} if along._fields[:1] == ("result",) else {}
+        found = {"result": self.tangent(along[0])} if along._fields[:1] == ("result",) else {}
         written = self.gradients(along)
         found |= dict(zip(written._fields, written, strict=True))
         return self.result(value), tuple.__new__(record_type("Tangents", tuple(found)), tuple(found.values()))
@@ -257,6 +262,17 @@ class StructuredPullback(Pullback):
         result = self.calls.apart.result
         seeds = seed if result is None else tuple(tuple(parts_of(result, s, "LD340", "the seed")) for s in seed)
         return self.calls.gradients(self.pullback(*seeds, **self.calls.spread(cotangents, "LD341", "cotangent")))
+
+
+def without_known(tree: Tree) -> Tree:
+    """`tree` with None in place of texts, functions and the like."""
+    match tree:
+        case Branch(items=items):
+            return tree.with_items(tuple(map(without_known, items)))
+        case Static():
+            return Static(None)
+        case _:
+            return tree
 
 
 def places_of(apart: Apart, spec: Any, found: Sequence[Any]) -> Iterator[Place]:
@@ -382,10 +398,14 @@ def calls_where(program: Program, wrt: Names, make: MakeFlat, args: Arguments, s
         raise UnsupportedLoopError(*apart.findings)
     names = [name for of in apart.parameters.values() for name in of]
     floating = {name for name, value in zip(names, values, strict=True) if kind_of_number(value) in "fc"}
-    named = (n for of in wrt or () for n in chosen_names(apart.parameters, trees, of, floating))
-    chosen = None if wrt is None else tuple(dict.fromkeys(named))
+    for of in wrt or ():
+        chosen_names(apart.parameters, trees, of, floating)  # or it says that there are none
+    named = {of: chosen_names(apart.parameters, trees, of, names) for of in wrt or ()}
+    chosen = None if wrt is None else tuple(dict.fromkeys(n for found in named.values() for n in found))
+    sure = {n for of, found in named.items() if names_one(trees, of) for n in found}
     unasked = frozenset(n for of in program.source.unasked for n in apart.parameters[of])
-    return StructuredCalls(make(replace(apart.source, unasked=unasked), sources, chosen), apart, args, seen)
+    source = replace(apart.source, unasked=unasked, if_floating=frozenset(chosen or ()) - sure)
+    return StructuredCalls(make(source, sources, chosen), apart, args, seen)
 
 
 def types_of_leaves(apart: Apart, values: Sequence[Any]) -> dict[str, ArgumentType]:

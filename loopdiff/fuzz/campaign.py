@@ -24,6 +24,9 @@ from loopdiff.fuzz.check import Outcome, check
 from loopdiff.fuzz.engines import deep_copied
 from loopdiff.fuzz.entry import entry_text
 from loopdiff.fuzz.generate import generate
+from loopdiff.fuzz.interfaces.judge import check_interface
+from loopdiff.fuzz.interfaces.program import InterfaceProgram
+from loopdiff.fuzz.interfaces.writer import generate_interface
 from loopdiff.fuzz.program import RandomProgram
 from loopdiff.fuzz.rows import generate_from_table
 from loopdiff.fuzz.settings import PROCESSORS
@@ -32,6 +35,7 @@ from loopdiff.immutable import immutable, replace
 
 PROGRAMS_PER_PROCESS = 500
 FROM_TABLE = 6  # every so many programs are of the language table
+ABOUT_INTERFACES = 7  # and every so many of the others about what functions take and give
 LONGEST = 600.0  # seconds for a program, which may share a core with others
 MOST_MEMORY = 12 << 30  # bytes of address space for it
 
@@ -76,7 +80,7 @@ def run_campaign(campaign: Campaign) -> Summary:
     """Run, print failures as they come and a line of progress on a terminal; the totals."""
     pool = Pool() if campaign.isolate else None
     try:
-        return summary_of(campaign, pool.check if pool else check)
+        return summary_of(campaign, pool.check if pool else checked)
     finally:
         if pool:
             pool.close()
@@ -115,8 +119,18 @@ def judged(campaign: Campaign, judge: Judge, start: float) -> Iterator[tuple[Ran
 
 
 def program_of(seed: int) -> RandomProgram:
-    """The program of a seed: of some it is put together from the examples of the language table."""
-    return generate_from_table(seed) if seed % FROM_TABLE == FROM_TABLE - 1 else generate(seed)
+    """The program of a seed: of some it is put together from the examples of the language table, of others it is about
+    structures, methods and what else there is around a function."""
+    if seed % FROM_TABLE == FROM_TABLE - 1:
+        return generate_from_table(seed)
+    return generate_interface(seed) if seed % ABOUT_INTERFACES == ABOUT_INTERFACES - 1 else generate(seed)
+
+
+def checked(program: RandomProgram, *, compiled: bool) -> Outcome:
+    """What becomes of a program of either kind."""
+    if isinstance(program, InterfaceProgram):
+        return check_interface(program, compiled=compiled)
+    return check(program, compiled=compiled)
 
 
 class Judge(Protocol):
@@ -145,7 +159,7 @@ class Pool:
             self.executors[processor] = ProcessPoolExecutor(1, context, prepare, (processor, MOST_MEMORY))
             self.pids[processor] = self.executors[processor].submit(os.getpid).result()
         self.used[processor] += 1
-        future: Future[Outcome] = self.executors[processor].submit(check, program, compiled=compiled)
+        future: Future[Outcome] = self.executors[processor].submit(checked, program, compiled=compiled)
         try:
             return future.result(LONGEST)
         except BrokenProcessPool:
@@ -199,7 +213,14 @@ def report(program: RandomProgram, outcome: Outcome, folder: Path | None) -> Non
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"seed_{program.seed}.py"
-        path.write_text(entry_text(program, outcome.stage, written_by(program)), encoding="utf-8")
+        path.write_text(text_of(program, outcome.stage), encoding="utf-8")
+
+
+def text_of(program: RandomProgram, stage: str) -> str:
+    """A failing program as a file: a corpus entry, or what tests of `loopdiff.fuzz.interfaces` take."""
+    if isinstance(program, InterfaceProgram):
+        return f"# seed {program.seed}, sizes {program.sizes}, {program.setting}: {stage}\n{program.text}"
+    return entry_text(program, stage, written_by(program))
 
 
 def written_by(program: RandomProgram) -> tuple[str, ...]:

@@ -75,11 +75,11 @@ def may_end(loop: ast.While) -> bool:
 
 
 def blocks(tree: ast.AST) -> Iterator[tuple[list[ast.stmt], int]]:
-    """Every statement of the function as its block and its position, in textual order."""
+    """Every statement of the function as its block and its position, in textual order; of a module, what it defines."""
     for node in syntax_nodes(tree):
         for field in ("body", "orelse"):
             block = getattr(node, field, None)
-            if isinstance(block, list) and not isinstance(node, ast.Module):
+            if isinstance(block, list) and not (isinstance(node, ast.Module) and len(block) == 1):
                 yield from ((block, k) for k in range(len(block)))
 
 

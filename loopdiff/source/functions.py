@@ -59,7 +59,7 @@ class SourceFunction:
     the structures that were given for parameters, where it was taken apart; those in `hidden` no caller gives. `lists`
     are names of lists that are none of these; `spoken` says for some which name reports have for them, `told` for
     others which variable says whether they have a value. By those in `unasked` nothing is differentiated unless `wrt`
-    says so.
+    says so; by those in `if_floating`, although it does, where they are integers.
     """
 
     name: str
@@ -78,6 +78,7 @@ class SourceFunction:
     spoken: tuple[tuple[str, str], ...] = ()
     told: tuple[tuple[str, str], ...] = ()
     unasked: frozenset[str] = frozenset()
+    if_floating: frozenset[str] = frozenset()
 
     @property
     def used(self) -> dict[str, Any]:

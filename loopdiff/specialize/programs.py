@@ -26,7 +26,8 @@ from loopdiff.pipeline.stages import Progress, Stages
 from loopdiff.settings.options import Options, is_whole_compiler
 from loopdiff.source.functions import SourceFunction
 from loopdiff.specialize.interface import Interface, interface_of
-from loopdiff.specialize.specialization import AnyProgram, Specialization, require_scalar_result
+from loopdiff.specialize.results import require_scalar_result
+from loopdiff.specialize.specialization import AnyProgram, Specialization
 
 if TYPE_CHECKING:
     from loopdiff.canonical.batching import Batch

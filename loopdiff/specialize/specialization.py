@@ -51,7 +51,7 @@ from loopdiff.source.functions import SourceFunction
 from loopdiff.source.nodes import syntax_nodes
 from loopdiff.specialize.gradients import record_type
 from loopdiff.specialize.interface import Interface
-from loopdiff.specialize.results import LOSS_FIRST, is_floating, refuse_integers, refuse_parts, result_types
+from loopdiff.specialize.results import names_asked, refuse_integers, result_types
 from loopdiff.specialize.units import Plan, SweepName, SweepUnits, Unit, kept_plan
 
 if TYPE_CHECKING:
@@ -231,8 +231,8 @@ class Specialization:
             source = self.program.source
             wrt = tuple(name for name in floating if name not in source.hidden | source.unasked)
         else:
-            refuse_parts(self.requested, self.interface.names)
-            wrt = self.interface.expanded(self.requested)
+            asked = names_asked(self.requested, self.interface.names, self.program.source, self.types)
+            wrt = self.interface.expanded(asked)
             refuse_integers(self.normal, wrt)
         if not wrt:
             message = f"`{self.normal.name}` has no floating argument to differentiate"
@@ -490,22 +490,3 @@ class Specialization:
     ) -> tuple[str, float | None]:  # fmt: skip
         """The launch plan of `unit` in words, and the nanoseconds that it takes at least, where `shapes` are known."""
         return explain_for_cuda(unit.ls, self.options, unit.requests, self.stages, unit.reader, shapes, values)
-
-
-def require_scalar_result(spec: Specialization) -> None:
-    """Raise DifferentiationError (LD404) unless the function returns one floating number, or a record of one; where it
-    is asked for a loss, unless that comes first, before something else."""
-    kinds, is_alone = spec.interface.results, not spec.interface.returns_tuple or spec.record is not None
-    is_first = bool(kinds) and isinstance(kinds[0], ScalarType) and is_floating(kinds[0])
-    has_more = len(kinds) > 1 or (spec.program.source.apart is not None and spec.interface.returns_tuple)  # and None
-    if is_first and (has_more if spec.options.of_loss else len(kinds) == 1 and is_alone):
-        return
-    found = "nothing" if not kinds else ", ".join(getattr(k, "value", str(k)) for k in kinds)
-    message, hint = f"`{spec.normal.name}` returns {found}, and a gradient needs one floating-point number", None
-    if spec.options.of_loss:
-        message, hint = f"`{spec.normal.name}` returns {found}, with `has_aux`", LOSS_FIRST
-    elif spec.options.has_aux:
-        hint = "differentiate a function that returns the number alone"
-    elif is_first and len(kinds) > 1:
-        hint = "set `has_aux=True`, or use `vjp`, and pass seeds and cotangents to the pullback"
-    raise DifferentiationError(reject("LD404", message, spec.normal.loc, hint))

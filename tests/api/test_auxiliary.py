@@ -84,6 +84,26 @@ def test_structures_and_named_tuples_beside_the_loss():
     np.testing.assert_allclose(g.x, 2.0 * fit.residuals * np.cos(X))
 
 
+@pytest.mark.parametrize(
+    ("function", "beside"),
+    [
+        (lambda x, *rest: ((x * x).sum(), rest), ()),
+        (lambda x: ((x * x).sum(), None), None),
+        (lambda x: ((x * x).sum(), {}), {}),
+        (lambda x: ((x * x).sum(), "done"), "done"),
+    ],
+    ids=("tuple", "none", "dictionary", "text"),
+)
+def test_what_goes_with_a_loss_may_hold_no_numbers(function: Any, beside: Any):
+    f = vectorize_grad(function, has_aux=True)
+    (loss, found), g = f.value_and_grad(X)
+    assert (loss, found) == (pytest.approx((X * X).sum()), beside)
+    assert f.grad(X)[1] == beside
+    np.testing.assert_allclose(g.x, 2.0 * X)
+    _, along = f.jvp((X,), {"x": X})
+    assert along.result == (pytest.approx(2.0 * (X * X).sum()), None if beside == "done" else beside)
+
+
 def test_complex_numbers_beside_the_loss():
     z = X + 0.5j
     (_, double, _), g = of_complex.value_and_grad(z)

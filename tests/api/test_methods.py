@@ -255,6 +255,32 @@ def test_gradients_come_in_the_order_of_wrt():
     assert p["b"] is None
 
 
+def test_what_has_a_gradient_is_found_at_each_call():
+    """As numbers of a structure are integers in one call and floats in another."""
+
+    def scaled(p, x):
+        return (p["w"] * x).sum() * p["n"]
+
+    f, g = vectorize_grad(scaled, wrt="p"), vectorize_grad(scaled, wrt=("x", "p"))
+    whole = {"w": X, "n": 3}
+    for p in (whole, {"w": X, "n": 3.0}, {"w": np.arange(4), "n": 2.5}, {"w": X.astype(np.float32), "n": 2.0}, whole):
+        for found in (f.grad(p, X).p, g.value_and_grad(p, X)[1].p):
+            if isinstance(p["n"], int):
+                assert found["n"] is None
+            else:
+                assert found["n"] == pytest.approx((p["w"] * X).sum())
+            if p["w"].dtype.kind == "i":
+                assert found["w"] is None
+            else:
+                np.testing.assert_allclose(found["w"], p["n"] * X, rtol=1e-6)
+    with pytest.raises(DifferentiationError, match="LD403"):
+        f.grad({"w": np.arange(4), "n": 3}, X)
+    with pytest.raises(DifferentiationError, match="LD402"):
+        vectorize_grad(scaled, wrt="p").grad({"w": np.arange(4), "n": 3}, X)
+    with pytest.raises(DifferentiationError, match="LD402"):
+        vectorize_grad(scaled, wrt="p['n']").grad(whole, X)
+
+
 # -- what of an instance matters ----------------------------------------------------------------------------
 class Linear:
     def __init__(self, w):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loopdiff import vectorize_grad
+from loopdiff import UnsupportedLoopError, vectorize_grad
 from tests.gradients.interpreted import interpreting
 from tests.texts import registered
 
@@ -338,3 +338,44 @@ def test_keys_depend_on_the_function_and_its_settings() -> None:
 
     assert key("") == key("") != key("wrt='k'") != key("tape='store'")
     assert key("") != key("", KEYS.replace("BY = 2.0", "BY = 2.5"))
+
+
+@vectorize_grad
+def until_small(x):
+    while x[0] > 0.2:
+        x = np.sin(x)
+        if x[1] > 0.9:
+            break
+    return (x * x).sum()
+
+
+@vectorize_grad
+def twice_until_small(x):
+    for _ in range(3):
+        x = x - 0.1 * until_small.grad(x).x
+    return until_small.grad(x).x[0]
+
+
+def test_what_follows_from_a_refusal_is_not_said_instead() -> None:
+    with pytest.raises(UnsupportedLoopError, match="counted by running it"):
+        twice_until_small(np.ones(3))
+
+
+def test_refused_gradients_of_what_is_read_from_outside_say_why() -> None:
+    """Where another reading of the program meets the function of the leaves."""
+    offset = np.ones(3)
+
+    @vectorize_grad(wrt=("x",))
+    def until_close(x):
+        while x[0] > 0.2:
+            x = np.sin(x) * offset
+            if x[1] > 0.9:
+                break
+        return (x * x).sum()
+
+    @vectorize_grad
+    def called(x):
+        return until_close.grad(x).x[0]
+
+    with pytest.raises(UnsupportedLoopError, match="counted by running it"):
+        called(np.ones(3))

@@ -86,6 +86,29 @@ def by_part(p, y):
     return (g.p["w"] * y).sum() if g.p["b"] is None else 0.0
 
 
+@vectorize_grad(wrt=["p[-1]", "y"])
+def of_last(y, p):
+    return (p[0] ** 2 * p[1] * y).sum()
+
+
+@vectorize_grad
+def by_last(y, p):
+    """Nothing but `wrt` says that `p` is a structure, when this is decorated."""
+    g = of_last.grad(y, p)
+    return (g.p[1] * g.y).sum()
+
+
+@vectorize_grad(wrt=("p['w']", "y"))
+def of_nothing(p, y):
+    return (y**3).sum()
+
+
+@vectorize_grad
+def of_unread(y):
+    g = of_nothing.grad({"w": 2.0 * y}, y)
+    return (g.y * y).sum() + g.p["w"].sum()
+
+
 @vectorize_grad
 def misfit(w):
     return ((A @ w - B) ** 2).sum()
@@ -170,6 +193,8 @@ CASES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "by_name": (by_name, ({"w": X, "b": 2.0}, X + 1.0)),
     "by_place": (by_place, ({"w": X, "b": 2.0}, X + 1.0)),
     "by_part": (by_part, ({"w": X, "b": 2.0, "n": 3}, X + 1.0)),
+    "by_last": (by_last, (X + 1.0, [X, 2.0 * X])),
+    "of_unread": (of_unread, (X,)),
     "behind_what_writes": (behind_what_writes, ({"w": X, "b": 2.0}, X + 1.0)),
     "as_a_whole": (as_a_whole, (X,)),
     "descent": (descent, (X, 0.01)),

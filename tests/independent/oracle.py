@@ -16,6 +16,7 @@ from .arrays import Array
 from .functions import namespace
 from .numbers import Dual, Number, Taped, adjoints, primal
 from .structures import RECORDS, leaves, mapped
+from .surfaces.taped import decorator
 
 Args = dict[str, Any]
 registered = itertools.count()
@@ -30,7 +31,7 @@ def function_of(source: str, globals_: dict[str, Any]) -> Any:
 
 
 def plain_function(source: str) -> Any:
-    return function_of(source, {"__name__": "program", "np": np, "math": math, **RECORDS})
+    return function_of(source, {"__name__": "program", "np": np, "math": math, "vectorize_grad": decorator, **RECORDS})
 
 
 def is_active(argument: Any) -> bool:
@@ -132,7 +133,7 @@ def run(source: str, args: Args, make: Callable[[float, Any], Number], attached:
 
     before = {name: mapped(of_one, value, attached.get(name, zeros_for(value))) for name, value in args.items()}
     finals = {name: mapped(copied, value) for name, value in before.items()}
-    return Run(before, finals, function_of(source, namespace())(**finals))
+    return Run(before, finals, function_of(source, {**namespace(), "vectorize_grad": decorator})(**finals))
 
 
 def copied(leaf: Any) -> Any:

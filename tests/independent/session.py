@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from .bindings import programs
-from .check import Outcome, try_setting
+from .check import SETTINGS, Outcome, try_setting
 from .compose import composed
 from .containers import structured
 from .edges import edge, spoilt
@@ -26,10 +26,14 @@ from .models import models
 from .raising import Raising, raised_at_all, raising_cases, try_raising
 from .renaming import renamed
 from .shrink import form, shrunk
+from .surfaces.check import try_dressed
+from .surfaces.drawn import drawn_dressed
+from .surfaces.dress import Dressed
 from .vary import varied, with_other_arguments
 
 TAPES = (("auto", 4), ("store", 2), ("recompute", 2))
 OTHERS = (("parallel", 0.06), ("from_end", 0.08), ("emulated", 0.05), ("jax", 0.08), ("second", 0.1))
+DRESSED = 8  # every so many programs are methods, have values beside a loss, and so on
 SECONDS = 60  # a program and its shrinking may take
 
 
@@ -68,7 +72,10 @@ class limited:
 
 
 def drawn(seed: int) -> Program:
-    """A program composed of statements, a variation of one that somebody wrote, or one at the edges."""
+    """A program composed of statements, a variation of one that somebody wrote, one at the edges, or one with methods,
+    gradients and the like around it."""
+    if seed % DRESSED == DRESSED - 1 and (found := drawn_dressed(seed)) is not None:
+        return found
     rng = random.Random(seed + 3)
     if rng.random() < 0.15:
         return edge(seed)
@@ -109,7 +116,7 @@ def outcomes(program: Program, seed: int, only: str | None = None) -> Iterator[O
     settings, parts = plan(seed)
     if only is not None:
         settings = [only]
-    raising, wants = raising_cases(program), usable(program)
+    raising, wants = raising_of(program), usable(program)
     if not raising and not wants:
         cases_of(program)  # which says why
     for setting in settings:
@@ -117,6 +124,11 @@ def outcomes(program: Program, seed: int, only: str | None = None) -> Iterator[O
             yield outcome
             if outcome.kind != "ok":
                 return
+
+
+def raising_of(program: Program) -> Raising:
+    """The arguments for which Python raises; of what is put around a program nobody asks that."""
+    return [] if isinstance(program, Dressed) else raising_cases(program)
 
 
 def usable(program: Program) -> list[Expected]:
@@ -133,6 +145,10 @@ def usable(program: Program) -> list[Expected]:
 def tried(
     program: Program, wants: list[Expected], raising: Raising, setting: str, parts: frozenset[str]
 ) -> Iterator[Outcome]:
+    if isinstance(program, Dressed):
+        if wants and setting in SETTINGS:
+            yield try_dressed(program, wants, setting, parts)
+        return
     if wants:
         yield try_setting(wants, setting, parts)
     if raising and setting != "second":
@@ -140,11 +156,13 @@ def tried(
 
 
 def fails_alike(program: Program, outcome: Outcome, parts: frozenset[str]) -> bool:
-    found = tried(program, usable(program), raising_cases(program), outcome.setting, parts)
+    found = tried(program, usable(program), raising_of(program), outcome.setting, parts)
     return any(o.kind == outcome.kind and (o.kind in ("wrong", "silent") or o.stage == outcome.stage) for o in found)
 
 
 def small(program: Program, outcome: Outcome, seed: int) -> Program:
+    if isinstance(program, Dressed):
+        return program
     _, parts = plan(seed)
     alone = (replace(program, others=(), args=args) for args in program.cases())
     program = next((p for p in alone if fails_alike(p, outcome, parts)), program)
@@ -205,7 +223,7 @@ def note(counts: Counts, outcome: Outcome, program: Program, seed: int, record: 
 
 
 def again_of(program: Program, outcome: Outcome, seed: int) -> Iterator[Outcome]:
-    return tried(program, usable(program), raising_cases(program), outcome.setting, plan(seed)[1])
+    return tried(program, usable(program), raising_of(program), outcome.setting, plan(seed)[1])
 
 
 class Recorder:

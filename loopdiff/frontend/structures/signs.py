@@ -19,6 +19,8 @@ from loopdiff.frontend.survey import ARRAY_ATTRIBUTES
 from loopdiff.numpy_functions import METHODS, is_of_numpy
 from loopdiff.source.functions import SourceFunction, dotted_name, python_function
 from loopdiff.source.nodes import syntax_nodes
+from loopdiff.source.parameters import root_named
+from loopdiff.source.records import is_differentiable
 from loopdiff.source.scopes import parameters
 
 CHANGING = ("at", "copyto", "fill", "fill_diagonal", "itemset", "partition", "put", "put_along_axis", "sort")
@@ -134,8 +136,17 @@ def takes_structures(source: SourceFunction, sources: Sources) -> bool:
     own = source.signature.parameters.values()
     if any(p.default is not p.empty and not isinstance(p.default, int | float | complex) for p in own):
         return True
-    nodes = ((one, node) for one in sources_reached(source, sources) for node in syntax_nodes(one.node))
+    reached = list(sources_reached(source, sources))
+    if any(asks_for_parts(value) for one in reached for value in one.used.values()):
+        return True
+    nodes = ((one, node) for one in reached for node in syntax_nodes(one.node))
     return any(is_taken(one, node) or has_shape(node) for one, node in nodes)
+
+
+def asks_for_parts(value: Any) -> bool:
+    """Whether `value` is a decorated function that is differentiated by parts of its arguments, `wrt="p[0]"`."""
+    asked = (value.requested or ()) if is_differentiable(value) else ()
+    return any(root_named(text) != text for text in asked)
 
 
 def is_taken(source: SourceFunction, node: ast.AST) -> bool:

@@ -165,10 +165,15 @@ def made_for(
     axes: dict[str, tuple[int, ...]] = {}
     while True:
         types = {n: type_of(state, v, axes.get(n, ())) for n, v in args.items()}
+        made: DerivedLoops | str
         try:
             made = called.of.derivative(called.method, types, along)
         except LoopdiffError as error:
-            raise asked_here(error, called.name, state.source.span(called.node)) from None
+            if state.diagnostics:  # of which the types of what is not known may be a consequence
+                return None
+            if "LD401" not in error.codes:
+                raise asked_here(error, called.name, state.source.span(called.node)) from None
+            made = "it gets no structure"  # as long as none is taken apart
         if isinstance(made, str):
             state.reject("LD109", f"`{called.name}` cannot be called in a program: {made}", called.node, WAY)
             return None

@@ -7,7 +7,7 @@ from typing import Any
 
 from loopdiff.errors import NOWHERE, DifferentiationError
 from loopdiff.errors.codes import reject
-from loopdiff.frontend.structures.trees import Branch, Path, Tree, described, leaves
+from loopdiff.frontend.structures.trees import Branch, Leaf, Path, Tree, described, leaves
 from loopdiff.source.parameters import place_named
 
 
@@ -30,6 +30,15 @@ def chosen_names(
         message = f"`wrt` names `{text}`, which holds no floating numbers here"
         raise DifferentiationError(reject("LD402", message, NOWHERE))
     return found
+
+
+def names_one(trees: Mapping[str, Tree], text: str) -> bool:
+    """Whether `text` in `wrt` names a number or an array, and no structure."""
+    name, path = place_named(text) or (text, ())
+    tree = trees[name]
+    for key in place_in(tree, path) or ():
+        tree = tree.item(key) if isinstance(tree, Branch) else None
+    return isinstance(tree, Leaf)
 
 
 def place_in(tree: Tree, path: Sequence[Any]) -> Path | None:

@@ -50,7 +50,11 @@ def gradient_given(scope: Scope, node: ast.Call) -> Tree | None:
     if given is None:
         return None
     source, is_late = scope.sources.of(of.innermost), id(node) not in scope.leading
-    if all(isinstance(tree, Leaf) for tree in given.values()) and not reads_data(source, scope.sources):
+    is_apart = not given.keys() <= source.signature.parameters.keys()  # it is the function of leaves of structures
+    are_leaves = all(isinstance(tree, Leaf) for tree in given.values())
+    if is_apart and not are_leaves:
+        return None
+    if is_apart or (are_leaves and not reads_data(source, scope.sources)):
         is_sure = of.requested is not None or len(of.signature.parameters) == 1
         may_run = is_sure and scope.may_run_ahead and not is_late and given.keys() >= set(roots_of(of))
         return run_ahead(scope, node, of, None, given) if may_run else None
