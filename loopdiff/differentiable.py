@@ -48,8 +48,8 @@ from loopdiff.specialize.declared import declared_type, is_declaration, types_of
 from loopdiff.specialize.derivatives import InPrograms
 from loopdiff.specialize.gradients import record_type
 from loopdiff.specialize.programs import GradientProgram, Program
-from loopdiff.specialize.results import check_wrt, require_scalar_result, wrt_by_name
-from loopdiff.specialize.specialization import AnyProgram, Specialization
+from loopdiff.specialize.results import check_wrt, wrt_by_name
+from loopdiff.specialize.specialization import AnyProgram, Specialization, require_scalar_result
 
 if TYPE_CHECKING:
     from loopdiff.ad.tape.sweeps import SweepForm

@@ -19,9 +19,8 @@ from loopdiff.frontend.extents import questions_about
 from loopdiff.source.parameters import BY_NAME, BY_POSITION
 from loopdiff.specialize.entry_points import CallChecks, guard, primal_launcher
 from loopdiff.specialize.interface import as_pairs
-from loopdiff.specialize.results import require_scalar_result
 from loopdiff.specialize.shortage import Needs
-from loopdiff.specialize.specialization import Specialization
+from loopdiff.specialize.specialization import Specialization, require_scalar_result
 
 INT_MIN, INT_MAX = -(1 << 63), (1 << 63) - 1
 PLAIN_SCALARS = (float, np.float64, np.float32, bool, np.complex64)

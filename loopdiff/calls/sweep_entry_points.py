@@ -17,9 +17,8 @@ from loopdiff.memory.arena import Workspace
 from loopdiff.memory.recycled import GRADIENTS
 from loopdiff.specialize.entry_points import Script
 from loopdiff.specialize.gradients import record_type, scalar_of
-from loopdiff.specialize.results import require_scalar_result
 from loopdiff.specialize.shortage import Needs
-from loopdiff.specialize.specialization import Specialization
+from loopdiff.specialize.specialization import Specialization, require_scalar_result
 from loopdiff.specialize.units import Unit
 
 GIVEN_BACK = "give(workspace)"

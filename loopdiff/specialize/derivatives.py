@@ -17,8 +17,7 @@ from loopdiff.settings.options import Options
 from loopdiff.source.functions import plain_function
 from loopdiff.specialize.gradients import record_type
 from loopdiff.specialize.programs import GradientProgram, Program
-from loopdiff.specialize.results import require_scalar_result
-from loopdiff.specialize.specialization import AnyProgram, Specialization
+from loopdiff.specialize.specialization import AnyProgram, Specialization, require_scalar_result
 
 
 class InPrograms:

@@ -95,6 +95,31 @@ class Interface:
         """Makes `own_results`: what it does is decided once."""
         return in_one_piece(tuple, self.results, self.is_gradient)
 
+    def maker_of_result(self, record: type[tuple[Any, ...]] | None) -> Callable[[Iterable[Any]], Any]:
+        """Makes what the function returns, a `record` if it names one, from the results of the compiled code."""
+        if self.returns_tuple:
+            return in_one_piece(record or tuple, self.results, self.is_gradient)
+        make = self.maker_of_results
+        return lambda flat: make(flat)[0]
+
+    def finish(
+        self, kinds: tuple[ValueType, ...], record: type[tuple[Any, ...]] | None
+    ) -> Callable[[Any], Any] | None:  # fmt: skip
+        """The same from what the compiled code returns, values of `kinds`: Numba returns float32 as float. None where
+        nothing is to be done."""
+        is_narrow = ScalarType.F32 in kinds
+        if not kinds or (self.is_direct and not is_narrow and record is None):
+            return None
+        if self.is_direct and not self.returns_tuple:
+            return np.float32
+        make, is_tuple = self.maker_of_result(record), len(kinds) > 1 or self.returns_tuple
+        if not is_narrow:
+            return lambda value: make(value if is_tuple else (value,))
+        casts = [np.float32 if kind is ScalarType.F32 else None for kind in kinds]
+        return lambda value: make(
+            [v if cast is None else cast(v) for cast, v in zip(casts, value if is_tuple else (value,), strict=True)]
+        )
+
     def seed_parts(self, kind: ValueType, seed: Any) -> tuple[Any, ...]:
         """What the reverse sweep takes for the seed of a result of `kind`."""
         return in_parts(kind, seed if self.is_gradient else conjugated(seed))

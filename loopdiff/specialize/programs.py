@@ -26,8 +26,7 @@ from loopdiff.pipeline.stages import Progress, Stages
 from loopdiff.settings.options import Options, is_whole_compiler
 from loopdiff.source.functions import SourceFunction
 from loopdiff.specialize.interface import Interface, interface_of
-from loopdiff.specialize.results import require_scalar_result
-from loopdiff.specialize.specialization import AnyProgram, Specialization
+from loopdiff.specialize.specialization import AnyProgram, Specialization, require_scalar_result
 
 if TYPE_CHECKING:
     from loopdiff.canonical.batching import Batch

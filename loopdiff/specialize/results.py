@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING
 
 from loopdiff.errors import NOWHERE, ArgumentError, DifferentiationError
 from loopdiff.errors.codes import reject
@@ -14,9 +13,6 @@ from loopdiff.ir.typing import type_env, type_of
 from loopdiff.source.functions import SourceFunction
 from loopdiff.source.parameters import root_named
 from loopdiff.specialize.interface import is_complex
-
-if TYPE_CHECKING:
-    from loopdiff.specialize.specialization import Specialization
 
 LOSS_FIRST = "return a number, then what goes with it"
 
@@ -108,21 +104,3 @@ def check_wrt(source: SourceFunction, wrt: tuple[str, ...] | None) -> None:
         found.append(reject("LD403", "`wrt` is empty", NOWHERE))
     if found:
         raise DifferentiationError(*found)
-
-
-def require_scalar_result(spec: Specialization) -> None:
-    """Raise DifferentiationError (LD404) unless the function returns one floating number, or a record of one; where it
-    is asked for a loss, unless that comes first in a tuple."""
-    kinds, is_alone = spec.interface.results, not spec.interface.returns_tuple or spec.record is not None
-    is_first = bool(kinds) and isinstance(kinds[0], ScalarType) and is_floating(kinds[0])
-    if is_first and (spec.interface.returns_tuple if spec.options.of_loss else len(kinds) == 1 and is_alone):
-        return
-    found = "nothing" if not kinds else ", ".join(getattr(k, "value", str(k)) for k in kinds)
-    message, hint = f"`{spec.normal.name}` returns {found}, and a gradient needs one floating-point number", None
-    if spec.options.of_loss:
-        message, hint = f"`{spec.normal.name}` returns {found}, with `has_aux`", LOSS_FIRST
-    elif spec.options.has_aux:
-        hint = "differentiate a function that returns the number alone"
-    elif is_first and len(kinds) > 1:
-        hint = "set `has_aux=True`, or use `vjp`, and pass seeds and cotangents to the pullback"
-    raise DifferentiationError(reject("LD404", message, spec.normal.loc, hint))

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable, Mapping
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-import numpy as np
-
 from loopdiff.cache.keys import Identity, digest_of
 from loopdiff.cache.store import Store
 from loopdiff.errors import DifferentiationError
@@ -51,7 +49,7 @@ from loopdiff.source.functions import SourceFunction
 from loopdiff.source.nodes import syntax_nodes
 from loopdiff.specialize.gradients import record_type
 from loopdiff.specialize.interface import Interface
-from loopdiff.specialize.results import names_asked, refuse_integers, result_types
+from loopdiff.specialize.results import LOSS_FIRST, is_floating, names_asked, refuse_integers, result_types
 from loopdiff.specialize.units import Plan, SweepName, SweepUnits, Unit, kept_plan
 
 if TYPE_CHECKING:
@@ -293,34 +291,12 @@ class Specialization:
 
     @property
     def finish(self) -> Callable[[Any], Any] | None:
-        """Makes the compiled function's return value the function's own: Numba returns float32 as float."""
-        kinds, interface, is_tuple = self.result_types, self.interface, self.normal.returns_tuple
-        if not kinds or (interface.is_direct and ScalarType.F32 not in kinds and self.record is None):
-            return None
-        if interface.is_direct and not is_tuple:
-            return np.float32
-        make = self.maker_of_result
-        if ScalarType.F32 not in kinds:
-            return lambda value: make(value if is_tuple else (value,))
-        return lambda value: make(
-            [
-                np.float32(v) if k is ScalarType.F32 else v
-                for k, v in zip(kinds, value if is_tuple else (value,), strict=True)
-            ]
-        )
+        """Makes the compiled function's return value the function's own."""
+        return self.interface.finish(self.result_types, self.record)
 
     def own_result(self, flat: Iterable[Any]) -> Any:
         """The result as the caller knows it, from those of the compiled code."""
-        return self.maker_of_result(flat)
-
-    @property
-    def maker_of_result(self) -> Callable[[Iterable[Any]], Any]:
-        """Makes `own_result`: what it does is decided once."""
-        interface = self.interface
-        make, record = interface.maker_of_results, self.record
-        if not interface.returns_tuple:
-            return lambda flat: make(flat)[0]
-        return make if record is None else lambda flat: tuple.__new__(record, make(flat))
+        return self.interface.maker_of_result(self.record)(flat)
 
     def form(self, form: SweepForm) -> SweepForm:
         """`form`, but for functions that write no floating array: their gradient is the pullback."""
@@ -490,3 +466,21 @@ class Specialization:
     ) -> tuple[str, float | None]:  # fmt: skip
         """The launch plan of `unit` in words, and the nanoseconds that it takes at least, where `shapes` are known."""
         return explain_for_cuda(unit.ls, self.options, unit.requests, self.stages, unit.reader, shapes, values)
+
+
+def require_scalar_result(spec: Specialization) -> None:
+    """Raise DifferentiationError (LD404) unless the function returns one floating number, or a record of one; where it
+    is asked for a loss, unless that comes first in a tuple."""
+    kinds, is_alone = spec.interface.results, not spec.interface.returns_tuple or spec.record is not None
+    is_first = bool(kinds) and isinstance(kinds[0], ScalarType) and is_floating(kinds[0])
+    if is_first and (spec.interface.returns_tuple if spec.options.of_loss else len(kinds) == 1 and is_alone):
+        return
+    found = "nothing" if not kinds else ", ".join(getattr(k, "value", str(k)) for k in kinds)
+    message, hint = f"`{spec.normal.name}` returns {found}, and a gradient needs one floating-point number", None
+    if spec.options.of_loss:
+        message, hint = f"`{spec.normal.name}` returns {found}, with `has_aux`", LOSS_FIRST
+    elif spec.options.has_aux:
+        hint = "differentiate a function that returns the number alone"
+    elif is_first and len(kinds) > 1:
+        hint = "set `has_aux=True`, or use `vjp`, and pass seeds and cotangents to the pullback"
+    raise DifferentiationError(reject("LD404", message, spec.normal.loc, hint))
