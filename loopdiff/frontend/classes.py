@@ -9,7 +9,7 @@ import dataclasses
 import inspect
 import sys
 import typing
-from types import FunctionType
+from types import FunctionType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -72,8 +72,10 @@ def is_record_class(value: type) -> bool:
 
 
 def is_plain_class(kind: type) -> bool:
-    """Whether `kind` is a class of the program, and no dataclass, whose objects have what was assigned to their
-    attributes: nobody looks at that on the way."""
+    """Whether objects of `kind`, a class of the program that is no dataclass or Python's SimpleNamespace, have what was
+    assigned to their attributes: nobody looks at that on the way."""
+    if kind is SimpleNamespace:
+        return True
     made, own = kind.__init__, [c for c in kind.__mro__[:-1] if c not in MARKS]
     is_open = type(kind) is type or (type(kind) is abc.ABCMeta and not inspect.isabstract(kind))
     if not is_open or not kind.__dictoffset__ or not (made is object.__init__ or isinstance(made, FunctionType)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -441,3 +442,15 @@ def test_comprehensions_over_arrays_beside_lists_of_objects() -> None:
     np.testing.assert_allclose(gradients.x, expected, rtol=1e-6, atol=1e-9)
     with pytest.raises(LoopdiffError, match="LD332"):
         f(x, a[:1])
+
+
+def test_namespaces_are_objects() -> None:
+    def f(p, x):
+        return p.inner.a * x[0] + p.w @ x
+
+    p = SimpleNamespace(w=np.array([2.0, 3.0]), inner=SimpleNamespace(a=0.5))
+    value, gradients = vectorize_grad(f).value_and_grad(p, np.array([1.0, 4.0]))
+    assert value == 14.5
+    assert gradients.p.inner == SimpleNamespace(a=1.0)
+    np.testing.assert_array_equal(gradients.p.w, [1.0, 4.0])
+    np.testing.assert_array_equal(gradients.x, [2.5, 3.0])

@@ -78,7 +78,7 @@ def register(kind: type[Any]) -> None:
 
 def with_attributes(kind: type[Any], parts: dict[str, Any]) -> Any:
     """An object of a class with these attributes."""
-    made = object.__new__(kind)
+    made = kind.__new__(kind)
     for name, part in parts.items():
         object.__setattr__(made, name, part)
     return made
