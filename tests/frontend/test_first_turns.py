@@ -99,7 +99,7 @@ def read_behind_the_loop(x, n):
     o = Momentum(0.9)
     for k in range(n):
         o.step(x * k)
-    return o.v.sum()
+    return o.v.sum()  # pyright: ignore[reportOptionalMemberAccess]
 
 
 def now_and_then(x, n):
