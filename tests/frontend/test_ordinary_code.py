@@ -27,6 +27,14 @@ def damped(x, rate=0.5, power=2.0):
 
 
 CASES: list[tuple[str, tuple[Any, ...]]] = [
+    (
+        "s = [1]\nfor i in range(4):\n    if b[i] > 0:\n        s.append(i)\nreturn a[np.ix_(s, [0, 2])].sum() * b[0]",
+        (P, X),
+    ),
+    (
+        "w = [a[:2], a[1:, :2]]\nfor k in reversed(range(len(w))):\n    w[k] = w[k] * b[k]\nreturn w[0] @ w[1][:3]",
+        (P, X),
+    ),
     ("t = 0.0\nfor i in range(5):\n    t = t + a[i] * b[i]\nreturn t.sum()", (P, X)),
     ("t = 0\nfor r in a:\n    t = t + r\nreturn (t**2).max() * len(t) + t[-1] + b[0]", (WHOLE, X)),
     ("t = 0.0\nfor r in a:\n    t += r * b[0]\nreturn t", (P, X)), ("return sum(r * b[0] for r in a)", (P, X)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, i
 from loopdiff.frontend.arrays.views import NewAxis, Rest, Subscript, basic
 from loopdiff.frontend.parsing.bindings import ArrayName, Cell, Given, ListName, ListRow
 from loopdiff.frontend.parsing.lists.lengths import Kinds
-from loopdiff.frontend.parsing.lists.reading import ONE_INTEGER, elements_of, kinds_in
+from loopdiff.frontend.parsing.lists.reading import ONE_INTEGER, elements_of, is_list, kinds_in
 from loopdiff.frontend.parsing.order import frozen, held, in_order
 from loopdiff.frontend.parsing.outside import constant_element, root_is_local
 from loopdiff.frontend.parsing.placing import with_place
@@ -139,7 +139,7 @@ def open_mesh(state: State, level: list[ast.expr]) -> list[list[ast.expr]]:
 
 
 def is_named_mask(state: State, node: ast.expr) -> bool:
-    if not isinstance(node, ast.Name):
+    if not isinstance(node, ast.Name) or is_list(state, node):
         return False
     state.need_types()
     value = state.quantity(node)
@@ -159,6 +159,9 @@ def in_mesh(state: State, node: ast.expr, more: int, call: ast.Call) -> ast.expr
         case _:
             pass
     state.need_types()
+    if is_list(state, node):
+        node = ast.copy_location(ast.Call(ast.Constant(cast(Any, np.array)), [node], []), node)
+        ast.fix_missing_locations(node)
     value = state.quantity(node)
     if not isinstance(value, View | ArrayValue) or value.rank != 1:
         state.reject("LD110", "`np.ix_` takes arrays with one axis", call)

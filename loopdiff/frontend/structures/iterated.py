@@ -244,8 +244,11 @@ def known_leaf(key: Any, node: ast.AST) -> Tree:
 
 
 def known_range(scope: Scope, node: ast.expr) -> list[Tree] | None:
-    """The numbers of a `range` whose bounds are known; None for anything else."""
+    """The numbers of a `range` whose bounds are known, or of one that is reversed; None for anything else."""
     match node:
+        case ast.Call(func=function, args=[inner], keywords=[]) if scope.value_outside(function) is reversed:
+            numbers = known_range(scope, inner)
+            return None if numbers is None else numbers[::-1]
         case ast.Call(func=function, args=args, keywords=[]) if scope.value_outside(function) is range:
             bounds = [static(scope, a) for a in args]
             if all(type(b) is int for b in bounds) and 1 <= len(bounds) <= 3 and is_short(bounds):
