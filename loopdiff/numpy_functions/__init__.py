@@ -169,7 +169,7 @@ WRITTEN: dict[Callable[..., Any], FunctionType] = {
     np.polyint: newer.polyint,
     np.array_equal: newer.array_equal,
     np.linalg.multi_dot: newer.multi_dot,
-    math.lcm: counted.lcm,
+    math.lcm: counted.exact_lcm,
     math.modf: elementwise.modf,
     np.gcd: counted.gcd_of_each,
     np.lcm: counted.lcm_of_each,

@@ -64,6 +64,13 @@ def lcm(a, b):
     return abs(a // max(gcd(a, b), 1) * b)
 
 
+def exact_lcm(a, b):
+    """The same, which Python has however large it is."""
+    times = abs(a // max(gcd(a, b), 1))
+    assert times == 0 or abs(b) <= 9223372036854775807 // times, "math.lcm does not fit in 64 bits"
+    return times * abs(b)
+
+
 def gcd_of_each(x1, x2):
     return of_each_pair(gcd, x1, x2)
 

@@ -116,4 +116,4 @@ def setxor1d(ar1, ar2):
     """What is in one alone, in ascending order."""
     first, second = np.ravel(ar1), np.ravel(ar2)
     found = distinct(np.concatenate((first, second)))
-    return found[isin(found, first) != isin(found, second)]
+    return found[~(isin(found, first) & isin(found, second))]

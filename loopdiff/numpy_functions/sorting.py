@@ -154,7 +154,7 @@ def between(values, q, n):
 
 
 def nanmedian(a, axis=None, *, keepdims=False):
-    return of_lines(share_of_numbers, a, 0.5, axis, keepdims)
+    return of_lines(middle_of_numbers, a, 0.5, axis, keepdims)
 
 
 def nanquantile(a, q, axis=None, *, method="linear", keepdims=False):
@@ -168,17 +168,34 @@ def nanpercentile(a, q, axis=None, *, method="linear", keepdims=False):
     return nanquantile(a, q / 100.0, axis, method=method, keepdims=keepdims)
 
 
+def middle_of_numbers(a, q):
+    """The middle of those before NaNs."""
+    values = 1.0 * in_order(a)
+    n = count_numbers(values)
+    if n == 0:
+        return np.nan * values.sum()
+    if n % 2 == 1:
+        return values[n // 2]
+    return (values[n // 2 - 1] + values[n // 2]) / 2.0
+
+
 def share_of_numbers(a, q):
     """The quantile of those before NaNs."""
     assert 0.0 <= q <= 1.0, "Quantiles must be in the range [0, 1]"
     values = 1.0 * in_order(a)
+    n = count_numbers(values)
+    if n == 0:
+        return np.nan * values.sum()
+    return between(values, q, n)
+
+
+def count_numbers(values):
+    """How many come before NaNs."""
     n = 0
     for v in values:
         if v == v:
             n += 1
-    if n == 0:
-        return np.nan * values.sum()
-    return between(values, q, n)
+    return n
 
 
 def partition(a, kth, axis=-1):

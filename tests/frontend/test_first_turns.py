@@ -80,7 +80,20 @@ def with_its_own_counter(x, n):
     return (w * w).sum() * k
 
 
-PLAIN = [of_arrays, of_numbers, of_two_fields, of_loops_in_loops, with_its_own_counter]
+def that_goes_on(x, n):
+    t = 0.0
+    for i in range(2):
+        o = Momentum(0.9)
+        for k in range(n):
+            u = o.step(x[k % 4] - i)
+            if u < 0.5:
+                continue
+            t += u * u
+        t += x[2] * (i + 1.0)
+    return t
+
+
+PLAIN = [that_goes_on, of_arrays, of_numbers, of_two_fields, of_loops_in_loops, with_its_own_counter]
 
 
 @pytest.mark.parametrize("plain", PLAIN)

@@ -36,6 +36,27 @@ def test_unknown_functions_are_said_when_decorated() -> None:
         vectorize_grad(registered(text, "<whole arrays>", np=np))
 
 
+NOT_SURE = (
+    "if x.ndim == 1: return x.sum()\n    return np.busday_count(x)",
+    "y = x + 1.0\n    assert x.ndim == 1, np.array2string(x)\n    return y.sum()",
+    "t = x.sum()\n    for w in (): t += np.busday_count(w)\n    return t",
+    "t = [np.busday_count(w) for w in ()]\n    return x.sum() + len(t)",
+    "return x.sum() if x.ndim == 1 else np.busday_count(x)",
+)
+
+
+@pytest.mark.parametrize("body", NOT_SURE)
+def test_what_no_call_may_come_to_is_not_said(body: str) -> None:
+    f = vectorize_grad(cache=False)(registered(f"def f(x):\n    {body}\n", f"<not sure {hash(body)}>", np=np))
+    assert f(np.ones(2)) in (2.0, 4.0)
+
+
+def test_polynomials_are_no_functions() -> None:
+    text = "def f(x):\n    y = x + 1.0\n    return p(y[0])\n"
+    with pytest.raises(UnsupportedLoopError, match="LD109"):
+        vectorize_grad(registered(text, "<polynomial>", p=np.poly1d([1.0, 2.0])))(np.ones(2))
+
+
 def doubled(x: float) -> float:
     return 2.0 * x
 

@@ -213,6 +213,8 @@ CASES: list[tuple[str, tuple[Any, ...]]] = [
     ("np.nanquantile(a, 0.3)", M), ("np.nanpercentile(a, 30, axis=1)", M), ("np.partition(a, 2)[2]", V),
     ("a[np.argpartition(a, 2)[2]]", V), ("a[np.lexsort((a, np.round(b)))]", (VECTOR, OTHER)), ("np.lexsort(a) * a", M),
     ("np.setxor1d([3, 1], [1, 2]).sum() * a", V), ("np.nanargmax(a, axis=1)", M), ("np.nanargmin(a)", V),
+    ("np.nanmedian(np.array([np.inf, 1.0, -np.inf, np.nan])) * a", V),
+    ("np.setxor1d([1.0, np.nan], [2.0, 1.0]).shape[0] * a", V),
     ("np.nancumsum(a, axis=0)", M), ("np.nancumprod(a)", V), ("np.histogram_bin_edges(a, 4)", M),
     ("np.histogram2d(a, b, 3, weights=a)[0]", (VECTOR, OTHER)),
     ("np.histogram2d(a, b, [0, 1, 9], density=True)[0]", (VECTOR, OTHER)),
@@ -424,7 +426,7 @@ def test_functions_of_scipy_and_their_derivatives_at_the_ends(name: str) -> None
             assert slope == pytest.approx(float(slopes[name](x)), rel=1e-13)
 
 
-EVERYWHERE = np.array([-900.0, -60.0, -25.0, -14.0, -3.0, -1.0, -0.4, 1e-9, 0.3, 0.5, 1.5, 7.0, 24.9, 25.0, 300.0])
+EVERYWHERE = np.array([-900.0, -60.0, -25.0, -14.0, -3.0, -1.0, -0.4, 0.0, 1e-9, 0.3, 0.5, 1.5, 7.0, 24.9, 25.0, 300.0])
 SLOPES = {
     "i0": special.i1, "i1": lambda x: special.ivp(1, x), "j0": lambda x: -special.j1(x),
     "j1": lambda x: special.jvp(1, x), "ndtr": lambda x: np.exp(-0.5 * x * x) / np.sqrt(2.0 * np.pi),
@@ -440,9 +442,9 @@ def test_series_and_their_slopes(name: str) -> None:
     text = f"def f(x):\n    y = sp.{name}(x)\n    return y, y.sum()\n"
     x = EVERYWHERE
     if name == "erfinv":
-        x = np.array([-1.0 + 1e-15, -0.9, -0.5, -1e-9, 1e-300, 0.2, 0.6, 0.99, 1.0 - 1e-9, 1.0 - 1e-14])
+        x = np.array([-1.0 + 1e-15, -0.9, -0.5, -1e-9, 0.0, 1e-300, 0.2, 0.6, 0.99, 1.0 - 1e-9, 1.0 - 1e-14])
     if name == "exprel":
-        x = np.array([-900.0, -3.0, -0.51, -0.3, 1e-9, 0.499, 0.51, 2.0, 300.0])
+        x = np.array([-900.0, -3.0, -0.51, -0.3, 0.0, 1e-9, 0.499, 0.51, 2.0, 300.0])
     f = vectorize_grad(registered(text, f"<series {name}>", sp=special))
     with interpreting(), np.errstate(all="ignore"):
         found, pullback = f.vjp(x)

@@ -189,6 +189,7 @@ def test_gradients(body: str, args: tuple[Any, ...]) -> None:
         "return np.delete(a, 0)",
         "return math.factorial(21 + len(a)) + math.comb(67, 33)",
         "return np.split(b, 3 + 1)[0]",
+        "return b[0] * math.lcm(2**33 + 1, 2**33 + len(a))",
     ],
 )
 def test_what_does_not_hold_is_checked(body: str) -> None:

@@ -5,7 +5,7 @@ of libraries that nothing is known of. It is said when the function is decorated
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from difflib import get_close_matches
 from types import ModuleType
 from typing import Any
@@ -22,7 +22,7 @@ from loopdiff.frontend.callees import Sources
 from loopdiff.frontend.functions import scalar_function
 from loopdiff.frontend.parsing.calling.calls import hint_for
 from loopdiff.source.functions import SourceFunction, dotted_name, python_function
-from loopdiff.source.nodes import syntax_children
+from loopdiff.source.nodes import syntax_children, syntax_nodes
 from loopdiff.source.scopes import own_names, root_of
 
 # Known where calls or statements are read, in no table.
@@ -47,20 +47,38 @@ def sure_names(source: SourceFunction) -> Iterator[ast.Call | ast.Attribute]:
     """Dotted names from outside, and calls by names from outside, that a call of the function comes to whatever its
     arguments are."""
     own = own_names(source.node)
-    for node in (part for statement in source.node.body for part in sure_parts(statement)):
+    for node in sure_parts_of(source.node.body):
         name = node.func if isinstance(node, ast.Call) else node
         if dotted_name(name) is not None and root_of(name) not in own:
             yield node
 
 
+def sure_parts_of(body: Sequence[ast.stmt]) -> Iterator[ast.Call | ast.Attribute]:
+    """Those of statements up to one that may be the last."""
+    for stmt in body:
+        yield from sure_parts(stmt)
+        if any(isinstance(n, ast.Return | ast.Raise | ast.Break | ast.Continue) for n in syntax_nodes(stmt)):
+            break
+
+
 def sure_parts(node: ast.AST) -> Iterator[ast.Call | ast.Attribute]:
-    """Calls and dotted names in `node` that are not in a branch, nor in what may be called or left out."""
+    """Calls and dotted names in `node` that are not in a branch, nor in what may be called or left out, nor in a loop
+    over what may have no items, as lists that are written out."""
     match node:
-        case ast.If(test=test) | ast.IfExp(test=test):
+        case ast.If(test=test) | ast.IfExp(test=test) | ast.Assert(test=test):
             yield from sure_parts(test)
         case ast.BoolOp(values=[first, *_]):
             yield from sure_parts(first)
+        case ast.For(iter=over, body=body):
+            yield from sure_parts(over)
+            if isinstance(over, ast.Call) and isinstance(over.func, ast.Name) and over.func.id == "range":
+                yield from sure_parts_of(body)
+        case ast.While(test=test, body=body):
+            yield from sure_parts(test)
+            yield from sure_parts_of(body)
         case ast.Try() | ast.Lambda() | ast.FunctionDef() | ast.ClassDef() | ast.Match():
+            pass
+        case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
             pass
         case _:
             if isinstance(node, ast.Call | ast.Attribute):
@@ -95,6 +113,8 @@ def is_unknown(value: Any) -> bool:
     if not isinstance(value, np.ufunc) and str(getattr(value, "__module__", "")).split(".")[0] not in OF_NUMBERS:
         return False
     if not callable(value) or isinstance(value, type) or any(value is known for known in KNOWN):
+        return False
+    if not isinstance(value, Hashable):  # an object that can be called, as a polynomial
         return False
     if value in FUNCTIONS or value in MAKERS or any(value is function for function, _ in PUTTING):
         return False

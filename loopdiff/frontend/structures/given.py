@@ -78,7 +78,8 @@ def register(kind: type[Any]) -> None:
 
 def with_attributes(kind: type[Any], parts: dict[str, Any]) -> Any:
     """An object of a class with these attributes."""
-    made = kind.__new__(kind)
+    new: Any = kind.__new__
+    made = new(kind)
     for name, part in parts.items():
         object.__setattr__(made, name, part)
     return made

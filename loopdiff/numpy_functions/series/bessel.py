@@ -140,16 +140,18 @@ def log_of_normal_share(x):
 def inverse_error(y):
     """The number whose error function is `y`: Newton's steps, far out those of the logarithm, from what Giles gives
     ("Approximating the erfinv function", GPU Computing Gems 2, 2011)."""
+    if abs(y) <= 0.5:
+        near = stop_gradient(math.copysign(near_inverse(abs(y)), y))
+        for _ in range(4):
+            near -= (math.erf(near) - y) / (2.0 / math.sqrt(math.pi) * math.exp(-near * near))
+        return near
     size = abs(y)
     if size >= 1.0 or y != y:
         return math.copysign(np.inf, y) if size == 1.0 else np.nan
     z = stop_gradient(near_inverse(size))
     for _ in range(4):
         slope = 2.0 / math.sqrt(math.pi) * math.exp(-z * z)
-        if size > 0.5:
-            z += math.log(math.erfc(z) / (1.0 - size)) * math.erfc(z) / slope
-        else:
-            z -= (math.erf(z) - size) / slope
+        z += math.log(math.erfc(z) / (1.0 - size)) * math.erfc(z) / slope
     return math.copysign(1.0, y) * z
 
 

@@ -9,6 +9,7 @@ from collections.abc import Collection
 from loopdiff.frontend.structures.rewriting import copied
 from loopdiff.frontend.structures.scope import PLAIN, Scope, Torn, name_read, name_stored
 from loopdiff.frontend.structures.trees import Branch, Static, Tree
+from loopdiff.source.continued import without_continue
 from loopdiff.source.nodes import copied_tree, in_place_of
 
 
@@ -39,6 +40,7 @@ def first_apart(scope: Scope, node: ast.For) -> ast.If | None:
         case _:
             return None
     is_rest = any(node is rest for rest in scope.growing.rests)
+    body = without_continue(node.body) or node.body  # an iteration that stands apart has no loop to go on with
     if scope.value_outside(func) is not range or node.orelse or is_rest or not scope.may_run_ahead:
         return None
     first, end = scope.names.fresh("first"), scope.names.fresh("end")
@@ -47,8 +49,8 @@ def first_apart(scope: Scope, node: ast.For) -> ast.If | None:
         scope.hold(name, PLAIN, node)
     second = ast.BinOp(name_read(first, node), ast.Add(), ast.Constant(1))
     over = in_place_of(ast.Call(func, [second, name_read(end, node)], []), node.iter)
-    rest = copied(node, iter=over, body=[copied_tree(stmt) for stmt in node.body])
+    rest = copied(node, iter=over, body=[copied_tree(stmt) for stmt in body])
     scope.growing.rests.append(rest)
     begun = ast.copy_location(ast.Assign([copied_tree(node.target)], name_read(first, node)), node)
     test = in_place_of(ast.Compare(name_read(first, node), [ast.Lt()], [name_read(end, node)]), node.iter)
-    return ast.copy_location(ast.If(test, [begun, *node.body, rest], []), node)
+    return ast.copy_location(ast.If(test, [begun, *body, rest], []), node)
