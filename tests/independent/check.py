@@ -222,16 +222,22 @@ def try_setting(wants: list[Expected], setting: str, parts: frozenset[str] = PAR
                     while case < len(wants):
                         check_parts(f, wants[case], parts)
                         case += 1
-    except LoopdiffError as error:
-        codes = ",".join(error.codes)
-        kind = "raised" if any(code.startswith("LD9") or code in DEFECTS for code in error.codes) else "refused"
-        return Outcome(kind, setting, codes, str(error), case)
-    except Wrong as error:
-        kind = "undecided" if is_left_to_rounding(wants[case]) else "wrong"
-        return Outcome(kind, setting, error.stage, str(error), case)
     except Exception as error:
-        return Outcome("raised", setting, type(error).__name__, repr(error), case)
+        return failure(error, wants, setting, case)
     return Outcome("ok", setting)
+
+
+def failure(error: Exception, wants: list[Expected], setting: str, case: int) -> Outcome:
+    """What an error says of the case that it came at."""
+    match error:
+        case LoopdiffError(codes=codes):
+            kind = "raised" if any(code.startswith("LD9") or code in DEFECTS for code in codes) else "refused"
+            return Outcome(kind, setting, ",".join(codes), str(error), case)
+        case Wrong(stage=stage):
+            kind = "undecided" if is_left_to_rounding(wants[case]) else "wrong"
+            return Outcome(kind, setting, stage, str(error), case)
+        case _:
+            return Outcome("raised", setting, type(error).__name__, repr(error), case)
 
 
 def is_left_to_rounding(want: Expected) -> bool:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from loopdiff import LoopdiffError, vectorize_grad
+from loopdiff import vectorize_grad
 
 from .. import oracle
-from ..check import DEFECTS, SETTINGS, Outcome, Wrong, is_left_to_rounding, same, threads
+from ..check import SETTINGS, Outcome, Wrong, failure, same, threads
 from ..expected import Expected, fresh, is_real
 from ..oracle import Args
 from ..structures import RECORDS, leaves, mapped, outline
@@ -202,12 +202,6 @@ def try_dressed(program: Dressed, wants: list[Expected], setting: str, parts: fr
             while case < len(wants):
                 check_dressed(session, wants[case], parts)
                 case += 1
-    except LoopdiffError as error:
-        kind = "raised" if any(code.startswith("LD9") or code in DEFECTS for code in error.codes) else "refused"
-        return Outcome(kind, setting, ",".join(error.codes), str(error), case)
-    except Wrong as error:
-        kind = "undecided" if is_left_to_rounding(wants[case]) else "wrong"
-        return Outcome(kind, setting, error.stage, str(error), case)
     except Exception as error:
-        return Outcome("raised", setting, type(error).__name__, repr(error), case)
+        return failure(error, wants, setting, case)
     return Outcome("ok", setting)
