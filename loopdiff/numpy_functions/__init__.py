@@ -234,23 +234,9 @@ ACCUMULATED = {
 FOLDER = os.path.join(os.path.dirname(__file__), "")
 # Parameters that are tuples or lists; what is given for others in such is an array.
 ROWS = (
-    "arrays",
-    "axis",
-    "shift",
-    "reps",
-    "pad_width",
-    "condlist",
-    "choicelist",
-    "range",
-    "dimensions",
-    "axes",
-    "s",
-    "keys",
-    "choices",
-    "shape",
-    "dims",
-    "multi_index",
-)
+    "arrays", "axis", "shift", "reps", "pad_width", "condlist", "choicelist", "range", "dimensions", "axes", "s",
+    "keys", "choices", "shape", "dims", "multi_index",
+)  # fmt: skip
 
 
 def is_of_numpy(file: str) -> bool:

@@ -146,10 +146,7 @@ def putmask(a, mask, values):
     flags, numbers = np.ravel(mask), np.ravel(atleast_1d(values))
     for i in range(flags.shape[0]):
         if flags[i] != 0:
-            if a.ndim == 1:
-                a[i] = numbers[i % numbers.shape[0]]
-            else:
-                a[i // a.shape[1], i % a.shape[1]] = numbers[i % numbers.shape[0]]
+            put_at(a, i, numbers[i % numbers.shape[0]])
 
 
 def place_masked(arr, mask, vals):
@@ -160,11 +157,16 @@ def place_masked(arr, mask, vals):
     k = 0
     for i in range(flags.shape[0]):
         if flags[i] != 0:
-            if arr.ndim == 1:
-                arr[i] = numbers[k % numbers.shape[0]]
-            else:
-                arr[i // arr.shape[1], i % arr.shape[1]] = numbers[k % numbers.shape[0]]
+            put_at(arr, i, numbers[k % numbers.shape[0]])
             k += 1
+
+
+def put_at(a, i, value):
+    """A number at a place of a vector or a matrix that is counted row by row."""
+    if a.ndim == 1:
+        a[i] = value
+    else:
+        a[i // a.shape[1], i % a.shape[1]] = value
 
 
 def compress(condition, a, axis=None):

@@ -127,6 +127,11 @@ def middle_of(a, q):
     values = 1.0 * in_order(a)
     if values[n - 1] != values[n - 1]:
         return values[n - 1]
+    return middle(values, n)
+
+
+def middle(values, n):
+    """The middle of the first `n` values."""
     if n % 2 == 1:
         return values[n // 2]
     return (values[n // 2 - 1] + values[n // 2]) / 2.0
@@ -174,9 +179,7 @@ def middle_of_numbers(a, q):
     n = count_numbers(values)
     if n == 0:
         return np.nan * values.sum()
-    if n % 2 == 1:
-        return values[n // 2]
-    return (values[n // 2 - 1] + values[n // 2]) / 2.0
+    return middle(values, n)
 
 
 def share_of_numbers(a, q):

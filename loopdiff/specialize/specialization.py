@@ -296,7 +296,7 @@ class Specialization:
 
     def own_result(self, flat: Iterable[Any]) -> Any:
         """The result as the caller knows it, from those of the compiled code."""
-        return self.interface.maker_of_result(self.record)(flat)
+        return self.once("maker of results", lambda: self.interface.maker_of_result(self.record))(flat)
 
     def form(self, form: SweepForm) -> SweepForm:
         """`form`, but for functions that write no floating array: their gradient is the pullback."""
