@@ -32,6 +32,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.model.machine import Machine
 from loopdiff.passes.checks.bounds_checks import add_checks
 from loopdiff.passes.checks.screening import screen
+from loopdiff.passes.loops.coalesced import without_coalescing
 from loopdiff.passes.loops.confined_dependences import split_at_dependences
 from loopdiff.passes.loops.distribution import ascend, restructure, restructure_for_threads
 from loopdiff.passes.loops.elementwise_fusion import fuse_elements
@@ -136,6 +137,7 @@ LOWERING: Passes = (
     Pass("complex", split_complex, needed=True),
     Pass("normalize", normalize, lambda _: {"keeps_reads": True}, needed=True),
     Pass("extents", with_equal_extents),
+    Pass("uncoalesce", without_coalescing),
     Pass("induction", without_counters),
     Pass("compactions", without_compactions),
     Pass("short-loops", with_short_written_out),

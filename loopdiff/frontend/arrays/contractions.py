@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Literal
 
+from loopdiff.errors import Span
 from loopdiff.frontend.arrays.broadcasting import require_equal, shape_text
-from loopdiff.frontend.arrays.element_types import holds_halves
+from loopdiff.frontend.arrays.element_types import holds_halves, kind_of
 from loopdiff.frontend.arrays.elementwise import is_costly
-from loopdiff.frontend.arrays.nests import copied_view
+from loopdiff.frontend.arrays.nests import copied_view, made_of, nest, new_array
 from loopdiff.frontend.arrays.reductions import reduced
-from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, as_array, fill, hole, is_array
+from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, fill, hole, is_array
 from loopdiff.frontend.arrays.views import taken
+from loopdiff.frontend.binding.types import Kind
 from loopdiff.frontend.parsing.folding import binary
 from loopdiff.frontend.parsing.state import State
 from loopdiff.ir import nodes as ir
@@ -19,6 +22,11 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F32
 from loopdiff.ir.walk import loads
 
+Factor = tuple[Array, str]  # with a letter for each axis
+Part = Literal["real", "imag", "less"]  # the last is the imaginary one less than zero
+RESULT, SUM = "φψ"  # axes of parts
+PARTS: dict[tuple[int, ...], Part] = {(0,): "real", (1,): "imag"}
+ROWS_OF_PARTS: dict[tuple[int, ...], Part] = {(0, 0): "real", (0, 1): "less", (1, 0): "imag", (1, 1): "real"}
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -93,7 +101,7 @@ FURTHER = "αβγδεζηθ"
 EINSUM_HINT = "write one letter for each axis of each operand, and `->` with the letters of the result"
 
 
-def sum_of_products(state: State, factors: Sequence[tuple[Array, str]], out: str, node: ast.AST) -> Quantity:
+def sum_of_products(state: State, factors: Sequence[Factor], out: str, node: ast.AST) -> Quantity:
     """The product of arrays whose axes are called by letters, summed over those that are not in `out`."""
     span = state.source.span(node)
     sizes: dict[str, ir.Expr] = {}
@@ -106,6 +114,8 @@ def sum_of_products(state: State, factors: Sequence[tuple[Array, str]], out: str
     if len(factors) == 1 and len(letters) == len(out) > 0:
         ((array, labels),) = factors  # a view, as in NumPy
         return taken(array, [hole(out.index(c)) for c in labels], [sizes[c] for c in out])
+    if is_matrix_product(factors, out) and any(is_complex(state, a) for a, _ in factors):
+        return product_of_parts(state, factors, out, node)
     element: ir.Expr | None = None
     for array, labels in factors:
         if array.rank and set(labels) != set(letters) and (is_costly(array.element) or has_halves(state, array)):
@@ -128,6 +138,66 @@ def has_halves(state: State, array: Array) -> bool:
 def in_single(state: State, array: Array) -> Array:
     """`array`, of halves as float32."""
     return ArrayValue(array.extents, ir.Cast(F32, array.element)) if has_halves(state, array) else array
+
+
+def is_matrix_product(factors: Sequence[Factor], out: str) -> bool:
+    """Whether there are rows of one array, columns of the other, and something that is summed over."""
+    if len(factors) != 2:
+        return False
+    (_, first), (_, second) = factors
+    one, other = set(first), set(second)
+    return bool((one - other) & set(out)) and bool((other - one) & set(out)) and bool((one & other) - set(out))
+
+
+def is_complex(state: State, array: Array) -> bool:
+    kind = kind_of(state, (array.element,), Kind.BOOL)
+    return kind is not None and kind >= Kind.WEAK_COMPLEX
+
+
+def product_of_parts(state: State, factors: Sequence[Factor], out: str, node: ast.AST) -> ArrayValue:
+    """The product of two matrices, one of them complex at least, as one of real matrices: where both are,
+    `[[Re A, -Im A], [Im A, Re A]]` by `[[Re B], [Im B]]`. What lies side by side is read by vectors, and so are the
+    adjoints."""
+    span = state.source.span(node)
+    (a, first), (b, second) = factors
+    if is_complex(state, a) and is_complex(state, b):
+        left = (with_parts(state, a, ROWS_OF_PARTS, span), RESULT + SUM + first)
+        right = (with_parts(state, b, PARTS, span), SUM + second)
+    elif is_complex(state, a):
+        left, right = (with_parts(state, a, PARTS, span), RESULT + first), (b, second)
+    else:
+        left, right = (a, first), (with_parts(state, b, PARTS, span), RESULT + second)
+    found = as_array(sum_of_products(state, [left, right], RESULT + out, node))
+    rest = [hole(axis) for axis in range(len(out))]
+    real, imag = (fill(found.element, [ir.Const(k, loc=span), *rest]) for k in range(2))
+    return ArrayValue(found.extents[1:], ir.Pair(real, imag, loc=span))
+
+
+def with_parts(state: State, array: Array, parts: Mapping[tuple[int, ...], Part], span: Span) -> View:
+    """The `parts` of a complex array, each an array at its place in a new one of real numbers."""
+    if is_costly(array.element):
+        array = copied_view(state, array, "factor", span)
+    sizes = [ir.Const(2, loc=span)] * len(next(iter(parts)))
+    view = new_array(state, "parts", (*sizes, *array.extents), span)
+    values = {place: part_of(array.element, part, span) for place, part in parts.items()}
+    made_of(state, view.array, *values.values())
+
+    def make(at: tuple[ir.Expr, ...]) -> list[ir.Stmt]:
+        return [
+            ir.Assign(view.access((*(ir.Const(k, loc=span) for k in place), *at)), fill(value, at), loc=span)
+            for place, value in values.items()
+        ]
+
+    state.out += nest(state, array.extents, make, span)
+    return view
+
+
+def part_of(value: ir.Expr, part: Part, span: Span) -> ir.Expr:
+    match part:
+        case "less":
+            return ir.Apply(Op.NEG, (ir.PartOf("imag", value, loc=span),), loc=span)
+        case _:
+            return ir.PartOf(part, value, loc=span)
 
 
 def outer(state: State, left: Array, right: Array, node: ast.AST) -> Quantity:

@@ -38,7 +38,8 @@ from loopdiff.ir.walk import (
     written_access,
     written_arrays,
 )
-from loopdiff.passes.checks.check_placement import Group, asked_once, place_checks
+from loopdiff.passes.checks.at_ends import asked_at_ends
+from loopdiff.passes.checks.check_placement import Group, place_checks
 from loopdiff.passes.checks.computed_subscripts import Kept, keep_place
 from loopdiff.passes.checks.early_checks import is_early, with_early_conditions, without_early
 from loopdiff.passes.checks.size_checks import extent_conditions, range_conditions
@@ -84,7 +85,7 @@ def add_checks(ls: ir.LoopSet, words: Collection[str] = (), from_end: bool = Fal
         return (stmt,)
 
     stated, rest = stated_first(ls, checked.body)
-    return replace(checked, body=without_repeats(asked_once(map_body((*stated, *conditions, *rest), in_words))))
+    return replace(checked, body=without_repeats(asked_at_ends(map_body((*stated, *conditions, *rest), in_words))))
 
 
 def with_ranges(ls: ir.LoopSet) -> Model:

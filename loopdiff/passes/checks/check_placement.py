@@ -11,12 +11,11 @@ arguments alone may say that every check of an inspector holds, they are asked f
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import takewhile
 
 from loopdiff.analysis.repeatable import Repeatable, repeatable
 from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import all_of, any_of, compare, has_iterations, integer
+from loopdiff.ir.build import all_of, compare, has_iterations, integer
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.renaming import rename_everywhere, renamed_block
@@ -29,7 +28,6 @@ from loopdiff.ir.walk import (
     nodes_of,
     seen_params,
     statements,
-    subexprs,
     touched_arrays,
     written_arrays,
 )
@@ -37,7 +35,6 @@ from loopdiff.passes.checks.certainty import certain_if, settled
 
 Block = tuple[ir.Stmt, ...]
 UNBOUND = "LD331"  # of variables that have no value
-OF_SHAPES = frozenset(("LD310", "LD311", "LD320"))
 
 
 @immutable
@@ -173,28 +170,6 @@ def once(stmt: ir.Stmt) -> ir.Stmt:
             return ir.If(has_iterations(stmt), body, loc=stmt.loc)
         case _:
             return map_blocks(lambda body: tuple(map(once, body)), stmt)
-
-
-def asked_once(block: Block) -> Block:
-    """`block` with checks that shapes and integer arguments decide ahead of loops that ask them in each iteration."""
-    out: list[ir.Stmt] = []
-    for stmt in block:
-        stmt = map_blocks(asked_once, stmt)
-        if isinstance(stmt, ir.Loop) and isinstance(stmt.step, ir.Const):
-            never = ir.Apply(Op.NOT, (has_iterations(stmt),))
-            reached = takewhile(lambda s: not isinstance(s, ir.Exit), stmt.body)
-            same = [s for s in reached if isinstance(s, ir.Require) and is_same_in(stmt, s)]
-            out += (replace(s, cond=any_of((never, s.cond))) for s in same)
-            body = tuple(s for s in stmt.body if s not in same)
-            stmt = replace(stmt, body=body) if same else stmt
-        out.append(stmt)
-    return tuple(out)
-
-
-def is_same_in(loop: ir.Loop, check: ir.Require) -> bool:
-    """Whether shapes and integer arguments alone decide a check, as they do how often `loop` runs."""
-    parts = (e for expr in (check.cond, loop.lower, loop.upper) for e in subexprs(expr))
-    return check.code in OF_SHAPES and not any(isinstance(e, ir.Load | ir.Var | ir.Index) for e in parts)
 
 
 def unless_certain(block: Block) -> Block:
