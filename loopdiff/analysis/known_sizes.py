@@ -23,6 +23,7 @@ class KnownSizes:
     """What checks have said of sizes: which are `equal`, and which are `natural` numbers. `names` are extents and
     arguments that others stand for."""
 
+    params: tuple[str, ...] = ()
     equal: tuple[tuple[ir.Expr, ir.Expr], ...] = ()
     natural: frozenset[ir.Expr] = frozenset()
     names: Mapping[ir.Expr, ir.Expr] = field(default_factory=dict)
@@ -47,13 +48,22 @@ class KnownSizes:
             case ir.Apply(op=Op.EQ, args=args):
                 a, b = map(self.named, args)
                 if isinstance(a, ir.Dim | ir.Param) and isinstance(b, ir.Dim | ir.Param):
-                    return self.renamed({b: a})
+                    first, other = sorted((a, b), key=self.order)
+                    return self.renamed({other: first})
                 powers = ((e, joined_powers(e)) for e in (a, b) if isinstance(e, ir.Apply))
                 return replace(self, equal=(*self.equal, (a, b), *powers))
             case ir.Apply(op=Op.GE, args=(a, b)) if b == ZERO:
                 return replace(self, natural=self.natural | {self.named(a)})
             case _:
                 return self
+
+    def order(self, size: ir.Dim | ir.Param) -> tuple[bool, int, int]:
+        """Extents before arguments, the first ones first."""
+        match size:
+            case ir.Dim(array=array, axis=axis):
+                return array not in self.params, self.params.index(array) if array in self.params else 0, axis
+            case ir.Param(name=name):
+                return True, self.params.index(name), 0
 
     def named(self, expr: ir.Expr) -> ir.Expr:
         return substitute(expr, dict(self.names)) if self.names else expr

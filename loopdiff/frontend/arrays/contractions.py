@@ -24,6 +24,7 @@ from loopdiff.ir.walk import loads
 
 Factor = tuple[Array, str]  # with a letter for each axis
 Part = Literal["real", "imag", "less"]  # the last is the imaginary one less than zero
+ZERO = ir.Const(0)
 RESULT, SUM = "φψ"  # axes of parts
 PARTS: dict[tuple[int, ...], Part] = {(0,): "real", (1,): "imag"}
 ROWS_OF_PARTS: dict[tuple[int, ...], Part] = {(0, 0): "real", (0, 1): "less", (1, 0): "imag", (1, 1): "real"}
@@ -154,7 +155,7 @@ def is_complex(state: State, array: Array) -> bool:
     return kind is not None and kind >= Kind.WEAK_COMPLEX
 
 
-def product_of_parts(state: State, factors: Sequence[Factor], out: str, node: ast.AST) -> ArrayValue:
+def product_of_parts(state: State, factors: Sequence[Factor], out: str, node: ast.AST) -> View:
     """The product of two matrices, one of them complex at least, as one of real matrices: where both are,
     `[[Re A, -Im A], [Im A, Re A]]` by `[[Re B], [Im B]]`. What lies side by side is read by vectors, and so are the
     adjoints."""
@@ -167,10 +168,18 @@ def product_of_parts(state: State, factors: Sequence[Factor], out: str, node: as
         left, right = (with_parts(state, a, PARTS, span), RESULT + first), (b, second)
     else:
         left, right = (a, first), (with_parts(state, b, PARTS, span), RESULT + second)
-    found = as_array(sum_of_products(state, [left, right], RESULT + out, node))
-    rest = [hole(axis) for axis in range(len(out))]
-    real, imag = (fill(found.element, [ir.Const(k, loc=span), *rest]) for k in range(2))
-    return ArrayValue(found.extents[1:], ir.Pair(real, imag, loc=span))
+    parts = as_array(sum_of_products(state, [left, right], RESULT + out, node))
+    view = new_array(state, "product", parts.extents[1:], span)
+    state.whole.fresh.add(view.array)
+    one_of_each = (fill(array.element, [ZERO] * array.rank) for array, _ in factors)
+    made_of(state, view.array, ir.Apply(Op.MUL, tuple(one_of_each), loc=span))
+
+    def make(at: tuple[ir.Expr, ...]) -> list[ir.Stmt]:
+        real, imag = (fill(parts.element, [ir.Const(k, loc=span), *at]) for k in range(2))
+        return [ir.Assign(view.access(at), ir.Pair(real, imag, loc=span), loc=span)]
+
+    state.out += nest(state, view.extents, make, span)
+    return view
 
 
 def with_parts(state: State, array: Array, parts: Mapping[tuple[int, ...], Part], span: Span) -> View:

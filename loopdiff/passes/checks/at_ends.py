@@ -43,9 +43,8 @@ TURNING_NEVER = (*SUMS, *PRODUCTS, Op.NEG, Op.MIN, Op.MAX, Op.FLOORDIV)  # in on
 MOST = 16  # comparisons of one check
 
 
-def asked_at_ends(block: Block, known: KnownSizes | None = None) -> Block:
-    """`block` with checks ahead of loops where they need not be asked in each iteration."""
-    known = known or KnownSizes()
+def asked_at_ends(block: Block, known: KnownSizes) -> Block:
+    """`block`, of whose sizes something is `known`, with checks ahead of loops that would ask in each iteration."""
     out: list[ir.Stmt] = []
     for stmt in block:
         inside = known.within(stmt) if isinstance(stmt, ir.Loop) else known

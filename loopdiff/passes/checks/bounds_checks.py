@@ -17,6 +17,7 @@ from loopdiff.analysis.bounds import (
     overflow_conditions,
     unchecked_accesses,
 )
+from loopdiff.analysis.known_sizes import KnownSizes
 from loopdiff.analysis.polyhedral.model import Model, build_model, derived_once
 from loopdiff.analysis.polyhedral.terms import guarded_loads
 from loopdiff.analysis.polyhedral.value_ranges import value_ranges
@@ -85,7 +86,10 @@ def add_checks(ls: ir.LoopSet, words: Collection[str] = (), from_end: bool = Fal
         return (stmt,)
 
     stated, rest = stated_first(ls, checked.body)
-    return replace(checked, body=without_repeats(asked_at_ends(map_body((*stated, *conditions, *rest), in_words))))
+    return replace(
+        checked,
+        body=without_repeats(asked_at_ends(map_body((*stated, *conditions, *rest), in_words), KnownSizes(ls.params))),
+    )
 
 
 def with_ranges(ls: ir.LoopSet) -> Model:

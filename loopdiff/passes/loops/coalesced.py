@@ -43,7 +43,7 @@ def without_coalescing(ls: ir.LoopSet) -> ir.LoopSet:
     """`ls`, normal, with a loop for each digit of an index that is divided by something else than a constant."""
     if not any(True for loop in loops_in(ls.body) for _ in divisions(loop)):
         return ls
-    body = Walk(supply(ls)).block(ls.body, KnownSizes())
+    body = Walk(supply(ls)).block(ls.body, KnownSizes(ls.params))
     return ls if body == ls.body else replace(ls, body=body)
 
 
