@@ -39,6 +39,7 @@ from loopdiff.passes.loops.elementwise_fusion import fuse_elements
 from loopdiff.passes.loops.factored_sums import factor_sums
 from loopdiff.passes.loops.fill_fusion import fuse_with_fills
 from loopdiff.passes.loops.fusion import fuse
+from loopdiff.passes.loops.invariant_nests import hoist_nests
 from loopdiff.passes.loops.matrix_streams import stream_matrices
 from loopdiff.passes.loops.merged_updates import merge_updates
 from loopdiff.passes.loops.owner_computes import gather_sums, gather_with_zeros
@@ -150,6 +151,7 @@ LOWERING: Passes = (
     Pass("split-ranges", split_ranges),
     Pass("simplify", simplify),
     Pass("hoist", hoist),
+    Pass("hoist-nests", hoist_nests),
 )
 
 # Of a function whose sweeps are to be derived.

@@ -142,12 +142,12 @@ def in_single(state: State, array: Array) -> Array:
 
 
 def is_matrix_product(factors: Sequence[Factor], out: str) -> bool:
-    """Whether there are rows of one array, columns of the other, and something that is summed over."""
+    """Whether there are rows of one array, or columns of the other, and something that is summed over."""
     if len(factors) != 2:
         return False
     (_, first), (_, second) = factors
     one, other = set(first), set(second)
-    return bool((one - other) & set(out)) and bool((other - one) & set(out)) and bool((one & other) - set(out))
+    return bool((one ^ other) & set(out)) and bool((one & other) - set(out))
 
 
 def is_complex(state: State, array: Array) -> bool:
@@ -162,8 +162,12 @@ def product_of_parts(state: State, factors: Sequence[Factor], out: str, node: as
     span = state.source.span(node)
     (a, first), (b, second) = factors
     if is_complex(state, a) and is_complex(state, b):
-        left = (with_parts(state, a, ROWS_OF_PARTS, span), RESULT + SUM + first)
-        right = (with_parts(state, b, PARTS, span), SUM + second)
+        small, large = sorted((0, 1), key=lambda k: factors[k][0].rank)
+        parts: dict[int, Factor] = {
+            small: (with_parts(state, factors[small][0], ROWS_OF_PARTS, span), RESULT + SUM + factors[small][1]),
+            large: (with_parts(state, factors[large][0], PARTS, span), SUM + factors[large][1]),
+        }
+        left, right = parts[0], parts[1]
     elif is_complex(state, a):
         left, right = (with_parts(state, a, PARTS, span), RESULT + first), (b, second)
     else:
