@@ -1,8 +1,8 @@
 """Loops over several axes in one, taken apart: the inverse of loop coalescing.
 
-    require n == p * q                          for a in range(p):
-    for i in range(n):                 becomes      for b in range(q):
-        y[i] = A[i // q, i % q]                         y[a * q + b] = A[a, b]
+    require n == p * q                          for i in range(p):
+    for i in range(n):                 becomes      for j in range(q):
+        y[i] = A[i // q, i % q]                         y[i * q + j] = A[i, j]
 
 Reshaped arrays, and loops that people wrote over all elements, divide in each iteration. Where what the index is
 divided by is known to go into the number of iterations, the quotient and the remainder are indices of loops of their
@@ -69,7 +69,7 @@ class Walk:
         if parts is None:
             return replace(loop, body=self.block(loop.body, known))
         count, radix = parts
-        first, last = (ir.Index(self.names.fresh(loop.index)) for _ in range(2))
+        first, last = ir.Index(loop.index), ir.Index(self.names.fresh(loop.index))
         index = add(mul(first, radix), last)
         values: dict[ir.Expr, ir.Expr] = {ir.Index(loop.index): index}
         for division in divisions(loop):
@@ -78,7 +78,7 @@ class Walk:
                 values[division] = digit(division, rest, radix, first, last)
         body = tuple(map_stmt_exprs(lambda e: substitute(e, values), stmt) for stmt in loop.body)
         rows = replace(loop, index=last.name, upper=radix, body=body)
-        return self.loop(replace(loop, index=first.name, upper=count, body=(rows,)), known)
+        return self.loop(replace(loop, upper=count, body=(rows,)), known)
 
 
 def digit(division: ir.Apply, rest: ir.Expr, radix: ir.Expr, first: ir.Expr, last: ir.Expr) -> ir.Expr:

@@ -17,10 +17,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
+from loopdiff.canonical.invariant_motion import is_total
 from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import extents_of, is_from_zero
 from loopdiff.ir.ops import Op
+from loopdiff.ir.types import INT
+from loopdiff.ir.typing import TypeEnv, type_env, type_of
 from loopdiff.ir.walk import (
     accesses,
     all_statements,
@@ -33,6 +36,7 @@ from loopdiff.ir.walk import (
     read_arrays,
     result_arrays,
     stmt_exprs,
+    subexprs,
     touched_arrays,
     written_arrays,
 )
@@ -45,7 +49,7 @@ def hoist_nests(ls: ir.LoopSet) -> ir.LoopSet:
     """`ls`, normal, with nests that make the same arrays in every iteration of a loop ahead of the loop."""
     if not any(isinstance(s, ir.Loop) and any(map(is_nest, s.body)) for s in all_statements(ls.body)):
         return ls
-    body = Mover(ls, mentions(ls.body)).block(ls.body)
+    body = Mover(ls, type_env(ls), mentions(ls.body)).block(ls.body)
     return ls if body == ls.body else replace(ls, body=body)
 
 
@@ -68,6 +72,7 @@ class Mover:
     """`uses` says how many statements of the function have to do with each array."""
 
     ls: ir.LoopSet
+    types: TypeEnv
     uses: Mapping[str, int]
 
     def block(self, body: Block) -> Block:
@@ -105,10 +110,22 @@ class Mover:
         """Whether nothing in `nest` but elements of arrays may be other in each iteration of `loop`, and all subscripts
         are seen to be inside of their arrays."""
         exprs = [e for s in all_statements((nest,)) for e in stmt_exprs(s)]
+        if not all(self.is_total(e) for expr in exprs for e in subexprs(expr)):
+            return False
         is_free = loop.index not in indices_in(*exprs) and not (lets_used((nest,)) - lets_in((nest,))) & lets_in(
             loop.body
         )
         return is_free and self.is_inside((nest,), {})
+
+    def is_total(self, expr: ir.Expr) -> bool:
+        """Whether an operation raises nothing: those on integers may, and what becomes one."""
+        match expr:
+            case ir.Apply(args=args):
+                return is_total(expr) or any(type_of(a, self.types).is_float for a in args)
+            case ir.Cast(value=value, dtype=dtype):
+                return not (dtype is INT and type_of(value, self.types).is_float)
+            case _:
+                return True
 
     def is_inside(self, body: Block, ranges: Ranges) -> bool:
         for stmt in body:
