@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from functools import reduce
 
 from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.affine import joined_powers
-from loopdiff.ir.build import integer
+from loopdiff.ir.affine import exponents_in, factors_of, joined_powers, quotient_of_powers
+from loopdiff.ir.build import integer, mul
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64, INT
 from loopdiff.ir.walk import subexprs, substitute
 
-ZERO = integer(0)
+ZERO, ONE = integer(0), integer(1)
 KEPT = (Op.ADD, Op.MUL, Op.MIN, Op.FLOORDIV, Op.STRICT_ADD, Op.STRICT_MUL)  # of numbers that are not negative
 
 
@@ -50,7 +51,7 @@ class KnownSizes:
                 if isinstance(a, ir.Dim | ir.Param) and isinstance(b, ir.Dim | ir.Param):
                     first, other = sorted((a, b), key=self.order)
                     return self.renamed({other: first})
-                powers = ((e, joined_powers(e)) for e in (a, b) if isinstance(e, ir.Apply))
+                powers = ((e, joined_powers(e, INT)) for e in (a, b) if isinstance(e, ir.Apply))
                 return replace(self, equal=(*self.equal, (a, b), *powers))
             case ir.Apply(op=Op.GE, args=(a, b)) if b == ZERO:
                 return replace(self, natural=self.natural | {self.named(a)})
@@ -92,6 +93,14 @@ class KnownSizes:
             found.update(more)
             waiting += more
 
+    def over(self, size: ir.Expr, part: ir.Expr) -> ir.Expr | None:
+        """`size` over `part`, where this goes into it because of what is multiplied in both."""
+        left, factors = Counter(factors_of(size)), Counter(factors_of(part))
+        if factors <= left:
+            return reduce(mul, (left - factors).elements(), ONE)
+        found = quotient_of_powers(size, part, INT)
+        return found if found is not None and all(map(self.is_natural, exponents_in(found))) else None
+
     def is_natural(self, size: ir.Expr) -> bool:
         """Whether a number, if it does not wrap, is certainly not negative."""
         match size:
@@ -103,6 +112,8 @@ class KnownSizes:
                 return self.is_natural(value)
             case ir.Apply(op=op, args=args) if op in KEPT:
                 return size in self.natural or all(map(self.is_natural, args))
+            case ir.Apply(op=Op.POW, args=(base, _)):
+                return size in self.natural or self.is_natural(base)
             case ir.Apply(op=Op.MAX, args=args):
                 return any(map(self.is_natural, args))
             case _:

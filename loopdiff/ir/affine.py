@@ -67,9 +67,10 @@ def factors_of(term: ir.Expr) -> Iterator[ir.Expr]:
             yield term
 
 
-def joined_powers(expr: ir.Expr) -> ir.Expr:
+def joined_powers(expr: ir.Expr, dtype: ScalarType | None = None) -> ir.Expr:
     """The product `expr` of integers with one power of each base, in one order: `2 ** q * 2 * 2 ** (n - q - 1)` is
-    `2 ** n`. Powers with negative exponents, which integers have not, are errors where they are evaluated."""
+    `2 ** n`. Powers with negative exponents, which integers have not, are errors where they are evaluated. Literals are
+    of type `dtype`."""
     powers: dict[ir.Expr, tuple[Sum, int]] = {}
     others: list[ir.Expr] = []
     count = 1
@@ -79,7 +80,7 @@ def joined_powers(expr: ir.Expr) -> ir.Expr:
                 count *= int(value)
             case ir.Apply(op=Op.SHL, args=(ir.Const(value=int(value)), exponent)):
                 count *= int(value)
-                raise_power(powers, ir.Const(2), exponent)
+                raise_power(powers, ir.Const(2, dtype), exponent)
             case ir.Apply(op=Op.POW, args=(base, exponent)) if not isinstance(base, ir.Const) or is_power_base(base):
                 raise_power(powers, base, exponent)
             case _:
@@ -88,18 +89,40 @@ def joined_powers(expr: ir.Expr) -> ir.Expr:
         return expr
     for factor in [f for f in others if f in powers]:
         others.remove(factor)
-        raise_power(powers, factor, ir.Const(1))
+        raise_power(powers, factor, ir.Const(1, dtype))
     for base, (terms, constant) in powers.items():
         count, constant = (count, constant) if not isinstance(base, ir.Const) else shared_power(count, base, constant)
         in_order = dict(sorted(terms.items(), key=lambda item: repr(item[0])))
-        exponent = from_linear(in_order, constant, expr.loc)
-        if exponent != ir.Const(0):
+        exponent = from_linear(in_order, constant, expr.loc, dtype)
+        if exponent != ir.Const(0, dtype):
             others.append(ir.Apply(Op.POW, (base, exponent), loc=expr.loc))
     others.sort(key=repr)
     if not others:
-        return ir.Const(count, loc=expr.loc)
+        return ir.Const(count, dtype, loc=expr.loc)
     rest = reduce(lambda a, b: ir.Apply(Op.MUL, (a, b), loc=expr.loc), others)
-    return rest if count == 1 else ir.Apply(Op.MUL, (ir.Const(count, loc=expr.loc), rest), loc=expr.loc)
+    return rest if count == 1 else ir.Apply(Op.MUL, (ir.Const(count, dtype, loc=expr.loc), rest), loc=expr.loc)
+
+
+def quotient_of_powers(total: ir.Expr, rest: ir.Expr, dtype: ScalarType | None = None) -> ir.Expr | None:
+    """`total // rest`, if that is a whole number, as a power of what both are powers of, `d ** (q - k)`, where no
+    exponent is negative; None where they are none."""
+    bases = {f.args[0] for f in factors_of(total) if isinstance(f, ir.Apply) and f.op is Op.POW}
+    inverse = list[ir.Expr]()
+    for factor in factors_of(rest):
+        match factor:
+            case ir.Apply(op=Op.POW, args=(base, exponent)) if base in bases:
+                less = ir.Apply(Op.SUB, (ir.Const(0, dtype), exponent))
+                inverse.append(ir.Apply(Op.POW, (base, less), loc=factor.loc))
+            case _ if factor in bases:
+                inverse.append(ir.Apply(Op.POW, (factor, ir.Const(-1, dtype)), loc=factor.loc))
+            case _:
+                return None
+    return joined_powers(reduce(lambda a, b: ir.Apply(Op.MUL, (a, b), loc=total.loc), inverse, total), dtype)
+
+
+def exponents_in(product: ir.Expr) -> Iterator[ir.Expr]:
+    """Those of the powers that are multiplied."""
+    return (f.args[1] for f in factors_of(product) if isinstance(f, ir.Apply) and f.op is Op.POW)
 
 
 def is_power_base(base: ir.Const) -> bool:

@@ -187,6 +187,18 @@ def anywhere(rng, n, dtype=np.complex128):
     return (rng.standard_normal(n) + 1j * rng.standard_normal(n)).astype(dtype)
 
 
+def evolved(H, psi, h):
+    for _ in range(3):
+        psi = psi - 1j * h * ((H + H.conj().T) @ psi)
+    return np.sum(np.abs(H @ psi) ** 2)
+
+
+def evolved_oracle(xp, H, psi, h):
+    step = xp.eye(H.shape[0]) - 1j * h * (H + H.conj().T)
+    found = H @ step @ step @ step @ psi
+    return {"result": xp.sum(found.real**2 + found.imag**2)}
+
+
 ENTRIES: tuple[Entry, ...] = (
     Entry(
         name="fourier",
@@ -281,5 +293,14 @@ ENTRIES: tuple[Entry, ...] = (
         make=lambda rng, n=4: {"x": rng.uniform(0.5, 1.5, n), "z": near_one(rng, n), "y": anywhere(rng, n)},
         wrt=("x", "z", "y"),
         outputs=("y",),
+    ),
+    Entry(
+        name="evolved",
+        function=evolved,
+        make=lambda rng, n=3: {"H": anywhere(rng, (n, n)), "psi": near_one(rng, n), "h": 0.1},
+        wrt=("H", "psi", "h"),
+        oracle=evolved_oracle,
+        is_twin=True,
+        constructs=("complex numbers",),
     ),
 )

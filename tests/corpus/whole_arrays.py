@@ -180,6 +180,20 @@ def rows_reshaped(n, m, k, A, B):
     A[:] = np.reshape(np.reshape(A, (n, m, 1, k)) @ B, (n, m, k))
 
 
+def walsh(x, y, q):
+    y[:] = x
+    for s in range(q):
+        pairs = np.reshape(y, (2**s, 2, 2 ** (q - s - 1)))
+        first = np.reshape(np.transpose(pairs, axes=(1, 0, 2)).copy(), (2, 2 ** (q - 1)))
+        y[:] = np.reshape(np.array([[1.0, 1.0], [1.0, -1.0]]) @ first, 2**q)
+
+
+def element_by_element(A, x, y):
+    n, m = A.shape
+    for k in range(n * m):
+        y[k] = A[k // m, k % m] * x[k % m]
+
+
 ENTRIES = (
     Entry(
         name="chosen_elements",
@@ -321,5 +335,22 @@ ENTRIES = (
         make=lambda r: dict(x=r.standard_normal(6), y=r.standard_normal(6), s=0.7),
         wrt=("x", "y", "s"),
         constructs=("elementwise functions of arrays",),
+    ),
+    Entry(
+        name="walsh",
+        function=walsh,
+        make=lambda r: dict(x=r.random(8), y=np.zeros(8), q=3),
+        wrt=("x",),
+        outputs=("y",),
+        is_analytic=True,
+        constructs=("shapes and axes",),
+    ),
+    Entry(
+        name="element_by_element",
+        function=element_by_element,
+        make=lambda r: dict(A=r.random((3, 4)), x=r.random(4), y=np.zeros(12)),
+        wrt=("A", "x"),
+        outputs=("y",),
+        is_analytic=True,
     ),
 )

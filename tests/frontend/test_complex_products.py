@@ -52,7 +52,16 @@ def of_vectors(A, B):
     return x
 
 
-FORMS: tuple[Callable[..., np.ndarray], ...] = (plain, turned, by_letters, of_terms, in_steps, in_place, in_batches, of_vectors)
+FORMS: tuple[Callable[..., np.ndarray], ...] = (
+    plain,
+    turned,
+    by_letters,
+    of_terms,
+    in_steps,
+    in_place,
+    in_batches,
+    of_vectors,
+)
 RNG = np.random.default_rng(0)
 
 

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from functools import reduce
 
 from loopdiff.errors import Span
 from loopdiff.frontend.arrays.elementwise import is_costly
-from loopdiff.frontend.arrays.integers import ONE, ZERO, distance, maximum, minus, plus, times
+from loopdiff.frontend.arrays.integers import ONE, ZERO, distance, maximum, plus, times
 from loopdiff.frontend.arrays.nests import copied_view, keep_type, made_of, nest, new_array
 from loopdiff.frontend.arrays.ranges import is_nonnegative_here, limit
 from loopdiff.frontend.arrays.values import Array, ArrayValue, Quantity, View, as_array, fill, hole
@@ -26,7 +25,7 @@ from loopdiff.frontend.parsing.state import State
 from loopdiff.frontend.refused import REFUSED_ATTRIBUTES
 from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.affine import factors_of, joined_powers
+from loopdiff.ir.affine import exponents_in, joined_powers, quotient_of_powers
 from loopdiff.ir.ops import Op
 from loopdiff.numpy_functions import is_of_numpy
 from loopdiff.source.nodes import NumberOrArray
@@ -325,7 +324,7 @@ def reshaped(state: State, array: Array, extents: Sequence[ir.Expr | None], node
         state.out.append(ir.Require(ir.Apply(Op.GT, (rest, ZERO), loc=span), "LD322", message, loc=span))
     before, after = (ir.Apply(Op.EQ, pair, loc=span) for pair in ((total, rest), (total, product(sizes))))
     check = after if None in extents else before
-    if None in extents and left is None and (power := quotient_of_powers(state, total, rest)) is not None:
+    if None in extents and left is None and (power := whole_quotient(state, total, rest)) is not None:
         sizes = [power if e is None else e for e in extents]  # it is checked to be the quotient
     if distance(*check.args) != 0:
         message = f"`{ast.unparse(node)}` changes the number of elements"
@@ -407,22 +406,10 @@ def divided_evenly(old: Sequence[ir.Expr], given: Sequence[ir.Expr]) -> ir.Expr 
     return joined_powers(product(left))
 
 
-def quotient_of_powers(state: State, total: ir.Expr, rest: ir.Expr) -> ir.Expr | None:
-    """`total // rest`, if that is a whole number, as a power of what both are powers of: `d ** (q - k)`. None where
-    they are none, and where `k` may be larger."""
-    bases = {f.args[0] for f in factors_of(total) if isinstance(f, ir.Apply) and f.op is Op.POW}
-    inverse = list[ir.Expr]()
-    for factor in factors_of(rest):
-        match factor:
-            case ir.Apply(op=Op.POW, args=(base, exponent)) if base in bases:
-                inverse.append(ir.Apply(Op.POW, (base, minus(ZERO, exponent)), loc=factor.loc))
-            case _ if factor in bases:
-                inverse.append(ir.Apply(Op.POW, (factor, ir.Const(-1)), loc=factor.loc))
-            case _:
-                return None
-    found = joined_powers(reduce(lambda a, b: ir.Apply(Op.MUL, (a, b), loc=total.loc), inverse, total))
-    exponents = (f.args[1] for f in factors_of(found) if isinstance(f, ir.Apply) and f.op is Op.POW)
-    return found if all(is_nonnegative_here(state, e) for e in exponents) else None
+def whole_quotient(state: State, total: ir.Expr, rest: ir.Expr) -> ir.Expr | None:
+    """`total // rest`, if that is a power for certain."""
+    found = quotient_of_powers(total, rest)
+    return found if found is not None and all(is_nonnegative_here(state, e) for e in exponents_in(found)) else None
 
 
 def extent_left(total: ir.Expr, rest: ir.Expr) -> ir.Expr:

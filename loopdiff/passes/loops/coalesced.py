@@ -12,9 +12,7 @@ parallel machines" (ICPP 1987).
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
-from functools import reduce
 
 from loopdiff.analysis.known_sizes import KnownSizes
 from loopdiff.immutable import immutable, replace
@@ -67,13 +65,13 @@ class Walk:
     def loop(self, loop: ir.Loop, known: KnownSizes) -> ir.Loop:
         parts = axes(loop, known) if is_from_zero(loop) and not exits(loop) else None
         if parts is None:
-            return replace(loop, body=self.block(loop.body, known))
+            return replace(loop, body=self.block(loop.body, known.within(loop)))
         count, radix = parts
         first, last = ir.Index(loop.index), ir.Index(self.names.fresh(loop.index))
         index = add(mul(first, radix), last)
         values: dict[ir.Expr, ir.Expr] = {ir.Index(loop.index): index}
         for division in divisions(loop):
-            rest = over(known.named(division.args[1]), radix)
+            rest = known.over(known.named(division.args[1]), radix)
             if rest is not None:
                 values[division] = digit(division, rest, radix, first, last)
         body = tuple(map_stmt_exprs(lambda e: substitute(e, values), stmt) for stmt in loop.body)
@@ -88,18 +86,12 @@ def digit(division: ir.Apply, rest: ir.Expr, radix: ir.Expr, first: ir.Expr, las
     return last if rest == ONE else add(mul(replace(division, args=(first, rest)), radix), last)
 
 
-def over(size: ir.Expr, radix: ir.Expr) -> ir.Expr | None:
-    """`size` over `radix`, if this is among its factors."""
-    left, factors = Counter(factors_of(size)), Counter(factors_of(radix))
-    return reduce(mul, (left - factors).elements(), ONE) if factors <= left else None
-
-
 def axes(loop: ir.Loop, known: KnownSizes) -> tuple[ir.Expr, ir.Expr] | None:
     """How many rows there are among the iterations of `loop`, and how long: the index is divided by that."""
     sizes = dict.fromkeys(known.named(d.args[1]) for d in divisions(loop))
     for radix in sorted(sizes, key=lambda d: len([*factors_of(d)])):
-        if all(over(size, radix) for size in sizes) and known.is_natural(radix):
-            counts = (over(size, radix) for size in known.same_as(known.named(loop.upper)))
+        if all(known.over(size, radix) for size in sizes) and known.is_natural(radix):
+            counts = (known.over(size, radix) for size in known.same_as(known.named(loop.upper)))
             count = next((c for c in counts if c not in (None, ONE)), None)
             return None if count is None else (count, radix)
     return None

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
+from loopdiff.analysis.known_sizes import KnownSizes
 from loopdiff.canonical.invariant_motion import is_total
 from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
@@ -49,7 +50,7 @@ def hoist_nests(ls: ir.LoopSet) -> ir.LoopSet:
     """`ls`, normal, with nests that make the same arrays in every iteration of a loop ahead of the loop."""
     if not any(isinstance(s, ir.Loop) and any(map(is_nest, s.body)) for s in all_statements(ls.body)):
         return ls
-    body = Mover(ls, type_env(ls), mentions(ls.body)).block(ls.body)
+    body = Mover(ls, type_env(ls), mentions(ls.body)).block(ls.body, KnownSizes(ls.params))
     return ls if body == ls.body else replace(ls, body=body)
 
 
@@ -75,16 +76,17 @@ class Mover:
     types: TypeEnv
     uses: Mapping[str, int]
 
-    def block(self, body: Block) -> Block:
+    def block(self, body: Block, known: KnownSizes) -> Block:
         out: list[ir.Stmt] = []
         for stmt in body:
-            stmt = map_blocks(self.block, stmt)
-            moved = self.invariant(stmt) if isinstance(stmt, ir.Loop) and any(map(is_nest, stmt.body)) else []
+            known = known.after(stmt)
+            stmt = map_blocks(lambda inner, known=known: self.block(inner, known), stmt)
+            moved = self.invariant(stmt, known) if isinstance(stmt, ir.Loop) and any(map(is_nest, stmt.body)) else []
             out += moved
             out.append(replace(stmt, body=tuple(s for s in stmt.body if s not in moved)) if moved else stmt)
         return tuple(out)
 
-    def invariant(self, loop: ir.Loop) -> list[ir.Stmt]:
+    def invariant(self, loop: ir.Loop, known: KnownSizes) -> list[ir.Stmt]:
         """The statements of `loop` to be moved: nests, and that the arrays come into being that they make."""
         found: list[ir.Stmt] = []
         here = mentions((loop,))
@@ -94,7 +96,7 @@ class Mover:
             made = written_arrays((stmt,))
             start = [s for s in loop.body[:number] if isinstance(s, ir.Allocate) and s.array in made]
             others = tuple(s for s in loop.body if s is not stmt and s not in start and s not in found)
-            is_alike = not (made | read_arrays((stmt,))) & written_arrays(others) and self.is_same(stmt, loop)
+            is_alike = not (made | read_arrays((stmt,))) & written_arrays(others) and self.is_same(stmt, loop, known)
             if is_alike and not made & read_arrays((*loop.body[:number], stmt)) and self.are_own(made, here, start):
                 found += [*start, stmt]
         return found
@@ -106,7 +108,7 @@ class Mover:
         is_plain = all(isinstance(s, ir.Allocate) and s.fill is None for s in start)
         return is_local and is_plain and not arrays & result_arrays(self.ls)
 
-    def is_same(self, nest: ir.Loop, loop: ir.Loop) -> bool:
+    def is_same(self, nest: ir.Loop, loop: ir.Loop, known: KnownSizes) -> bool:
         """Whether nothing in `nest` but elements of arrays may be other in each iteration of `loop`, and all subscripts
         are seen to be inside of their arrays."""
         exprs = [e for s in all_statements((nest,)) for e in stmt_exprs(s)]
@@ -115,7 +117,7 @@ class Mover:
         is_free = loop.index not in indices_in(*exprs) and not (lets_used((nest,)) - lets_in((nest,))) & lets_in(
             loop.body
         )
-        return is_free and self.is_inside((nest,), {})
+        return is_free and self.is_inside((nest,), {}, known)
 
     def is_total(self, expr: ir.Expr) -> bool:
         """Whether an operation raises nothing: those on integers may, and what becomes one."""
@@ -127,19 +129,19 @@ class Mover:
             case _:
                 return True
 
-    def is_inside(self, body: Block, ranges: Ranges) -> bool:
+    def is_inside(self, body: Block, ranges: Ranges, known: KnownSizes) -> bool:
         for stmt in body:
             if isinstance(stmt, ir.Loop):
                 if not is_from_zero(stmt) or has_values(stmt.upper) or indices_in(stmt.upper) & ranges.keys():
                     return False
-                if not self.is_inside(stmt.body, {**ranges, stmt.index: stmt.upper}):
+                if not self.is_inside(stmt.body, {**ranges, stmt.index: known.named(stmt.upper)}, known):
                     return False
-            elif not all(self.is_within(a, ranges) for a in accesses(stmt)):
+            elif not all(self.is_within(a, ranges, known) for a in accesses(stmt)):
                 return False
         return True
 
-    def is_within(self, access: ir.Access, ranges: Ranges) -> bool:
-        extents = extents_of(self.ls.array(access.array))
+    def is_within(self, access: ir.Access, ranges: Ranges, known: KnownSizes) -> bool:
+        extents = map(known.named, extents_of(self.ls.array(access.array)))
         return all(is_in_range(s, e, ranges) for s, e in zip(access.subscripts, extents, strict=True))
 
 
