@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -211,6 +212,7 @@ def prepare(processor: str, memory: int) -> None:
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (memory, resource.getrlimit(resource.RLIMIT_AS)[1]))
+    gc.set_threshold(100_000, 20, 100)  # this process comes to its end before what it leaves matters
     if processor:
         numba: Any = config
         numba.CPU_NAME, numba.CPU_FEATURES = processor, PROCESSORS[processor]

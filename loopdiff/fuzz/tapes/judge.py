@@ -23,12 +23,12 @@ from loopdiff.fuzz.check import (
     Expected,
     Mismatch,
     Outcome,
-    arrays_of,
-    compare,
+    array_arguments,
     compare_modes,
+    compare_values,
     expect,
     judge_error,
-    paired,
+    products_paired,
     require_intact,
     weights_of,
 )
@@ -138,8 +138,8 @@ class Engine:
         args = self.program.values(case.sizes)
         wanted = case.expected.outputs | case.expected.finals
         written = self.specialization(args).written
-        found = named(self.f(*args.values()), args, written) | arrays_of(args)
-        compare(f"{self.name} primal", found, wanted, case.expected)
+        found = named(self.f(*args.values()), args, written) | array_arguments(args)
+        compare_values(f"{self.name} primal", found, wanted, case.expected)
         require_intact(f"{self.name} primal", args, self.watched)
 
     def check_policy(self, case: Case, policy: PlanPolicy) -> None:
@@ -190,14 +190,14 @@ class Engine:
         value, pullback = vjp(run, self.prepared(args))
         given = {n: w for n, w in case.weights.items() if n.startswith("result_") or n in run.takers}
         outputs = deep_copied(named(value, args, run.spec.written))
-        compare(f"{stage} forward", outputs | arrays_of(args), wanted, expected)
+        compare_values(f"{stage} forward", outputs | array_arguments(args), wanted, expected)
         weights = deep_copied(given)
         first = deep_copied(self.pulled(pullback, value, outputs, weights))
         again = self.pulled(pullback, value, outputs, weights)
         require_intact(f"{stage} reverse", args | {f"cotangent of {n}": v for n, v in weights.items()}, self.watched)
         slopes = expected.slopes or {}
         directions = self.program.directions(case.sizes)
-        pushed = [paired(w, slopes[n]) for n, w in given.items()]
+        pushed = [products_paired(w, slopes[n]) for n, w in given.items()]
         compare_modes(f"{stage} reverse", pushed, first, directions, expected)
         for name, gradient in again.items():
             if not np.array_equal(gradient, first[name]):

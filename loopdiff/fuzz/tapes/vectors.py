@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from loopdiff.fuzz.tapes.blocks import OpenBlocks
 from loopdiff.fuzz.tapes.expressions import Drawer
-from loopdiff.fuzz.tapes.scope import Scope
 
 RANGES = ("range(n)", "range(n)", "range(n - 1, -1, -1)", "range(0, n, 2)", "range(1, n, 2)")
 
@@ -13,7 +13,7 @@ RANGES = ("range(n)", "range(n)", "range(n - 1, -1, -1)", "range(0, n, 2)", "ran
 class VectorStatements(Drawer):
     """Writes statements into `scope`."""
 
-    scope: Scope
+    scope: OpenBlocks
 
     # -- parts -----------------------------------------------------------------------------------------------
     def subscripts(self, i: str) -> list[str]:

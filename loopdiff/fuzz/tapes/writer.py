@@ -8,9 +8,9 @@ from random import Random
 
 from loopdiff.fuzz.program import RandomArgument
 from loopdiff.fuzz.settings import Setting
+from loopdiff.fuzz.tapes.blocks import OpenBlocks
 from loopdiff.fuzz.tapes.matrices import MatrixStatements
 from loopdiff.fuzz.tapes.program import TapeProgram
-from loopdiff.fuzz.tapes.scope import Scope
 from loopdiff.settings.options import PlanPolicy
 
 LONGEST, SHORT = 700, 450  # characters: what a program costs grows faster than these
@@ -58,7 +58,7 @@ class Writer(MatrixStatements):
             RandomArgument("a", "float"),
             RandomArgument("T", "integer"),
         )
-        self.scope = Scope(vectors, matrices, indices, ["a"], is_square)
+        self.scope = OpenBlocks(vectors, matrices, indices, ["a"], is_square)
 
     def floating(self) -> str:
         return "float32" if self.chance(0.02) else "float64"

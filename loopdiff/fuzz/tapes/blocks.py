@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
-class Scope:
+class OpenBlocks:
     """Names by what they are. All vectors have `n` elements, all matrices `m` rows and `n` columns; `indices` are
     arrays of `n` subscripts below `n`. `counters` are integers from zero up, of the loops that are open.
     """
