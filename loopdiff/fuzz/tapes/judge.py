@@ -114,6 +114,9 @@ def judge_cases(program: TapeProgram, cases: list[Case], is_compiled: bool) -> O
                 for case in cases:
                     stage = policy
                     engine.check_policy(case, policy)
+            for case in cases if program.at_once else ():
+                stage = "at once"
+                engine.check_at_once(case)
             for case in cases if program.share is not None else ():
                 stage = "limited"
                 engine.check_limited(case)
@@ -149,6 +152,19 @@ class Engine:
         others = self.program.policies[: self.program.policies.index(policy)]
         if not any(spec.built(policy) == spec.built(other) for other in others):
             self.check_run(case, sweeps_of(spec, "pullback", policy), args, f"{self.name} {policy}")
+
+    def check_at_once(self, case: Case) -> None:
+        """The same where value and gradient of one number are asked for together."""
+        args, stage = self.program.values(case.sizes), f"{self.name} at once"
+        spec, slopes = self.specialization(args), case.expected.slopes or {}
+        if spec.interface.number is None or "result_0" not in slopes:
+            return
+        value, gradients = self.f.value_and_grad(*args.values())
+        wanted = case.expected.outputs | case.expected.finals
+        compare_values(stage, named(value, args, spec.written) | array_arguments(args), wanted, case.expected)
+        require_intact(stage, args, self.watched)
+        pushed = [np.asarray(slopes["result_0"])]
+        compare_modes(stage, pushed, gradients._asdict(), self.program.directions(case.sizes), case.expected)
 
     def check_limited(self, case: Case) -> None:
         """The same in memory that is some part of what there is without a limit; too little of it is no failure."""

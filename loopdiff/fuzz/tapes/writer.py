@@ -39,7 +39,8 @@ def generate_about_tapes(seed: int) -> TapeProgram:
         sizes = (*sizes, (1, 1) if is_square else rng.choice(LEAST_SIZES))
     setting = Setting(fastmath=rng.random() < 0.5)
     spills = share is not None and rng.random() < 0.2
-    return TapeProgram(text, writer.arguments, wrt, sizes, seed, setting, policies, share, spills)
+    at_once = rng.random() < 0.25
+    return TapeProgram(text, writer.arguments, wrt, sizes, seed, setting, policies, share, spills, at_once)
 
 
 class Writer(MatrixStatements):
