@@ -27,6 +27,8 @@ SPELLINGS = (
     r"range\(i\d+ \+ 1, n\)", r"n - 1, -1, -1", r"\+= 0\.3 \* [AB]\[k", r"\[k\d+, j\d+\], [ABW]\[best",
     r"\[i\d+ - 1, j\d+ - 1\]",
     r"for t\d+ in range\(n\)", r"if .*t\d+ % n\]", r"else:", r"np\.where", r"[ABW]\[i\d+, k\d+\] [+*] ",
+    r"\[k\] ", r"^        k = ", r"range\(k\)", r"advance\([xyzuv], [xyzuv], ",
+    r"H\[t\d+ % \(T \+ 2\) \+ 1, i",
 )  # fmt: skip
 
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 @dataclass(slots=True)
 class OpenBlocks:
     """Names by what they are. All vectors have `n` elements, all matrices `m` rows and `n` columns; `indices` are
-    arrays of `n` subscripts below `n`. `counters` are integers from zero up, of the loops that are open.
+    arrays of `n` subscripts below `n`. `counters` are integers from zero up, of the loops that are open, `places`
+    integers below `n` that data move.
     """
 
     vectors: list[str]
@@ -18,6 +19,7 @@ class OpenBlocks:
     indices: list[str]
     floats: list[str]
     is_square: bool
+    places: list[str] = field(default_factory=list)
     counters: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     depth: int = 1

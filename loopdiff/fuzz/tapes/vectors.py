@@ -20,7 +20,7 @@ class VectorStatements(Drawer):
         """Subscripts of vectors inside a loop of `i` over all elements."""
         found = [i, i, i, f"n - 1 - {i}", f"({i} + 1) % n", "0", "n - 1"]
         found += [f"({i} + {c}) % n" for c in self.scope.counters if c != i]
-        return found + [f"{p}[{i}]" for p in self.scope.indices]
+        return [*found, *self.scope.places] + [f"{p}[{i}]" for p in self.scope.indices]
 
     def places(self, i: str, margin: int = 0) -> list[str]:
         """Numbers to compute with at `i`, which is so far inside."""
@@ -34,13 +34,23 @@ class VectorStatements(Drawer):
 
     def row(self) -> str:
         """A subscript of the rows of matrices."""
-        return self.pick(["0", "m - 1", *(f"{c} % m" for c in self.scope.counters)])
+        return self.pick(["0", "m - 1", *(f"{c} % m" for c in (*self.scope.counters, *self.scope.places))])
+
+    def elements(self) -> str:
+        """What a loop over elements goes through, perhaps as many as data say."""
+        places = self.scope.places
+        if not places or self.chance(0.6):
+            return self.pick(RANGES)
+        k = self.pick(places)
+        ranges = [f"range({k})", f"range({k} + 1)", f"range({k}, n)", f"range({k}, -1, -1)"]
+        return self.pick([*ranges, *(f"range({p}[{k}] + 1)" for p in self.scope.indices)])
 
     def numbers(self) -> list[str]:
         """What conditions and scalars may be about: it depends on no loop over elements."""
         scope = self.scope
         found = [f"{self.pick(scope.vectors)}[{k}]" for k in ("0", "n - 1")]
         found += [f"{self.pick(scope.vectors)}[{c} % n]" for c in scope.counters]
+        found += [f"{self.pick(scope.vectors)}[{k}]" for k in scope.places]
         return [*found, *scope.floats, *scope.floats]
 
     def target(self, i: str) -> str:
@@ -50,7 +60,7 @@ class VectorStatements(Drawer):
     def sweep(self) -> None:
         """One or several updates of elements, in order, backwards, or of every second one."""
         i = self.scope.fresh("i")
-        with self.scope.block(f"for {i} in {self.pick(RANGES)}:", i):
+        with self.scope.block(f"for {i} in {self.elements()}:", i):
             for _ in range(self.rng.choice((1, 1, 2, 3))):
                 self.element(i)
 
@@ -136,9 +146,23 @@ class VectorStatements(Drawer):
         """A scalar that goes from element to element."""
         scope, i, o = self.scope, self.scope.fresh("i"), self.scope.fresh("o")
         scope.emit(f"{o} = {self.number(self.numbers(), 1)}")
-        with scope.block(f"for {i} in {self.pick(RANGES)}:", i):
+        with scope.block(f"for {i} in {self.elements()}:", i):
             scope.emit(self.update(o, [o, o, *self.places(i)]))
             scope.emit(self.update(f"{self.pick(scope.vectors)}[{i}]", [o, o, *self.places(i)], 1))
+
+    def move(self) -> None:
+        """A place that data move, and what is done with what is there."""
+        scope, k = self.scope, self.pick(self.scope.places)
+        steps = [f"{k} = ({k} + 1) % n", f"{k} = n - 1 - {k}", *(f"{k} = {p}[{k}]" for p in scope.indices)]
+        steps.append(f"{k} = int(np.floor(2.7 * abs({self.pick(self.numbers())}))) % n")
+        if self.chance(0.6):
+            with scope.block(f"if {self.condition(self.numbers())}:"):
+                scope.emit(self.pick(steps))
+        else:
+            scope.emit(self.pick(steps))
+        if self.chance(0.7):
+            x = self.pick(scope.vectors)
+            scope.emit(self.update(f"{x}[{k}]", [f"{x}[{k}]", *self.numbers()]))
 
     def rotation(self) -> None:
         """Names change what they stand for."""

@@ -59,6 +59,7 @@ class Writer(MatrixStatements):
             RandomArgument("a", "float"),
             RandomArgument("T", "integer"),
         )
+        self.has_helper = self.has_history = False
         self.scope = OpenBlocks(vectors, matrices, indices, ["a"], is_square)
 
     def floating(self) -> str:
@@ -70,6 +71,8 @@ class Writer(MatrixStatements):
         floating = [a.name for a in self.arguments if a.is_floating]
         wrt = tuple(n for n in floating if self.chance(0.8)) or (floating[0],)
         start = f"def f({', '.join(a.name for a in self.arguments)}):"
+        if self.chance(0.2):
+            self.helper()
         scope.emit("n = len(x)")
         if scope.matrices:
             scope.emit(f"m = {scope.matrices[0]}.shape[0]")
@@ -83,6 +86,36 @@ class Writer(MatrixStatements):
         self.end()
         return "\n".join((start, *scope.lines)) + "\n", wrt
 
+    def helper(self) -> None:
+        """A function inside that changes one of its arrays and gives a number."""
+        scope = self.scope
+        with scope.block("def advance(w, q, c):"), scope.block("for e in range(len(w)):"):
+            items = ["w[e]", "w[e]", "q[e]", "c", "w[len(w) - 1 - e]", "q[(e + 1) % len(w)]"]
+            scope.emit(self.update(self.pick(("w[e]", "w[e]", "w[0]")), items))
+            if self.chance(0.4):
+                scope.emit(self.update("c", items, 1))
+        scope.depth += 1
+        scope.emit(f"return {self.number(['c', 'w[0]', 'c * q[0]'], 1)}")
+        scope.depth -= 1
+        self.has_helper = True
+
+    def advance(self) -> None:
+        """A call of that function."""
+        scope = self.scope
+        x, y = self.rng.sample(scope.vectors, 2)
+        target, sign, given = self.pick(scope.floats), self.pick(("=", "+=")), self.pick(scope.floats)
+        scope.emit(f"{target} {sign} 0.5 * advance({x}, {y}, {given})")
+
+    def history(self) -> None:
+        """All states of a loop over time in the rows of one array, each made from those before it."""
+        scope, i = self.scope, self.scope.fresh("i")
+        t = f"{self.pick(scope.counters)} % (T + 2)" if scope.counters else "T"
+        items = [f"H[{t}, {i}]", f"H[{t}, {i}]", f"H[{t}, ({i} + 1) % n]", *self.places(i)]
+        with scope.block(f"for {i} in {self.elements()}:", i):
+            scope.emit(self.update(f"H[{t} + 1, {i}]", items))
+            if self.chance(0.5):
+                scope.emit(self.update(f"{self.pick(scope.vectors)}[{i}]", items, 1))
+
     def locals(self) -> None:
         """Arrays and numbers of the function's own."""
         scope = self.scope
@@ -93,6 +126,12 @@ class Writer(MatrixStatements):
         if scope.matrices and self.chance(0.3):
             scope.emit(f"W = {self.pick(('np.zeros_like(A)', 'np.zeros((m, n))', 'A.copy()', '0.4 * A'))}")
             scope.matrices.append("W")
+        if self.chance(0.2):
+            scope.emit("H = np.zeros((T + 3, n))")
+            self.has_history = True
+        for name in ("k", "l")[: self.rng.choice((0, 0, 1, 2))]:
+            scope.emit(f"{name} = {self.pick(('0', 'n - 1', 'T % n'))}")
+            scope.places.append(name)
         for name in ("s", "d")[: self.rng.choice((1, 1, 2))]:
             scope.emit(f"{name} = {self.pick(('0.0', '0.3', 'a', '0.5 * a'))}")
             scope.floats.append(name)
@@ -122,6 +161,8 @@ class Writer(MatrixStatements):
             (self.sweep, 6), (self.stencil, 4), (self.gather, 4), (self.winner, 2), (self.extremum, 2),
             (self.recurrence, 2), (self.rotation, 5 * (len(self.scope.vectors) > 1)), (self.copy, 3), (self.whole, 1),
             (self.stages, 1), (self.triangle, 2), (self.scalar, 2),
+            (self.move, 4 * bool(self.scope.places)), (self.history, 5 * self.has_history),
+            (self.advance, 4 * (self.has_helper and len(self.scope.vectors) > 1)),
         ]  # fmt: skip
         if self.scope.matrices:
             plain += [(self.grid, 3), (self.table, 2), (self.products, 2)]
