@@ -14,7 +14,7 @@ from loopdiff.ad.facts import Facts
 from loopdiff.ad.tape import plan, segments
 from loopdiff.fuzz.campaign import ABOUT_TAPES, checked, program_of, report
 from loopdiff.fuzz.program import RandomArgument
-from loopdiff.fuzz.tapes.judge import Engine, check_tapes
+from loopdiff.fuzz.tapes.judge import check_tapes
 from loopdiff.fuzz.tapes.program import TapeProgram
 from loopdiff.fuzz.tapes.writer import generate_about_tapes
 from loopdiff.ir.build import integer
@@ -112,7 +112,6 @@ def test_too_much_memory_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     found = check_tapes(program(IN_STEPS, share=0.5))
     assert found.verdict == "passed"
     monkeypatch.setattr("loopdiff.fuzz.tapes.judge.fitting_run", lambda spec, *_: spec.once("run pullback auto", dict))
-    monkeypatch.setattr(Engine, "under_limit", lambda self, spec: spec)
     assert check_tapes(program(IN_STEPS, share=0.5)).stage == "interpreted limited"
 
 

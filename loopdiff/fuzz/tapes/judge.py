@@ -14,7 +14,7 @@ import numpy as np
 
 from loopdiff.analysis.polyhedral.model import models_kept
 from loopdiff.api import vectorize_grad
-from loopdiff.calls.runs import ReverseRun, fitting_run, sweeps_of
+from loopdiff.calls.runs import ReverseRun, fitting_run, runs_of, sweeps_of
 from loopdiff.calls.sweep_entry_points import vjp
 from loopdiff.differentiable import Differentiable
 from loopdiff.errors import ArgumentError
@@ -167,22 +167,21 @@ class Engine:
         compare_modes(stage, pushed, gradients._asdict(), self.program.directions(case.sizes), case.expected)
 
     def check_limited(self, case: Case) -> None:
-        """The same in memory that is some part of what there is without a limit; too little of it is no failure."""
+        """The same in less memory: somewhere between what is kept at least and what is kept without a limit. Where
+        there is nothing between, less is refused."""
         args = self.program.values(case.sizes)
-        spec = self.specialization(args)
-        plain = sweeps_of(spec, "pullback")
-        prepared = self.prepared(args)
-        limit = int((self.program.share or 0.0) * plain.arena.bytes(plain.sizes(prepared)))
-        alike = self.under_limit(spec)
+        spec, prepared = self.under_limit(self.specialization(args)), self.prepared(args)
+        kept = {run.label: run.arena.bytes(run.sizes(prepared)) for run in runs_of(spec, "pullback")}
+        least, most = min(kept.values()), kept["pullback auto"]
+        limit = least + int((self.program.share or 0.0) * (most - least)) if least < most else least - 1
         try:
-            run = fitting_run(alike, "pullback", lambda r: r.sizes(prepared), limit, lambda r: r.least_sizes(prepared))
+            run = fitting_run(spec, "pullback", lambda r: r.sizes(prepared), limit, lambda r: r.least_sizes(prepared))
         except ArgumentError as error:
-            if TOO_LITTLE not in error.codes:
+            if TOO_LITTLE not in error.codes or limit >= least:
                 raise
             return
-        kept = run.arena.bytes(run.sizes(prepared))
-        if kept > limit:
-            raise Mismatch(f"{self.name} limited", f"{kept} bytes under a limit of {limit}")
+        if kept[run.label] > limit:
+            raise Mismatch(f"{self.name} limited", f"{kept[run.label]} bytes under a limit of {limit}")
         self.check_run(case, run, args, f"{self.name} limited")
 
     def under_limit(self, spec: Specialization) -> Specialization:

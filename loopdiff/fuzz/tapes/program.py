@@ -9,9 +9,10 @@ from loopdiff.settings.options import PlanPolicy
 
 @immutable
 class TapeProgram(RandomProgram):
-    """A program that is differentiated under `policies`, and then in memory that is `share` of what the first of them
-    keeps, if that is a number. `spills`: with its tapes in files, too. `at_once`: the gradient of its result, if that
-    is one number, is asked for with it, too, for which sweeps may run together.
+    """A program that is differentiated under `policies`, and then, if `share` is a number, in less memory: in as much
+    as is kept at least, and this share of what else is kept without a limit. `spills`: with its tapes in files, too.
+    `at_once`: the gradient of its result, if that is one number, is asked for with it, for which sweeps may run
+    together.
     """
 
     policies: tuple[PlanPolicy, ...] = ("auto",)

@@ -11,6 +11,7 @@ from loopdiff.fuzz.settings import Setting
 from loopdiff.fuzz.tapes.blocks import OpenBlocks
 from loopdiff.fuzz.tapes.matrices import MatrixStatements
 from loopdiff.fuzz.tapes.program import TapeProgram
+from loopdiff.immutable import replace
 from loopdiff.settings.options import PlanPolicy
 
 LONGEST, SHORT = 700, 450  # characters: what a program costs grows faster than these
@@ -33,14 +34,17 @@ def generate_about_tapes(seed: int) -> TapeProgram:
     policies: tuple[PlanPolicy, ...] = ("auto", "store")
     if rng.random() < 0.4:
         policies = (*policies, rng.choice(LEVELS) if is_short and rng.random() < 0.3 else "recompute")
-    share = rng.uniform(0.1, 1.0) if is_short and rng.random() < 0.35 else None
+    has_steps = "range(T" in text or "range(1, T" in text
+    share = rng.uniform(0.0, 1.0) if is_short and has_steps and rng.random() < 0.35 else None
     sizes = tuple(rng.sample(SQUARES if is_square else SIZES, 2))
     if rng.random() < 0.2:
         sizes = (*sizes, (1, 1) if is_square else rng.choice(LEAST_SIZES))
     setting = Setting(fastmath=rng.random() < 0.5)
     spills = share is not None and rng.random() < 0.2
     at_once = rng.random() < 0.25
-    return TapeProgram(text, writer.arguments, wrt, sizes, seed, setting, policies, share, spills, at_once)
+    is_long = share is not None or policies[-1] in LEVELS
+    arguments = tuple(replace(a, kind="steps") if is_long and a.name == "T" else a for a in writer.arguments)
+    return TapeProgram(text, arguments, wrt, sizes, seed, setting, policies, share, spills, at_once)
 
 
 class Writer(MatrixStatements):
