@@ -30,6 +30,8 @@ def add_fuzz(fuzz: argparse.ArgumentParser) -> None:
     fuzz.add_argument(
         "--compiled", type=int, default=20, metavar="N", help="compile the programs of every N-th seed (0: none)"
     )
+    subjects = ("everything", "language", "interfaces", "tapes")
+    fuzz.add_argument("--about", choices=subjects, default="everything", help="what the programs are about")
     fuzz.add_argument("--save", type=Path, metavar="DIR", help="write each failure there as a corpus entry")
     fuzz.set_defaults(run=run_fuzz)
 
@@ -38,7 +40,7 @@ def run_fuzz(given: argparse.Namespace) -> int:
     from loopdiff.fuzz.campaign import Campaign, run_campaign
 
     seconds = 60.0 if given.seconds is None and given.count is None else given.seconds
-    summary = run_campaign(Campaign(given.seed, given.count, seconds, given.compiled, given.save))
+    summary = run_campaign(Campaign(given.seed, given.count, seconds, given.compiled, given.save, about=given.about))
     print(summary)
     for code, number in summary.codes.most_common(12):
         print(f"  {number:6d} {code}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -15,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numba import config
@@ -31,11 +32,16 @@ from loopdiff.fuzz.program import RandomProgram
 from loopdiff.fuzz.rows import generate_from_table
 from loopdiff.fuzz.settings import PROCESSORS
 from loopdiff.fuzz.shrink import shrink
+from loopdiff.fuzz.tapes.judge import check_tapes
+from loopdiff.fuzz.tapes.program import TapeProgram
+from loopdiff.fuzz.tapes.writer import generate_about_tapes
 from loopdiff.immutable import immutable, replace
 
 PROGRAMS_PER_PROCESS = 500
 FROM_TABLE = 6  # every so many programs are of the language table
 ABOUT_INTERFACES = 7  # and every so many of the others about what functions take and give
+ABOUT_TAPES = 11  # and of the rest about what is kept between the sweeps
+Subject = Literal["everything", "language", "interfaces", "tapes"]
 LONGEST = 600.0  # seconds for a program, which may share a core with others
 MOST_MEMORY = 12 << 30  # bytes of address space for it
 
@@ -45,7 +51,8 @@ class Campaign:
     """What to run: programs of the seeds from `seed` on, until `count` of them or `seconds` are over.
 
     Programs whose seed is a multiple of `compiled` run compiled too (0: none). `isolate` puts programs into a
-    process of their own, so that one that crashes ends neither the campaign nor its report.
+    process of their own, so that one that crashes ends neither the campaign nor its report. All are `about` one
+    subject, or about each by turns.
     """
 
     seed: int = 0
@@ -54,6 +61,7 @@ class Campaign:
     compiled: int = 20
     save: Path | None = None
     isolate: bool = True
+    about: Subject = "everything"
 
 
 @dataclass(slots=True)
@@ -87,8 +95,15 @@ def run_campaign(campaign: Campaign) -> Summary:
 
 
 def summary_of(campaign: Campaign, judge: Judge) -> Summary:
-    summary, start = Summary(), time.monotonic()
-    line = ProgressLine()
+    summary, line = Summary(), ProgressLine()
+    with suppress(KeyboardInterrupt):  # who ends a long campaign wants to know how far it came
+        go_through(campaign, judge, summary, line)
+    line.clear()
+    return summary
+
+
+def go_through(campaign: Campaign, judge: Judge, summary: Summary, line: ProgressLine) -> None:
+    start = time.monotonic()
     for program, is_compiled, outcome in judged(campaign, judge, start):
         summary.verdicts[outcome.verdict] += 1
         summary.compiled += is_compiled
@@ -101,9 +116,7 @@ def summary_of(campaign: Campaign, judge: Judge) -> Summary:
             summary.failures.append((small, outcome))
             report(small, outcome, campaign.save)
         line.show(f"{summary}, seed {program.seed}")
-    line.clear()
     summary.seconds = time.monotonic() - start
-    return summary
 
 
 def judged(campaign: Campaign, judge: Judge, start: float) -> Iterator[tuple[RandomProgram, bool, Outcome]]:
@@ -112,25 +125,37 @@ def judged(campaign: Campaign, judge: Judge, start: float) -> Iterator[tuple[Ran
     while campaign.count is None or number < campaign.count:
         if campaign.seconds is not None and time.monotonic() - start >= campaign.seconds:
             return
-        program = program_of(campaign.seed + number)
+        program = program_of(campaign.seed + number, campaign.about)
         number += 1
         is_compiled = campaign.compiled > 0 and program.seed % campaign.compiled == 0
         yield program, is_compiled, judge(program, compiled=is_compiled)
 
 
-def program_of(seed: int) -> RandomProgram:
+def program_of(seed: int, about: Subject = "everything") -> RandomProgram:
     """The program of a seed: of some it is put together from the examples of the language table, of others it is about
-    structures, methods and what else there is around a function."""
-    if seed % FROM_TABLE == FROM_TABLE - 1:
-        return generate_from_table(seed)
-    return generate_interface(seed) if seed % ABOUT_INTERFACES == ABOUT_INTERFACES - 1 else generate(seed)
+    structures, methods and what else there is around a function, or about states that loops over time overwrite."""
+    match about:
+        case "interfaces":
+            return generate_interface(seed)
+        case "tapes":
+            return generate_about_tapes(seed)
+        case "everything" if seed % ABOUT_INTERFACES == ABOUT_INTERFACES - 1 and seed % FROM_TABLE != FROM_TABLE - 1:
+            return generate_interface(seed)
+        case "everything" if seed % ABOUT_TAPES == ABOUT_TAPES - 1 and seed % FROM_TABLE != FROM_TABLE - 1:
+            return generate_about_tapes(seed)
+        case _:
+            return generate_from_table(seed) if seed % FROM_TABLE == FROM_TABLE - 1 else generate(seed)
 
 
 def checked(program: RandomProgram, *, compiled: bool) -> Outcome:
-    """What becomes of a program of either kind."""
-    if isinstance(program, InterfaceProgram):
-        return check_interface(program, compiled=compiled)
-    return check(program, compiled=compiled)
+    """What becomes of a program of any kind."""
+    match program:
+        case InterfaceProgram():
+            return check_interface(program, compiled=compiled)
+        case TapeProgram():
+            return check_tapes(program, compiled=compiled)
+        case _:
+            return check(program, compiled=compiled)
 
 
 class Judge(Protocol):
@@ -187,6 +212,7 @@ def prepare(processor: str, memory: int) -> None:
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (memory, resource.getrlimit(resource.RLIMIT_AS)[1]))
+    gc.set_threshold(100_000, 20, 100)  # this process comes to its end before what it leaves matters
     if processor:
         numba: Any = config
         numba.CPU_NAME, numba.CPU_FEATURES = processor, PROCESSORS[processor]

@@ -232,8 +232,8 @@ def checks(program: RandomProgram, engine: Engine, sizes: ProgramSizes, expected
     """Yields the name of each check passed; raises Mismatch."""
     name, wanted = engine.name, expected.outputs | expected.finals
     args = program.values(sizes)
-    found = engine.outputs(args) | arrays_of(args)
-    compare(f"{name} primal", found, wanted, expected)
+    found = engine.outputs(args) | array_arguments(args)
+    compare_values(f"{name} primal", found, wanted, expected)
     require_intact(f"{name} primal", args, engine.watched)
     yield f"{name} primal"
     args = program.values(sizes)
@@ -241,20 +241,20 @@ def checks(program: RandomProgram, engine: Engine, sizes: ProgramSizes, expected
     along = deep_copied(directions)
     found, slopes = engine.tangents(args, along)
     require_intact(f"{name} tangent", args | {f"tangent of {n}": v for n, v in along.items()}, engine.watched)
-    compare(f"{name} tangent's values", found | arrays_of(args), wanted, expected)
+    compare_values(f"{name} tangent's values", found | array_arguments(args), wanted, expected)
     if expected.slopes is not None:
-        compare(f"{name} tangent", slopes, expected.slopes, replace(expected, tolerance=expected.closeness))
+        compare_values(f"{name} tangent", slopes, expected.slopes, replace(expected, tolerance=expected.closeness))
     yield f"{name} tangent"
     weights = weights_of(slopes, program.seed)
     exact = slopes if expected.exact is None else expected.exact
-    pushed = [paired(w, exact[n]) for n, w in weights.items()]
+    pushed = [products_paired(w, exact[n]) for n, w in weights.items()]
     for policy in policies_of(program, engine):
         args = program.values(sizes)
         given = deep_copied(weights)
         found, gradients = engine.gradients(args, given, policy)
         handed = args | {f"cotangent of {n}": v for n, v in given.items()}
         require_intact(f"{name} reverse {policy}", handed, engine.watched)
-        compare(f"{name} forward {policy}", found, {n: wanted[n] for n in found}, expected)
+        compare_values(f"{name} forward {policy}", found, {n: wanted[n] for n in found}, expected)
         compare_modes(f"{name} reverse {policy}", pushed, gradients, directions, expected)
         yield f"{name} reverse {policy}"
     if isinstance(engine, Compiled) and program.setting.callers > 1:
@@ -263,7 +263,7 @@ def checks(program: RandomProgram, engine: Engine, sizes: ProgramSizes, expected
     args = program.values(sizes)
     both = engine.value_and_gradients(args) if isinstance(engine, Interpreted) else None
     if both is not None:
-        compare(f"{name} one pass", both[0] | arrays_of(args), wanted, expected)
+        compare_values(f"{name} one pass", both[0] | array_arguments(args), wanted, expected)
         compare_modes(f"{name} one pass", [np.asarray(exact["result_0"])], both[1], directions, expected)
         yield f"{name} one pass"
 
@@ -273,7 +273,7 @@ def compare_callers(engine: Compiled, program: RandomProgram, sizes: ProgramSize
 
     def call(_: int) -> Values:
         args = program.values(sizes)
-        outputs = engine.outputs(args) | {f"{n} afterwards": v for n, v in arrays_of(args).items()}
+        outputs = engine.outputs(args) | {f"{n} afterwards": v for n, v in array_arguments(args).items()}
         values, gradients = engine.gradients(program.values(sizes), deep_copied(weights), "auto")
         return outputs | {f"{n} of vjp": v for n, v in values.items()} | {f"{n}_adj": v for n, v in gradients.items()}
 
@@ -289,7 +289,7 @@ def compare_modes(
     stage: str, pushed: list[np.ndarray], gradients: Values, directions: Values, expected: Expected
 ) -> None:  # fmt: skip
     """Raise Mismatch unless the `gradients` along the `directions` are what was `pushed` forward along them."""
-    pulled = [paired(gradients[n], v) for n, v in directions.items()]
+    pulled = [products_paired(gradients[n], v) for n, v in directions.items()]
     gap = total(pushed) - total(pulled)
     scale = expected.scale + sum(float(np.sum(np.abs(p))) for p in (*pushed, *pulled))
     if not abs(gap) <= expected.tolerance * scale:
@@ -304,11 +304,11 @@ def policies_of(program: RandomProgram, engine: Engine) -> tuple[TapePolicy, ...
     return (policies[program.seed // 2 % len(policies)],)
 
 
-def arrays_of(args: Values) -> Values:
+def array_arguments(args: Values) -> Values:
     return {n: v for n, v in args.items() if isinstance(v, np.ndarray)}
 
 
-def paired(cotangent: Any, tangent: Any) -> np.ndarray:
+def products_paired(cotangent: Any, tangent: Any) -> np.ndarray:
     """Real parts of the products: complex ones pair without conjugation."""
     return np.real(np.asarray(cotangent, complex) * tangent)
 
@@ -335,7 +335,7 @@ def require_intact(stage: str, values: Values, watched: Watched | None) -> None:
         raise Mismatch(f"{stage}, memory", f"something was written beside `{name}`")
 
 
-def compare(stage: str, found: Values, wanted: Values, expected: Expected) -> None:
+def compare_values(stage: str, found: Values, wanted: Values, expected: Expected) -> None:
     """Raise Mismatch unless every found value is the wanted one: floats to rounding, the rest exactly."""
     for name, value in found.items():
         a, b = np.asarray(value), np.asarray(wanted[name])

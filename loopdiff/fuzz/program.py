@@ -17,7 +17,7 @@ from loopdiff.fuzz.settings import Setting
 from loopdiff.immutable import immutable
 
 FILE_NUMBERS = count()
-Kind = Literal["vector", "matrix", "index", "offsets", "counts", "mask", "float", "integer", "complex"]
+Kind = Literal["vector", "matrix", "index", "offsets", "counts", "mask", "float", "integer", "complex", "steps"]
 Data = Literal["uniform", "grid"]
 ProgramSizes = tuple[int, int]
 
@@ -27,8 +27,8 @@ class RandomArgument:
     """One parameter of a program.
 
     With sizes (M, N): a `vector` has N floats, a `matrix` M by N; `index` holds N subscripts below N,
-    `offsets` N + 1 ascending ones, `counts` N small trip counts, `mask` N booleans. Floats on a `grid` are those that
-    programs compare with.
+    `offsets` N + 1 ascending ones, `counts` N small trip counts, `mask` N booleans; `steps` is a trip count
+    that is worth segments. Floats on a `grid` are those that programs compare with.
     """
 
     name: str
@@ -54,6 +54,8 @@ class RandomArgument:
                 return complex(draw_floats(rng, ()) + 0.7j * draw_floats(rng, ()))
             case "integer":
                 return int(rng.integers(0, 4))
+            case "steps":
+                return int(rng.integers(16, 40))
             case "vector":
                 found = self.numbers((N,), rng)
             case "matrix":

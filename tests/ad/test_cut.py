@@ -46,7 +46,7 @@ def test_bytes_weigh() -> None:
     ls = lower(lambda x: x.sum(), {"x": np.ones(3)})
     tape = Tape(gather_facts(ls, ("x",)), supply(ls))
     extents = (ls.array("x").extents or (integer(100),))[:1]
-    known = {d: tape.weight_of(extents, ArrayType(d, 1)) for d in ("bool", "int8", "float32", "float64", "complex128")}
+    known = {d: tape.weights()(extents, ArrayType(d, 1)) for d in ("bool", "int8", "float32", "float64", "complex128")}
     assert [known[d] / known["float64"] for d in known] == [0.125, 0.125, 0.5, 1.0, 2.0]
 
 

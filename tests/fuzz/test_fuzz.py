@@ -21,7 +21,7 @@ from loopdiff.frontend.binding.bind import bind
 from loopdiff.frontend.capture import argument_types
 from loopdiff.frontend.parse import parse_function
 from loopdiff.fuzz.campaign import Campaign, run_campaign
-from loopdiff.fuzz.check import check, compare, expect
+from loopdiff.fuzz.check import check, compare_values, expect
 from loopdiff.fuzz.duals import STAND_INS, UNARY, Dual, Trace, run_on_duals
 from loopdiff.fuzz.engines import named
 from loopdiff.fuzz.generate import generate
@@ -185,7 +185,7 @@ def test_every_level_of_the_ir_means_what_python_means(first: int) -> None:
         for level in (bound, normal, simplify(normal)):
             args = program.values(sizes)
             found = named(run(level, args, allow_negative=True), args, frozenset(expected.finals))
-            compare(program.text, found, expected.outputs | expected.finals, expected)
+            compare_values(program.text, found, expected.outputs | expected.finals, expected)
 
 
 @pytest.mark.slow

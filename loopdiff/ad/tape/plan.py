@@ -235,16 +235,14 @@ class Tape:
     @property
     def weight(self) -> float:
         """How much it keeps: one axis more outweighs everything below it."""
-        return sum(self.weight_of(a.extents or (), a.type) for a in self.arrays)
+        weight = self.weights()
+        return sum(weight(a.extents or (), a.type) for a in self.arrays)
 
-    def weight_of_array(self, name: str) -> float:
-        array = self.array(name)
-        return self.weight_of(array.extents or (), array.type)
-
-    def weight_of(self, extents: Iterable[ir.Expr], kind: ArrayType | None) -> float:
-        """How much an array of these extents keeps, in numbers of eight bytes. Half an axis is one that grows with a
-        square root, a third one with a cube root; others are as many as make their length, of `AXIS_LENGTH` elements
-        each, or of `SHORT_LENGTH` in all. A running position has the axes of all loops that it goes on over."""
+    def weights(self) -> Callable[[tuple[ir.Expr, ...], ArrayType | None], float]:
+        """What tells how much arrays of some extents keep, in numbers of eight bytes, as the tape is now. Half an axis
+        is one that grows with a square root, a third one with a cube root; others are as many as make their length, of
+        `AXIS_LENGTH` elements each, or of `SHORT_LENGTH` in all. A running position has the axes of all loops that it
+        goes on over."""
         known = {
             f(p): 1.0 / (s.levels + 1)
             for p, s in self.segments.items()
@@ -269,7 +267,7 @@ class Tape:
             own = 0.0 if counter.scope not in self.segments else axes(self.segment_length(counter.scope or ()))
             return own + 1.0 + sum(1.0 if hull is None else axes(natural(hull)) for hull in hulls)
 
-        return tuning.AXIS_LENGTH ** sum(map(axes, extents)) * bytes_of(kind) / NUMBER
+        return lambda extents, kind: tuning.AXIS_LENGTH ** sum(map(axes, extents)) * bytes_of(kind) / NUMBER
 
     def counter(self, scope: Scope, path: Path) -> TapeCounter:
         key = (scope, path)

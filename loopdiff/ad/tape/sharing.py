@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from loopdiff.ad.tape.cut import best_closure
 from loopdiff.ad.tape.needed import Needed
@@ -17,9 +17,11 @@ from loopdiff.ad.tape.versions import (
     versions_read,
 )
 from loopdiff.ir import nodes as ir
+from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import Path, loads, stmt_exprs, subexprs
 from loopdiff.model import tuning
 
+Weights = Callable[[tuple[ir.Expr, ...], ArrayType | None], float]
 NO_READS: frozenset[Read] = frozenset()
 
 
@@ -45,8 +47,10 @@ def worthwhile(needed: Needed, lost: Mapping[Slot, frozenset[Read]]) -> Versions
     group_of = {version: k for k, group in enumerate(groups) for version in group}
     found_by = {slot: reads for slot, reads in lost.items() if reads and reads <= versions.keys()}
     wants = {slot: frozenset(group_of[versions[read]] for read in reads) for slot, reads in found_by.items()}
-    worth = {slot: needed.tape.weight_of_array(slot.name) * share_spared(found_by[slot]) for slot in wants}
-    cost = [weight_of_version(needed, group[0]) for group in groups]
+    weight, arrays = needed.tape.weights(), {a.name: a for a in needed.tape.arrays}
+    kept = {slot: weight(arrays[slot.name].extents or (), arrays[slot.name].type) for slot in wants}
+    worth = {slot: w * share_spared(found_by[slot]) for slot, w in kept.items()}
+    cost = [weight_of_version(needed, group[0], weight) for group in groups]
     chosen = best_closure(worth, wants, cost)
     spared = sum(w for slot, w in worth.items() if wants[slot] <= chosen) - sum(cost[k] for k in chosen)
     is_lighter = spared > tuning.LIGHTER_BY * needed.tape.weight
@@ -123,11 +127,11 @@ def grouped(needed: Needed, versions: Collection[ArrayVersion]) -> list[list[Arr
     return groups
 
 
-def weight_of_version(needed: Needed, version: ArrayVersion) -> float:
+def weight_of_version(needed: Needed, version: ArrayVersion, weight: Weights) -> float:
     """What copies of `version` weigh: more than as much that is recorded, where they are passes over many elements."""
-    weight = needed.tape.weight_of(extents_of_version(needed, version), needed.facts.ls.array(version.array).type)
+    kept = weight(extents_of_version(needed, version), needed.facts.ls.array(version.array).type)
     is_pass = version.carrier is None and not all(isinstance(size, ir.Const) for size in version.sizes)
-    return weight * (tuning.COPIED_APART if is_pass else tuning.COPIED_WITH)
+    return kept * (tuning.COPIED_APART if is_pass else tuning.COPIED_WITH)
 
 
 def extents_of_version(needed: Needed, version: ArrayVersion) -> tuple[ir.Expr, ...]:
