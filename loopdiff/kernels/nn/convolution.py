@@ -268,6 +268,67 @@ def conv_transpose1d(x, w, bias=None, *, stride=1, padding=0, output_padding=0, 
 
 
 @operator
+def conv_transpose3d(x, w, bias=None, *, stride=1, padding=0, output_padding=0, dilation=1, groups=1):
+    """`conv_transpose2d` of volumes: the transpose of `conv3d` by its volumes.
+
+    Args:
+        x: `(N, K, O, P, Q)`.
+        w: `(K, C // groups, T, R, S)`, the filter of the convolution that this transposes.
+        bias: `(C,)`, or None.
+        stride, padding, dilation, groups: Those of that convolution.
+        output_padding: How much longer the result is: one number, or one for each axis.
+
+    Returns:
+        `(N, C, D, H, W)`, the axes as of `conv_transpose2d`.
+
+    Raises:
+        ArgumentError: LD332 where channels do not fit, or nothing would be left of the volume.
+    """
+    deep, down, across = triple(stride)
+    behind, apart, aside = triple(dilation)
+    front, above, left = triple(padding)
+    (z0, z1), (y0, y1), (x0, x1) = pair(front), pair(above), pair(left)
+    further, below, beyond = triple(output_padding)
+    require_floats(x)
+    require_steps((down, across), (apart, aside))
+    require_steps((deep, 1), (behind, 1))
+    require_bias(bias, w.shape[1] * groups)
+    N, K, O, P, Q = x.shape
+    B, C, T, R, S = w.shape
+    if K != B or K % groups != 0:
+        raise ValueError("the channels do not fit: `x` is (N, K, O, P, Q), `w` (K, C // groups, T, R, S)")
+    F = K // groups
+    D = (O - 1) * deep + behind * (T - 1) + 1 + further
+    H = (P - 1) * down + apart * (R - 1) + 1 + below
+    W = (Q - 1) * across + aside * (S - 1) + 1 + beyond
+    if min(z0, z1, y0, y1, x0, x1) < 0 or z0 + z1 >= D or y0 + y1 >= H or x0 + x1 >= W:
+        raise ValueError("`padding` is not negative, and leaves something of the volume")
+    wide = np.zeros((N, C * groups, D, H, W), dtype=x.dtype)
+    for n in range(N):
+        for g in range(groups):
+            for c in range(C):
+                for f in range(F):
+                    for t in range(T):
+                        for r in range(R):
+                            for s in range(S):
+                                for o in range(O):
+                                    for p in range(P):
+                                        for q in range(Q):
+                                            h, i, j = (
+                                                o * deep + t * behind,
+                                                p * down + r * apart,
+                                                q * across + s * aside,
+                                            )
+                                            wide[n, g * C + c, h, i, j] += (
+                                                x[n, g * F + f, o, p, q] * w[g * F + f, c, t, r, s]
+                                            )
+    y = wide[:, :, z0 : D - z1, y0 : H - y1, x0 : W - x1].copy()
+    if bias is not None:
+        y += bias[:, None, None, None]
+    return y
+
+
+@operator
 def unfold(x, *, window, stride=1, padding=0, dilation=1):
     """The windows that a convolution goes over, one after the other (im2col).
 
