@@ -40,7 +40,7 @@ from loopdiff.kernels.nn.convolution import (
     unfold,
 )
 from loopdiff.kernels.nn.exponentials import log_softmax, logsumexp, softmax, sparsemax
-from loopdiff.kernels.nn.heads import attention
+from loopdiff.kernels.nn.heads import attention, attention_online
 from loopdiff.kernels.nn.indexing import (
     csr_matmul,
     embedding_bag,
@@ -144,7 +144,7 @@ __all__ = [
     "softmax", "log_softmax", "logsumexp", "sparsemax",
     "layer_norm", "rms_norm", "group_norm", "batch_norm", "batch_norm_inference", "local_response_norm",
     "batched_matmul", "bilinear", "unit_vectors", "cosine_similarity", "distances",
-    "attention",
+    "attention", "attention_online",
     "cross_entropy", "cross_entropy_of_probabilities", "binary_cross_entropy", "focal_loss", "huber", "kl_divergence",
     "hinge", "triplet", "ctc", "poisson_nll", "gaussian_nll", "margin_ranking", "absolute_error", "squared_error",
     "smooth_l1", "soft_margin", "hinge_embedding", "cosine_embedding", "negative_log_likelihood",

@@ -81,6 +81,20 @@ def add_windows_of_groups(y, x, w, stride, dilation, groups, flip):
                                     y[n, g * F + f, p, q] += x[n, g * D + c, i, j] * w[g * F + f, c, h, v]
 
 
+def add_windows_of_channels(y, x, w, stride, dilation, flip):
+    """The sums of `conv2d` where each channel has one filter of its own, `(C, 1, R, S)`: depthwise."""
+    (N, C, P, Q), (_, _, R, S) = y.shape, w.shape
+    for n in range(N):
+        for c in range(C):
+            for r in range(R):
+                for s in range(S):
+                    for p in range(P):
+                        for q in range(Q):
+                            i, j = p * stride[0] + r * dilation[0], q * stride[1] + s * dilation[1]
+                            h, v = (R - 1 - r, S - 1 - s) if flip else (r, s)
+                            y[n, c, p, q] += x[n, c, i, j] * w[c, 0, h, v]
+
+
 @operator
 def conv2d(x, w, bias=None, *, stride=1, padding=0, dilation=1, groups=1, flip=False):
     """Sums over windows of images, each channel of the result with a filter of its own.
@@ -122,6 +136,8 @@ def conv2d(x, w, bias=None, *, stride=1, padding=0, dilation=1, groups=1, flip=F
         y += bias[:, None, None]
     if groups == 1:
         add_windows(y, wide, w, (down, across), (apart, aside), flip)
+    elif D == 1 and groups == K:
+        add_windows_of_channels(y, wide, w, (down, across), (apart, aside), flip)
     else:
         add_windows_of_groups(y, wide, w, (down, across), (apart, aside), groups, flip)
     return y
