@@ -5,7 +5,7 @@
 Float32, pinned to as many cores as asked for, all candidates in turn: on several, with `parallel=True`. Gradients are
 compared before anything is timed. PyTorch takes part where it is installed. `--asked` measures the ten rows that the
 library is judged by (four minutes), and says at how many gradients we are ahead of both. `--write` puts the table into
-`docs/operators_measured.md`.
+its section of `docs/operators_measured.md`.
 """
 
 from __future__ import annotations
@@ -299,6 +299,13 @@ def measured(row: Row) -> Iterator[str]:
         yield f"| {row.name} | {kind} | {mine} | {' | '.join(others)} | {best / times['loopdiff']:.2f} |"
 
 
+def in_section(page: str, heading: str, parts: list[str]) -> str:
+    """A page whose section `heading` has these parts, and no others; a new section comes last."""
+    before, _, rest = page.partition(f"{heading}\n")
+    after = rest[rest.find("\n## ") + 1 :] if "\n## " in rest else ""
+    return "\n\n".join([before.rstrip(), heading, *parts, *([after.rstrip()] if after else [])]) + "\n"
+
+
 def verdict(lines: list[str]) -> str:
     ratios = [float(line.split("|")[-2]) for line in lines]
     ahead = sum(r > 1.0 for r in ratios)
@@ -328,8 +335,8 @@ def main() -> None:
         found = versions()
         used = ", ".join(f"{name} {found[name]}" for name in ("numba", "jax", "torch") if name in found)
         about = f"{processor()}, {options.cores} core(s), float32, {used}, {found['date']}."
-        *before, _ = PAGE.read_text(encoding="utf-8").split("| operator |")[0].rstrip().split("\n\n")
-        PAGE.write_text("\n\n".join([*before, about, "\n".join(lines)]) + "\n", encoding="utf-8")
+        page = in_section(PAGE.read_text(encoding="utf-8"), f"## On {options.cores} core(s)", [about, "\n".join(lines)])
+        PAGE.write_text(page, encoding="utf-8")
 
 
 if __name__ == "__main__":
