@@ -236,7 +236,7 @@ def first(value: Any) -> Any:
 def ours(row: Row, seed: np.ndarray) -> tuple[Callable[[], Any], Callable[[], Any]]:
     f = row.operator.of(**row.options)
     if CORES > 1:
-        f = vectorize_grad(parallel=True)(f.__wrapped__)
+        f = vectorize_grad(parallel=True)(f.plain)
 
     def gradient() -> Any:
         value, pullback = f.vjp(*row.arguments)
