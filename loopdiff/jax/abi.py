@@ -16,6 +16,8 @@ from numba.core import cgutils
 from numba.core.errors import RequireLiteralValue
 from numba.extending import intrinsic
 
+from loopdiff.ir.types import NUMBER_TYPES
+
 FRAME_EXTENSIONS, FRAME_API, FRAME_CONTEXT, FRAME_STAGE = 8, 16, 24, 32
 FRAME_ARGS_COUNT, FRAME_ARGS = 56, 72
 FRAME_RETS_COUNT, FRAME_RETS = 96, 112
@@ -28,7 +30,7 @@ CANCELLED, INVALID_ARGUMENT, INTERNAL = 1, 3, 13
 
 XLA_TYPES: dict[str, int] = {
     "bool": 1, "int8": 2, "int16": 3, "int32": 4, "int64": 5,
-    "uint8": 6, "uint16": 7, "uint32": 8, "float32": 11, "float64": 12,
+    "uint8": 6, "uint16": 7, "uint32": 8, "float16": 10, "float32": 11, "float64": 12, "bfloat16": 16,
 }  # fmt: skip
 
 
@@ -74,7 +76,7 @@ def pointer_to(dtype: str) -> Any:
     return convert
 
 
-POINTERS = {dtype: pointer_to(dtype) for dtype in XLA_TYPES}
+POINTERS = {dtype: pointer_to(dtype) for dtype in NUMBER_TYPES if dtype in XLA_TYPES}
 
 
 def create_error(builder: Any, frame: Any, code: Any, text: Any) -> Any:

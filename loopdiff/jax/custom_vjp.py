@@ -18,6 +18,7 @@ from loopdiff.jax.batches import unmarked
 from loopdiff.jax.derived import gradient_inputs, gradients_among
 from loopdiff.jax.manual import varying_together
 from loopdiff.jax.program import JaxProgram
+from loopdiff.jax.reverse import rounded_slope
 
 Values = Sequence[Any]
 
@@ -92,7 +93,8 @@ def reverse_of(program: JaxProgram) -> Callable[[Values, Values, Values], tuple[
             some = iter(active)
             values = [next(some) if a else v for a, v in zip(is_active, traced, strict=True)]
             given = gradient_inputs(program, values, cotangents)
-            return gradients_among(program, apply(program.pullback(), given), given)
+            found = gradients_among(program, apply(program.pullback(), given), given)
+            return [rounded_slope(v, k.dtype) for v, k in zip(found, program.slope_kinds, strict=True)]
 
         active = [v for a, v in zip(is_active, traced, strict=True) if a]
         _, pull_again = jax.vjp(anew, active, cotangents)

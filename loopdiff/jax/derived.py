@@ -9,14 +9,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from loopdiff.jax.program import JaxProgram
+from loopdiff.jax.reverse import widened_slope
 
 Values = Sequence[Any]
 
 
 def tangent_inputs(program: JaxProgram, traced: Values, slopes: Values) -> tuple[Any, ...]:
-    """The inputs of `pushforward`."""
+    """The inputs of `pushforward`, where derivatives by halves are float32."""
     given = dict(zip(program.traced, traced, strict=True))
-    given |= {program.tangents[n]: v for n, v in zip(program.slopes, slopes, strict=True)}
+    given |= {program.tangents[n]: widened_slope(v) for n, v in zip(program.slopes, slopes, strict=True)}
     return tuple(given[n] for n in program.pushforward().traced)
 
 
@@ -32,8 +33,9 @@ def tangents_among(program: JaxProgram, outputs: Values, given: Values) -> list[
 
 
 def gradient_inputs(program: JaxProgram, traced: Values, cotangents: Values) -> tuple[Any, ...]:
-    """The inputs of `pullback`."""
-    given = dict(zip(program.traced, traced, strict=True)) | program.reverse_plan.arriving(cotangents)
+    """The inputs of `pullback`, where derivatives by halves are float32."""
+    seeds = program.reverse_plan.arriving([*map(widened_slope, cotangents)])
+    given = dict(zip(program.traced, traced, strict=True)) | seeds
     return tuple(given[n] for n in program.pullback().traced)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numba
 import numpy as np
 from llvmlite import ir as llvm
 from numba.core import cgutils, types
@@ -19,6 +18,7 @@ from numba.np.arrayobj import make_array, populate_array
 
 from loopdiff.backends.cpu.direct.library import library_of
 from loopdiff.backends.cpu.interrupts import hand_on
+from loopdiff.backends.cpu.simd.halves import element_type
 from loopdiff.jax import abi
 from loopdiff.jax.ports import Handler, HandlerArgument, Port
 
@@ -162,4 +162,4 @@ class HandlerText:
 
 
 def element_of(port: Port) -> types.Type:
-    return numba.from_dtype(np.dtype(port.dtype))
+    return element_type(port.dtype)

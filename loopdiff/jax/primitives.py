@@ -24,6 +24,7 @@ from loopdiff.jax.derived import gradient_inputs, gradients_among, tangent_input
 from loopdiff.jax.manual import types_like, varying_together
 from loopdiff.jax.partitioning import let_know_devices, lowering
 from loopdiff.jax.program import JaxProgram
+from loopdiff.jax.reverse import is_known_zero, rounded_slope
 
 Values = Sequence[Any]
 AllMarks = tuple[Marks, ...]
@@ -90,10 +91,15 @@ def in_full(
     sizes, whole = sizes_of(list(map(jnp.shape, given)), marks), every(marks)
     found = zip(among(outputs, inputs), among([whole] * len(outputs), own), kinds, strict=True)
     return [
-        jnp.zeros(in_batch(kind.shape, whole, sizes), kind.dtype) if v is None or m is None or is_zero(v)
-        else with_wanted_axes(v, m, whole, sizes)
+        jnp.zeros(in_batch(kind.shape, whole, sizes), kind.dtype) if v is None or m is None or is_known_zero(v)
+        else rounded_slope(with_wanted_axes(v, m, whole, sizes), kind.dtype)
         for v, m, kind in found
     ]  # fmt: skip
+
+
+def kind_in_loops(kind: jax.ShapeDtypeStruct) -> jax.ShapeDtypeStruct:
+    """The kind of a derivative in the loops."""
+    return jax.ShapeDtypeStruct(kind.shape, jnp.promote_types(kind.dtype, jnp.float32))
 
 
 def tangent_kinds(program: JaxProgram) -> list[jax.ShapeDtypeStruct]:
@@ -130,16 +136,12 @@ def types_of_reverse(*like: Any, program: JaxProgram, marks: AllMarks, wanted: A
 
 
 # -- derivatives ---------------------------------------------------------------------------------------------
-def is_zero(value: Any) -> bool:
-    return isinstance(value, ad.Zero)
-
-
 def zero_like(value: Any) -> Any:
     return ad.Zero(jax.typeof(value).to_tangent_aval())
 
 
 def perturbed(program: JaxProgram, tangents: Values) -> list[str]:
-    return [n for n, t in zip(program.traced, tangents, strict=True) if not is_zero(t)]
+    return [n for n, t in zip(program.traced, tangents, strict=True) if not is_known_zero(t)]
 
 
 def every(marks: AllMarks) -> Marks:
@@ -193,7 +195,7 @@ def derivative_of_tangent(
 ) -> tuple[Values, Values]:
     bind = partial(tangent_p.bind, program=program, marks=marks, kept=kept, is_held=is_held)
     traced, held, slopes = zip(*(split(program, v, kept) for v in (primals, tangents, marks)), strict=True)
-    if all(map(is_zero, traced[1])):
+    if all(map(is_known_zero, traced[1])):
         return bind(*primals), bind(*traced[0], *held[0], *map(ad.instantiate_zeros, slopes[1]))
     inputs, directions, own = map(partial(tangent_inputs, program), traced, slopes)
     outputs, found = derivative_of_function(inputs, directions, program=program.pushforward(), marks=own)
@@ -208,13 +210,17 @@ def derivative_of_reverse(
     traced, kept, cotangents = zip(
         *(split(program, v, len(program.kept)) for v in (primals, tangents, marks)), strict=True
     )
-    if all(map(is_zero, traced[1])):
+    if all(map(is_known_zero, traced[1])):
         return bind(*primals), bind(*traced[0], *kept[0], *map(ad.instantiate_zeros, cotangents[1]))
     inputs, directions, own = map(partial(gradient_inputs, program), traced, cotangents)
     outputs, found = derivative_of_function(inputs, directions, program=program.pullback(), marks=own)
-    whole = own, partial(gradients_among, program), program.slope_kinds, primals, marks
+    kinds = program.slope_kinds
+    whole = own, partial(gradients_among, program), [*map(kind_in_loops, kinds)], primals, marks
     each = in_full(outputs, inputs, *whole), in_full(found, directions, *whole)
-    values, slopes = ([summed(v, every(marks), m) for v, m in zip(g, wanted, strict=True)] for g in each)
+    values, slopes = (
+        [rounded_slope(summed(v, every(marks), m), k.dtype) for v, m, k in zip(g, wanted, kinds, strict=True)]
+        for g in each
+    )
     return values, slopes
 
 
@@ -229,7 +235,7 @@ def transpose_of_tangent(
 ) -> list[Any]:
     (traced, held, slopes), (of_traced, of_held, of_slopes) = (split(program, v, kept) for v in (given, marks))
     before = [None] * (len(traced) + kept)
-    if all(map(is_zero, cotangents)):
+    if all(map(is_known_zero, cotangents)):
         return [*before, *map(zero_of, slopes)]
     if len(held) < len(program.kept):
         found = forward_p.bind(*traced, program=program, marks=tuple(of_traced))
@@ -247,7 +253,7 @@ def transpose_of_reverse(
     count = len(program.kept)
     (traced, kept, seeds), (of_traced, of_kept, of_seeds) = (split(program, v, count) for v in (given, marks))
     before = [None] * (len(traced) + len(kept))
-    if all(map(is_zero, cotangents)):
+    if all(map(is_known_zero, cotangents)):
         return [*before, *map(zero_of, seeds)]
     values = (*traced, *kept, *map(ad.instantiate_zeros, cotangents))
     own = (*of_traced, *of_kept, *wanted)

@@ -17,7 +17,7 @@ from loopdiff.errors import NOWHERE, ArgumentError, DifferentiationError
 from loopdiff.errors.codes import reject
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import tail_names
-from loopdiff.ir.types import ArrayType, ScalarType
+from loopdiff.ir.types import ELEMENT_TYPES, ArrayType, ScalarType
 from loopdiff.ir.walk import returned_arrays, touched_arrays
 from loopdiff.jax.batches import Marks, call_batch, levels, unmarked
 from loopdiff.jax.calls import (
@@ -32,12 +32,11 @@ from loopdiff.jax.calls import (
     scalar_port,
     setting,
 )
-from loopdiff.jax.reverse import ReversePlan
+from loopdiff.jax.reverse import ReversePlan, rounded_slope, widened_slope
 from loopdiff.jax.sizes import Shape, StaticShapes
 from loopdiff.pipeline.stages import for_others
 from loopdiff.specialize.interface import is_complex
 from loopdiff.specialize.programs import batch_of, pullback_of, pushforward_of
-from loopdiff.specialize.results import refuse_halves
 from loopdiff.specialize.specialization import Specialization
 
 T = TypeVar("T")
@@ -57,7 +56,6 @@ class JaxProgram:
         self.spec, self.statics, self.dims, self.pure = spec, dict(statics), dict(dims), pure
         self.base = base or self
         self.ls: ir.LoopSet = spec.normal
-        refuse_halves(self.ls, "`loopdiff.jax`")
         self.known = StaticShapes(self.ls, self.statics, self.dims)
         if base is None:
             self.known.check()
@@ -95,7 +93,7 @@ class JaxProgram:
     @cached_property
     def with_slopes(self) -> tuple[int, ...]:
         """The places of floating outputs."""
-        return tuple(k for k, (_, dtype) in enumerate(self.outputs) if np.issubdtype(np.dtype(dtype), np.floating))
+        return tuple(k for k, (_, dtype) in enumerate(self.outputs) if ELEMENT_TYPES[dtype].is_float)
 
     @cached_property
     def slopes(self) -> tuple[str, ...]:
@@ -367,8 +365,9 @@ class JaxProgram:
         plan = self.reverse_plan
         count = len(traced)
         of_traced, of_kept, of_cotangents = marks[:count], marks[count : count + len(kept)], marks[count + len(kept) :]
-        values = {**self.values(traced), **dict(zip(self.kept, kept, strict=True)), **plan.arriving(cotangents)}
+        seeds = plan.arriving([*map(widened_slope, cotangents)])
+        values = {**self.values(traced), **dict(zip(self.kept, kept, strict=True)), **seeds}
         own = {**self.marks(of_traced), **dict(zip(self.kept, of_kept, strict=True)), **plan.arriving(of_cotangents)}
         named = plan(values, own, dict(zip(self.slopes, wanted, strict=True)))
         found = {n: named[plan.buffer_of(n)] for n in self.slopes}
-        return tuple(found[n].astype(values[n].dtype) for n in self.slopes)
+        return tuple(rounded_slope(found[n], values[n].dtype) for n in self.slopes)

@@ -1,11 +1,16 @@
-"""How the parameters of the reverse sweep meet the buffers of its foreign call."""
+"""How the parameters of the reverse sweep meet the buffers of its foreign call, and derivatives by halves those of
+float32."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+from jax.interpreters import ad
+
 from loopdiff.calls.runs import ReverseRun
+from loopdiff.ir.types import HALVES
 from loopdiff.ir.walk import written_arrays
 from loopdiff.jax.batches import Marks, call_batch, levels
 from loopdiff.jax.calls import (
@@ -108,3 +113,21 @@ class ReversePlan:
         floating = (n for n in self.written if scalar_kind(self.normal.array(n)).is_float)
         names = (*self.run.seed_names, *(self.run.buffers[n] for n in floating))
         return dict(zip(names, cotangents, strict=True))
+
+
+def widened_slope(value: Any) -> Any:
+    """A derivative by a half, or one that JAX knows to be zero, for the loops. What is none, as marks are, stays."""
+    if is_known_zero(value):
+        kind: Any = value.aval
+        return ad.Zero(kind.update(dtype=np.dtype(np.float32))) if str(kind.dtype) in HALVES else value
+    return value.astype(np.float32) if str(getattr(value, "dtype", "")) in HALVES else value
+
+
+def rounded_slope(value: Any, dtype: Any) -> Any:
+    """A derivative that the loops gave, rounded once where JAX has a half for it."""
+    return value if is_known_zero(value) or value.dtype == dtype else value.astype(dtype)
+
+
+def is_known_zero(value: Any) -> bool:
+    """Whether JAX knows a derivative to be zero."""
+    return isinstance(value, ad.Zero)

@@ -17,7 +17,7 @@ from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.capture import ArgumentType, ScalarArgument, argument_type
 from loopdiff.frontend.extents import small_axes
-from loopdiff.ir.types import NUMBER_TYPES, ArrayType
+from loopdiff.ir.types import ELEMENT_TYPES, ArrayType
 from loopdiff.ir.walk import written_arrays
 from loopdiff.jax import custom_vjp, primitives
 from loopdiff.jax.calls import setting
@@ -156,11 +156,11 @@ def type_of(name: str, value: Any) -> ArgumentType:
         assert isinstance(declared, ScalarArgument)
         return declared
     dtype = str(value.dtype)
-    if dtype not in NUMBER_TYPES:
+    if dtype not in ELEMENT_TYPES:
         raise ArgumentError(reject("LD350", f"`{name}` has dtype {dtype}, which loopdiff does not compile", NOWHERE))
     if value.ndim:
         return ArrayType(dtype, value.ndim, "C", small_axes(value.shape))
-    return ScalarArgument(NUMBER_TYPES[dtype], bool(getattr(value, "weak_type", False)))
+    return ScalarArgument(ELEMENT_TYPES[dtype], bool(getattr(value, "weak_type", False)))
 
 
 def dims_of(value: Any) -> Shape:

@@ -6,9 +6,9 @@ import inspect
 import linecache
 import math
 from collections.abc import Callable
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from threading import RLock
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from loopdiff.api import vectorize_grad
 from loopdiff.differentiable import Differentiable
 from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.errors.codes import reject
+from loopdiff.settings.options import TapePolicy
 
 __all__ = ["Operator", "operator"]
 
@@ -34,8 +35,9 @@ class Operator:
 
     __name__: str
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], tape: TapePolicy = "auto") -> None:
         self.function = function
+        self.tape: TapePolicy = tape
         update_wrapper(self, function)
         self.parameters = inspect.signature(function).parameters
         self.options = tuple(n for n, p in self.parameters.items() if p.kind is p.KEYWORD_ONLY)
@@ -103,7 +105,7 @@ class Operator:
         linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
         namespace: dict[str, Any] = {"operator": self, "__name__": self.__module__, **values}
         exec(compile(text, file, "exec"), namespace)
-        return vectorize_grad(namespace[self.__name__])
+        return vectorize_grad(tape=self.tape)(namespace[self.__name__])
 
 
 def plain(value: Any) -> Any:
@@ -120,6 +122,10 @@ def is_written(value: Any) -> bool:
     return isinstance(value, WRITTEN) and not (isinstance(value, float) and not math.isfinite(value))
 
 
-def operator(function: Callable[..., Any]) -> Operator:
-    """Make an operator of a plain Python function."""
-    return Operator(function)
+@overload
+def operator(function: Callable[..., Any], /) -> Operator: ...
+@overload
+def operator(*, tape: TapePolicy) -> Callable[[Callable[..., Any]], Operator]: ...
+def operator(function: Callable[..., Any] | None = None, /, *, tape: TapePolicy = "auto") -> Any:
+    """Make an operator of a plain Python function. `tape`: as of `vectorize_grad`, for the operator by itself."""
+    return partial(Operator, tape=tape) if function is None else Operator(function)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from loopdiff.errors import NOWHERE, ArgumentError, DifferentiationError
+from loopdiff.errors import NOWHERE, DifferentiationError
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.capture import ArgumentType
 from loopdiff.ir import nodes as ir
@@ -53,14 +53,6 @@ def names_asked(
     unsure = ((n, types[n]) for n in source.if_floating)
     integers = {n for n, kind in unsure if not has_slope(kind if isinstance(kind, ArrayType) else kind.type)}
     return tuple(n for n in wrt if n not in integers) if integers else wrt
-
-
-def refuse_halves(ls: ir.LoopSet, library: str) -> None:
-    """Raise ArgumentError (LD350) for arrays of float16 and bfloat16, which are not passed on to `library` and back."""
-    halves = [(a.name, a.type.dtype) for a in ls.arrays if a.type is not None and a.type.is_half]
-    if halves:
-        said = (f"`{n}` of `{ls.name}` holds {dtype}, which {library} does not pass on" for n, dtype in halves)
-        raise ArgumentError(*(reject("LD350", text, NOWHERE, "use float32 there") for text in said))
 
 
 def wrt_by_name(source: SourceFunction, wrt: tuple[str | int, ...] | None) -> tuple[str, ...] | None:

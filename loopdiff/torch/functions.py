@@ -21,7 +21,7 @@ from loopdiff.specialize.results import is_floating
 from loopdiff.specialize.specialization import Specialization
 from loopdiff.torch.program import PulledProgram, TensorProgram, Undecided, kind_of_parameter
 from loopdiff.torch.sweeps import Shape
-from loopdiff.torch.tensors import PLAIN, numpy_of, stacked
+from loopdiff.torch.tensors import PLAIN, numpy_of, stacked, tensor_of, widened_tensor
 from loopdiff.torch.together import Elements, Level, outputs_together, summed_levels
 
 Tensors = Sequence[torch.Tensor]
@@ -70,7 +70,7 @@ class ProgramCall:
         together = outputs_together(program, Elements(self.batch, tuple(masks)), self.in_order(arrays))
         if together is not None:
             pairs = zip(together, program.dtypes, strict=True)
-            return tuple(torch.from_numpy(np.asarray(value)).to(dtype) for value, dtype in pairs)
+            return tuple(tensor_of(np.asarray(value)).to(dtype) for value, dtype in pairs)
         each = list(self.each(arrays))
         parts = [
             stacked(part, kind, self.sizes) for part, kind in zip(zip(*each, strict=True), program.kinds, strict=True)
@@ -145,7 +145,7 @@ class ProgramCall:
         """Gradients of the tensors, which autograd may differentiate."""
         call, program = self.pulled(), self.program.pulled
         floating = [cotangents[k] for k in self.program.floating]
-        given = [floating[k] for k in program.places]
+        given = [widened_tensor(floating[k]) for k in program.places]
         found = compose(call, [*tensors, *given]) if program.shown else ()
         out: list[torch.Tensor | None] = []
         for number, name in enumerate(self.names):
@@ -185,13 +185,13 @@ class ProgramCall:
         batch = tuple(
             Level(level.size, (*level.mask, *(level.mask[k] for k in masks)), level.is_summed) for level in self.batch
         )
-        call = ProgramCall(program, tuple(constants), batch)
-        found: list[torch.Tensor] = [*compose(call, [*tensors, *given])] if program.shown else []
+        call, wide = ProgramCall(program, tuple(constants), batch), map(widened_tensor, given)
+        found: list[torch.Tensor] = [*compose(call, [*tensors, *wide])] if program.shown else []
         along = dict(zip(masks, given, strict=True))
         out: list[torch.Tensor | None] = [None] * len(self.program.shown)
         for k, (place, source) in zip(self.program.floating, program.routes, strict=True):
             if place == "shown":
-                out[k] = found[source]
+                out[k] = found[source].to(self.program.dtypes[k])
             elif place == "direction":
                 out[k] = self.summed(k, self.spread(along[where[source]], where[source]))
         return out

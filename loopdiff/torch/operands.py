@@ -12,11 +12,11 @@ from loopdiff.differentiable import Differentiable
 from loopdiff.errors import NOWHERE, ArgumentError
 from loopdiff.errors.codes import reject
 from loopdiff.frontend.capture import ArgumentType, ScalarArgument, argument_type
-from loopdiff.ir.types import NUMBER_TYPES, ArrayType, ScalarType
+from loopdiff.ir.types import ELEMENT_TYPES, ArrayType, ScalarType
 from loopdiff.specialize.interface import is_complex
 from loopdiff.specialize.specialization import Specialization
 from loopdiff.torch.program import TensorProgram
-from loopdiff.torch.tensors import NAMES, PLAIN
+from loopdiff.torch.tensors import HALVES, NAMES, PLAIN, tensor_of
 
 OutputShape = Callable[..., Any] | torch.Tensor | tuple[int, ...]
 
@@ -28,10 +28,10 @@ def as_operand(name: str, value: Any) -> Any:
         return value
     if isinstance(value, np.ndarray | np.generic):
         found = np.asarray(value)
-        if found.dtype.name not in NUMBER_TYPES:
+        if found.dtype.name not in ELEMENT_TYPES:
             message = f"`{name}` has dtype {found.dtype.name}, which loopdiff does not compile"
             raise ArgumentError(reject("LD350", message, NOWHERE))
-        return torch.from_numpy(found if found.flags.writeable else found.copy())
+        return tensor_of(found if found.flags.writeable else found.copy())
     raise ArgumentError(reject("LD350", f"`{name}` is a {type(value).__name__}, not a tensor or a number", NOWHERE))
 
 
@@ -53,21 +53,23 @@ def is_plain(value: Any) -> bool:
     if not isinstance(value, torch.Tensor):
         return isinstance(value, float | int)
     is_known = value.layout is torch.strided and value.dtype in NAMES and not value.is_complex()
+    is_known = is_known and value.dtype not in HALVES  # derivatives of which have another type in the loops
     return type(value) in PLAIN and value.device.type == "cpu" and is_known
 
 
 def type_of_array(value: Any) -> ArgumentType:
     """loopdiff's type of an array, an array without axes that holds a number, or a Python number."""
     if isinstance(value, np.ndarray) and not value.ndim:
-        return ScalarArgument(NUMBER_TYPES[value.dtype.name])
+        return ScalarArgument(ELEMENT_TYPES[value.dtype.name])
     return argument_type(value)
 
 
 def stand_in(value: Any) -> Any:
-    """An array of the dtype and shape of a tensor, or a number for one without axes; others as they are."""
+    """An array of the dtype and shape of a tensor, of halves of float32; a number for one without axes; others as they
+    are."""
     if not isinstance(value, torch.Tensor):
         return concrete(value)
-    dtype = np.dtype(NAMES.get(value.dtype, "float64"))
+    dtype = np.dtype("float32" if value.dtype in HALVES else NAMES.get(value.dtype, "float64"))
     number = dtype.type(0)
     return np.broadcast_to(number, tuple(map(int, value.shape))) if value.ndim else number
 

@@ -24,7 +24,7 @@ from loopdiff.ir.names import tail_names
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.memory.arena import UnknownNumber
 from loopdiff.specialize.programs import pullback_of, pushforward_of
-from loopdiff.specialize.results import is_floating, refuse_halves
+from loopdiff.specialize.results import is_floating
 from loopdiff.specialize.shortage import Needs
 from loopdiff.specialize.specialization import Specialization
 from loopdiff.torch.sweeps import BareSweeps, KeptPoint, Shape
@@ -60,7 +60,6 @@ class TensorProgram:
         """`find_run` chooses sweeps for arguments where that is not always the same choice. The arrays `own` are made
         for one call, which may write them."""
         self.spec, self.ls, self.find_run = spec, spec.normal, find_run
-        refuse_halves(self.ls, "`loopdiff.torch`")
         self.params = self.ls.params[: len(self.ls.params) - len(self.hidden_counts)]
         written = [ProgramOutput(kind_of_parameter(self.ls, n), n) for n in self.params if n in spec.written]
         self.outcomes = (*map(ProgramOutput, spec.result_types), *written)
@@ -81,6 +80,10 @@ class TensorProgram:
     def kinds(self) -> tuple[ScalarType | ArrayType, ...]:
         """The types of what callers get."""
         return tuple(self.outcomes[k].kind for k in self.shown)
+
+    @property
+    def gives_halves(self) -> bool:
+        return any(isinstance(kind, ArrayType) and kind.is_half for kind in self.kinds)
 
     @cached_property
     def makers(self) -> tuple[Callable[[Any], torch.Tensor], ...]:

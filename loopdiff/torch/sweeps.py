@@ -81,7 +81,8 @@ def as_seed(kind: ScalarType | ArrayType, value: Any, shape: Shape, is_copied: b
     """A seed as the reverse sweep takes it: a copy if that works in it."""
     if isinstance(kind, ArrayType):
         if value is None:
-            return np.zeros(shape, kind.dtype)
-        return np.array(value, kind.dtype, order="C") if is_copied else np.ascontiguousarray(value, kind.dtype)
+            return np.zeros(shape, kind.slope.dtype)
+        dtype = kind.slope.dtype
+        return np.array(value, dtype, order="C") if is_copied else np.ascontiguousarray(value, dtype)
     number = 0.0 if value is None else value
     return np.float32(number) if kind is ScalarType.F32 else float(number)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,9 @@ from loopdiff.errors.codes import reject
 from loopdiff.frontend.capture import ArgumentType, ScalarArgument, argument_type
 from loopdiff.frontend.extents import small_axes
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.types import NUMBER_TYPES, ArrayType, ScalarType
+from loopdiff.ir.types import ELEMENT_TYPES, ArrayType, ScalarType
 
-DTYPES = {name: getattr(torch, name) for name in NUMBER_TYPES}
+DTYPES = {name: getattr(torch, name) for name in ELEMENT_TYPES}
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 NUMBER_DTYPES = {
     ScalarType.BOOL: torch.bool, ScalarType.INT: torch.int64, ScalarType.F32: torch.float32,
@@ -26,6 +27,7 @@ NUMBERS: dict[ScalarType, Callable[[Any], Any]] = {
     ScalarType.BOOL: bool, ScalarType.INT: int, ScalarType.F32: np.float32, ScalarType.F64: float,
 }  # fmt: skip
 PLAIN = (torch.Tensor, torch.nn.Parameter)
+HALVES = (torch.float16, torch.bfloat16)
 
 
 def type_of_tensor(name: str, value: torch.Tensor) -> ArgumentType:
@@ -37,11 +39,21 @@ def type_of_tensor(name: str, value: torch.Tensor) -> ArgumentType:
     if dtype is None:
         found = str(value.dtype).removeprefix("torch.")
         message = f"`{name}` has dtype {found}, which loopdiff does not compile"
-        hint = f"convert it: `{name}.float()`" if value.dtype in (torch.float16, torch.bfloat16) else None
-        raise ArgumentError(reject("LD350", message, NOWHERE, hint))
+        raise ArgumentError(reject("LD350", message, NOWHERE))
+    require_numpy_type(name, dtype)
     if value.ndim:
         return ArrayType(dtype, value.ndim, "C", small_axes(value.shape))
-    return ScalarArgument(NUMBER_TYPES[dtype])
+    return ScalarArgument(ELEMENT_TYPES[dtype])
+
+
+def require_numpy_type(name: str, dtype: str) -> None:
+    """Raise ArgumentError (LD350) for bfloat16 where NumPy has no such type: a package brings it."""
+    if dtype == "bfloat16":
+        try:
+            import_module("ml_dtypes")
+        except ImportError:
+            message = f"`{name}` has dtype {dtype}, which NumPy does not know"
+            raise ArgumentError(reject("LD350", message, NOWHERE, "install `ml_dtypes`")) from None
 
 
 def type_of_operand(name: str, value: Any) -> ArgumentType:
@@ -60,7 +72,21 @@ def numpy_of(tensor: torch.Tensor) -> np.ndarray:
     bare = tensor.detach()
     if bare.is_neg() or bare.is_conj():
         bare = bare.resolve_conj().resolve_neg()
+    if bare.dtype is torch.bfloat16:
+        return bare.view(torch.int16).numpy().view(np.dtype("bfloat16"))
     return bare.numpy()
+
+
+def tensor_of(array: np.ndarray) -> torch.Tensor:
+    """The memory of an array as a tensor."""
+    if array.dtype.name == "bfloat16":
+        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(array)
+
+
+def widened_tensor(tensor: torch.Tensor) -> torch.Tensor:
+    """A derivative by a half as one of float32, which the loops take."""
+    return tensor.float() if tensor.dtype in HALVES else tensor
 
 
 def in_rows(array: np.ndarray) -> np.ndarray:
@@ -103,7 +129,7 @@ def dtype_of_kind(kind: ScalarType | ArrayType) -> torch.dtype:
 def maker_of(kind: ScalarType | ArrayType) -> Callable[[Any], torch.Tensor]:
     """How a value that compiled code returned becomes a tensor."""
     if isinstance(kind, ArrayType):
-        return torch.from_numpy
+        return tensor_of
     dtype = np.dtype(str(NUMBER_DTYPES[kind]).removeprefix("torch."))
     return lambda number: torch.from_numpy(np.array(number, dtype))
 
@@ -112,4 +138,4 @@ def stacked(parts: Sequence[Any], kind: ScalarType | ArrayType, sizes: tuple[int
     """Values of one output for each element of a batch of `sizes`, in order, as one tensor."""
     dtype = np.dtype(str(dtype_of_kind(kind)).removeprefix("torch."))
     found = np.stack([np.asarray(p, dtype) for p in parts])
-    return torch.from_numpy(found.reshape(*sizes, *found.shape[1:]))
+    return tensor_of(found.reshape(*sizes, *found.shape[1:]))

@@ -115,7 +115,7 @@ class TensorFunction:
         by_name = any(p.kind is p.KEYWORD_ONLY for p in self.parameters)
         self.arity = -1 if by_name else len(names) - len(self.made)
         self.latest: DirectCalls | None = None
-        self.known: dict[Any, DirectCalls] = {}
+        self.known: dict[Any, DirectCalls | None] = {}  # None: by `composed`
         self.programs: dict[Any, TensorProgram] = {}
         self.structured: StructuredCalls | None = None  # of the latest call with structures
         self.leafwise: dict[StructuredCalls, TensorFunction] = {}
@@ -156,14 +156,17 @@ class TensorFunction:
         values = [numpy_of(a) if isinstance(a, torch.Tensor) else a for a in args]
         shapes = tuple(small_axes(np.shape(v)) for v in values)
         key = (tuple(map(type, args)), call_key(values), shapes)
-        calls = self.known.get(key)
+        if key not in self.known:
+            self.known[key] = self.direct_calls(args, values)
+        calls = self.known[key]
         if calls is None:
-            calls = self.known[key] = self.direct_calls(args, values)
+            return self.composed(args, {})
         self.latest = calls
         found = calls.entry(*args)
         return self.composed(args, {}) if found is MISS else found
 
-    def direct_calls(self, args: Sequence[Any], values: Sequence[Any]) -> DirectCalls:
+    def direct_calls(self, args: Sequence[Any], values: Sequence[Any]) -> DirectCalls | None:
+        """Calls with arguments like these; None where derivatives have another type than what they are of."""
         f, made = self.f, self.arrays(args)
         whole, every = list(values), list(args)
         for k, array in zip(self.made, made, strict=True):
@@ -176,6 +179,8 @@ class TensorFunction:
         types = {n: in_rows[n] if n in written else t for n, t in types.items()}
         spec = self.specialized(types)
         program = TensorProgram(spec, self.run_finder(spec), tuple(self.outputs))
+        if program.gives_halves:
+            return None
         return DirectCalls(program, self.program(in_rows), every, whole, self.made, self.arrays)
 
     def specialized(self, types: Mapping[str, ArgumentType]) -> Specialization:

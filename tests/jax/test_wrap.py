@@ -219,8 +219,8 @@ def test_rank_is_refused_by_name():
 
 
 def test_dtype_is_refused_by_name():
-    with pytest.raises(ArgumentError, match=r"LD350: `A` has dtype float16"):
-        wrapped_product(jnp.ones((3, 4), jnp.float16), jnp.ones((4, 5)))
+    with pytest.raises(ArgumentError, match=r"LD350: `A` has dtype float8_e5m2"):
+        wrapped_product(jnp.ones((3, 4), jnp.float8_e5m2), jnp.ones((4, 5), jnp.float8_e5m2))
 
 
 def test_subscript_out_of_bounds_fails_the_call():

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from loopdiff.errors import ArgumentError
-from loopdiff.kernels import nn
+from loopdiff.kernels import Operator, nn
 from tests.kernels.against_jax import Case, check
 
 pytestmark = pytest.mark.part(3)
@@ -68,9 +68,10 @@ CASES = [
     Case(nn.batch_norm, (images, draw(6), draw(6)), batched),
     Case(nn.batch_norm_inference, (images, draw(6), draw(6) ** 2 + 0.1, draw(6), draw(6)),
          lambda x, m, s, w, b: (x - channels(m)) / jnp.sqrt(channels(s) + 1e-5) * channels(w) + channels(b)),
-    Case(nn.attention, (q, draw((2, 4, 7, 3)), draw((2, 4, 7, 6))), attended),
-    Case(nn.attention, (q, k, v), lambda q, k, v: attended(q, k, v, causal=True), {"causal": True, "shared": 2}),
-    Case(nn.attention, (q, k, v, np.arange(14).reshape(2, 7) % 3 > 0, draw((4, 5, 7))), attended, {"shared": 2}),
+    *(case for operator in (nn.attention, nn.attention_online) for case in (
+        Case(operator, (q, draw((2, 4, 7, 3)), draw((2, 4, 7, 6))), attended),
+        Case(operator, (q, k, v), lambda q, k, v: attended(q, k, v, causal=True), {"causal": True, "shared": 2}),
+        Case(operator, (q, k, v, np.arange(14).reshape(2, 7) % 3 > 0, draw((4, 5, 7))), attended, {"shared": 2}))),
 ]  # fmt: skip
 
 
@@ -116,14 +117,24 @@ def test_rows_of_infinities(operator: Any, row: list[float], expected: Any, grad
     np.testing.assert_array_equal(pullback(np.ones_like(value)).x, gradient)
 
 
-def test_nothing_is_seen_nothing_comes_back() -> None:
+@pytest.mark.parametrize("operator", [nn.attention, nn.attention_online], ids=lambda f: f.__name__)
+def test_nothing_is_seen_nothing_comes_back(operator: Operator) -> None:
     mask = np.array([[0, 0, 0, 0, 0, 0, 0], [0, 1, 0, 0, 0, 0, 0]])
-    value, pullback = nn.attention.of(shared=2).vjp(q, k, v, mask)
+    value, pullback = operator.of(shared=2).vjp(q, k, v, mask)
     assert (value[0] == 0.0).all()
     np.testing.assert_allclose(value[1], np.broadcast_to(np.repeat(v[1, :, 1:2], 2, axis=0), (4, 5, 6)), rtol=1e-14)
     gradients = pullback(np.ones_like(value))
     assert all(np.isfinite(g).all() for g in gradients)
     assert all((g[0] == 0.0).all() for g in gradients)
+
+
+def test_scores_are_never_in_memory() -> None:
+    """What is kept are the result, and numbers for each query; the rest are rows of some queries, however many there
+    are."""
+    long = draw((1, 2, 300, 4)), draw((1, 2, 80, 4)), draw((1, 2, 80, 4))
+    kept = nn.attention_online.of(causal=True).compile(*long)
+    assert max(t.bytes for t in kept.temporaries) <= long[0].nbytes
+    assert max(w.size for w in kept.workspace(*long)) <= 64 * 80
 
 
 def test_all_stays_in_float32() -> None:

@@ -370,13 +370,12 @@ def test_under_a_memory_limit() -> None:
 
 
 # -- refusals ------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
-def test_narrow_dtypes_are_refused_by_name(dtype: Any) -> None:
-    name = str(dtype).removeprefix("torch.")
-    with pytest.raises(ArgumentError, match=f"LD350: `x` has dtype {name}, which loopdiff does not compile"):
-        wrapped_squares(drawn(3).to(dtype))
-    with pytest.raises(ArgumentError, match=f"LD350: `x` has dtype {name}"):
-        torch.func.grad(lambda x: wrapped_squares(x).sum())(drawn(3).to(dtype))
+def test_narrow_dtypes_are_refused_by_name() -> None:
+    narrow = drawn(3).to(torch.float8_e5m2)
+    with pytest.raises(ArgumentError, match="LD350: `x` has dtype float8_e5m2, which loopdiff does not compile"):
+        wrapped_squares(narrow)
+    with pytest.raises(ArgumentError, match="LD350: `x` has dtype float8_e5m2"):
+        torch.func.vmap(wrapped_squares)(narrow)
 
 
 def test_other_refusals_by_name() -> None:

@@ -29,33 +29,55 @@ from loopdiff.kernels.nn.activations import (
     tanhshrink,
     threshold_relu,
 )
-from loopdiff.kernels.nn.convolution import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, fold, unfold
+from loopdiff.kernels.nn.convolution import (
+    conv1d,
+    conv2d,
+    conv3d,
+    conv_transpose1d,
+    conv_transpose2d,
+    conv_transpose3d,
+    fold,
+    unfold,
+)
 from loopdiff.kernels.nn.exponentials import log_softmax, logsumexp, softmax, sparsemax
-from loopdiff.kernels.nn.heads import attention
+from loopdiff.kernels.nn.heads import attention, attention_online
 from loopdiff.kernels.nn.indexing import (
     csr_matmul,
     embedding_bag,
     gather,
     message_passing,
     scatter_add,
+    scatter_div,
     scatter_max,
     scatter_mean,
     scatter_min,
     scatter_prod,
+    scatter_sub,
     segment_sum,
 )
 from loopdiff.kernels.nn.losses import (
+    absolute_error,
     binary_cross_entropy,
+    binary_cross_entropy_of_probabilities,
+    cosine_embedding,
     cross_entropy,
     cross_entropy_of_probabilities,
     ctc,
     focal_loss,
     gaussian_nll,
     hinge,
+    hinge_embedding,
     huber,
     kl_divergence,
     margin_ranking,
+    multi_margin,
+    multilabel_margin,
+    multilabel_soft_margin,
+    negative_log_likelihood,
     poisson_nll,
+    smooth_l1,
+    soft_margin,
+    squared_error,
     triplet,
 )
 from loopdiff.kernels.nn.normalization import (
@@ -66,22 +88,31 @@ from loopdiff.kernels.nn.normalization import (
     local_response_norm,
     rms_norm,
 )
-from loopdiff.kernels.nn.padding import pad2d
+from loopdiff.kernels.nn.padding import pad1d, pad2d, pad3d
 from loopdiff.kernels.nn.pooling import (
+    adaptive_max_pool1d,
     adaptive_max_pool2d,
+    adaptive_max_pool3d,
+    adaptive_mean_pool1d,
     adaptive_mean_pool2d,
+    adaptive_mean_pool3d,
+    fractional_max_pool2d,
+    lp_pool1d,
     lp_pool2d,
+    max_places2d,
     max_pool1d,
     max_pool2d,
     max_pool3d,
+    max_unpool,
     mean_pool1d,
     mean_pool2d,
     mean_pool3d,
 )
 from loopdiff.kernels.nn.products import batched_matmul, bilinear, cosine_similarity, distances, unit_vectors
-from loopdiff.kernels.nn.random_masks import dropout
+from loopdiff.kernels.nn.random_masks import alpha_dropout, dropout, dropout_channels, gumbel_softmax, rrelu
 from loopdiff.kernels.nn.recurrent import gru, linear_scan, lstm, rnn, selective_scan
 from loopdiff.kernels.nn.resampling import (
+    channel_shuffle,
     grid_sample,
     pixel_shuffle,
     pixel_unshuffle,
@@ -89,24 +120,41 @@ from loopdiff.kernels.nn.resampling import (
     rotate,
     upsample_nearest,
 )
-from loopdiff.kernels.nn.spectra import istft, mel_filters, stft
+from loopdiff.kernels.nn.spectra import istft, mel_filters, spectrogram, stft
+from loopdiff.kernels.nn.volumes import (
+    affine_grid,
+    affine_grid3d,
+    grid_sample3d,
+    resize_cubic,
+    resize_linear1d,
+    resize_linear3d,
+    upsample_nearest1d,
+    upsample_nearest3d,
+)
 
 __all__ = [
     "relu", "relu6", "leaky_relu", "prelu", "elu", "celu", "selu", "threshold_relu", "gelu", "gelu_tanh", "sigmoid",
     "hard_sigmoid", "log_sigmoid", "tanh", "hard_tanh", "rational_tanh", "softplus", "softsign", "softshrink",
     "hardshrink", "tanhshrink", "silu", "hard_silu", "mish", "lisht", "log_cosh", "glu",
-    "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "unfold", "fold",
+    "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "unfold",
+    "fold",
     "max_pool1d", "max_pool2d", "mean_pool1d", "mean_pool2d", "lp_pool2d", "adaptive_mean_pool2d",
-    "adaptive_max_pool2d", "max_pool3d", "mean_pool3d",
+    "adaptive_max_pool2d", "max_pool3d", "mean_pool3d", "adaptive_mean_pool1d", "adaptive_max_pool1d",
+    "adaptive_mean_pool3d", "adaptive_max_pool3d", "lp_pool1d", "max_places2d", "max_unpool", "fractional_max_pool2d",
     "softmax", "log_softmax", "logsumexp", "sparsemax",
     "layer_norm", "rms_norm", "group_norm", "batch_norm", "batch_norm_inference", "local_response_norm",
     "batched_matmul", "bilinear", "unit_vectors", "cosine_similarity", "distances",
-    "attention",
+    "attention", "attention_online",
     "cross_entropy", "cross_entropy_of_probabilities", "binary_cross_entropy", "focal_loss", "huber", "kl_divergence",
-    "hinge", "triplet", "ctc", "poisson_nll", "gaussian_nll", "margin_ranking",
-    "pad2d", "upsample_nearest", "resize_linear", "pixel_shuffle", "pixel_unshuffle", "grid_sample", "rotate",
+    "hinge", "triplet", "ctc", "poisson_nll", "gaussian_nll", "margin_ranking", "absolute_error", "squared_error",
+    "smooth_l1", "soft_margin", "hinge_embedding", "cosine_embedding", "negative_log_likelihood",
+    "binary_cross_entropy_of_probabilities", "multi_margin", "multilabel_margin", "multilabel_soft_margin",
+    "pad1d", "pad2d", "pad3d", "upsample_nearest", "upsample_nearest1d", "upsample_nearest3d", "resize_linear",
+    "resize_linear1d", "resize_linear3d", "resize_cubic", "pixel_shuffle", "pixel_unshuffle", "channel_shuffle",
+    "grid_sample", "grid_sample3d", "affine_grid", "affine_grid3d", "rotate",
     "gather", "scatter_add", "scatter_mean", "scatter_max", "scatter_min", "scatter_prod", "segment_sum", "csr_matmul",
-    "message_passing", "embedding_bag",
-    "rnn", "lstm", "gru", "linear_scan", "selective_scan", "dropout",
-    "stft", "istft", "mel_filters",
+    "message_passing", "embedding_bag", "scatter_sub", "scatter_div",
+    "rnn", "lstm", "gru", "linear_scan", "selective_scan", "dropout", "dropout_channels", "alpha_dropout",
+    "gumbel_softmax", "rrelu",
+    "stft", "istft", "spectrogram", "mel_filters",
 ]  # fmt: skip

@@ -81,6 +81,20 @@ def add_windows_of_groups(y, x, w, stride, dilation, groups, flip):
                                     y[n, g * F + f, p, q] += x[n, g * D + c, i, j] * w[g * F + f, c, h, v]
 
 
+def add_windows_of_channels(y, x, w, stride, dilation, flip):
+    """The sums of `conv2d` where each channel has one filter of its own, `(C, 1, R, S)`: depthwise."""
+    (N, C, P, Q), (_, _, R, S) = y.shape, w.shape
+    for n in range(N):
+        for c in range(C):
+            for r in range(R):
+                for s in range(S):
+                    for p in range(P):
+                        for q in range(Q):
+                            i, j = p * stride[0] + r * dilation[0], q * stride[1] + s * dilation[1]
+                            h, v = (R - 1 - r, S - 1 - s) if flip else (r, s)
+                            y[n, c, p, q] += x[n, c, i, j] * w[c, 0, h, v]
+
+
 @operator
 def conv2d(x, w, bias=None, *, stride=1, padding=0, dilation=1, groups=1, flip=False):
     """Sums over windows of images, each channel of the result with a filter of its own.
@@ -122,6 +136,8 @@ def conv2d(x, w, bias=None, *, stride=1, padding=0, dilation=1, groups=1, flip=F
         y += bias[:, None, None]
     if groups == 1:
         add_windows(y, wide, w, (down, across), (apart, aside), flip)
+    elif D == 1 and groups == K:
+        add_windows_of_channels(y, wide, w, (down, across), (apart, aside), flip)
     else:
         add_windows_of_groups(y, wide, w, (down, across), (apart, aside), groups, flip)
     return y
@@ -265,6 +281,67 @@ def conv_transpose1d(x, w, bias=None, *, stride=1, padding=0, output_padding=0, 
         output_padding=(0, output_padding), dilation=(1, dilation), groups=groups,
     )  # fmt: skip
     return y[:, :, 0, :]
+
+
+@operator
+def conv_transpose3d(x, w, bias=None, *, stride=1, padding=0, output_padding=0, dilation=1, groups=1):
+    """`conv_transpose2d` of volumes: the transpose of `conv3d` by its volumes.
+
+    Args:
+        x: `(N, K, O, P, Q)`.
+        w: `(K, C // groups, T, R, S)`, the filter of the convolution that this transposes.
+        bias: `(C,)`, or None.
+        stride, padding, dilation, groups: Those of that convolution.
+        output_padding: How much longer the result is: one number, or one for each axis.
+
+    Returns:
+        `(N, C, D, H, W)`, the axes as of `conv_transpose2d`.
+
+    Raises:
+        ArgumentError: LD332 where channels do not fit, or nothing would be left of the volume.
+    """
+    deep, down, across = triple(stride)
+    behind, apart, aside = triple(dilation)
+    front, above, left = triple(padding)
+    (z0, z1), (y0, y1), (x0, x1) = pair(front), pair(above), pair(left)
+    further, below, beyond = triple(output_padding)
+    require_floats(x)
+    require_steps((down, across), (apart, aside))
+    require_steps((deep, 1), (behind, 1))
+    require_bias(bias, w.shape[1] * groups)
+    N, K, O, P, Q = x.shape
+    B, C, T, R, S = w.shape
+    if K != B or K % groups != 0:
+        raise ValueError("the channels do not fit: `x` is (N, K, O, P, Q), `w` (K, C // groups, T, R, S)")
+    F = K // groups
+    D = (O - 1) * deep + behind * (T - 1) + 1 + further
+    H = (P - 1) * down + apart * (R - 1) + 1 + below
+    W = (Q - 1) * across + aside * (S - 1) + 1 + beyond
+    if min(z0, z1, y0, y1, x0, x1) < 0 or z0 + z1 >= D or y0 + y1 >= H or x0 + x1 >= W:
+        raise ValueError("`padding` is not negative, and leaves something of the volume")
+    wide = np.zeros((N, C * groups, D, H, W), dtype=x.dtype)
+    for n in range(N):
+        for g in range(groups):
+            for c in range(C):
+                for f in range(F):
+                    for t in range(T):
+                        for r in range(R):
+                            for s in range(S):
+                                for o in range(O):
+                                    for p in range(P):
+                                        for q in range(Q):
+                                            h, i, j = (
+                                                o * deep + t * behind,
+                                                p * down + r * apart,
+                                                q * across + s * aside,
+                                            )
+                                            wide[n, g * C + c, h, i, j] += (
+                                                x[n, g * F + f, o, p, q] * w[g * F + f, c, t, r, s]
+                                            )
+    y = wide[:, :, z0 : D - z1, y0 : H - y1, x0 : W - x1].copy()
+    if bias is not None:
+        y += bias[:, None, None, None]
+    return y
 
 
 @operator

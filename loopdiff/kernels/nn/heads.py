@@ -1,4 +1,5 @@
-"""Attention of several heads, with shared keys, masks and biases. The scores of one head at a time are in memory."""
+"""Attention of several heads, with shared keys, masks and biases: with the scores of one query at a time in memory,
+or of none."""
 
 from __future__ import annotations
 
@@ -9,26 +10,16 @@ from loopdiff.kernels.operator import operator
 from loopdiff.rules.marks import stop_gradient
 
 
-def shares(scores, factor, bias, mask, causal):
-    """Scores of a head as exponentials, row by row, in place, and the sums of these rows."""
-    L, M = scores.shape
-    totals = np.zeros(L, dtype=scores.dtype)
-    for i in range(L):
-        greatest = -np.inf
-        for j in range(M):
-            score = scores[i, j] * factor if bias is None else scores[i, j] * factor + bias[i, j]
-            if causal and j > i + M - L:
-                score = -np.inf
-            if mask is not None and mask[j] == 0:
-                score = -np.inf
-            scores[i, j] = score
-            greatest = max(greatest, stop_gradient(score))
-        if greatest == -np.inf:
-            greatest = 0.0
-        for j in range(M):
-            scores[i, j] = np.exp(scores[i, j] - greatest)
-            totals[i] += scores[i, j]
-    return totals
+def require_heads(q, k, v, mask, bias, shared):
+    """Refuse shapes that do not fit."""
+    (B, H, L, D), (G, M) = q.shape, (k.shape[1], k.shape[2])
+    require_floats(q)
+    if k.shape[0] != B or v.shape[0] != B or G * shared != H or v.shape[1] != G or v.shape[2] != M or k.shape[3] != D:
+        raise ValueError("`q` is (B, G * shared, L, D), `k` (B, G, M, D), `v` (B, G, M, E)")
+    if mask is not None and (mask.shape[0] != B or mask.shape[1] != M):
+        raise ValueError("`mask` is (B, M)")
+    if bias is not None and (bias.shape[0] != H or bias.shape[1] != L or bias.shape[2] != M):
+        raise ValueError("`bias` is (H, L, M)")
 
 
 @operator
@@ -54,34 +45,79 @@ def attention(q, k, v, mask=None, bias=None, *, shared=1, causal=False, scale=No
     Raises:
         ArgumentError: LD332 where shapes do not fit, or `q` holds integers.
     """
+    require_heads(q, k, v, mask, bias, shared)
     B, H, L, D = q.shape
-    G, M, E = k.shape[1], k.shape[2], v.shape[3]
-    require_floats(q)
-    if k.shape[0] != B or v.shape[0] != B or G * shared != H or v.shape[1] != G or v.shape[2] != M or k.shape[3] != D:
-        raise ValueError("`q` is (B, G * shared, L, D), `k` (B, G, M, D), `v` (B, G, M, E)")
-    if mask is not None and (mask.shape[0] != B or mask.shape[1] != M):
-        raise ValueError("`mask` is (B, M)")
-    if bias is not None and (bias.shape[0] != H or bias.shape[1] != L or bias.shape[2] != M):
-        raise ValueError("`bias` is (H, L, M)")
+    M, E = k.shape[2], v.shape[3]
     factor = 1.0 / np.sqrt(1.0 * D) if scale is None else scale
     y = np.zeros((B, H, L, E), dtype=q.dtype)
     for b in range(B):
-        for g in range(G):
-            for r in range(shared):
-                h = g * shared + r
-                scores = np.zeros((L, M), dtype=q.dtype)
-                for i in range(L):
-                    for j in range(M):
-                        for d in range(D):
-                            scores[i, j] += q[b, h, i, d] * k[b, g, j, d]
-                own_bias = None if bias is None else bias[h]
-                own_mask = None if mask is None else mask[b]
-                totals = shares(scores, factor, own_bias, own_mask, causal)
-                for i in range(L):
-                    for j in range(M):
-                        for e in range(E):
-                            y[b, h, i, e] += scores[i, j] * v[b, g, j, e]
-                for i in range(L):
+        for h in range(H):
+            g = h // shared
+            for i in range(L):
+                row = np.empty(M, dtype=q.dtype)
+                greatest, total = -np.inf, 0.0
+                for j in range(M):
+                    score = 0.0
+                    for d in range(D):
+                        score += q[b, h, i, d] * k[b, g, j, d]
+                    score = score * factor if bias is None else score * factor + bias[h, i, j]
+                    if causal and j > i + M - L:
+                        score = -np.inf
+                    if mask is not None and mask[b, j] == 0:
+                        score = -np.inf
+                    row[j] = score
+                    greatest = max(greatest, stop_gradient(score))
+                if greatest == -np.inf:
+                    greatest = 0.0
+                for j in range(M):
+                    row[j] = np.exp(row[j] - greatest)
+                    total += row[j]
+                for j in range(M):
                     for e in range(E):
-                        y[b, h, i, e] = 0.0 if totals[i] == 0.0 else y[b, h, i, e] / totals[i]
+                        y[b, h, i, e] += row[j] * v[b, g, j, e]
+                for e in range(E):
+                    y[b, h, i, e] = 0.0 if total == 0.0 else y[b, h, i, e] / total
+    return y
+
+
+@operator(tape="recompute")
+def attention_online(q, k, v, mask=None, bias=None, *, shared=1, causal=False, scale=None):
+    """`attention` without scores in memory, in either sweep (Rabe and Staats, 2021): the greatest score of a query is
+    found first, then scores are made again, one by one; for derivatives once more. Arguments, result and errors as
+    there.
+
+    By itself it is compiled with `tape="recompute"`; a decorated function that calls it says so for itself.
+    """
+    require_heads(q, k, v, mask, bias, shared)
+    B, H, L, D = q.shape
+    M, E = k.shape[2], v.shape[3]
+    factor = 1.0 / np.sqrt(1.0 * D) if scale is None else scale
+    y = np.zeros((B, H, L, E), dtype=q.dtype)
+    for b in range(B):
+        for h in range(H):
+            g = h // shared
+            for i in range(L):
+                greatest, total = -np.inf, 0.0
+                for j in range(M):
+                    score = 0.0
+                    for d in range(D):
+                        score += q[b, h, i, d] * k[b, g, j, d]
+                    score = score * factor if bias is None else score * factor + bias[h, i, j]
+                    if not ((causal and j > i + M - L) or (mask is not None and mask[b, j] == 0)):
+                        greatest = max(greatest, stop_gradient(score))
+                if greatest == -np.inf:
+                    greatest = 0.0
+                for j in range(M):
+                    score = 0.0
+                    for d in range(D):
+                        score += q[b, h, i, d] * k[b, g, j, d]
+                    score = score * factor if bias is None else score * factor + bias[h, i, j]
+                    if (causal and j > i + M - L) or (mask is not None and mask[b, j] == 0):
+                        score = -np.inf
+                    part = np.exp(score - greatest)
+                    total += part
+                    for e in range(E):
+                        y[b, h, i, e] += part * v[b, g, j, e]
+                for e in range(E):
+                    y[b, h, i, e] = 0.0 if total == 0.0 else y[b, h, i, e] / total
     return y

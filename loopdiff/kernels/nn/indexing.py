@@ -109,6 +109,19 @@ def scatter_prod(rows, indices, *, size):
 
 
 @operator
+def scatter_sub(rows, indices, *, size):
+    """What is left of zero without the rows that have one index. Arguments as of `scatter_add`."""
+    return -scatter_add(rows, indices, size=size)
+
+
+@operator
+def scatter_div(rows, indices, *, size):
+    """One divided by all rows that have one index; one where no row goes. Arguments as of `scatter_add`."""
+    require_floats(rows)
+    return 1.0 / scatter_prod(rows, indices, size=size)
+
+
+@operator
 def segment_sum(rows, starts):
     """Sums of rows that follow one another: `y[k] = rows[starts[k]:starts[k + 1]].sum(axis=0)`.
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from loopdiff.kernels.checks import require_floats
 from loopdiff.kernels.nn.exponentials import log_of_sum
+from loopdiff.kernels.nn.products import cosine_similarity
 from loopdiff.kernels.operator import operator
 from loopdiff.numpy_functions.special import expit, log_expit
 
@@ -236,3 +237,133 @@ def ctc(log_probabilities, labels, lengths, label_lengths, *, blank=0):
             likelihood = np.logaddexp(likelihood, before[states - 2])
         losses[n] = np.inf if likelihood == -np.inf else -likelihood
     return losses
+
+
+@operator
+def absolute_error(x, y):
+    """`abs(x - y)`, element by element, with derivative 0 where both are equal."""
+    return abs(x - y)
+
+
+@operator
+def squared_error(x, y):
+    """`(x - y) ** 2`, element by element."""
+    return (x - y) ** 2
+
+
+@operator
+def smooth_l1(x, y, *, beta=1.0):
+    """`huber` divided by `beta`: `(x - y) ** 2 / (2 * beta)` within `beta`, else `abs(x - y) - beta / 2` (Girshick,
+    2015), element by element."""
+    return huber(x, y, delta=beta) / beta
+
+
+@operator
+def soft_margin(x, signs):
+    """`log(1 + exp(-sign * x))`, element by element; signs are 1 and -1."""
+    return -log_expit(signs * x)
+
+
+@operator
+def hinge_embedding(x, signs, *, margin=1.0):
+    """A distance `x` where the sign is 1; where it is -1 how much it is below the margin, with derivative 0 at it;
+    element by element."""
+    missing = np.where(x < margin, margin - x, 0.0)
+    return np.where(signs == 1, x, missing)
+
+
+@operator
+def cosine_embedding(x, y, signs, *, margin=0.0):
+    """`1 - cosine` of rows where the sign is 1; where it is -1 what the cosine is above the margin, with derivative 0
+    at it. `x` and `y` are `(N, D)`, signs and the result `(N,)`; a row of zeros has the cosine 0."""
+    cosine = cosine_similarity(x, y)
+    return np.where(signs == 1, 1.0 - cosine, np.where(cosine > margin, cosine - margin, 0.0))
+
+
+@operator
+def negative_log_likelihood(log_probabilities, labels):
+    """`-log_probabilities[label]` of each row; a negative label counts nothing.
+
+    Args:
+        log_probabilities: `(N, C)`.
+        labels: `(N,)` integers.
+
+    Returns:
+        `(N,)`.
+
+    Raises:
+        ArgumentError: LD310 where there are fewer classes than a label says; LD332 where there are not as many labels
+            as rows, or logarithms are integers.
+    """
+    require_floats(log_probabilities)
+    require_labels(log_probabilities, labels)
+    losses = np.zeros(labels.shape[0], dtype=log_probabilities.dtype)
+    for n in range(labels.shape[0]):
+        if labels[n] >= 0:
+            losses[n] = -log_probabilities[n, labels[n]]
+    return losses
+
+
+@operator
+def binary_cross_entropy_of_probabilities(p, targets):
+    """`-targets * log(p) - (1 - targets) * log(1 - p)`, element by element; a target that is 0, or 1, counts nothing of
+    the other logarithm. Where the probability of what is so is zero it is inf."""
+    of_one = np.where(targets == 0.0, 0.0, targets * np.log(p))
+    return -of_one - np.where(targets == 1.0, 0.0, (1.0 - targets) * np.log1p(-p))
+
+
+@operator
+def multi_margin(scores, labels, *, power=1, margin=1.0):
+    """`sum over c of max(0, margin - scores[label] + scores[c]) ** power / C` without the label itself, of each row.
+    Arguments and errors as of `hinge`; `power` is 1 or 2."""
+    require_floats(scores)
+    require_labels(scores, labels)
+    N, C = scores.shape
+    losses = np.zeros(N, dtype=scores.dtype)
+    for n in range(N):
+        for c in range(C):
+            excess = scores[n, c] - scores[n, labels[n]] + margin
+            if c != labels[n] and not excess <= 0.0:
+                losses[n] += excess**power / C
+    return losses
+
+
+@operator
+def multilabel_margin(scores, labels):
+    """`max(0, 1 - scores[l] + scores[c]) / C`, summed over the labels `l` of a row and all classes `c` that are none.
+
+    Args:
+        scores: `(N, C)`.
+        labels: `(N, U)` integers: those before the first negative one are the labels of a row.
+
+    Returns:
+        `(N,)`.
+
+    Raises:
+        ArgumentError: LD310 where there are fewer classes than a label says; LD332 where there are not as many rows of
+            labels as of scores, or scores are integers.
+    """
+    require_floats(scores)
+    require_labels(scores, labels)
+    (N, C), U = scores.shape, labels.shape[1]
+    losses = np.zeros(N, dtype=scores.dtype)
+    is_label = np.zeros((N, C), dtype=np.int64)
+    for n in range(N):
+        count = 0
+        while count < U and labels[n, count] >= 0:
+            is_label[n, labels[n, count]] = 1
+            count += 1
+        for u in range(count):
+            for c in range(C):
+                excess = 1.0 - scores[n, labels[n, u]] + scores[n, c]
+                if is_label[n, c] == 0 and not excess <= 0.0:
+                    losses[n] += excess / C
+    return losses
+
+
+@operator
+def multilabel_soft_margin(logits, targets):
+    """The mean of `binary_cross_entropy` over the classes of each row: `(N, C)` twice gives `(N,)`."""
+    require_floats(logits)
+    require_alike(logits, targets)
+    return binary_cross_entropy(logits, targets).mean(axis=1)

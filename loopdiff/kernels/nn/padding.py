@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from loopdiff.kernels.nn.extents import sides
+from loopdiff.kernels.nn.extents import pair, sides, triple
 from loopdiff.kernels.operator import operator
 
 MODES = ("constant", "replicate", "reflect", "symmetric", "circular")
@@ -56,4 +56,33 @@ def pad2d(x, *, padding, mode="constant", value=0.0):
             for i in range(y.shape[2]):
                 for j in range(y.shape[3]):
                     y[n, c, i, j] = x[n, c, source(i - top, H, mode), source(j - left, W, mode)]
+    return y
+
+
+@operator
+def pad1d(x, *, padding, mode="constant", value=0.0):
+    """`pad2d` of signals: `(N, C, L)` to `(N, C, left + L + right)`; `padding` is one number or a pair."""
+    return pad2d(x[:, :, None, :], padding=((0, 0), pair(padding)), mode=mode, value=value)[:, :, 0, :]
+
+
+@operator
+def pad3d(x, *, padding, mode="constant", value=0.0):
+    """`pad2d` of volumes: `x` is `(N, C, D, H, W)`, `padding` one number, three, or three pairs. Modes and errors as
+    there."""
+    if mode not in MODES:
+        raise ValueError("`mode` is constant, replicate, reflect, symmetric or circular")
+    front, above, left = triple(padding)
+    (z0, z1), (y0, y1), (x0, x1) = pair(front), pair(above), pair(left)
+    N, C, D, H, W = x.shape
+    y = np.full((N, C, z0 + D + z1, y0 + H + y1, x0 + W + x1), value, dtype=x.dtype)
+    if mode == "constant":
+        y[:, :, z0 : z0 + D, y0 : y0 + H, x0 : x0 + W] = x
+        return y
+    for n in range(N):
+        for c in range(C):
+            for h in range(y.shape[2]):
+                for i in range(y.shape[3]):
+                    for j in range(y.shape[4]):
+                        k, p, q = source(h - z0, D, mode), source(i - y0, H, mode), source(j - x0, W, mode)
+                        y[n, c, h, i, j] = x[n, c, k, p, q]
     return y

@@ -6,6 +6,7 @@ import numpy as np
 
 from loopdiff.kernels.checks import require_floats
 from loopdiff.kernels.nn.extents import pair, sides, triple
+from loopdiff.kernels.nn.random_masks import uniform_at
 from loopdiff.kernels.operator import operator
 
 
@@ -267,4 +268,175 @@ def mean_pool3d(x, *, window, stride=None):
                                 for s in range(S):
                                     total += x[n, c, o * back + t, p * down + r, q * across + s]
                         y[n, c, o, p, q] = total / (T * R * S)
+    return y
+
+
+@operator
+def adaptive_mean_pool1d(x, *, size):
+    """`adaptive_mean_pool2d` of signals: `(N, C, L)` to `(N, C, size)`."""
+    return adaptive_mean_pool2d(x[:, :, None, :], size=(1, size))[:, :, 0, :]
+
+
+@operator
+def adaptive_max_pool1d(x, *, size):
+    """`adaptive_max_pool2d` of signals: `(N, C, L)` to `(N, C, size)`."""
+    return adaptive_max_pool2d(x[:, :, None, :], size=(1, size))[:, :, 0, :]
+
+
+@operator
+def adaptive_mean_pool3d(x, *, size):
+    """`adaptive_mean_pool2d` of volumes: `(N, C, D, H, W)` to `(N, C, *size)`, `size` one number or three."""
+    require_floats(x)
+    O, P, Q = triple(size)
+    N, C, D, H, W = x.shape
+    y = np.empty((N, C, O, P, Q), dtype=x.dtype)
+    for n in range(N):
+        for c in range(C):
+            for o in range(O):
+                for p in range(P):
+                    for q in range(Q):
+                        (near, far), (first, last), (start, stop) = share(o, D, O), share(p, H, P), share(q, W, Q)
+                        total = 0.0
+                        for h in range(near, far):
+                            for i in range(first, last):
+                                for j in range(start, stop):
+                                    total += x[n, c, h, i, j]
+                        y[n, c, o, p, q] = total / ((far - near) * (last - first) * (stop - start))
+    return y
+
+
+@operator
+def adaptive_max_pool3d(x, *, size):
+    """`adaptive_max_pool2d` of volumes: `(N, C, D, H, W)` to `(N, C, *size)`, `size` one number or three."""
+    require_floats(x)
+    O, P, Q = triple(size)
+    N, C, D, H, W = x.shape
+    y = np.empty((N, C, O, P, Q), dtype=x.dtype)
+    for n in range(N):
+        for c in range(C):
+            for o in range(O):
+                for p in range(P):
+                    for q in range(Q):
+                        (near, far), (first, last), (start, stop) = share(o, D, O), share(p, H, P), share(q, W, Q)
+                        best = -np.inf
+                        for h in range(near, far):
+                            for i in range(first, last):
+                                for j in range(start, stop):
+                                    if is_better(x[n, c, h, i, j], best):
+                                        best = x[n, c, h, i, j]
+                        y[n, c, o, p, q] = best
+    return y
+
+
+@operator
+def lp_pool1d(x, *, p, window, stride=None):
+    """`lp_pool2d` of signals: `x` is `(N, C, L)`, the result `(N, C, Q)`."""
+    step = window if stride is None else stride
+    return lp_pool2d(x[:, :, None, :], p=p, window=(1, window), stride=(1, step))[:, :, 0, :]
+
+
+@operator
+def max_places2d(x, *, window, stride=None, padding=0, dilation=1):
+    """Where the winners of `max_pool2d` are, as integers: `i * W + j` in their image, -1 where nobody wins. Arguments
+    and errors as there."""
+    require_floats(x)
+    R, S = pair(window)
+    down, across = (R, S) if stride is None else pair(stride)
+    apart, aside = pair(dilation)
+    (top, bottom), (left, right) = sides(padding)
+    N, C, H, W = x.shape
+    P = (H + top + bottom - apart * (R - 1) - 1) // down + 1
+    Q = (W + left + right - aside * (S - 1) - 1) // across + 1
+    if P < 1 or Q < 1:
+        raise ValueError("the window is larger than the image")
+    places = np.empty((N, C, P, Q), dtype=np.int64)
+    for n in range(N):
+        for c in range(C):
+            for p in range(P):
+                for q in range(Q):
+                    best, place = -np.inf, -1
+                    for r in range(R):
+                        for s in range(S):
+                            i = p * down + r * apart - top
+                            j = q * across + s * aside - left
+                            if 0 <= i < H and 0 <= j < W and is_better(x[n, c, i, j], best):
+                                best, place = x[n, c, i, j], i * W + j
+                    places[n, c, p, q] = place
+    return places
+
+
+@operator
+def max_unpool(x, places, *, size):
+    """Numbers put where others were taken from, and zero elsewhere: what PyTorch's `max_unpool1d` to `3d` do.
+
+    Args:
+        x: `(N, C, ...)`.
+        places: Like `x`, as `max_places2d` gives them: places among the cells of an image, row by row. Negative ones
+            are nowhere. Of several numbers for one place the last stays.
+        size: The extents of the result behind `N` and `C`, a tuple.
+
+    Returns:
+        `(N, C, *size)`.
+
+    Raises:
+        ArgumentError: LD310 for a place outside; LD332 where there are not as many places as numbers.
+    """
+    if places.shape != x.shape:
+        raise ValueError("there is a place for each number")
+    N, C = x.shape[0], x.shape[1]
+    y = np.zeros((N, C, *size), dtype=x.dtype)
+    cells, numbers, at = y.reshape(N, C, -1), x.reshape(N, C, -1), places.reshape(N, C, -1)
+    for n in range(N):
+        for c in range(C):
+            for k in range(numbers.shape[2]):
+                if at[n, c, k] >= 0:
+                    cells[n, c, at[n, c, k]] = numbers[n, c, k]
+    return y
+
+
+def start_of(k, u, length, window, parts):
+    """Where the window `k` of as many `parts` begins: at steps of two sizes, the last window at the end."""
+    if k == parts - 1:
+        return length - window
+    step = (length - window) / (parts - 1)
+    return int((k + u) * step) - int(u * step)
+
+
+@operator
+def fractional_max_pool2d(x, seed, *, window, size):
+    """The greatest number of each of `size` windows at steps that are not whole numbers on average (Graham, 2014): of
+    one of two lengths, in an order that a random number for each channel and axis decides. The first of equals has the
+    derivative.
+
+    Args:
+        x: `(N, C, H, W)`.
+        seed: An integer. The same seed has the same windows.
+        window: Rows and columns: one number, or one for each axis.
+        size: Height and width of the result: one number, or one for each axis.
+
+    Returns:
+        `(N, C, *size)`.
+
+    Raises:
+        ArgumentError: LD332 where there is no room for as many windows that each begin at another cell.
+    """
+    require_floats(x)
+    R, S = pair(window)
+    P, Q = pair(size)
+    N, C, H, W = x.shape
+    if P < 1 or Q < 1 or P + R - 1 > H or Q + S - 1 > W:
+        raise ValueError("there is no room for as many windows")
+    y = np.empty((N, C, P, Q), dtype=x.dtype)
+    for n in range(N):
+        for c in range(C):
+            u, v = uniform_at(seed, 2 * (n * C + c)), uniform_at(seed, 2 * (n * C + c) + 1)
+            for p in range(P):
+                for q in range(Q):
+                    first, start = start_of(p, u, H, R, P), start_of(q, v, W, S, Q)
+                    best = -np.inf
+                    for i in range(first, first + R):
+                        for j in range(start, start + S):
+                            if is_better(x[n, c, i, j], best):
+                                best = x[n, c, i, j]
+                    y[n, c, p, q] = best
     return y

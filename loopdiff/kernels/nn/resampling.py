@@ -105,6 +105,23 @@ def pixel_unshuffle(x, *, scale):
     return y
 
 
+@operator
+def channel_shuffle(x, *, groups):
+    """The channels of groups one by one in turn (Zhang et al., 2018): `(N, groups * C, ...)` to the like, channel
+    `g * C + c` to `c * groups + g`. Raises ArgumentError (LD332) where channels do not divide."""
+    C = x.shape[1] // groups
+    if C * groups != x.shape[1]:
+        raise ValueError("the channels must be a multiple of `groups`")
+    rows = x.reshape(x.shape[0], x.shape[1], -1)
+    y = np.empty_like(rows)
+    for n in range(rows.shape[0]):
+        for g in range(groups):
+            for c in range(C):
+                for i in range(rows.shape[2]):
+                    y[n, c * groups + g, i] = rows[n, g * C + c, i]
+    return y.reshape(x.shape)
+
+
 def cell(x, n, c, i, j, border):
     """A cell of an image; outside of it zero, or that at the edge."""
     H, W = x.shape[2], x.shape[3]

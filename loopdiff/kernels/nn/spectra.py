@@ -59,6 +59,22 @@ def stft(x, window, *, hop):
 
 
 @operator
+def spectrogram(x, window, *, hop, power=2.0):
+    """The absolute values of `stft` to a power, with derivative 0 where they are zero: `(B, N)` gives
+    `(B, length // 2 + 1, T)`. Arguments and errors as there."""
+    real, imaginary = stft(x, window, hop=hop)
+    y = np.zeros_like(real)
+    B, K, T = real.shape
+    for b in range(B):
+        for k in range(K):
+            for t in range(T):
+                square = real[b, k, t] ** 2 + imaginary[b, k, t] ** 2
+                if square != 0.0:
+                    y[b, k, t] = square ** (0.5 * power)
+    return y
+
+
+@operator
 def istft(real, imaginary, window, *, hop):
     """The signal whose short Fourier transforms are nearest to those given (Griffin and Lim, 1984, equation 6): inverse
     transforms times the window, added up where they overlap, over the sum of squares of the window there.
