@@ -18,7 +18,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F32, F64, ScalarType
 from loopdiff.ir.typing import type_of
-from loopdiff.ir.walk import all_statements, nodes_in, nodes_of, statements, stmt_exprs, subexprs
+from loopdiff.ir.walk import all_statements, loads, nodes_in, nodes_of, statements, stmt_exprs, subexprs
 from loopdiff.mapping.lane_blocks import FEW
 
 UNROLL = 4
@@ -297,8 +297,36 @@ class VectorLoopWriter(LaneValues):
 
     # -- statements ------------------------------------------------------------------------------------------
     def block(self, body: tuple[ir.Stmt, ...], copies: list[Lanes]) -> None:
-        for stmt in body:
-            self.statement(stmt, copies)
+        left = list(body)
+        while left:
+            match left:
+                case [ir.Accumulate() as stmt, ir.Accumulate() as other, *rest] if self.are_parts(stmt, other):
+                    self.both_parts(stmt, other, copies)
+                    left = rest
+                case _:
+                    self.statement(left.pop(0), copies)
+
+    def are_parts(self, stmt: ir.Accumulate, following: ir.Accumulate) -> bool:
+        """Whether they add to the real and the imaginary parts of complex elements side by side."""
+        one, other = stmt.target, following.target
+        if one.array != other.array or one == other or one.subscripts[:-1] != other.subscripts[:-1]:
+            return False
+        kind = self.emitter.ls.array(one.array).type
+        is_pair = kind is not None and kind.is_pair and self.is_close(one) and self.is_close(other)
+        return is_pair and not any(e.access.array == one.array for e in loads(following.value))
+
+    def both_parts(self, stmt: ir.Accumulate, following: ir.Accumulate, copies: list[Lanes]) -> None:
+        """Load both before either is stored: what one masked store leaves out has to wait for it."""
+        for lanes in copies:
+            stores: list[str] = []
+            for part in (stmt, following):
+                self.emitter.writer.quote(part.loc)
+                name = self.emitter.names.fresh(f"{part.target.array}_part")
+                value = self.combined(part, self.load(part.target, lanes), self.vector(part.value, lanes))
+                self.emitter.writer.line(f"{name} = {value}")
+                stores.append(self.store(part.target, name, lanes))
+            for store in stores:
+                self.emitter.writer.line(store)
 
     def statement(self, stmt: ir.Stmt, copies: list[Lanes]) -> None:
         """`stmt` for every copy; inner loops are shared by the copies."""
