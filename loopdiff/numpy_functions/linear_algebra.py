@@ -1,8 +1,8 @@
 """Linear systems, determinants and factors of matrices, by elimination; stacks of matrices one by one.
 
-The elimination of a system chooses each row as it comes to it, and writes the rows that it has chosen, and what rows are
-multiplied by, once, in arrays of their own: the reverse sweep finds it where it is, keeps nothing, and goes through each
-matrix once. Rows of determinants, which are told apart by their ranks, change places before.
+The elimination of a system chooses each row as it comes to it, and writes the rows that it has chosen, and what rows
+are multiplied by, once, in arrays of their own: the reverse sweep finds it where it is, keeps nothing, and goes through
+each matrix once. Rows and columns of determinants, which zeros may be left of, change places before.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F32, F64, ScalarType
 from loopdiff.ir.typing import type_of
-from loopdiff.ir.walk import all_statements, loads, nodes_in, nodes_of, statements, stmt_exprs, subexprs
+from loopdiff.ir.walk import all_statements, loads, nodes_in, nodes_of, statements, stmt_exprs, subexprs, touched_arrays
 from loopdiff.mapping.lane_blocks import FEW
 
 UNROLL = 4
@@ -297,36 +297,46 @@ class VectorLoopWriter(LaneValues):
 
     # -- statements ------------------------------------------------------------------------------------------
     def block(self, body: tuple[ir.Stmt, ...], copies: list[Lanes]) -> None:
-        left = list(body)
-        while left:
-            match left:
-                case [ir.Accumulate() as stmt, ir.Accumulate() as other, *rest] if self.are_parts(stmt, other):
-                    self.both_parts(stmt, other, copies)
-                    left = rest
-                case _:
-                    self.statement(left.pop(0), copies)
-
-    def are_parts(self, stmt: ir.Accumulate, following: ir.Accumulate) -> bool:
-        """Whether they add to the real and the imaginary parts of complex elements side by side."""
-        one, other = stmt.target, following.target
-        if one.array != other.array or one == other or one.subscripts[:-1] != other.subscripts[:-1]:
-            return False
-        kind = self.emitter.ls.array(one.array).type
-        is_pair = kind is not None and kind.is_pair and self.is_close(one) and self.is_close(other)
-        return is_pair and not any(e.access.array == one.array for e in loads(following.value))
-
-    def both_parts(self, stmt: ir.Accumulate, following: ir.Accumulate, copies: list[Lanes]) -> None:
-        """Load both before either is stored: what one masked store leaves out has to wait for it."""
-        for lanes in copies:
-            stores: list[str] = []
-            for part in (stmt, following):
-                self.emitter.writer.quote(part.loc)
-                name = self.emitter.names.fresh(f"{part.target.array}_part")
-                value = self.combined(part, self.load(part.target, lanes), self.vector(part.value, lanes))
-                self.emitter.writer.line(f"{name} = {value}")
-                stores.append(self.store(part.target, name, lanes))
+        """What adds to both parts of complex elements loads both before it stores one: what a masked store leaves out
+        would have to wait for it."""
+        waiting: dict[int, list[str]] = {}
+        for number, stmt in enumerate(body):
+            other = None if id(stmt) in waiting else self.other_part(stmt, body[number + 1 :])
+            if other is None and id(stmt) not in waiting:
+                self.statement(stmt, copies)
+                continue
+            assert isinstance(stmt, ir.Accumulate)
+            stores = [*waiting.pop(id(stmt), ()), *self.added(stmt, copies)]
+            if other is not None:
+                waiting[id(other)] = stores
+                continue
             for store in stores:
                 self.emitter.writer.line(store)
+
+    def other_part(self, stmt: ir.Stmt, rest: tuple[ir.Stmt, ...]) -> ir.Accumulate | None:
+        """What adds to the imaginary parts of complex elements side by side, to whose real parts `stmt` adds, or the
+        other way round, before anything else asks for their array."""
+        if not isinstance(stmt, ir.Accumulate) or not self.is_close(stmt.target):
+            return None
+        one, kind = stmt.target, self.emitter.ls.array(stmt.target.array).type
+        match next((s for s in rest if one.array in touched_arrays((s,))), None):
+            case ir.Accumulate(target=target, value=value) as other if kind is not None and kind.is_pair:
+                is_other = target != one and target.subscripts[:-1] == one.subscripts[:-1] and target.array == one.array
+                is_read = any(e.access.array == one.array for e in loads(value))
+                return other if is_other and not is_read and self.is_close(target) else None
+            case _:
+                return None
+
+    def added(self, stmt: ir.Accumulate, copies: list[Lanes]) -> list[str]:
+        """Add up for every copy; the stores of the sums."""
+        self.emitter.writer.quote(stmt.loc)
+        stores: list[str] = []
+        for lanes in copies:
+            name = self.emitter.names.fresh(f"{stmt.target.array}_part")
+            value = self.combined(stmt, self.load(stmt.target, lanes), self.vector(stmt.value, lanes))
+            self.emitter.writer.line(f"{name} = {value}")
+            stores.append(self.store(stmt.target, name, lanes))
+        return stores
 
     def statement(self, stmt: ir.Stmt, copies: list[Lanes]) -> None:
         """`stmt` for every copy; inner loops are shared by the copies."""
