@@ -49,6 +49,15 @@ def apart(z, x, y):
             y[i, j] += 1j * x[i, j].imag
 
 
+def moving(z, x, y):
+    """Between the two parts, it is changed which row they are in."""
+    rows = np.zeros(1, dtype=np.int64)
+    for i in range(x.shape[0]):
+        rows[0] = i
+        for j in range(x.shape[1]):
+            y[rows[0], j] += z * x[i, j]
+
+
 def every_other(z, x, y):
     for i in range(x.shape[0]):
         for j in range(x.shape[1] // 2):
@@ -61,7 +70,7 @@ def turned(z, x, y):
             y[i, x.shape[1] - 1 - j] += z * x[i, j]
 
 
-ALL = (scaled, squared, chosen, real_first, apart, every_other, turned)
+ALL = (scaled, squared, chosen, real_first, apart, moving, every_other, turned)
 
 
 def numbers(shape: tuple[int, int], dtype: Any) -> Any:

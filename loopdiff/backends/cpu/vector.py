@@ -18,7 +18,17 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F32, F64, ScalarType
 from loopdiff.ir.typing import type_of
-from loopdiff.ir.walk import all_statements, loads, nodes_in, nodes_of, statements, stmt_exprs, subexprs, touched_arrays
+from loopdiff.ir.walk import (
+    all_statements,
+    loads,
+    nodes_in,
+    nodes_of,
+    statements,
+    stmt_exprs,
+    subexprs,
+    touched_arrays,
+    written_arrays,
+)
 from loopdiff.mapping.lane_blocks import FEW
 
 UNROLL = 4
@@ -319,8 +329,14 @@ class VectorLoopWriter(LaneValues):
         if not isinstance(stmt, ir.Accumulate) or not self.is_close(stmt.target):
             return None
         one, kind = stmt.target, self.emitter.ls.array(stmt.target.array).type
-        match next((s for s in rest if one.array in touched_arrays((s,))), None):
-            case ir.Accumulate(target=target, value=value) as other if kind is not None and kind.is_pair:
+        place = next((k for k, s in enumerate(rest) if one.array in touched_arrays((s,))), None)
+        if place is None or kind is None or not kind.is_pair:
+            return None
+        changed = {one.array, *written_arrays(rest[:place])}
+        if any(e.access.array in changed for s in one.subscripts for e in loads(s)):  # the store comes after that
+            return None
+        match rest[place]:
+            case ir.Accumulate(target=target, value=value) as other:
                 is_other = target != one and target.subscripts[:-1] == one.subscripts[:-1] and target.array == one.array
                 is_read = any(e.access.array == one.array for e in loads(value))
                 return other if is_other and not is_read and self.is_close(target) else None
