@@ -113,9 +113,19 @@ def is_reversed_run(access: ir.Access, index: str, varying: frozenset[str], ls: 
     return moved is not None and moved == (dense_axis(access, ls), -1)
 
 
+def memory_axis(access: ir.Access, index: str, varying: frozenset[str], ls: ir.LoopSet) -> tuple[int, int] | None:
+    """(axis, step) of an access that moves along one axis, as near to memory as may be: one part of complex elements
+    side by side is every other element along the last axis."""
+    moved = lane_axis(access, index, varying)
+    kind = ls.array(access.array).type
+    if moved is None or kind is None or not kind.is_pair or kind.layout != "C" or moved[0] != kind.rank - 2:
+        return moved
+    return kind.rank - 1, 2 * moved[1]
+
+
 def close_step(access: ir.Access, index: str, varying: frozenset[str], ls: ir.LoopSet) -> int:
     """How many elements lanes lie apart that are close to each other in memory; 0 where they are neighbours or far."""
-    moved = lane_axis(access, index, varying)
+    moved = memory_axis(access, index, varying, ls)
     return moved[1] if moved is not None and moved[0] == dense_axis(access, ls) and 2 <= moved[1] <= CLOSE else 0
 
 

@@ -13,11 +13,6 @@ import numpy as np
 def solve_complex(a, b, x):
     """`x` with a @ x = b, for a vector or for the columns of a matrix, by elimination with LAPACK's pivots."""
     n, kind = a.shape[0], x.real[:0].ravel()
-    real, imag = np.empty(a.shape, dtype=kind.dtype), np.empty(a.shape, dtype=kind.dtype)
-    for i in range(n):
-        for j in range(a.shape[1]):
-            real[i, j], imag[i, j] = a[i, j].real, a[i, j].imag
-    rows = complex_pivots(real, imag)
     if b.ndim == 1:
         re, im = np.empty((n, n + 1), dtype=kind.dtype), np.empty((n, n + 1), dtype=kind.dtype)
         found_re, found_im = np.empty((n, 1), dtype=kind.dtype), np.empty((n, 1), dtype=kind.dtype)
@@ -26,12 +21,12 @@ def solve_complex(a, b, x):
         found_re, found_im = np.empty(b.shape, dtype=kind.dtype), np.empty(b.shape, dtype=kind.dtype)
     for i in range(n):
         for j in range(n):
-            re[i, j], im[i, j] = a[rows[i], j].real, a[rows[i], j].imag
+            re[i, j], im[i, j] = a[i, j].real, a[i, j].imag
         if b.ndim == 1:
-            re[i, n], im[i, n] = b[rows[i]].real, b[rows[i]].imag
+            re[i, n], im[i, n] = b[i].real, b[i].imag
         else:
             for j in range(b.shape[1]):
-                re[i, n + j], im[i, n + j] = b[rows[i], j].real, b[rows[i], j].imag
+                re[i, n + j], im[i, n + j] = b[i, j].real, b[i, j].imag
     row_re, row_im = np.empty(re.shape, dtype=kind.dtype), np.empty(re.shape, dtype=kind.dtype)
     reduce_complex_rows(re, im, row_re, row_im)
     substitute_complex_rows(row_re, row_im, found_re, found_im)
@@ -45,14 +40,25 @@ def solve_complex(a, b, x):
 
 def reduce_complex_rows(re, im, row_re, row_im):
     """A matrix, with what is on the right beside it, as the rows of an upper triangle, each divided by its first
-    element."""
+    element. Next comes the row with the greatest |real| + |imaginary| in its column; the one in its way goes where that
+    was."""
     n = re.shape[0]
+    following_re, following_im = np.empty(re.shape, dtype=re.dtype), np.empty(re.shape, dtype=re.dtype)
     times_re, times_im = np.empty((n, n), dtype=re.dtype), np.empty((n, n), dtype=re.dtype)
     for k in range(n):
-        one = 1.0 / complex(re[k, k], im[k, k])
+        best, most = k, abs(re[k, k]) + abs(im[k, k])
+        for i in range(k + 1, n):
+            size = abs(re[i, k]) + abs(im[i, k])
+            if size > most:
+                best, most = i, size
+        assert most != 0.0, "Singular matrix"
+        for j in range(k, re.shape[1]):
+            following_re[k, j], following_im[k, j] = re[best, j], im[best, j]
+            re[best, j], im[best, j] = re[k, j], im[k, j]
+        one = 1.0 / complex(following_re[k, k], following_im[k, k])
         for j in range(k + 1, re.shape[1]):
-            row_re[k, j] = one.real * re[k, j] - one.imag * im[k, j]
-            row_im[k, j] = one.real * im[k, j] + one.imag * re[k, j]
+            row_re[k, j] = one.real * following_re[k, j] - one.imag * following_im[k, j]
+            row_im[k, j] = one.real * following_im[k, j] + one.imag * following_re[k, j]
         for i in range(k + 1, n):
             times_re[k, i], times_im[k, i] = re[i, k], im[i, k]
         for i in range(k + 1, n):
@@ -78,31 +84,3 @@ def substitute_complex_rows(row_re, row_im, found_re, found_im):
             for j in range(found_re.shape[1]):
                 left_re[i, j] -= times_re[k, i] * found_re[k, j] - times_im[k, i] * found_im[k, j]
                 left_im[i, j] -= times_re[k, i] * found_im[k, j] + times_im[k, i] * found_re[k, j]
-
-
-def complex_pivots(re, im):
-    """Which row of a square matrix to take next in its elimination: that with the greatest |real| + |imaginary|."""
-    n = re.shape[0]
-    assert re.shape[1] == n, "Last 2 dimensions of the array must be square"
-    rows = np.arange(n)
-    row_re, row_im = np.empty(n, dtype=re.dtype), np.empty(n, dtype=re.dtype)
-    for k in range(n):
-        best, most = k, abs(re[k, k]) + abs(im[k, k])
-        for i in range(k + 1, n):
-            size = abs(re[i, k]) + abs(im[i, k])
-            if size > most:
-                best, most = i, size
-        assert most != 0.0, "Singular matrix"
-        rows[k], rows[best] = rows[best], rows[k]
-        for j in range(n):
-            re[k, j], re[best, j] = re[best, j], re[k, j]
-            im[k, j], im[best, j] = im[best, j], im[k, j]
-        one = 1.0 / complex(re[k, k], im[k, k])
-        for j in range(k + 1, n):
-            row_re[j] = one.real * re[k, j] - one.imag * im[k, j]
-            row_im[j] = one.real * im[k, j] + one.imag * re[k, j]
-        for i in range(k + 1, n):
-            for j in range(k + 1, n):
-                re[i, j] -= re[i, k] * row_re[j] - im[i, k] * row_im[j]
-                im[i, j] -= re[i, k] * row_im[j] + im[i, k] * row_re[j]
-    return rows

@@ -1,8 +1,8 @@
 """Linear systems, determinants and factors of matrices, by elimination; stacks of matrices one by one.
 
-Rows change places first, in an elimination whose numbers nothing else needs; the second one then writes what rows are
-multiplied by once, in arrays of their own: the reverse sweep finds it where it is, keeps nothing, and goes through each
-matrix once.
+The elimination of a system chooses each row as it comes to it, and writes the rows that it has chosen, and what rows
+are multiplied by, once, in arrays of their own: the reverse sweep finds it where it is, keeps nothing, and goes through
+each matrix once. Rows and columns of determinants, which zeros may be left of, change places before.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ def solved(a, b):
     assert a.ndim == 2, "functions of np.linalg take a matrix, or matrices along a first axis"
     n = a.shape[0]
     assert b.shape[0] == n, "np.linalg.solve takes as many rows on the right as there are equations"
+    assert a.shape[1] == n, "Last 2 dimensions of the array must be square"
     both = of_both(a, b)
     x = np.empty(b.shape, dtype=both.dtype)
     if holds_complex(both):
@@ -44,21 +45,18 @@ def solved(a, b):
 def solve_any(a, b, x):
     """`x` with a @ x = b."""
     n = a.shape[0]
-    left = np.empty(a.shape, dtype=x.dtype)
-    left[:] = a
-    rows = pivots(left)
     if b.ndim == 1:
         both, found = np.empty((n, n + 1), dtype=x.dtype), np.empty((n, 1), dtype=x.dtype)
     else:
         both, found = np.empty((n, n + b.shape[1]), dtype=x.dtype), np.empty(b.shape, dtype=x.dtype)
     for i in range(n):
         for j in range(n):
-            both[i, j] = a[rows[i], j]
+            both[i, j] = a[i, j]
         if b.ndim == 1:
-            both[i, n] = b[rows[i]]
+            both[i, n] = b[i]
         else:
             for j in range(b.shape[1]):
-                both[i, n + j] = b[rows[i], j]
+                both[i, n + j] = b[i, j]
     row = np.empty(both.shape, dtype=x.dtype)
     reduce_rows(both, row)
     substitute_rows(row, found)
@@ -72,12 +70,20 @@ def solve_any(a, b, x):
 
 def reduce_rows(both, row):
     """A matrix, with what is on the right beside it, as the `row`s of an upper triangle, each divided by its first
-    element."""
+    element. Next comes the row with the greatest number in its column; the one in its way goes where that was."""
     n = both.shape[0]
-    factor = np.empty((n, n), dtype=both.dtype)
+    following, factor = np.empty(both.shape, dtype=both.dtype), np.empty((n, n), dtype=both.dtype)
     for k in range(n):
+        best = k
+        for i in range(k + 1, n):
+            if abs(both[i, k]) > abs(both[best, k]):
+                best = i
+        assert both[best, k] != 0.0, "Singular matrix"
+        for j in range(k, both.shape[1]):
+            following[k, j] = both[best, j]
+            both[best, j] = both[k, j]
         for j in range(k + 1, both.shape[1]):
-            row[k, j] = both[k, j] / both[k, k]
+            row[k, j] = following[k, j] / following[k, k]
         for i in range(k + 1, n):
             factor[k, i] = both[i, k]
         for i in range(k + 1, n):
@@ -113,23 +119,6 @@ def eliminate(lu, k):
         lu[i, k] /= lu[k, k]
         for j in range(k + 1, lu.shape[0]):
             lu[i, j] -= lu[i, k] * lu[k, j]
-
-
-def pivots(left):
-    """Which row of a square matrix to take next in its elimination: that with the greatest number in its column."""
-    n = left.shape[0]
-    assert left.shape[1] == n, "Last 2 dimensions of the array must be square"
-    rows = np.arange(n)
-    for k in range(n):
-        best = k
-        for i in range(k + 1, n):
-            if abs(left[i, k]) > abs(left[best, k]):
-                best = i
-        assert left[best, k] != 0.0, "Singular matrix"
-        if best != k:
-            exchange(rows, left, k, best)
-        eliminate(left, k)
-    return rows
 
 
 def exchange(numbers, left, k, other):

@@ -93,6 +93,25 @@ def test_systems_are_solved_as_well_as_by_lapack() -> None:
             assert np.abs(a @ x - b).max() <= 1e-14 * np.linalg.norm(a) * np.linalg.norm(x)
 
 
+@pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.parametrize("n", [1, 5, 17, 40])
+def test_rows_that_change_places(n: int, dtype: type) -> None:
+    """Every row is in the way of another one."""
+    f = vectorize_grad(registered("def f(A, B):\n    return np.linalg.solve(A, B)\n", "<places>", np=np))
+    rng = np.random.default_rng(n)
+    A, B, W = (rng.standard_normal(s).astype(dtype) for s in ((n, n), (n, 3), (n, 3)))
+    if dtype is complex:
+        A, B = A + 1j * rng.standard_normal(A.shape), B - 1j * rng.standard_normal(B.shape)
+    A = np.roll(0.1 * A + 5.0 * np.eye(n), 2, axis=0)
+    X, pullback = f.vjp(A, B)
+    found, expected = pullback(W), np.linalg.solve(A.T, W)
+    np.testing.assert_allclose(X, np.linalg.solve(A, B), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(found.B, expected, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(found.A, -expected @ X.T, rtol=1e-10, atol=1e-12)
+    _, (along,) = f.jvp((A, B), {"A": W @ W.T})
+    np.testing.assert_allclose(along, -np.linalg.solve(A, W @ (W.T @ X)), rtol=1e-9, atol=1e-11)
+
+
 def cofactors(m: np.ndarray) -> np.ndarray:
     n = len(m)
     rest = [[np.delete(np.delete(m, i, 0), j, 1) for j in range(n)] for i in range(n)]

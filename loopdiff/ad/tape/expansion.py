@@ -18,7 +18,7 @@ from loopdiff.analysis.exposure import is_inside
 from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import is_index_arithmetic
-from loopdiff.ir.walk import accesses, map_accesses, touched_arrays
+from loopdiff.ir.walk import accesses, map_accesses, touched_arrays, without
 
 Body = tuple[ir.Stmt, ...]
 
@@ -63,8 +63,8 @@ def is_owned(facts: Facts, tape: Tape, array: str, store: TapeStore) -> bool:
 def may_use_tape(stmt: ir.Stmt, is_in_loop: bool) -> bool:
     """Whether `stmt`, which mentions an array that iterations of a loop own, in that loop or out of it, may find a part
     of a tape in its place."""
-    if isinstance(stmt, ir.Allocate):
-        return not is_in_loop and stmt.fill is None
+    if isinstance(stmt, ir.Allocate):  # anything may be in it, and so in a part of the tape
+        return stmt.fill is None
     return is_in_loop and not isinstance(stmt, ir.Call)
 
 
@@ -77,5 +77,5 @@ def with_expanded(body: Body, expanded: Mapping[str, TapeStore]) -> Body:
             return access
         return replace(access, array=store.target.array, subscripts=(*store.target.subscripts, *access.subscripts))
 
-    left = (s for s in body if not (isinstance(s, ir.Allocate) and s.array in expanded))
+    left = without(body, lambda s: isinstance(s, ir.Allocate) and s.array in expanded)
     return tuple(map_accesses(place, s) for s in left) if expanded else body

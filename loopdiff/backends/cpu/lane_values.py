@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from loopdiff.analysis.strides import is_varying, lane_axis, stride_of
+from loopdiff.analysis.strides import close_step, is_varying, memory_axis, stride_of
 from loopdiff.backends.cpu.patience import PatientEmitter
 from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
@@ -84,6 +84,10 @@ class LaneValues:
     def stride(self, access: ir.Access) -> str:
         return stride_of(access, self.loop.index, self.varying, self.emitter.ls)
 
+    def is_close(self, access: ir.Access) -> bool:
+        """Whether a few whole vectors hold the lanes among others."""
+        return close_step(access, self.loop.index, self.varying, self.emitter.ls) > 0
+
     def subscripts(self, access: ir.Access, lanes: Lanes) -> str:
         """The element of lane 0."""
         at: dict[ir.Expr, ir.Expr] = {ir.Index(self.loop.index): ir.Index(lanes.base)}
@@ -119,7 +123,7 @@ class LaneValues:
         return f"{self.simd('load_strided_masked')}({array}, {where}, {axis}, {step}, {lanes.mask})"
 
     def axis(self, access: ir.Access) -> tuple[int, int]:
-        found = lane_axis(access, self.loop.index, self.varying)
+        found = memory_axis(access, self.loop.index, self.varying, self.emitter.ls)
         assert found is not None
         return found
 

@@ -18,7 +18,17 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F32, F64, ScalarType
 from loopdiff.ir.typing import type_of
-from loopdiff.ir.walk import all_statements, nodes_in, nodes_of, statements, stmt_exprs, subexprs
+from loopdiff.ir.walk import (
+    all_statements,
+    loads,
+    nodes_in,
+    nodes_of,
+    statements,
+    stmt_exprs,
+    subexprs,
+    touched_arrays,
+    written_arrays,
+)
 from loopdiff.mapping.lane_blocks import FEW
 
 UNROLL = 4
@@ -297,8 +307,52 @@ class VectorLoopWriter(LaneValues):
 
     # -- statements ------------------------------------------------------------------------------------------
     def block(self, body: tuple[ir.Stmt, ...], copies: list[Lanes]) -> None:
-        for stmt in body:
-            self.statement(stmt, copies)
+        """What adds to both parts of complex elements loads both before it stores one: what a masked store leaves out
+        would have to wait for it."""
+        waiting: dict[int, list[str]] = {}
+        for number, stmt in enumerate(body):
+            other = None if id(stmt) in waiting else self.other_part(stmt, body[number + 1 :])
+            if other is None and id(stmt) not in waiting:
+                self.statement(stmt, copies)
+                continue
+            assert isinstance(stmt, ir.Accumulate)
+            stores = [*waiting.pop(id(stmt), ()), *self.added(stmt, copies)]
+            if other is not None:
+                waiting[id(other)] = stores
+                continue
+            for store in stores:
+                self.emitter.writer.line(store)
+
+    def other_part(self, stmt: ir.Stmt, rest: tuple[ir.Stmt, ...]) -> ir.Accumulate | None:
+        """What adds to the imaginary parts of complex elements side by side, to whose real parts `stmt` adds, or the
+        other way round, before anything else asks for their array."""
+        if not isinstance(stmt, ir.Accumulate) or not self.is_close(stmt.target):
+            return None
+        one, kind = stmt.target, self.emitter.ls.array(stmt.target.array).type
+        place = next((k for k, s in enumerate(rest) if one.array in touched_arrays((s,))), None)
+        if place is None or kind is None or not kind.is_pair:
+            return None
+        changed = {one.array, *written_arrays(rest[:place])}
+        if any(e.access.array in changed for s in one.subscripts for e in loads(s)):  # the store comes after that
+            return None
+        match rest[place]:
+            case ir.Accumulate(target=target, value=value) as other:
+                is_other = target != one and target.subscripts[:-1] == one.subscripts[:-1] and target.array == one.array
+                is_read = any(e.access.array == one.array for e in loads(value))
+                return other if is_other and not is_read and self.is_close(target) else None
+            case _:
+                return None
+
+    def added(self, stmt: ir.Accumulate, copies: list[Lanes]) -> list[str]:
+        """Add up for every copy; the stores of the sums."""
+        self.emitter.writer.quote(stmt.loc)
+        stores: list[str] = []
+        for lanes in copies:
+            name = self.emitter.names.fresh(f"{stmt.target.array}_part")
+            value = self.combined(stmt, self.load(stmt.target, lanes), self.vector(stmt.value, lanes))
+            self.emitter.writer.line(f"{name} = {value}")
+            stores.append(self.store(stmt.target, name, lanes))
+        return stores
 
     def statement(self, stmt: ir.Stmt, copies: list[Lanes]) -> None:
         """`stmt` for every copy; inner loops are shared by the copies."""

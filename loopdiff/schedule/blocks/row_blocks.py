@@ -282,6 +282,7 @@ class Blocker:
         """Whether the leaf is a sum of products of what belongs to the row and of what is the same for all rows.
 
         A product needs nothing but its factors; of other sums, as of squares of differences, dots of rows are as fast.
+        So they are where a row has an element of its own for each product: that is read from memory once in any case.
         """
         if not (isinstance(leaf.stmt, ir.Accumulate) and leaf.is_sum):
             return False
@@ -312,7 +313,8 @@ class Blocker:
         is_of_row = any(a.array in row.own.names for a in (*loads, leaf.stmt.target))
         is_of_row |= bool(row.mentioned(leaf.stmt) & row.lets.keys())
         single = [f.access for _, term in terms(value) for f in factors(term) if isinstance(f, ir.Load)]
-        return is_of_row and any(is_same(a) for a in (*single, leaf.stmt.target))
+        is_of_product = any(inner <= indices_in(*a.subscripts) and not is_same(a) for a in (*loads, leaf.stmt.target))
+        return is_of_row and not is_of_product and any(is_same(a) for a in (*single, leaf.stmt.target))
 
 
 def is_rectangular(loop: ir.Loop) -> bool:

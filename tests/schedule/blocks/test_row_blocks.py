@@ -122,6 +122,24 @@ def test_rows_that_depend_on_each_other_stay(function: Callable[..., Any]) -> No
     assert found is ls
 
 
+def weighted_sum(z, h, t):
+    for n in range(h.shape[0]):
+        for i in range(t.shape[0]):
+            for j in range(t.shape[1]):
+                t[i, j] += np.exp(z[n]) * h[n, i, j]
+
+
+def test_rows_with_an_element_for_each_product_stay() -> None:
+    """A block of them would read as much, and be no product of matrices."""
+    args = {"z": np.ones(3), "h": np.ones((3, 4, 5)), "t": np.ones((4, 5))}
+    k = vectorize_grad(weighted_sum).compile(*args.values())
+    assert "_block" not in k.source("reverse")
+    _, pullback = vectorize_grad(weighted_sum).vjp(*(a.copy() for a in args.values()))
+    found = pullback(t=args["t"])
+    np.testing.assert_allclose(found.z, np.full(3, 20.0 * np.e), rtol=1e-14)
+    np.testing.assert_allclose(found.h, np.full((3, 4, 5), np.e), rtol=1e-14)
+
+
 def narrower(x, w):
     t = 0.0
     for i in range(x.shape[0]):
