@@ -163,11 +163,11 @@ def product_of_parts(state: State, factors: Sequence[Factor], out: str, node: as
     (a, first), (b, second) = factors
     if is_complex(state, a) and is_complex(state, b):
         small, large = sorted((0, 1), key=lambda k: factors[k][0].rank)
-        parts: dict[int, Factor] = {
+        both: dict[int, Factor] = {
             small: (with_parts(state, factors[small][0], ROWS_OF_PARTS, span), RESULT + SUM + factors[small][1]),
             large: (with_parts(state, factors[large][0], PARTS, span), SUM + factors[large][1]),
         }
-        left, right = parts[0], parts[1]
+        left, right = both[0], both[1]
     elif is_complex(state, a):
         left, right = (with_parts(state, a, PARTS, span), RESULT + first), (b, second)
     else:

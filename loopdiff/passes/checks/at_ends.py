@@ -58,12 +58,12 @@ def asked_at_ends(block: Block, known: KnownSizes) -> Block:
     return tuple(out)
 
 
-def checks_ahead(loop: ir.Loop, known: KnownSizes) -> dict[ir.Stmt, ir.Require]:
+def checks_ahead(loop: ir.Loop, known: KnownSizes) -> dict[ir.Require, ir.Require]:
     """Checks of `loop`, each with what to ask ahead instead: all of them, or those that shapes and arguments decide."""
     checks = {s for s in all_statements(loop.body) if isinstance(s, ir.Require)}
     found = dict(asked_ahead(loop, known)) if checks else {}
     if not checks <= found.keys():
-        found = {s: r for s, r in found.items() if isinstance(s, ir.Require) and is_of_shapes(loop, s)}
+        found = {s: r for s, r in found.items() if is_of_shapes(loop, s)}
     return found
 
 
@@ -73,7 +73,7 @@ def is_of_shapes(loop: ir.Loop, check: ir.Require) -> bool:
     return check.code in OF_SHAPES and not any(isinstance(e, ir.Load | ir.Var | ir.Index) for e in parts)
 
 
-def asked_ahead(loop: ir.Loop, known: KnownSizes) -> Iterator[tuple[ir.Stmt, ir.Require]]:
+def asked_ahead(loop: ir.Loop, known: KnownSizes) -> Iterator[tuple[ir.Require, ir.Require]]:
     """What can be asked ahead of `loop`. Each check relies on those before it."""
     inside = {*lets_in(loop.body), *(inner.index for inner in loops_in(loop.body))}
     never = ir.Apply(Op.NOT, (has_iterations(loop),))

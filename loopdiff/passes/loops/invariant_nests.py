@@ -15,7 +15,7 @@ Moved is what can raise nothing, even where the loop does not run: all subscript
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from loopdiff.analysis.known_sizes import KnownSizes
 from loopdiff.canonical.invariant_motion import is_total
@@ -81,9 +81,11 @@ class Mover:
         for stmt in body:
             known = known.after(stmt)
             stmt = map_blocks(lambda inner, known=known: self.block(inner, known), stmt)
-            moved = self.invariant(stmt, known) if isinstance(stmt, ir.Loop) and any(map(is_nest, stmt.body)) else []
-            out += moved
-            out.append(replace(stmt, body=tuple(s for s in stmt.body if s not in moved)) if moved else stmt)
+            if isinstance(stmt, ir.Loop) and any(map(is_nest, stmt.body)):
+                moved = self.invariant(stmt, known)
+                out += moved
+                stmt = replace(stmt, body=tuple(s for s in stmt.body if s not in moved))
+            out.append(stmt)
         return tuple(out)
 
     def invariant(self, loop: ir.Loop, known: KnownSizes) -> list[ir.Stmt]:
@@ -101,11 +103,11 @@ class Mover:
                 found += [*start, stmt]
         return found
 
-    def are_own(self, arrays: frozenset[str], here: Mapping[str, int], start: list[ir.Stmt]) -> bool:
+    def are_own(self, arrays: frozenset[str], here: Mapping[str, int], start: Sequence[ir.Allocate]) -> bool:
         """Whether nobody else sees the `arrays`, which the function makes `here` and nowhere else."""
         decls = [self.ls.array(a) for a in arrays]
         is_local = all(d.role == "local" and d.extents and here[d.name] == self.uses[d.name] for d in decls)
-        is_plain = all(isinstance(s, ir.Allocate) and s.fill is None for s in start)
+        is_plain = all(s.fill is None for s in start)
         return is_local and is_plain and not arrays & result_arrays(self.ls)
 
     def is_same(self, nest: ir.Loop, loop: ir.Loop, known: KnownSizes) -> bool:
