@@ -39,7 +39,7 @@ OF_SHAPES = frozenset(("LD310", "LD311", "LD320"))
 OWN = OF_SHAPES | {"LD322", "LD324", "LD325", OF_INTEGERS}  # what no program raises by itself
 ALWAYS = ir.Const(True, BOOL)
 LESS, MORE = (Op.LT, Op.LE), (Op.GT, Op.GE)
-TURNING_NEVER = (*SUMS, *PRODUCTS, Op.NEG, Op.MIN, Op.MAX, Op.FLOORDIV)  # in one operand, the others being the same
+MONOTONE = (*SUMS, *PRODUCTS, Op.NEG, Op.MIN, Op.MAX)  # in each operand, the others being the same
 MOST = 16  # comparisons of one check
 
 
@@ -161,8 +161,8 @@ class Ends:
                 return 1
             case ir.Cast(value=value, dtype=dtype) if dtype in (F64, INT):
                 return self.way(value)
-            case ir.Apply(op=op, args=args) if op in TURNING_NEVER:
-                (*parts,) = (k for k, a in enumerate(args) if self.has_index(a))
+            case ir.Apply(op=op, args=args) if op in MONOTONE or (op is Op.FLOORDIV and not self.has_index(args[1])):
+                parts = [k for k, a in enumerate(args) if self.has_index(a)]
                 way = self.way(args[parts[0]]) if len(parts) == 1 else None
                 return None if way is None else way * self.turn(op, args, parts[0])
             case _:
