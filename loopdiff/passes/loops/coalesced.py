@@ -90,7 +90,8 @@ def axes(loop: ir.Loop, known: KnownSizes) -> tuple[ir.Expr, ir.Expr] | None:
     """How many rows there are among the iterations of `loop`, and how long: the index is divided by that."""
     sizes = dict.fromkeys(known.named(d.args[1]) for d in divisions(loop))
     for radix in sorted(sizes, key=lambda d: len([*factors_of(d)])):
-        if all(known.over(size, radix) for size in sizes) and known.is_natural(radix):
+        rests = [known.over(size, radix) for size in sizes]
+        if known.is_natural(radix) and all(rest is not None and known.is_natural(rest) for rest in rests):
             counts = (known.over(size, radix) for size in known.same_as(known.named(loop.upper)))
             count = next((c for c in counts if c not in (None, ONE)), None)
             return None if count is None else (count, radix)

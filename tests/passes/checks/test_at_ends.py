@@ -89,9 +89,9 @@ def test_nests_ask_at_their_corners() -> None:
         assert raises(after, numbers) == raises(before, numbers), numbers
 
 
-# What has to stay: the index is there twice, or something is divided by it; what the program itself raises comes first;
-# a loop that is left may not come to its end; elements may be others by then, or in a branch that is not taken; where the
-# question whether an integer wraps stays, so do those that rely on it.
+# What has to stay: the index is there twice, or something is divided by it; what the program itself raises comes
+# first; a loop that is left may not come to its end; elements may be others by then, or in a branch that is not taken;
+# where the question whether an integer wraps stays, so do those that rely on it.
 STAYING = (
     ["require j * j < 9 else LD310: outside"],
     ["require y[0] < 3.0 else LD332: three", "require j < 4 else LD310: outside"],
