@@ -343,7 +343,7 @@ ENTRIES = (
         wrt=("x",),
         outputs=("y",),
         is_analytic=True,
-        constructs=("shapes and axes",),
+        constructs=("reshape",),
     ),
     Entry(
         name="element_by_element",

@@ -120,8 +120,9 @@ class Ends:
         """None where there is no saying."""
         if not self.has_index(cond):
             return cond
-        if exits(self.loop) or not is_unit_step(self.loop):
-            return None
+        bounds = (*subexprs(self.loop.lower), *subexprs(self.loop.upper))
+        if exits(self.loop) or not is_unit_step(self.loop) or any(isinstance(e, ir.Load) for e in bounds):
+            return None  # rows whose bounds are elements are screened as one range
         match cond:
             case ir.Apply(op=Op.AND, args=args):
                 found = [self.of(a) for a in args]
