@@ -129,6 +129,19 @@ def test_derivatives_are_those_of_the_product_rule(form: Callable[..., np.ndarra
         np.testing.assert_allclose(found["B"], A.T @ seed, rtol=1e-12)
 
 
+def rotated(psi, angle):
+    turn = np.cos(angle) * np.eye(2) - 1j * np.sin(angle) * np.ones((2, 2))
+    plain = angle * np.ones((2, 2))
+    return plain @ np.tensordot(turn, psi, axes=([1], [1])).transpose(1, 0, 2)[0] @ plain
+
+
+def test_what_a_matrix_is_made_of_may_be_seen_later() -> None:
+    psi = numbers(2, 2, 2)
+    with interpreting():
+        found = vectorize_grad(rotated)(psi, 0.3)
+    np.testing.assert_allclose(found, rotated(psi, 0.3), rtol=1e-12)
+
+
 def power_of_matrix(A, x):
     state = np.eye(3, dtype=np.complex128)
     for k in range(4):

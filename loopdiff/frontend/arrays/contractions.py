@@ -152,26 +152,32 @@ def is_matrix_product(factors: Sequence[Factor], out: str) -> bool:
 
 def is_complex(state: State, array: Array) -> bool:
     kind = kind_of(state, (array.element,), Kind.BOOL)
-    return kind is not None and kind >= Kind.WEAK_COMPLEX
+    return kind is not None and kind.is_complex
+
+
+def is_real(state: State, array: Array) -> bool:
+    """Whether elements are real for certain: what is stored in other arrays than arguments may be seen later."""
+    decls = [state.arrays[load.access.array] for load in loads(array.element)]
+    return all(d.role == "argument" for d in decls) and not is_complex(state, array)
 
 
 def product_of_parts(state: State, factors: Sequence[Factor], out: str, node: ast.AST) -> View:
-    """The product of two matrices, one of them complex at least, as one of real matrices: where both are,
+    """The product of two matrices, one of them complex at least, as one of real matrices: where both may be,
     `[[Re A, -Im A], [Im A, Re A]]` by `[[Re B], [Im B]]`. What lies side by side is read by vectors, and so are the
     adjoints."""
     span = state.source.span(node)
     (a, first), (b, second) = factors
-    if is_complex(state, a) and is_complex(state, b):
+    if is_real(state, b):
+        left, right = (with_parts(state, a, PARTS, span), RESULT + first), (b, second)
+    elif is_real(state, a):
+        left, right = (a, first), (with_parts(state, b, PARTS, span), RESULT + second)
+    else:
         small, large = sorted((0, 1), key=lambda k: factors[k][0].rank)
         both: dict[int, Factor] = {
             small: (with_parts(state, factors[small][0], ROWS_OF_PARTS, span), RESULT + SUM + factors[small][1]),
             large: (with_parts(state, factors[large][0], PARTS, span), SUM + factors[large][1]),
         }
         left, right = both[0], both[1]
-    elif is_complex(state, a):
-        left, right = (with_parts(state, a, PARTS, span), RESULT + first), (b, second)
-    else:
-        left, right = (a, first), (with_parts(state, b, PARTS, span), RESULT + second)
     parts = as_array(sum_of_products(state, [left, right], RESULT + out, node))
     view = new_array(state, "product", parts.extents[1:], span)
     state.whole.fresh.add(view.array)
