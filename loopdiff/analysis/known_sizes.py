@@ -106,9 +106,9 @@ class KnownSizes:
         match size:
             case ir.Const(value=value):
                 return value >= 0
-            case ir.Dim():
+            case ir.Dim() | ir.Apply(op=Op.ABS):
                 return True
-            case ir.Cast(value=value, dtype=dtype) if dtype in (INT, F64):
+            case ir.Cast(value=value, dtype=dtype) if dtype is F64:
                 return self.is_natural(value)
             case ir.Apply(op=op, args=args) if op in KEPT:
                 return size in self.natural or all(map(self.is_natural, args))

@@ -1,19 +1,20 @@
 """Checks of loops asked once, ahead of them: at the ends of their ranges, if they hold between as well.
 
-    for j in range(m):                                         require m <= 0 or (m - 1) * w < n
+    for j in range(m):                                         require m <= 0 or |m * w| < 2**62 and (m - 1) * w < n
         require j * w < n                          becomes     for j in range(m):
         y[j * w] = ...                                             y[j * w] = ...
 
-A subscript that grows or falls with an index is between what it is at both ends, whatever the numbers in it are, and
-so is the size of a product that might not fit into 64 bits. Both ends are iterations of the loop: what is asked ahead
-is asked by the program too. Loops without checks inside can become vectors; where some have to stay, all do. Nothing
-is asked ahead of what the program itself raises, and of a loop that may be left early only what is the same in all
-iterations.
+A subscript that grows or falls with an index is between what it is at both ends, if no integer in it wraps, which is
+asked of what it may be at most; so is the size of a product that might not fit into 64 bits. Both ends are iterations
+of the loop: what is asked ahead is asked by the program too. Loops without checks inside can become vectors; where some
+have to stay, all do. Nothing is asked ahead of what the program itself raises, and of a loop that may be left early
+only what is the same in all iterations.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
 
 from loopdiff.analysis.known_sizes import ZERO, KnownSizes
 from loopdiff.canonical.simplify import simplify_expr
@@ -21,7 +22,7 @@ from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import all_of, any_of, compare, has_iterations, is_constant, is_unit_step, is_zero, shifted
 from loopdiff.ir.ops import PRODUCTS, SUMS, Op
-from loopdiff.ir.types import BOOL, F64, INT
+from loopdiff.ir.types import BOOL, F64
 from loopdiff.ir.walk import (
     all_statements,
     exits,
@@ -29,6 +30,7 @@ from loopdiff.ir.walk import (
     loops_in,
     map_blocks,
     map_expr,
+    operands,
     subexprs,
     substitute,
 )
@@ -38,9 +40,11 @@ OF_INTEGERS = "LD335"  # whether they wrap
 OF_SHAPES = frozenset(("LD310", "LD311", "LD320"))
 OWN = OF_SHAPES | {"LD322", "LD324", "LD325", OF_INTEGERS}  # what no program raises by itself
 ALWAYS = ir.Const(True, BOOL)
+RING = (Op.ADD, Op.SUB, Op.MUL, Op.NEG)
+SMALL = ir.Const(2.0**62, F64)  # half of what 64 bits hold: magnitudes are rounded
 LESS, MORE = (Op.LT, Op.LE), (Op.GT, Op.GE)
 MONOTONE = (*SUMS, *PRODUCTS, Op.NEG, Op.MIN, Op.MAX)  # in each operand, the others being the same
-MOST = 16  # comparisons of one check
+MOST = 24  # comparisons of one check
 
 
 def asked_at_ends(block: Block, known: KnownSizes) -> Block:
@@ -107,8 +111,8 @@ def is_comparison(expr: ir.Expr) -> bool:
 
 @immutable
 class Ends:
-    """What is true ahead of `loop`, which runs, if something is true in all iterations, and only then. Rounding keeps
-    the order of numbers, and that integers do not wrap is what earlier checks say."""
+    """What is true ahead of `loop`, which runs, if something is true in all iterations, and that no integer wraps in
+    them."""
 
     loop: ir.Loop
     known: KnownSizes
@@ -132,12 +136,38 @@ class Ends:
                 return None if one is None else any_of(one if a is deciding[0] else a for a in args)
             case ir.Apply(op=op, args=(a, b)) if is_comparison(cond) and not (self.has_index(a) and self.has_index(b)):
                 number, is_small = (a, op in LESS) if self.has_index(a) else (b, op in MORE)
-                if not is_small and cond == compare(Op.GE, number, ZERO) and self.known.within(self.loop).is_natural(a):
-                    return ALWAYS
                 way = self.outermost(number) if is_small else self.way(number)
-                return None if way is None else self.at(cond, way if is_small else -way)
+                if way is None:
+                    return None
+                small = (compare(Op.LT, self.magnitude(e), SMALL) for e in self.arithmetic(number))
+                is_certain = cond == compare(Op.GE, number, ZERO) and self.known.within(self.loop).is_natural(number)
+                return all_of((*small, ALWAYS if is_certain else self.at(cond, way if is_small else -way)))
             case _:
                 return None
+
+    def arithmetic(self, number: ir.Expr) -> Iterator[ir.Expr]:
+        """Sums and products of integers with the index that must not wrap. What wraps on the way to a sum that does not
+        makes no difference."""
+        match number:
+            case ir.Apply(op=op, args=args) if op in RING:
+                yield number
+                yield from (e for a in args for e in self.arithmetic(a) if not is_in_ring(a))
+            case _:
+                yield from (e for part in operands(number) if self.has_index(part) for e in self.arithmetic(part))
+
+    def magnitude(self, number: ir.Expr) -> ir.Expr:
+        """How far from zero an integer is at most in any iteration, as a float."""
+        match number:
+            case ir.Index(name=name) if name == self.loop.index:
+                ends = [size_of(bound, self.known) for bound in (self.loop.lower, self.loop.upper)]
+                is_up = self.known.within(self.loop).is_natural(number)
+                return ends[1] if is_up else ir.Apply(Op.MAX, tuple(ends))
+            case ir.Apply(op=op, args=args) if op in (*MONOTONE, Op.FLOORDIV):
+                first, *others = map(self.magnitude, args[:1] if op is Op.FLOORDIV else args)
+                whole = Op.STRICT_MUL if op is Op.MUL else Op.STRICT_ADD
+                return reduce(lambda x, y: ir.Apply(whole, (x, y)), others, first)
+            case _:
+                return size_of(number, self.known)
 
     def at(self, cond: ir.Expr, way: int) -> ir.Expr:
         """`cond` at the largest index, at the smallest, or at both, as `way` says."""
@@ -160,7 +190,7 @@ class Ends:
         match number:
             case ir.Index():
                 return 1
-            case ir.Cast(value=value, dtype=dtype) if dtype in (F64, INT):
+            case ir.Cast(value=value, dtype=dtype) if dtype is F64:
                 return self.way(value)
             case ir.Apply(op=op, args=args) if op in MONOTONE or (op is Op.FLOORDIV and not self.has_index(args[1])):
                 parts = [k for k, a in enumerate(args) if self.has_index(a)]
@@ -176,6 +206,15 @@ class Ends:
         if op in (*PRODUCTS, Op.FLOORDIV):
             return 1 if self.known.is_natural(args[1 - place]) else 0
         return 1
+
+
+def is_in_ring(expr: ir.Expr) -> bool:
+    return isinstance(expr, ir.Apply) and expr.op in RING
+
+
+def size_of(number: ir.Expr, known: KnownSizes) -> ir.Expr:
+    size = ir.Cast(F64, number)
+    return size if known.is_natural(number) else ir.Apply(Op.ABS, (size,))
 
 
 def without_zeros(expr: ir.Expr) -> ir.Expr:

@@ -67,7 +67,7 @@ class Walk:
         if parts is None:
             return replace(loop, body=self.block(loop.body, known.within(loop)))
         count, radix = parts
-        first, last = ir.Index(loop.index), ir.Index(self.names.fresh(loop.index))
+        first, last = ir.Index(loop.index), ir.Index(self.names.fresh("column"))
         index = add(mul(first, radix), last)
         values: dict[ir.Expr, ir.Expr] = {ir.Index(loop.index): index}
         for division in divisions(loop):

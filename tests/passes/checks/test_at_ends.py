@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 
 import numpy as np
 import pytest
 
+from loopdiff import vectorize_grad
 from loopdiff.analysis.known_sizes import KnownSizes
 from loopdiff.errors import ArgumentError
 from loopdiff.immutable import replace
@@ -16,6 +18,7 @@ from loopdiff.ir.reader import read_loopset
 from loopdiff.ir.verify import verify
 from loopdiff.ir.walk import statements
 from loopdiff.passes.checks.at_ends import asked_at_ends
+from tests.gradients.interpreted import interpreting
 
 HEAD = """loopset f(y, n, m, a, b)
     argument y: float64[:]
@@ -109,3 +112,79 @@ def test_what_is_not_certain_stays(body: list[str]) -> None:
     text = "\n".join(["for j in range(0, n, 1):", *(f"    {line}" for line in body), "    y[0] += 1.0"])
     before, after = moved(f"{HEAD}{text}\n")
     assert after == before
+
+
+def steps(x, w, n):
+    assert w >= 0
+    s = 0.0
+    for i in range(n):
+        s += x[i * w]
+    return s
+
+
+def thirds(x, w, n):
+    s = 0.0
+    for i in range(n):
+        s += x[i * max(w, 0) // 3]
+    return s
+
+
+def at_most_five(x, w, n):
+    s = 0.0
+    for i in range(n):
+        s += x[min(i * max(w, 0), 5)]
+    return s
+
+
+def squares(x, w, n):
+    s = 0.0
+    for i in range(n):
+        s += x[i * w * w]
+    return s
+
+
+def beyond(x, w, n):
+    s = 0.0
+    for i in range(n):
+        s += x[i + w]
+    return s
+
+
+LARGE = ((2**62, 5), (2**62, 3), (2**61, 9), (2**31, 5), (2**63 - 2, 4), (2**63 - 1, 2))
+
+
+@pytest.mark.parametrize("function", [steps, thirds, at_most_five, squares, beyond], ids=lambda f: f.__name__)
+def test_numbers_that_wrap_are_outside(function: Callable[..., float]) -> None:
+    x = np.arange(6.0)
+    with interpreting():
+        f = vectorize_grad(function)
+        for w, n in LARGE:
+            if function is at_most_five and w * (n - 1) < 2**62:
+                assert f(x, w, n) == function(x, w, n)
+                continue
+            with pytest.raises(ArgumentError, match=r"LD310|LD335"):
+                f(x, w, n)
+        assert f(x, 1, 3) == function(x, 1, 3)
+
+
+def quotients(x, y):
+    n = y.shape[0]
+    for i in range(1, n):
+        x[n // i] += y[i]
+
+
+def of_floats(x, h):
+    for i in range(x.shape[0]):
+        x[int(i * max(h, 0.0))] += 1.0
+
+
+def test_what_turns_back_is_asked_each_time() -> None:
+    with interpreting():
+        f, g = vectorize_grad(quotients), vectorize_grad(of_floats)
+        with pytest.raises(ArgumentError, match="LD310"):
+            f(np.ones(4), np.ones(8))
+        f(np.ones(9), np.ones(8))
+        for h in (1e300, 5e18):
+            with pytest.raises((ArgumentError, OverflowError)):
+                g(np.ones(3), h)
+        g(np.ones(3), 1.0)
