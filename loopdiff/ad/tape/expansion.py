@@ -43,7 +43,10 @@ def expanded_buffers(facts: Facts, tape: Tape, reverse: Body) -> dict[str, TapeS
         for a in mentioned_arrays(site.stmt).intersection(candidates)
         if not may_use_tape(site.stmt, is_inside(path, candidates[a].path))
     }
-    return {array: store for array, store in candidates.items() if array not in lost}
+    stmts = [site.stmt for site in facts.sites.values()]
+    made = {s.array for s in stmts if isinstance(s, ir.Allocate)}
+    summed = {s.target.array for s in stmts if isinstance(s, ir.Accumulate)}  # products of rows are summed in blocks
+    return {array: store for array, store in candidates.items() if array not in lost | (made & summed)}
 
 
 def mentioned_arrays(stmt: ir.Stmt) -> set[str]:
