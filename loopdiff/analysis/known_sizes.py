@@ -49,7 +49,7 @@ class KnownSizes:
             case ir.Apply(op=Op.EQ, args=args):
                 a, b = map(self.named, args)
                 if isinstance(a, ir.Dim | ir.Param) and isinstance(b, ir.Dim | ir.Param):
-                    first, other = sorted((a, b), key=self.order)
+                    first, other = sorted((a, b), key=lambda size: precedence(size, self.params))
                     return self.renamed({other: first})
                 powers = ((e, joined_powers(e, INT)) for e in (a, b) if isinstance(e, ir.Apply))
                 return replace(self, equal=(*self.equal, (a, b), *powers))
@@ -57,14 +57,6 @@ class KnownSizes:
                 return replace(self, natural=self.natural | {self.named(a)})
             case _:
                 return self
-
-    def order(self, size: ir.Dim | ir.Param) -> tuple[bool, int, int]:
-        """Extents before arguments, the first ones first."""
-        match size:
-            case ir.Dim(array=array, axis=axis):
-                return array not in self.params, self.params.index(array) if array in self.params else 0, axis
-            case ir.Param(name=name):
-                return True, self.params.index(name), 0
 
     def named(self, expr: ir.Expr) -> ir.Expr:
         return substitute(expr, dict(self.names)) if self.names else expr
@@ -118,3 +110,17 @@ class KnownSizes:
                 return any(map(self.is_natural, args))
             case _:
                 return size in self.natural
+
+
+def precedence(size: ir.Expr, params: tuple[str, ...]) -> tuple[bool, int, int]:
+    """Which of equal sizes stands for the others: constants before extents of arrays before arguments, which may be
+    negative; the first argument first."""
+    match size:
+        case ir.Const():
+            return False, -1, 0
+        case ir.Dim(array=array, axis=axis) if array in params:
+            return False, params.index(array), axis
+        case ir.Param(name=name):
+            return True, params.index(name), 0
+        case _:
+            return True, len(params), 0

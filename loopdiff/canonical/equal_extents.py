@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from loopdiff.analysis.known_sizes import precedence
 from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import integer, is_from_zero
@@ -102,7 +103,7 @@ class Walk:
         """What a check says is equal to what: the first is to be replaced by the second."""
         match cond:
             case ir.Apply(op=Op.EQ, args=(a, b)):
-                pair = sorted((equal.get(a, a), equal.get(b, b)), key=self.order)
+                pair = sorted((equal.get(a, a), equal.get(b, b)), key=lambda size: precedence(size, self.ls.params))
                 return (pair[1], pair[0]) if pair[0] != pair[1] and all(map(self.is_extent, pair)) else None
             case _:
                 return None
@@ -123,18 +124,6 @@ class Walk:
                 return type(value) is int
             case _:
                 return False
-
-    def order(self, expr: ir.Expr) -> tuple[bool, int, int]:
-        """Constants before extents of arrays before arguments, which may be negative; the first argument first."""
-        match expr:
-            case ir.Const():
-                return False, -1, 0
-            case ir.Dim(array=array, axis=axis) if array in self.ls.params:
-                return False, self.ls.params.index(array), axis
-            case ir.Param(name=name):
-                return True, self.ls.params.index(name), 0
-            case _:
-                return True, len(self.ls.params), 0
 
     def declare(self, rest: Block, equal: Equal) -> None:
         """Declare arrays that only `rest` has to do with, ahead of which `equal` are known."""
