@@ -18,8 +18,9 @@ from loopdiff.analysis.repeatable import Repeatable, repeatable
 from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.typing import TypeEnv, type_env
-from loopdiff.ir.walk import Path, Site, accesses, exits, statements, without_children, written_arrays
+from loopdiff.ir.walk import Path, Site, accesses, exits, read_arrays, statements, without_children, written_arrays
 from loopdiff.model import tuning
+from loopdiff.model.edges import is_long
 
 
 @immutable
@@ -33,7 +34,8 @@ class Facts:
     arrays and cells of which an iteration of the loop at `path` may read what was there before it. `is_short(array,
     axis)`: whether all that is read and written there has one of a few constant subscripts. `written(path)` are the
     arrays that the statement at `path` writes, or one inside it; `writers` are the statements that write an array
-    themselves, in the order of the text.
+    themselves, in the order of the text. `handed_on` are local arrays with rows that some outermost loops fill and
+    others use; of a long program nobody asks.
     """
 
     ls: ir.LoopSet
@@ -57,6 +59,7 @@ class Facts:
     is_short: Callable[[str, int], bool]
     written: Callable[[Path], frozenset[str]]
     writers: Mapping[str, list[Path]]
+    handed_on: frozenset[str]
 
     def state_of(self, array: str, path: Path) -> int:
         """How many statements that write `array` come before the one at `path` in the text."""
@@ -106,7 +109,13 @@ def gather_facts(ls: ir.LoopSet, wrt: tuple[str, ...]) -> Facts:
         is_short=cache(lambda array, axis: is_short_axis(model, sites, array, axis)),
         written=cache(lambda path: written_arrays((sites[path].stmt,))),
         writers=writers_in(sites),
+        handed_on=frozenset() if is_long(marked) else between_nests(marked),
     )
+
+
+def between_nests(ls: ir.LoopSet) -> frozenset[str]:
+    local = {a.name for a in ls.arrays if a.role == "local" and a.type is not None and a.type.rank > 1}
+    return frozenset(local.difference(*(read_arrays((s,)) & written_arrays((s,)) for s in ls.body)))
 
 
 def is_short_axis(model: Model, sites: Mapping[Path, Site], array: str, axis: int) -> bool:

@@ -10,16 +10,14 @@ from loopdiff.ad.facts import Facts, gather_facts
 from loopdiff.ad.reversal import Reversal
 from loopdiff.ad.tape import segments
 from loopdiff.ad.tape.counting import counting_loopset, counts_exactly
+from loopdiff.ad.tape.demands import NOTHING_CHOSEN, TapeChoice, tape_choices, weight_of_plan
 from loopdiff.ad.tape.expansion import expanded_buffers, with_expanded
-from loopdiff.ad.tape.kept_sums import arrays_to_sum, handed_on
 from loopdiff.ad.tape.needed import Needed
 from loopdiff.ad.tape.plan import Tape, TapeCounter
 from loopdiff.ad.tape.providers import At
 from loopdiff.ad.tape.record import Recorder, segment_length
 from loopdiff.ad.tape.replay import choose_replays
-from loopdiff.ad.tape.sharing import shareable
 from loopdiff.ad.tape.sweeps import Built, Sweeps
-from loopdiff.ad.tape.versions import NO_COPIES, Copies
 from loopdiff.canonical.simplify import simplify
 from loopdiff.canonical.single_assignment import normalize
 from loopdiff.immutable import replace
@@ -31,7 +29,6 @@ from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.ir.typing import type_of
 from loopdiff.ir.walk import Path, returned_arrays
 from loopdiff.model import tuning
-from loopdiff.model.edges import is_long
 from loopdiff.settings.options import SEGMENT_LEVELS, PlanPolicy
 
 SeedNames = tuple[str | None, ...]
@@ -54,16 +51,7 @@ def build_sweeps(ls: ir.LoopSet, wrt: tuple[str, ...], policy: PlanPolicy = "aut
     if policy in SEGMENT_LEVELS:
         plans = {paths: in_segments(facts, policy, plan, paths) for paths, plan in plans.items()}
     worth = 1.0 if policy in SEGMENT_LEVELS else tuning.REPEATED_MEMORY
-    best = reduce(lambda one, other: lighter(one, other, worth), plans.values())
-    return with_sums(facts, best).sweeps if policy in ("auto", "rows") and best is plain else best.sweeps
-
-
-def with_sums(facts: Facts, plain: Built) -> Built:
-    """`plain`, or the sweeps that keep sums of local arrays, where less goes from one to the other then. A long program
-    is not planned a second time for it."""
-    arrays = frozenset[str]() if is_long(facts.ls) else arrays_to_sum(facts, plain)
-    other = build(facts, "auto", summed=arrays) if arrays else plain
-    return other if handed_on(facts, other) < handed_on(facts, plain) else plain
+    return reduce(lambda one, other: lighter(one, other, worth), plans.values()).sweeps
 
 
 def in_segments(facts: Facts, policy: PlanPolicy, best: Built, replayed: Paths) -> Built:
@@ -72,7 +60,7 @@ def in_segments(facts: Facts, policy: PlanPolicy, best: Built, replayed: Paths) 
         p: build(facts, policy, replayed, frozenset((p,))) for p in segments.candidates(facts, best.tape, replayed)
     }
     segmented: Paths = frozenset()
-    for path in sorted(alone, key=lambda p: alone[p].tape.weight):
+    for path in sorted(alone, key=lambda p: alone[p].weight):
         if not any(segments.is_nested(path, p) for p in segmented):
             other = build(facts, policy, replayed, segmented | {path}) if segmented else alone[path]
             if lighter(best, other) is other:
@@ -81,8 +69,10 @@ def in_segments(facts: Facts, policy: PlanPolicy, best: Built, replayed: Paths) 
 
 
 def lighter(one: Built, other: Built, worth: float = 1.0) -> Built:
-    """`other` if it keeps less than `worth` of what `one` keeps, and its extents can be had."""
-    return other if other.tape.weight < worth * one.tape.weight and is_sized(other) else one
+    """`other` if it keeps less than `one`, by more than what is beyond `worth` of its tape, and its extents can be
+    had."""
+    least = one.weight - (1.0 - worth) * one.tape.weight
+    return other if other.weight < least and is_sized(other) else one
 
 
 def is_sized(built: Built) -> bool:
@@ -91,28 +81,29 @@ def is_sized(built: Built) -> bool:
     return all(c in tape.kept_counters for c in tape.counters.values()) or not built.sweeps.count_tapes
 
 
-def build(
-    facts: Facts, policy: PlanPolicy, replayed: Paths = frozenset(), segmented: Paths = frozenset(),
-    summed: frozenset[str] = frozenset(),
-) -> Built:  # fmt: skip
-    """The sweeps under one choice of loops whose iterations, or segments, the reverse sweep runs again, and of arrays
-    of which it gets sums. What is copied whole is not recorded element by element besides.
+def build(facts: Facts, policy: PlanPolicy, replayed: Paths = frozenset(), segmented: Paths = frozenset()) -> Built:
+    """The sweeps under one choice of loops whose iterations, or segments, the reverse sweep runs again. What is copied
+    whole is not recorded element by element besides.
     """
-    plan = partial(planned, facts, policy, replayed, segmented, summed)
-    plain, needed = plan(NO_COPIES)
-    return reduce(lighter, (plan(copies)[0] for copies in shareable(needed).choices), plain)
+    plan = partial(planned, facts, policy, replayed, segmented)
+    best, needed = plan(NOTHING_CHOSEN)
+    for choice in tape_choices(needed):
+        other, _ = plan(choice)
+        is_better = is_sized(other) if choice.is_of_values else lighter(best, other) is other
+        best = other if is_better else best
+    return best
 
 
 def planned(
-    facts: Facts, policy: PlanPolicy, replayed: Paths, segmented: Paths, summed: frozenset[str], copies: Copies
+    facts: Facts, policy: PlanPolicy, replayed: Paths, segmented: Paths, choice: TapeChoice
 ) -> tuple[Built, Needed]:  # fmt: skip
-    """The sweeps where there are these `copies`, and what they need of the primal."""
+    """The sweeps where this is kept, and what they need of the primal."""
     names = supply(facts.ls)
     seed_names = name_seeds(facts, names)
-    needed = Needed(facts, policy, replayed, segmented, names, summed, copies)
+    needed = Needed(facts, policy, replayed, segmented, names, choice.values, choice.copies)
     reversal = Reversal(facts, needed, names, name_adjoints(facts, names, seed_names))
     body = reverse_body(facts, reversal, seed_names)
-    return Built(needed.tape, partial(assemble, reversal, body, seed_names)), needed
+    return Built(needed.tape, weight_of_plan(needed), partial(assemble, reversal, body, seed_names)), needed
 
 
 def assemble(reversal: Reversal, body: tuple[ir.Stmt, ...], seed_names: SeedNames) -> Sweeps:

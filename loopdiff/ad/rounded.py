@@ -12,11 +12,13 @@ from collections.abc import Iterator, Mapping
 from loopdiff.ad.facts import Facts
 from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.ops import STRICT, Op
+from loopdiff.ir.build import rounded_alone
+from loopdiff.ir.ops import PRODUCTS, STRICT, SUMS, Op
 from loopdiff.ir.slicing import Names
 from loopdiff.ir.types import ScalarType
-from loopdiff.ir.typing import type_of
-from loopdiff.ir.walk import Path, exits, operands, statements, stmt_exprs, subexprs
+from loopdiff.ir.typing import TypeEnv, type_of
+from loopdiff.ir.walk import Path, exits, map_expr, operands, statements, stmt_exprs, subexprs
+from loopdiff.model import tuning
 from loopdiff.rules.printing import is_printing
 
 Conditions = tuple[tuple[ir.Expr, bool], ...]
@@ -159,3 +161,16 @@ class Rounding:
             case _:
                 for part in operands(expr):
                     yield from self.deciders_in(part, guards)
+
+
+def strict_form(expr: ir.Expr, types: TypeEnv) -> ir.Expr | None:
+    """`expr` with sums and products of floating numbers rounded one by one; None where these are too many, or none."""
+
+    def strict(node: ir.Expr) -> ir.Expr:
+        if isinstance(node, ir.Apply) and node.op in (*SUMS, *PRODUCTS) and type_of(node, types).is_float:
+            return rounded_alone(node)
+        return node
+
+    form = map_expr(strict, expr)
+    count = sum(1 for e in subexprs(form) if isinstance(e, ir.Apply) and e.op in STRICT)
+    return form if 0 < count <= tuning.STRICT_OPERATIONS else None

@@ -63,7 +63,9 @@ REPEATED_MEMORY = 0.9  # of the memory, for which `tape="auto"` runs iterations 
 REPLAY_LATENCY = 20.0
 # Strict sums and products in what is computed again: each takes an instruction more, of which a tape takes a few.
 STRICT_OPERATIONS = 3
-FREED_ARRAYS = 2  # arrays that a sum has to free to be worth keeping
+KEPT_CYCLES = 48.0  # cycles of an element in vector code that are as good as a number on the tape
+RECORDED_VALUE = 1.1  # what a value that is recorded weighs: others may want what it is made of
+HANDED_ON = 0.6  # and a local array that the reverse sweep reads: it is there, unless nests run row by row
 AXIS_LENGTH = 100  # elements along an axis of a tape, where nothing is known of it
 SHORT_AXES = 0.9  # how much an axis of a few elements counts: one array with it is filled faster than several without
 SHORT_LENGTH = 3  # and along one of which programs mean only the first few elements

@@ -290,7 +290,7 @@ def derive_gradient(
 def may_keep_functions(normal: ir.LoopSet) -> bool:
     """Whether elementary functions are evaluated: to keep their values may pay where these stay in the caches. A long
     program is not planned a second time for it."""
-    from loopdiff.ad.tape.repeating import has_functions
+    from loopdiff.ad.tape.costs import has_functions
     from loopdiff.ir.walk import expressions
     from loopdiff.model.edges import is_long
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from itertools import chain, combinations
+from math import inf
 from random import Random
 
 import numpy as np
 
 from loopdiff import vectorize_grad
 from loopdiff.ad.facts import gather_facts
-from loopdiff.ad.tape.cut import best_closure
+from loopdiff.ad.tape.cut import Graph, minimum_cut
 from loopdiff.ad.tape.plan import Tape
 from loopdiff.ad.tape.versions import ArrayVersion, Seen, is_seen_in
 from loopdiff.ir import nodes as ir
@@ -20,6 +22,15 @@ from loopdiff.ir.walk import loads_of
 from loopdiff.testing import check_grads
 from tests.ad.interpreted import lower
 from tests.gradients.interpreted import interpreting
+
+
+def graph_of(worth: Mapping[int, float], wants: Mapping[int, frozenset[int]], cost: Sequence[float]) -> Graph:
+    """Values, each of which is kept or wants some copies, as a graph: 0 is the sink, copies come before values."""
+    copies = {k + 1: {0: weight} for k, weight in enumerate(cost)}
+    first = len(cost) + 1
+    asked = {first + 2 * v: {first + 2 * v + 1: weight} for v, weight in worth.items()}
+    made = {first + 2 * v + 1: dict.fromkeys((k + 1 for k in wants[v]), inf) for v in worth}
+    return {0: {}} | copies | asked | made
 
 
 def test_no_other_choice_weighs_less() -> None:
@@ -34,12 +45,19 @@ def test_no_other_choice_weighs_less() -> None:
             return kept + sum(cost[k] for k in copies)  # noqa: B023
 
         choices = chain.from_iterable(combinations(range(len(cost)), k) for k in range(len(cost) + 1))
-        assert weight(best_closure(worth, wants, cost)) == min(weight(frozenset(c)) for c in choices), seed
+        least = min(weight(frozenset(c)) for c in choices)
+        first = len(cost) + 1
+        cut = minimum_cut(graph_of(worth, wants, cost), [first + 2 * v for v in worth], 0)
+        chosen = frozenset(k for k in range(len(cost)) if k + 1 not in cut.beyond)
+        assert cut.weight == least, seed
+        assert weight(chosen) == least, seed
 
 
-def test_where_both_weigh_the_same_values_are_kept() -> None:
-    assert best_closure({"a": 1.0}, {"a": frozenset({0})}, [1.0]) == frozenset()
-    assert best_closure({"a": 1.0, "b": 0.5}, dict.fromkeys("ab", frozenset({0})), [1.0]) == {0}
+def test_of_equal_cuts_it_is_the_one_nearest_to_what_is_there() -> None:
+    chain_of_two = {0: {}, 1: {2: 1.0}, 2: {3: inf}, 3: {0: 1.0}}
+    assert minimum_cut(chain_of_two, [1], 0).beyond == {0}
+    assert minimum_cut(chain_of_two | {3: {0: 1.5}}, [1], 0).beyond == {0, 2, 3}
+    assert minimum_cut(chain_of_two, [], 0).weight == 0.0
 
 
 def test_bytes_weigh() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from loopdiff import vectorize_grad
-from loopdiff.ad.tape.repeating import strict_form
+from loopdiff.ad.rounded import strict_form
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, mul, sub
 from loopdiff.ir.ops import STRICT, Op

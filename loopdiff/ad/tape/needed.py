@@ -16,8 +16,7 @@ from dataclasses import dataclass, field
 
 from loopdiff.ad.exits import Count
 from loopdiff.ad.facts import Facts
-from loopdiff.ad.rounded import Rounded, rounded
-from loopdiff.ad.tape.kept_sums import is_sum_of
+from loopdiff.ad.rounded import Rounded, rounded, strict_form
 from loopdiff.ad.tape.plan import (
     Loops,
     Scope,
@@ -32,8 +31,7 @@ from loopdiff.ad.tape.plan import (
     trips,
 )
 from loopdiff.ad.tape.providers import At, AtUse, CopiedAt, InPlace, Provider, Slot
-from loopdiff.ad.tape.recordings import Recordings
-from loopdiff.ad.tape.repeating import is_dear, strict_form
+from loopdiff.ad.tape.recordings import Recorded, Recordings
 from loopdiff.ad.tape.stepwise import Steps, completed
 from loopdiff.ad.tape.versions import NO_COPIES, ArrayVersion, Copies, copy_seen, never_with
 from loopdiff.immutable import replace
@@ -50,15 +48,22 @@ from loopdiff.settings.options import SEGMENT_LEVELS, PlanPolicy
 @dataclass(slots=True)
 class Needed:
     """Provides primal values to one reverse sweep; `heads` are Lets to restore at the start of their reverse block.
-    Sums of elements of the arrays `summed` are recorded. There are `copies` of arrays for each iteration of loops."""
+    These `values` are recorded where statements evaluate them; there are `copies` of arrays, one for each iteration.
+    `asked` is what was asked for up to rounding, and `exactly` the reads, or Lets, that were asked for as they were.
+    `handed_on` are local arrays that some outermost loops fill and others use, if these may run row by row, and `left`
+    those of them that the reverse sweep reads."""
 
     facts: Facts
     policy: PlanPolicy
     replayed: frozenset[Path]
     segmented: frozenset[Path]
     names: NameSupply
-    summed: frozenset[str] = frozenset()
+    values: frozenset[Recorded] = frozenset()
     copies: Copies = NO_COPIES
+    asked: dict[Recorded, None] = field(default_factory=dict)
+    exactly: dict[Recorded, None] = field(default_factory=dict)
+    handed_on: frozenset[str] = field(init=False)
+    left: set[str] = field(default_factory=set)
     tape: Tape = field(init=False)
     heads: dict[str, ir.Let] = field(default_factory=dict)
     recorded: Recordings = field(init=False)
@@ -85,6 +90,7 @@ class Needed:
         self.tape = Tape(self.facts, self.names, segments)
         self.written = written_arrays(self.facts.ls.body)
         self.recorded = Recordings(self.facts)
+        self.handed_on = self.facts.handed_on if self.policy in ("auto", "rows") else frozenset()
         self.rounded = {p: rounded(self.facts, p) for p in loops}
         found = [items for r in self.rounded.values() for items in r.values.items()]
         self.deciders = {at: frozenset(e for e, _ in values) for at, values in found}
@@ -124,6 +130,7 @@ class Needed:
     # -- values ----------------------------------------------------------------------------------------------
     def value(self, expr: ir.Expr, at: At) -> ir.Expr:
         """`expr`, evaluated where the primal did, up to rounding."""
+        self.asked.setdefault((at.path, expr, at.guards))
         return completed(self.find_value(expr, at))
 
     def find_value(self, expr: ir.Expr, at: At) -> Steps[ir.Expr]:
@@ -144,7 +151,7 @@ class Needed:
                 if written is not None:
                     return written
                 if self.is_kept(expr, at):
-                    return self.record(expr, at)
+                    return self.record_value(expr, at)
                 parts: list[ir.Expr] = []
                 for part in operands(expr):
                     parts.append((yield from self.find_value(part, at)))
@@ -152,7 +159,15 @@ class Needed:
                 return out if at.emitter is None else at.emitter.share(out)
 
     def written_result(self, expr: ir.Expr, at: At) -> ir.Expr | None:
-        """`expr`, all that the statement at `at` assigns, from where it was stored; None where that does not pay.
+        """`expr` from where the statement at `at` stored it; None where that does not pay."""
+        target = self.stored_result(expr, at)
+        if target is None:
+            return None
+        self.left |= {target.array} & self.handed_on
+        return ir.Load(self.exact_access(target, at), loc=expr.loc)
+
+    def stored_result(self, expr: ir.Expr, at: At) -> ir.Access | None:
+        """Where the statement at `at` stored `expr`, all that it assigns; None where it does not pay to read that.
 
         An argument's memory is asked only for what would have to be recorded otherwise: the caller may well use it for
         something else before the reverse sweep.
@@ -165,24 +180,19 @@ class Needed:
         if not is_local and not any(isinstance(self.provider(e.access, at), AtUse) for e in loads(expr)):
             return None
         owner = self.owner_of(array, at.path)
-        if self.facts.is_rewritten(at.path, stmt.target, None if owner in self.segmented else owner):
-            return None
-        return ir.Load(self.exact_access(stmt.target, at), loc=expr.loc)
+        is_lost = self.facts.is_rewritten(at.path, stmt.target, None if owner in self.segmented else owner)
+        return None if is_lost else stmt.target
 
     def is_kept(self, expr: ir.Expr, at: At) -> bool:
         """Whether the tape plan records `expr`, an operation, rather than repeat it; never for a result (no path)."""
         if self.is_decided(expr, at):
             return True
-        if not at.path or not type_of(expr, self.facts.types).is_float:
-            return False
-        missing = {
-            e.access
-            for e in subexprs(expr)
-            if isinstance(e, ir.Load) and isinstance(self.provider(e.access, at), AtUse)
-        }
-        if self.policy == "store" or len(missing) > 1 or is_sum_of(expr, self.summed):
-            return True
-        return self.policy in ("auto", "rows") and is_dear(expr, self.policy == "rows")
+        is_chosen = self.policy == "store" or (at.path, expr, at.guards) in self.values
+        return is_chosen and self.is_number_of(expr, at)
+
+    def is_number_of(self, expr: ir.Expr, at: At) -> bool:
+        """Whether `expr` is a floating number that a statement evaluates."""
+        return bool(at.path) and type_of(expr, self.facts.types).is_float
 
     def find_let(self, name: str) -> Steps[ir.Expr]:
         """The Let `name`, restored at the start of the reverse of its block."""
@@ -205,6 +215,7 @@ class Needed:
         access = load.access
         match self.provider(access, at):
             case InPlace():
+                self.left |= {access.array} & self.handed_on
                 return replace(load, access=(yield from self.find_access(access, at, closed)))
             case CopiedAt(path=path):
                 return ir.Load(self.snapshot(access, path, at, closed))
@@ -225,6 +236,7 @@ class Needed:
             case ir.Var(name=name):
                 return (yield self.find_exact_let(name, closed))
             case ir.Load():
+                self.exactly.setdefault((at.path, expr, at.guards))
                 return (yield from self.find_load(expr, at, closed))
             case ir.Select(cond=cond, then=then, orelse=orelse) if not self.is_decided(expr, at):
                 is_true = yield from self.find_exact(cond, at, closed)
@@ -260,6 +272,7 @@ class Needed:
                 restored = yield from self.find_exact(site.stmt.value, here)
                 self.heads[name] = ir.Let(name, restored, loc=site.stmt.loc)
             return ir.Var(name)
+        self.exactly.setdefault((site.path, ir.Var(name), ()))
         stored = ir.Load(self.record_let(name))
         if not closed:
             self.heads[name] = ir.Let(name, stored, loc=site.stmt.loc)
@@ -372,6 +385,12 @@ class Needed:
         """Whether what the statement evaluates is on the tape already."""
         return (at.path, expr, at.guards) in self.recorded.slots
 
+    def slot_of(self, load: ir.Load, at: At) -> Slot:
+        """Where it is recorded what `load` sees, which was asked for."""
+        site = self.facts.sites[at.path]
+        is_let = isinstance(site.stmt, ir.Let) and site.stmt.value == load and site.stmt.name in self.recorded_lets
+        return self.recorded_lets[site.stmt.name] if is_let else self.recorded.slots[at.path, load, at.guards]
+
     def record(self, expr: ir.Expr, at: At, dtype: str | None = None) -> ir.Expr:
         """Record `expr` where the primal evaluates it: ahead of the statement, or for a result at the end."""
         key = (at.path, expr, at.guards)
@@ -380,12 +399,19 @@ class Needed:
             if isinstance(expr, ir.Load) and at.path:
                 same = None if scope in self.segmented else self.recorded.elsewhere(at.path, expr, scope)
                 if same is not None:
+                    self.recorded.slots[key] = same
                     return ir.Load(self.element(same))
             slot = self.slot(expr, at.path, scope, dtype)
             self.recorded.add(key, slot)
             when = "before" if at.path else "end"
             self.tape.stores.append(TapeStore(scope, at.path, when, self.element(slot, exactly=False), expr, at.guards))
         return ir.Load(self.element(self.recorded.slots[key]))
+
+    def record_value(self, expr: ir.Expr, at: At) -> ir.Expr:
+        """`expr`, an operation, from the tape: one recording serves those who ask for a Let and for what it names."""
+        stmt = self.facts.sites[at.path].stmt
+        is_all = isinstance(stmt, ir.Let) and stmt.value == expr and not at.guards
+        return ir.Load(self.record_let(stmt.name)) if is_all else self.record(expr, at)
 
     def record_let(self, name: str) -> ir.Access:
         if name not in self.recorded_lets:

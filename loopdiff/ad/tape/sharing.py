@@ -1,60 +1,21 @@
-"""Copies of whole arrays that could be made in place of what a plan of the tape records read by read."""
+"""Copies of whole arrays that could be made in place of what a plan of the tape records read by read: what reads could
+find there, and what copies weigh."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 
-from loopdiff.ad.tape.cut import best_closure
 from loopdiff.ad.tape.needed import Needed
+from loopdiff.ad.tape.plan import Scope
 from loopdiff.ad.tape.providers import At, AtUse, Slot
-from loopdiff.ad.tape.versions import (
-    ArrayVersion,
-    Copies,
-    Read,
-    Versions,
-    are_exclusive,
-    smallest_version,
-    versions_read,
-)
+from loopdiff.ad.tape.versions import ArrayVersion, Read, are_exclusive, smallest_version
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import ArrayType
 from loopdiff.ir.walk import Path, loads, stmt_exprs, subexprs
 from loopdiff.model import tuning
 
 Weights = Callable[[tuple[ir.Expr, ...], ArrayType | None], float]
-NO_READS: frozenset[Read] = frozenset()
-
-
-def shareable(needed: Needed) -> Copies:
-    """The copies that other recordings could read, too, of those that are made, and those that could be made for
-    several of them, if less is kept then."""
-    kept: dict[Slot, frozenset[Read]] = {}
-    for slot, path, value in recorded(needed):
-        kept[slot] = kept.get(slot, NO_READS).union(reads_of(needed, path, value))
-    arrays = {access.array for reads in kept.values() for _, access in reads}
-    ends = frozenset((array, path) for array, path in needed.snapshots if path and array in arrays)
-    lost = {slot: frozenset(read for read in reads if is_lost(needed, read)) for slot, reads in kept.items()}
-    return Copies(ends, worthwhile(needed, lost | {slot: reads for slot, reads in chosen_between(needed)}))
-
-
-def worthwhile(needed: Needed, lost: Mapping[Slot, frozenset[Read]]) -> Versions:
-    """The versions of which copies weigh less than the slots that need not be filled then, where a slot needs all of
-    the reads that are `lost`: a minimum cut."""
-    found = sorted({read for reads in lost.values() for read in reads}, key=lambda r: (r[0], str(r[1])))
-    scopes = (needed.owner_of(access.array, path) for path, access in found)
-    versions = versions_read(needed.facts, zip(found, scopes, strict=True))
-    groups = grouped(needed, set(versions.values()))
-    group_of = {version: k for k, group in enumerate(groups) for version in group}
-    found_by = {slot: reads for slot, reads in lost.items() if reads and reads <= versions.keys()}
-    wants = {slot: frozenset(group_of[versions[read]] for read in reads) for slot, reads in found_by.items()}
-    weight, arrays = needed.tape.weights(), {a.name: a for a in needed.tape.arrays}
-    kept = {slot: weight(arrays[slot.name].extents or (), arrays[slot.name].type) for slot in wants}
-    worth = {slot: w * share_spared(found_by[slot]) for slot, w in kept.items()}
-    cost = [weight_of_version(needed, group[0], weight) for group in groups]
-    chosen = best_closure(worth, wants, cost)
-    spared = sum(w for slot, w in worth.items() if wants[slot] <= chosen) - sum(cost[k] for k in chosen)
-    is_lighter = spared > tuning.LIGHTER_BY * needed.tape.weight
-    return {r: v for r, v in versions.items() if group_of[v] in chosen} if is_lighter else {}
+UNKNOWN = ir.Param("")  # a length
 
 
 def share_spared(reads: Collection[Read]) -> float:
@@ -65,12 +26,15 @@ def share_spared(reads: Collection[Read]) -> float:
     return tuning.GATHERED_AGAIN if is_gathered else 1.0
 
 
-def recorded(needed: Needed) -> Iterator[tuple[Slot, Path, ir.Expr]]:
-    """What is recorded, in which slots."""
-    yield from ((slot, path, value) for (path, value, _), slot in needed.recorded.slots.items() if path)
+def recorded_operations(needed: Needed) -> Iterator[tuple[Slot, Path, ir.Expr]]:
+    """What is recorded but for reads, in which slots; of Lets of reads those that are asked for exactly."""
+    slots = needed.recorded.slots.items()
+    yield from ((slot, path, value) for (path, value, _), slot in slots if path and not isinstance(value, ir.Load))
     for name, slot in needed.recorded_lets.items():
         site = needed.facts.lets[name]
-        yield from ((slot, site.path, value) for value in stmt_exprs(site.stmt))
+        for value in stmt_exprs(site.stmt):
+            if not isinstance(value, ir.Load) or (site.path, ir.Var(name), ()) in needed.exactly:
+                yield slot, site.path, value
 
 
 def reads_of(needed: Needed, path: Path, value: ir.Expr) -> Iterator[Read]:
@@ -136,10 +100,16 @@ def weight_of_version(needed: Needed, version: ArrayVersion, weight: Weights) ->
 
 def extents_of_version(needed: Needed, version: ArrayVersion) -> tuple[ir.Expr, ...]:
     """Those of copies of `version`, an unknown one for a loop that data ends."""
-    tape, scope = needed.tape, needed.owner_of(version.array, version.path)
-    around = [p for p, _ in tape.loops(version.path, scope)]
+    scope = needed.owner_of(version.array, version.path)
+    return (*lengths_around(needed, version.path, scope), *version.sizes)
+
+
+def lengths_around(needed: Needed, path: Path, scope: Scope) -> tuple[ir.Expr, ...]:
+    """How often the loops around the statement at `path` run, inside of `scope`; of one that data end, anything."""
+    tape = needed.tape
+    around = [p for p, _ in tape.loops(path, scope)]
     lengths = (tape.segment_length(p) if p == scope else needed.facts.trip_hull(p) for p in around)
-    return (*(ir.Dim(version.array, 0) if n is None else n for n in lengths), *version.sizes)
+    return tuple(UNKNOWN if n is None else n for n in lengths)
 
 
 def is_never_with(needed: Needed, one: ArrayVersion, other: ArrayVersion) -> bool:

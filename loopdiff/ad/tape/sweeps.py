@@ -43,10 +43,11 @@ class Sweeps:
 
 @dataclass(frozen=True, eq=False)
 class Built:
-    """A tape that sweeps are planned on, and these sweeps, which are put together when somebody asks for them: of most
-    plans only the tape is compared."""
+    """A tape that sweeps are planned on, what it weighs with what else goes from one to the other, and these sweeps,
+    which are put together when somebody asks for them: of most plans only the weights are compared."""
 
     tape: Tape
+    weight: float
     assemble: Callable[[], Sweeps]
 
     @cached_property

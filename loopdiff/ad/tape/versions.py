@@ -17,7 +17,7 @@ A copy is made only where loops that read it are known to have about as many ite
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
 from itertools import takewhile
 from math import prod
@@ -28,7 +28,7 @@ from loopdiff.ad.tape.carriers import Read, carrier_among
 from loopdiff.ad.tape.parts import Parts, is_no_greater, is_within, joined, parts_read
 from loopdiff.ad.tape.plan import Scope
 from loopdiff.analysis.strides import coefficient
-from loopdiff.immutable import immutable, replace
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import folded, is_index_arithmetic, linear
 from loopdiff.ir.build import add, extents_of, integer, sub
@@ -66,14 +66,6 @@ class Copies:
 
     ends: frozenset[tuple[str, Path]]
     versions: Versions
-
-    @property
-    def choices(self) -> Iterator[Copies]:
-        """Those of one kind, and of both."""
-        if self.ends:
-            yield replace(self, versions={})
-        if self.versions:
-            yield self
 
     @property
     def made(self) -> tuple[ArrayVersion, ...]:

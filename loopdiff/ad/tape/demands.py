@@ -1,0 +1,255 @@
+"""What the reverse sweep asks of the primal, as a graph of which a minimum cut says what is kept.
+
+    asked for:   exp(a[i] * b[i]),  a[i]            a, b overwritten
+
+    exp(..)  ->  a * b  ->  a[i]  ->  a version of a, that other reads see, too
+                        ->  b[i]
+
+Each node may be kept: a value where a statement evaluates it, a read where it reads, a version of an array in a copy, a
+local array by leaving it to the reverse sweep. Or it is worked out again, which takes time, and what it is made of.
+Both weigh in bytes: a number on the tape is worth the time that it takes to write and read it. The choice that weighs
+least is a minimum cut, of one graph for all of them (Picard, "Maximal closure of a graph and applications to
+combinatorial problems", 1976).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass, field
+from math import inf
+
+from loopdiff.ad.tape.costs import cycles_again
+from loopdiff.ad.tape.cut import Cut, minimum_cut
+from loopdiff.ad.tape.needed import Needed
+from loopdiff.ad.tape.plan import Scope
+from loopdiff.ad.tape.providers import At, AtUse, InPlace, Slot
+from loopdiff.ad.tape.recordings import Recorded
+from loopdiff.ad.tape.sharing import (
+    Weights,
+    chosen_between,
+    grouped,
+    is_lost,
+    lengths_around,
+    reads_of,
+    recorded_operations,
+    share_spared,
+    weight_of_version,
+)
+from loopdiff.ad.tape.versions import NO_COPIES, ArrayVersion, Copies, Read, Versions, versions_read
+from loopdiff.immutable import immutable
+from loopdiff.ir import nodes as ir
+from loopdiff.ir.types import ArrayType, ScalarType
+from loopdiff.ir.typing import type_of
+from loopdiff.ir.walk import Path, operands
+from loopdiff.model import tuning
+
+Parts = tuple[frozenset[int], float]  # the nodes that a value is made of, and in how many cycles
+Graph = dict[int, dict[int, float]]
+SINK = 0  # what is there for nothing
+NOTHING: Parts = (frozenset(), 0.0)
+Values = frozenset[Recorded]
+
+
+@immutable
+class TapeChoice:
+    """What is kept: `values`, where statements evaluate them, and `copies` of arrays; of all else, what is read."""
+
+    values: Values
+    copies: Copies
+
+    @property
+    def is_of_values(self) -> bool:
+        """Whether nothing is copied."""
+        return self.copies == NO_COPIES
+
+
+NOTHING_CHOSEN = TapeChoice(frozenset(), NO_COPIES)
+
+
+def weight_of_plan(needed: Needed) -> float:
+    """What is on the tape, and the local arrays that go to the reverse sweep."""
+    weight, found = needed.tape.weights(), (needed.facts.ls.array(name) for name in needed.left)
+    return needed.tape.weight + sum(tuning.HANDED_ON * weight(a.extents or (), a.type) for a in found)
+
+
+def tape_choices(needed: Needed) -> Iterator[TapeChoice]:
+    """What could be kept in place of what `needed` found to be recorded if reads alone are: values; these, and copies
+    at the ends of iterations, which are made anyway; versions, and the values that are to be kept then."""
+    demands = Demands(needed)
+    demands.gather()
+    found = minimum_cut(demands.graph, demands.sources, SINK)
+    values = demands.kept_values(found)
+    if values:
+        yield TapeChoice(values, NO_COPIES)
+    arrays = {access.array for _, access in demands.lost}
+    ends = frozenset((array, path) for array, path in needed.snapshots if path and array in arrays)
+    if ends:
+        yield TapeChoice(values, Copies(ends, {}))
+    versions = demands.versions()
+    copies = demands.add_copies(versions)
+    if copies:
+        lighter = minimum_cut(demands.graph, demands.sources, SINK)
+        made = {read: version for read, version in versions.items() if copies[version] not in lighter.beyond}
+        if made and found.weight - lighter.weight > tuning.LIGHTER_BY * needed.tape.weight:
+            yield TapeChoice(demands.kept_values(lighter), Copies(ends, made))
+
+
+@dataclass(slots=True)
+class Demands:
+    """The graph: nodes are numbers, and what may be kept is two of them, asked for and, the next one, worked out.
+
+    `values` are the nodes of what statements evaluate. `lost` are reads that find nothing in place, and
+    `copied_reads` those that have to find copies if a node is not to be kept, with what that weighs.
+    """
+
+    needed: Needed
+    weight: Weights = field(init=False)
+    graph: Graph = field(default_factory=lambda: {SINK: {}})
+    numbers: dict[Hashable, int] = field(default_factory=dict)
+    sources: dict[int, None] = field(default_factory=dict)
+    values: dict[int, Recorded] = field(default_factory=dict)
+    copied_reads: dict[int, tuple[frozenset[Read], float]] = field(default_factory=dict)
+    found: dict[Recorded, Parts] = field(default_factory=dict)
+    lost: dict[Read, None] = field(default_factory=dict)
+    pending: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.weight = self.needed.tape.weights()
+
+    # -- what is chosen --------------------------------------------------------------------------------------
+    def kept_values(self, cut: Cut) -> Values:
+        """Those that are asked for, and not worked out; but for what is recorded already."""
+        kept = {key for node, key in self.values.items() if node not in cut.beyond and node + 1 in cut.beyond}
+        return frozenset(kept - self.needed.recorded.slots.keys())
+
+    def versions(self) -> Versions:
+        """The versions that reads which are lost could find."""
+        reads = sorted(self.lost, key=lambda read: (read[0], str(read[1])))
+        scopes = (self.needed.owner_of(access.array, path) for path, access in reads)
+        return versions_read(self.needed.facts, zip(reads, scopes, strict=True))
+
+    def add_copies(self, versions: Versions) -> dict[ArrayVersion, int]:
+        """The nodes of copies of `versions`, of which everything is made then whose reads all find one."""
+        nodes: dict[ArrayVersion, int] = {}
+        for group in grouped(self.needed, set(versions.values())):
+            node = self.numbered(("version", group[0]))
+            self.graph[node][SINK] = weight_of_version(self.needed, group[0], self.weight)
+            nodes |= dict.fromkeys(group, node)
+        for node, (reads, weight) in self.copied_reads.items():
+            if reads <= versions.keys():
+                self.graph[node] = {SINK: (1.0 - share_spared(reads)) * weight}
+                self.graph[node] |= {nodes[versions[read]]: inf for read in reads}
+        return nodes
+
+    # -- the graph -------------------------------------------------------------------------------------------
+    def gather(self) -> None:
+        """What is asked for: values up to rounding, what has to be recorded as it was, and copies at ends."""
+        needed = self.needed
+        for path, expr, guards in needed.asked:
+            self.ask_for(self.parts(expr, At(path, guards)))
+        for path, expr, guards in needed.exactly:
+            if isinstance(expr, ir.Load):
+                self.ask_for(self.parts(expr, At(path, guards)))
+        for slot, path, value in recorded_operations(needed):
+            self.keep_or_copy(slot, (read for read in reads_of(needed, path, value) if is_lost(needed, read)))
+        for slot, reads in chosen_between(needed):
+            self.keep_or_copy(slot, reads)
+        while self.pending:
+            name = self.pending.pop()
+            site = needed.facts.lets[name]
+            assert isinstance(site.stmt, ir.Let)
+            nodes, cycles = self.parts(site.stmt.value, At(site.path))
+            again = cycles / tuning.KEPT_CYCLES * self.weight_at(site.path, site.stmt.value, None)
+            self.graph[self.numbers["let", name]] = {SINK: again} | dict.fromkeys(nodes, inf)
+
+    def ask_for(self, parts: Parts) -> None:
+        self.sources |= dict.fromkeys(parts[0])
+
+    def keep_or_copy(self, slot: Slot, reads: Iterable[Read]) -> None:
+        """Ask for what is in `slot`, which is to be kept unless all of its `reads` find versions."""
+        array, lost = self.needed.tape.array(slot.name), frozenset(reads)
+        if lost:
+            self.ask_for(self.kept_or_copied(slot, lost, self.weight(array.extents or (), array.type)))
+
+    def parts(self, expr: ir.Expr, at: At) -> Parts:
+        """What the reverse sweep asks for to have `expr`, as `Needed.value` finds it."""
+        key = at.path, expr, at.guards
+        if key not in self.found:
+            self.found[key] = self.parts_found(expr, at)
+        return self.found[key]
+
+    def parts_found(self, expr: ir.Expr, at: At) -> Parts:
+        match expr:
+            case ir.Const() | ir.Index() | ir.Param() | ir.Dim():
+                return NOTHING
+            case ir.Var(name=name):
+                self.pending += () if ("let", name) in self.numbers else (name,)
+                return frozenset({self.numbered(("let", name))}), 0.0
+            case ir.Load():
+                return self.parts_of_read(expr, at)
+            case _ if self.needed.is_kept(expr, at):
+                return NOTHING  # whatever is chosen
+            case ir.Select(cond=cond, then=then, orelse=orelse):
+                nodes, cycles = self.parts(then, at.under(cond, True))
+                others, more = self.parts(orelse, at.under(cond, False))
+                return nodes | others, cycles + more
+            case _:
+                return self.parts_of_operation(expr, at)
+
+    def parts_of_operation(self, expr: ir.Expr, at: At) -> Parts:
+        needed = self.needed
+        stored = needed.stored_result(expr, at)
+        if stored is not None:
+            return self.left_there(stored.array)
+        found = [self.parts(part, at) for part in operands(expr)]
+        nodes = frozenset[int]().union(*(inner for inner, _ in found))
+        cycles = sum(more for _, more in found) + cycles_again(expr, needed.policy)
+        is_free = not nodes and cycles <= tuning.KEPT_CYCLES
+        if is_free or not needed.is_number_of(expr, at):
+            return nodes, cycles
+        key, weight = (at.path, expr, at.guards), self.weight_at(at.path, expr, needed.scope_of(at.path))
+        node = self.numbered(("value", *key))
+        self.values[node] = key
+        self.graph[node] = {node + 1: tuning.RECORDED_VALUE * weight}
+        self.graph[node + 1] = {SINK: cycles / tuning.KEPT_CYCLES * weight} | dict.fromkeys(nodes, inf)
+        return frozenset({node}), 0.0
+
+    def parts_of_read(self, load: ir.Load, at: At) -> Parts:
+        """A read of what is lost is recorded, but where there are copies; others in its block see the same."""
+        needed, access = self.needed, load.access
+        provider = needed.provider(access, at)
+        if isinstance(provider, InPlace):
+            return self.left_there(access.array)
+        if not isinstance(provider, AtUse):
+            return NOTHING
+        weight = self.weight_at(at.path, load, needed.owner_of(access.array, at.path))
+        return self.kept_or_copied(needed.slot_of(load, at), frozenset({(at.path, access)}), weight)
+
+    def kept_or_copied(self, slot: Slot, reads: frozenset[Read], weight: float) -> Parts:
+        """What is in `slot`, unless all of its `reads` find copies."""
+        self.lost |= dict.fromkeys(reads)
+        node = self.numbered(slot)
+        known, _ = self.copied_reads.get(node + 1, (reads, weight))
+        self.copied_reads[node + 1] = known | reads, weight
+        self.graph[node], self.graph[node + 1] = {node + 1: weight}, {SINK: inf}
+        return frozenset({node}), 0.0
+
+    def left_there(self, array: str) -> Parts:
+        """Local arrays that one nest leaves to others are there anyway, but where nests run row by row."""
+        if array not in self.needed.handed_on:
+            return NOTHING
+        decl, node = self.needed.facts.ls.array(array), self.numbered(("array", array))
+        self.graph[node] = {SINK: tuning.HANDED_ON * self.weight(decl.extents or (), decl.type)}
+        return frozenset({node}), 0.0
+
+    def numbered(self, key: Hashable) -> int:
+        """The first of the two nodes for `key`."""
+        if key not in self.numbers:
+            node = self.numbers[key] = 2 * len(self.numbers) + 1
+            self.graph[node], self.graph[node + 1] = {}, {}
+        return self.numbers[key]
+
+    def weight_at(self, path: Path, expr: ir.Expr, scope: Scope) -> float:
+        """What a number like `expr` weighs for each iteration of the loops around the statement at `path`."""
+        kind: ScalarType = type_of(expr, self.needed.facts.types)
+        return self.weight(lengths_around(self.needed, path, scope), ArrayType(kind.value, 0))
