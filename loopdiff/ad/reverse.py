@@ -10,7 +10,7 @@ from loopdiff.ad.facts import Facts, gather_facts
 from loopdiff.ad.reversal import Reversal
 from loopdiff.ad.tape import segments
 from loopdiff.ad.tape.counting import counting_loopset, counts_exactly
-from loopdiff.ad.tape.demands import NOTHING_CHOSEN, TapeChoice, tape_choices, weight_of_plan
+from loopdiff.ad.tape.demands import NOTHING_CHOSEN, TapeChoice, copied_at_ends, tape_choices, weight_of_plan
 from loopdiff.ad.tape.expansion import expanded_buffers, with_expanded
 from loopdiff.ad.tape.needed import Needed
 from loopdiff.ad.tape.plan import Tape, TapeCounter
@@ -87,6 +87,10 @@ def build(facts: Facts, policy: PlanPolicy, replayed: Paths = frozenset(), segme
     """
     plan = partial(planned, facts, policy, replayed, segmented)
     best, needed = plan(NOTHING_CHOSEN)
+    ends = copied_at_ends(needed)
+    if ends != NOTHING_CHOSEN:
+        other, with_ends = plan(ends)
+        best, needed = (other, with_ends) if lighter(best, other) is other else (best, needed)
     for choice in tape_choices(needed):
         other, _ = plan(choice)
         is_better = is_sized(other) if choice.is_of_values else lighter(best, other) is other

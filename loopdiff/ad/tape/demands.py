@@ -36,7 +36,7 @@ from loopdiff.ad.tape.sharing import (
     weight_of_version,
 )
 from loopdiff.ad.tape.versions import NO_COPIES, ArrayVersion, Copies, Read, Versions, versions_read
-from loopdiff.immutable import immutable
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.ir.typing import type_of
@@ -59,8 +59,8 @@ class TapeChoice:
 
     @property
     def is_of_values(self) -> bool:
-        """Whether nothing is copied."""
-        return self.copies == NO_COPIES
+        """Whether no versions are copied."""
+        return not self.copies.versions
 
 
 NOTHING_CHOSEN = TapeChoice(frozenset(), NO_COPIES)
@@ -72,26 +72,29 @@ def weight_of_plan(needed: Needed) -> float:
     return needed.tape.weight + sum(tuning.HANDED_ON * weight(a.extents or (), a.type) for a in found)
 
 
+def copied_at_ends(needed: Needed) -> TapeChoice:
+    """Copies at the ends of iterations that are made anyway, where others could read them that `needed` records."""
+    arrays = {load.access.array for _, load, _ in needed.recorded.slots if isinstance(load, ir.Load)}
+    ends = frozenset((array, path) for array, path in needed.snapshots if path and array in arrays)
+    return TapeChoice(frozenset(), Copies(ends, {}))
+
+
 def tape_choices(needed: Needed) -> Iterator[TapeChoice]:
-    """What could be kept in place of what `needed` found to be recorded if reads alone are: values; these, and copies
-    at the ends of iterations, which are made anyway; versions, and the values that are to be kept then."""
+    """What could be kept in place of what `needed` found to be recorded if reads alone are: values; and copies of
+    versions, with the values that are to be kept then."""
     demands = Demands(needed)
     demands.gather()
     found = minimum_cut(demands.graph, demands.sources, SINK)
     values = demands.kept_values(found)
     if values:
-        yield TapeChoice(values, NO_COPIES)
-    arrays = {access.array for _, access in demands.lost}
-    ends = frozenset((array, path) for array, path in needed.snapshots if path and array in arrays)
-    if ends:
-        yield TapeChoice(values, Copies(ends, {}))
+        yield TapeChoice(values, needed.copies)
     versions = demands.versions()
     copies = demands.add_copies(versions)
     if copies:
         lighter = minimum_cut(demands.graph, demands.sources, SINK)
         made = {read: version for read, version in versions.items() if copies[version] not in lighter.beyond}
         if made and found.weight - lighter.weight > tuning.LIGHTER_BY * needed.tape.weight:
-            yield TapeChoice(demands.kept_values(lighter), Copies(ends, made))
+            yield TapeChoice(demands.kept_values(lighter), replace(needed.copies, versions=made))
 
 
 @dataclass(slots=True)
