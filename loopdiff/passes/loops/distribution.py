@@ -48,7 +48,15 @@ def restructure(ls: ir.LoopSet) -> ir.LoopSet:
     body: list[ir.Stmt] = []
     for number, stmt in enumerate(ls.body):
         body += distribute(model, stmt, (number,), names)
-    return turn_triangles(replace(ls, body=tuple(body)))
+    return turn_triangles(with_pieces_turned(ls, replace(ls, body=tuple(body))))
+
+
+def with_pieces_turned(before: ir.LoopSet, ls: ir.LoopSet) -> ir.LoopSet:
+    """`ls`, distributed, with loops turned upwards that are free to be so by themselves and were not as parts of those
+    `before`: only then are they one contraction with the loops in them."""
+    if len(ls.body) == len(before.body) or not any(is_descending(s) for s in ls.body):
+        return ls
+    return ascend(ls)
 
 
 def restructure_for_threads(ls: ir.LoopSet) -> ir.LoopSet:
