@@ -99,8 +99,9 @@ def is_cheap(facts: Facts, path: Path, array: str) -> bool:
 
 def has_own_places(loop: ir.Loop, array: str) -> bool:
     """Whether each iteration of `loop` has elements of `array` to itself, on an axis along which it alone moves."""
-    found = [a.subscripts for s in all_statements(loop.body) for a in accesses(s) if a.array == array]
-    return any(all(k < len(s) and s[k] == ir.Index(loop.index) for s in found) for k in range(max(map(len, found))))
+    used = [a.subscripts for s in all_statements(loop.body) for a in accesses(s) if a.array == array]
+    moving = [{axis for axis, e in enumerate(subscripts) if e == ir.Index(loop.index)} for subscripts in used]
+    return bool(moving) and bool(set.intersection(*moving))
 
 
 def waits_long(stmt: ir.Stmt, arrays: Names) -> bool:

@@ -53,10 +53,9 @@ def restructure(ls: ir.LoopSet) -> ir.LoopSet:
 
 def with_pieces_turned(before: ir.LoopSet, ls: ir.LoopSet) -> ir.LoopSet:
     """`ls`, distributed, with loops turned upwards that are free to be so by themselves and were not as parts of those
-    `before`: only then are they one contraction with the loops in them."""
-    if len(ls.body) == len(before.body) or not any(is_descending(s) for s in ls.body):
-        return ls
-    return ascend(ls)
+    `before`, if any is a contraction: then it is one product together with the loops in it."""
+    is_split = len(ls.body) > len(before.body)
+    return ascend(ls) if is_split and any(is_descending(s) and contraction(s) for s in ls.body) else ls
 
 
 def restructure_for_threads(ls: ir.LoopSet) -> ir.LoopSet:
