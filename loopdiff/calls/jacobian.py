@@ -110,7 +110,7 @@ def outputs_of(spec: Specialization, args: Arguments) -> list[Side]:
     kinds = spec.result_types
     values: Sequence[Any] = [0.0] * len(kinds)
     if any(isinstance(k, ArrayType) for k in kinds):
-        found = caller_results(spec, spec.primal.run(*with_copies_of_written(spec, args)), False)
+        found = caller_results(spec, spec.primal.run(*with_copies_of_written(spec, args)))
         values = found if spec.normal.returns_tuple else (found,)
     results = [side_of(k, v) for k, v in enumerate(values) if is_floating(kinds[k])]
     written = [(n, a) for n, a in zip(spec.normal.params, args, strict=True) if n in spec.written]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -43,14 +43,15 @@ def memory_of(options: Options) -> Memory:
     return DEVICE
 
 
-def caller_results(spec: Specialization, value: Any, copy_arrays: bool) -> Any:
-    """What compiled code returned as the function's own result; local arrays are copied for the caller."""
+def caller_results(spec: Specialization, value: Any, kept: Collection[int] = ()) -> Any:
+    """What compiled code returned as the function's own result; those at the positions `kept` are copied for the
+    caller."""
     if not spec.result_types:
         return None
     values = value if isinstance(value, tuple) else (value,)
-    copy = memory_of(spec.options).copy if copy_arrays else None
-    out = [own_result(t, v, copy) for t, v in zip(spec.result_types, values, strict=False)]
-    return spec.own_result(out)
+    copy = memory_of(spec.options).copy
+    each = enumerate(zip(spec.result_types, values, strict=False))
+    return spec.own_result([own_result(t, v, copy if k in kept else None) for k, (t, v) in each])
 
 
 def own_result(kind: ScalarType | ArrayType, value: Any, copy: Callable[[np.ndarray], np.ndarray] | None = None) -> Any:
@@ -106,6 +107,7 @@ class ReverseRun:
         self.worn = tuple(i for i, is_worn in enumerate(worn) if is_worn)
         scratch = [reverse.array(self.buffers[p]) for p in self.scratch]
         self.workspace_size = len(decls)
+        self.handed_out = handed_out(forward, self.count_args, loaded) if is_movable(spec.options) else {}
         extents = [e for d in decls for extent in d.extents or () for e in subexprs(extent)]
         measured = {e.access.array for e in extents if isinstance(e, ir.Load)}
         self.measured = tuple(i for i, p in enumerate(self.ls.params) if p in measured)
@@ -230,6 +232,19 @@ def runs_of(spec: Specialization, form: SweepForm) -> Iterator[ReverseRun]:
         yield run
         if policy in SEGMENT_LEVELS and not run.units.plan.has_segments:
             return
+
+
+def is_movable(options: Options) -> bool:
+    """Whether arrays of the workspace may be anywhere in the host's memory."""
+    return options.is_for_cpu and options.arrays == "host" and options.spill is None
+
+
+def handed_out(forward: ir.LoopSet, count_args: int, loaded: Collection[str]) -> Mapping[int, int]:
+    """Places in the workspace of arrays that the function returns, by their number among its results, where the reverse
+    sweep looks at nothing in them (`loaded`): the caller gets the array itself, which is made anew for each call."""
+    names = [r.array if isinstance(r, ir.ArrayResult) else "" for r in forward.results]
+    places = {name: k for k, name in enumerate(forward.params[count_args:])}
+    return {k: places[n] for k, n in enumerate(names) if n in places and n not in loaded and names.count(n) == 1}
 
 
 def limit_of(options: Options) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any
 
@@ -84,7 +84,8 @@ def vjp_entry(script: Script, run: ReverseRun) -> Callable[..., Any]:
     pull = script.put("pull", pull_function(run))  # refused, if at all, before anything is written
     add_forward(script, run)
     if run.has_array_result:
-        script.put("seen", lambda value: seen(run, value))
+        kept = frozenset(range(len(run.kinds))) - (frozenset() if may_grow(run) else run.handed_out.keys())
+        script.put("seen", lambda value: seen(run, value, kept))
         script.add("value, shapes = seen(value)")
         value, shapes = "value", "shapes"
     else:
@@ -131,6 +132,11 @@ def add_forward(script: Script, run: ReverseRun) -> None:
         script.unpack(names, "workspace.arrays")
         return
     add_workspace(script, names, run.take)
+    for place in run.handed_out.values():
+        script.put("empty", run.memory.empty)
+        array, order = names[place], run.arena.orders[place]
+        dtype = script.put(f"dtype_of_{array}", run.arena.dtypes[place])
+        script.add(f"{array} = empty({array}.shape, {dtype}, {order!r}, {array}.nbytes)")
     script.put("give", run.arena.give)
     passed = ", ".join([*script.passed, *names[: run.workspace_size]])
     script.call("value", unit.call, passed, unit.refuse, given_back(run))
@@ -223,7 +229,7 @@ def finished(script: Script, spec: Specialization, value: str) -> str:
     return f"finish({value})"
 
 
-def seen(run: ReverseRun, value: Any) -> tuple[Any, tuple[tuple[int, ...], ...]]:
-    """Results with arrays among them as the caller sees them, and their shapes."""
-    found = caller_results(run.spec, value, True)
+def seen(run: ReverseRun, value: Any, kept: Collection[int]) -> tuple[Any, tuple[tuple[int, ...], ...]]:
+    """Results with arrays among them as the caller sees them, and their shapes; the sweeps go on with those `kept`."""
+    found = caller_results(run.spec, value, kept)
     return found, tuple(np.shape(v) for v in (found if run.interface.returns_tuple else (found,)))

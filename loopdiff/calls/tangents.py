@@ -53,7 +53,7 @@ class TangentRun:
         values = self.unit.run(*args, *(part for n, b in buffers.items() for part in in_parts(types[n], b)))
         values = values if isinstance(values, tuple) else () if values is None else (values,)
         count = len(self.spec.result_types)
-        results = caller_results(self.spec, values[:count], False)
+        results = caller_results(self.spec, values[:count])
         slopes = list(values[count:])
         tangents: list[Any] = []
         if count:

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from loopdiff import vectorize_grad
+from loopdiff.immutable import replace
+from loopdiff.memory.host import HOST
 from loopdiff.memory.recycled import LEAST, Recycler
 
 DTYPE = np.dtype(np.float64)
@@ -99,3 +101,66 @@ def test_gradients_that_are_kept_stay_as_they_are() -> None:
         np.testing.assert_allclose(dx, 2.0 * w * x)
         np.testing.assert_allclose(dw, x * x)
         np.testing.assert_allclose(row, (2.0 * w * x)[3:5])
+
+
+@vectorize_grad
+def scaled(x):
+    """The reverse sweep reads nothing of it."""
+    y = np.empty_like(x)
+    for i in range(x.shape[0]):
+        y[i] = x[i] * x[i]
+    return y
+
+
+@vectorize_grad
+def exponentials(x):
+    """The reverse sweep reads them."""
+    y = np.empty_like(x)
+    for i in range(x.shape[0]):
+        y[i] = np.exp(x[i])
+    return y
+
+
+@vectorize_grad
+def returned_twice(x):
+    y = np.empty_like(x)
+    for i in range(x.shape[0]):
+        y[i] = 3.0 * x[i]
+    return y, y
+
+
+@pytest.mark.parametrize(("f", "is_handed_out"), [(scaled, True), (exponentials, False), (returned_twice, False)])
+def test_results_are_the_callers_own(f, is_handed_out: bool) -> None:
+    """Whether or not they are copies: pullbacks do not notice what is done to them, nor do other calls."""
+    x = np.random.default_rng(0).random(2 * COUNT)
+    is_pair = f is returned_twice
+    seed = (np.ones_like(x), np.zeros_like(x)) if is_pair else np.ones_like(x)
+    value, pullback = f.vjp(x)
+    assert bool(pullback.run.handed_out) is is_handed_out
+    first = value[0] if is_pair else value
+    expected, slopes = first.copy(), pullback(seed).x
+    first[:] = 7.0
+    if is_pair:
+        np.testing.assert_array_equal(value[1], expected)
+    np.testing.assert_array_equal(pullback(seed).x, slopes)
+    later = [f.vjp(x + k) for k in range(3)]
+    assert (first == 7.0).all()
+    del later, pullback
+    again, _ = f.vjp(x)
+    np.testing.assert_array_equal(again[0] if is_pair else again, expected)
+    assert (first == 7.0).all()
+
+
+def test_results_that_the_reverse_sweep_does_not_read_are_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    copied = []
+    copy = HOST.copy
+
+    def counted(array: np.ndarray) -> np.ndarray:
+        copied.append(array.shape)
+        return copy(array)
+
+    monkeypatch.setattr("loopdiff.calls.runs.memory_of", lambda _: replace(HOST, copy=counted))
+    scaled.vjp(np.ones(7))
+    assert not copied
+    exponentials.vjp(np.ones(9))
+    assert copied == [(9,)]

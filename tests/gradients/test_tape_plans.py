@@ -6,9 +6,13 @@ even where the compiled code would find the right number by chance.
 
 from __future__ import annotations
 
+import inspect
+from typing import Any
+
 import numpy as np
 import pytest
 
+from loopdiff import vectorize_grad
 from loopdiff.ad.forward import build_tangent
 from loopdiff.ad.reverse import Sweeps
 from loopdiff.ir import nodes as ir
@@ -116,3 +120,25 @@ def test_headline_recomputes_nothing_it_still_has() -> None:
     auto, stored = (sweeps_of(entry.name, p) for p in ("auto", "store"))
     assert bytes_kept(auto, entry.args(0)) == 0
     assert bytes_kept(stored, entry.args(0)) > 0
+
+
+def shares(x):
+    e, y = np.empty_like(x), np.empty_like(x)
+    for i in range(x.shape[0]):
+        total = 0.0
+        for j in range(x.shape[1]):
+            e[i, j] = np.exp(x[i, j])
+            total += e[i, j]
+        for j in range(x.shape[1]):
+            y[i, j] = e[i, j] / total
+    return y
+
+
+def test_functions_are_not_evaluated_again_for_elements_that_are_still_there() -> None:
+    """Of rows that replace each other they are: that is what keeping all of them would cost."""
+    assert [t.decision for t in vectorize_grad(shares).compile(np.ones((3, 4))).temporaries] == ["store"]
+    text = inspect.getsource(shares).replace("e, y = np.empty_like(x)", "e, y = np.empty(x.shape[1])")
+    namespace: dict[str, Any] = {"np": np}
+    exec(text.replace("e[i, j]", "e[j]"), namespace)
+    f = vectorize_grad(source=text.replace("e[i, j]", "e[j]"))(namespace["shares"])
+    assert f.compile(np.ones((3, 4))).temporaries == ()

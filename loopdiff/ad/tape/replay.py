@@ -16,17 +16,20 @@ from loopdiff.ad.tape.needed import Needed
 from loopdiff.ad.tape.plan import Tape
 from loopdiff.ad.tape.providers import At, InPlace
 from loopdiff.ad.tape.record import Recorder
+from loopdiff.ad.tape.repeating import has_functions
 from loopdiff.ad.tape.sweeps import Built
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.slicing import Names, is_live, keep_live, live_names, names_read
 from loopdiff.ir.walk import (
     Path,
+    accesses,
     all_statements,
     loads_of,
     operands,
     read_arrays,
     rebuild,
     statements,
+    stmt_exprs,
     written_arrays,
 )
 from loopdiff.model import tuning
@@ -80,7 +83,7 @@ def spans(region: Region, path: Path) -> bool:
 
 def is_cheap(facts: Facts, path: Path, array: str) -> bool:
     """Whether recomputing the row buffer `array` in the loop at `path` takes constant work per element, and elements
-    do not wait long for each other."""
+    do not wait long for each other. Functions are not evaluated again for elements that are still there."""
     loop = facts.sites[path].stmt
     assert isinstance(loop, ir.Loop)
     rank = len(facts.ls.array(array).extents or ())
@@ -89,7 +92,16 @@ def is_cheap(facts: Facts, path: Path, array: str) -> bool:
     sites = [s for s in statements(loop.body) if is_live(s.stmt, live, owned)]
     if not 0 < rank >= max((len(s.loops) for s in sites), default=0):
         return False
+    if has_own_places(loop, array) and has_functions(e for s in sites for e in stmt_exprs(s.stmt)):
+        return False
     return not any(waits_long(s, live & owned) for s in all_statements(loop.body))
+
+
+def has_own_places(loop: ir.Loop, array: str) -> bool:
+    """Whether each iteration of `loop` has elements of `array` to itself, on an axis along which it alone moves."""
+    used = [a.subscripts for s in all_statements(loop.body) for a in accesses(s) if a.array == array]
+    moving = [{axis for axis, e in enumerate(subscripts) if e == ir.Index(loop.index)} for subscripts in used]
+    return bool(moving) and bool(set.intersection(*moving))
 
 
 def waits_long(stmt: ir.Stmt, arrays: Names) -> bool:

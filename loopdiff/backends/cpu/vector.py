@@ -37,6 +37,7 @@ COPIES_OF_BLOCK = 4
 # fit in registers (with that many cells of their own), beyond the third a second, unmasked version does not pay.
 LIGHT, SHORT, HEAVY = 8, 16, 12
 COPIED_CELLS = 4
+FEW_CALLS = 2  # with masks a loop around an exponential takes a third longer than without
 SUMMED = 8  # elements of a short row for whose sum vectors are brought together
 COMPUTED = 128  # operations for each masked store, where these take long, of a body that is written with masks only
 CALL = 16  # operations that take as long as one that is not an instruction
@@ -255,7 +256,9 @@ class VectorLoopWriter(LaneValues):
         body = all_statements(self.loop.body)
         sums = [s for s in body if isinstance(s, ir.Accumulate)]
         is_check = all(isinstance(s, ir.Accumulate | ir.Let) for s in body) and not self.has_floats(sums)
-        is_large = self.has_calls(body) or len(self.operations()) > HEAVY or any(isinstance(s, ir.Loop) for s in body)
+        calls = sum(e.op not in INSTRUCTIONS for e in self.operations())
+        is_long = len(self.operations()) > HEAVY or calls > FEW_CALLS
+        is_large = is_long or any(isinstance(s, ir.Loop) for s in body)
         if has_mask_registers():
             return is_check or is_large
         written = [s for s in body if isinstance(s, ir.Assign | ir.Accumulate) and id(s) not in self.sums]

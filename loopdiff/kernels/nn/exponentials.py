@@ -54,6 +54,7 @@ def softmax(x, *, axis=-1):
     require_floats(x)
     rows = rows_along(x, axis)
     y = np.empty_like(rows)
+    e = np.empty_like(rows)  # the derivative reads these, and no `x`
     for i in range(rows.shape[0]):
         greatest = greatest_in(rows, i)
         if greatest == np.inf:
@@ -68,9 +69,11 @@ def softmax(x, *, axis=-1):
         else:
             total = 0.0
             for j in range(rows.shape[1]):
-                total += np.exp(rows[i, j] - greatest)
+                e[i, j] = np.exp(rows[i, j] - greatest)
+                total += e[i, j]
+            part = 1.0 / total
             for j in range(rows.shape[1]):
-                y[i, j] = np.exp(rows[i, j] - greatest) / total
+                y[i, j] = e[i, j] * part
     return back_from_rows(y, x, axis)
 
 

@@ -22,16 +22,19 @@ def require_shapes(x, h, w, u, b, gates):
         raise ValueError("`b` is (gates * H,)")
 
 
-def from_input(x, w, b):
-    """`x @ w.T + b`, what comes from one step of a sequence."""
-    gates = np.empty((x.shape[0], w.shape[0]), dtype=x.dtype)
-    for n in range(x.shape[0]):
-        for k in range(w.shape[0]):
-            gates[n, k] = b[k]
-    for n in range(x.shape[0]):
-        for k in range(w.shape[0]):
-            for d in range(x.shape[1]):
-                gates[n, k] += x[n, d] * w[k, d]
+def from_inputs(x, w, b):
+    """`x @ w.T + b`, what comes from all steps of a sequence: one product with as many rows as there are steps."""
+    T, N, D = x.shape
+    gates = np.empty((T, N, w.shape[0]), dtype=x.dtype)
+    for t in range(T):
+        for n in range(N):
+            for k in range(w.shape[0]):
+                gates[t, n, k] = b[k]
+    for t in range(T):
+        for n in range(N):
+            for k in range(w.shape[0]):
+                for d in range(D):
+                    gates[t, n, k] += x[t, n, d] * w[k, d]
     return gates
 
 
@@ -63,15 +66,18 @@ def rnn(x, h, w, u, b):
     require_shapes(x, h, w, u, b, 1)
     T, N, _ = x.shape
     H = h.shape[1]
-    states = np.empty((T, N, H), dtype=x.dtype)
-    state = h.copy()
+    states = np.empty((T + 1, N, H), dtype=x.dtype)
+    states[0] = h
+    sums = from_inputs(x, w, b)
     for t in range(T):
-        given, held = from_input(x[t], w, b), from_state(state, u)
         for n in range(N):
             for k in range(H):
-                state[n, k] = np.tanh(given[n, k] + held[n, k])
-                states[t, n, k] = state[n, k]
-    return states
+                for j in range(H):
+                    sums[t, n, k] += states[t, n, j] * u[k, j]
+        for n in range(N):
+            for k in range(H):
+                states[t + 1, n, k] = np.tanh(sums[t, n, k])
+    return states[1:].copy()
 
 
 @operator
@@ -97,17 +103,21 @@ def lstm(x, h, c, w, u, b):
         raise ValueError("`c` is (N, H), as `h` is")
     T, N, _ = x.shape
     H = h.shape[1]
-    outputs = np.empty((T, N, H), dtype=x.dtype)
-    output, memory = h.copy(), c.copy()
+    outputs = np.empty((T + 1, N, H), dtype=x.dtype)
+    memory = np.empty((T + 1, N, H), dtype=x.dtype)
+    outputs[0], memory[0] = h, c
+    gates = from_inputs(x, w, b)
     for t in range(T):
-        gates = from_input(x[t], w, b) + from_state(output, u)
+        for n in range(N):
+            for k in range(4 * H):
+                for j in range(H):
+                    gates[t, n, k] += outputs[t, n, j] * u[k, j]
         for n in range(N):
             for k in range(H):
-                kept = expit(gates[n, H + k]) * memory[n, k]
-                memory[n, k] = kept + expit(gates[n, k]) * np.tanh(gates[n, 2 * H + k])
-                output[n, k] = expit(gates[n, 3 * H + k]) * np.tanh(memory[n, k])
-                outputs[t, n, k] = output[n, k]
-    return outputs, memory
+                kept = expit(gates[t, n, H + k]) * memory[t, n, k]
+                memory[t + 1, n, k] = kept + expit(gates[t, n, k]) * np.tanh(gates[t, n, 2 * H + k])
+                outputs[t + 1, n, k] = expit(gates[t, n, 3 * H + k]) * np.tanh(memory[t + 1, n, k])
+    return outputs[1:].copy(), memory[T].copy()
 
 
 @operator
@@ -134,18 +144,18 @@ def gru(x, h, w, u, b, hidden_bias):
         raise ValueError("`hidden_bias` is (H,)")
     T, N, _ = x.shape
     H = h.shape[1]
-    states = np.empty((T, N, H), dtype=x.dtype)
-    state = h.copy()
+    states = np.empty((T + 1, N, H), dtype=x.dtype)
+    states[0] = h
+    given = from_inputs(x, w, b)
     for t in range(T):
-        given, held = from_input(x[t], w, b), from_state(state, u)
+        held = from_state(states[t], u)
         for n in range(N):
             for k in range(H):
-                reset = expit(given[n, k] + held[n, k])
-                update = expit(given[n, H + k] + held[n, H + k])
-                new = np.tanh(given[n, 2 * H + k] + reset * (held[n, 2 * H + k] + hidden_bias[k]))
-                state[n, k] = (1.0 - update) * new + update * state[n, k]
-                states[t, n, k] = state[n, k]
-    return states
+                reset = expit(given[t, n, k] + held[n, k])
+                update = expit(given[t, n, H + k] + held[n, H + k])
+                new = np.tanh(given[t, n, 2 * H + k] + reset * (held[n, 2 * H + k] + hidden_bias[k]))
+                states[t + 1, n, k] = (1.0 - update) * new + update * states[t, n, k]
+    return states[1:].copy()
 
 
 @operator

@@ -48,7 +48,14 @@ def restructure(ls: ir.LoopSet) -> ir.LoopSet:
     body: list[ir.Stmt] = []
     for number, stmt in enumerate(ls.body):
         body += distribute(model, stmt, (number,), names)
-    return turn_triangles(replace(ls, body=tuple(body)))
+    return turn_triangles(with_pieces_turned(ls, replace(ls, body=tuple(body))))
+
+
+def with_pieces_turned(before: ir.LoopSet, ls: ir.LoopSet) -> ir.LoopSet:
+    """`ls`, distributed, with loops turned upwards that are free to be so by themselves and were not as parts of those
+    `before`, if any is a contraction: then it is one product together with the loops in it."""
+    is_split = len(ls.body) > len(before.body)
+    return ascend(ls) if is_split and any(is_descending(s) and contraction(s) for s in ls.body) else ls
 
 
 def restructure_for_threads(ls: ir.LoopSet) -> ir.LoopSet:

@@ -232,3 +232,32 @@ def test_sums_keep_their_order_where_that_is_asked() -> None:
     cancelling(expected, y)
     vectorize_grad(cancelling, fastmath=False)(x, y)
     np.testing.assert_array_equal(x, expected)
+
+
+def recurrence_and_product(a, x, w, w_adj):
+    """A recurrence as reverse sweeps have it, and the gradient by its matrix."""
+    for t in range(a.shape[0] - 2, -1, -1):
+        for n in range(a.shape[1] - 1, -1, -1):
+            for k in range(w.shape[0] - 1, -1, -1):
+                a[t + 1, n, k] = 2.0 * a[t + 1, n, k]
+        for n in range(a.shape[1] - 1, -1, -1):
+            for k in range(w.shape[0] - 1, -1, -1):
+                for j in range(w.shape[1] - 1, -1, -1):
+                    a[t, n, j] += a[t + 1, n, k] * w[k, j]
+                    w_adj[k, j] += a[t + 1, n, k] * x[t, n, j]
+
+
+def test_a_product_out_of_a_recurrence_is_one_over_all_of_its_steps() -> None:
+    """Alone it may run upwards, while the recurrence may not."""
+    rng = np.random.default_rng(3)
+    args = {"a": rng.random((5, 3, 4)), "x": rng.random((5, 3, 4)), "w": rng.random((4, 4)), "w_adj": np.zeros((4, 4))}
+    ls = lower(recurrence_and_product, args)
+    found = restructure(ls)
+    verify(found, "test")
+    products = [c for s in found.body if (c := contraction(s)) is not None]
+    assert [(len(c.loops), len(c.kept)) for c in products] == [(4, 2)]
+    expected, mine = copied(args), copied(args)
+    recurrence_and_product(**expected)
+    run(found, mine)
+    for name in args:
+        np.testing.assert_allclose(mine[name], expected[name], rtol=1e-13)
