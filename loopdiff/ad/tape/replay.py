@@ -11,12 +11,12 @@ from functools import partial
 from loopdiff.ad.facts import Facts, is_open
 from loopdiff.ad.regions import Region
 from loopdiff.ad.rounded import repeats_exactly
+from loopdiff.ad.tape.costs import has_functions
 from loopdiff.ad.tape.decided import Decided, as_far_as
 from loopdiff.ad.tape.needed import Needed
 from loopdiff.ad.tape.plan import Tape
 from loopdiff.ad.tape.providers import At, InPlace
 from loopdiff.ad.tape.record import Recorder
-from loopdiff.ad.tape.repeating import has_functions
 from loopdiff.ad.tape.sweeps import Built
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.slicing import Names, is_live, keep_live, live_names, names_read
