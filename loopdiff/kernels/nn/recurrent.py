@@ -8,16 +8,19 @@ from __future__ import annotations
 import numpy as np
 
 from loopdiff.kernels.checks import require_floats
+from loopdiff.kernels.nn.random_masks import dropout
 from loopdiff.kernels.operator import operator
 from loopdiff.numpy_functions.special import expit
 
 
-def require_shapes(x, h, w, u, b, gates):
+def require_shapes(x, h, w, u, b, H, gates):
     """Refuse states and weights that are not those of `x` and of each other."""
-    (_, N, D), (M, H) = x.shape, h.shape
+    _, N, D = x.shape
     require_floats(x)
-    if M != N or w.shape[0] != gates * H or w.shape[1] != D or u.shape[0] != gates * H or u.shape[1] != H:
+    if h.shape[0] != N or w.shape[0] != gates * H or w.shape[1] != D or u.shape[0] != gates * H:
         raise ValueError("`x` is (T, N, D), `h` (N, H), `w` (gates * H, D), `u` (gates * H, H), `b` (gates * H,)")
+    if u.shape[1] != h.shape[1]:
+        raise ValueError("`u` has as many columns as `h`")
     if b.shape[0] != gates * H:
         raise ValueError("`b` is (gates * H,)")
 
@@ -45,37 +48,98 @@ def from_state(h, u):
     return gates
 
 
+def turn(t, T, backward):
+    """The step that comes as number `t`."""
+    return T - 1 - t if backward else t
+
+
+def rnn_states(x, h, w, u, b, activation, backward):
+    """All states, at the places of their steps, and the last."""
+    require_shapes(x, h, w, u, b, h.shape[1], 1)
+    T, N, _ = x.shape
+    H = h.shape[1]
+    states = np.empty((T, N, H), dtype=x.dtype)
+    state = h.copy()
+    for s in range(T):
+        t = turn(s, T, backward)
+        given, held = from_input(x[t], w, b), from_state(state, u)
+        for n in range(N):
+            for k in range(H):
+                state[n, k] = activation(given[n, k] + held[n, k])
+                states[t, n, k] = state[n, k]
+    return states, state
+
+
+def lstm_states(x, h, c, w, u, b, projection, backward):
+    """All outputs, at the places of their steps, the last output and the last memory."""
+    require_shapes(x, h, w, u, b, c.shape[1], 4)
+    T, N, _ = x.shape
+    H, P = c.shape[1], h.shape[1]
+    if c.shape[0] != h.shape[0] or (projection is None and H != P):
+        raise ValueError("`c` is (N, H), as `h` is")
+    if projection is not None and projection.shape != (P, H):
+        raise ValueError("`projection` is (P, H)")
+    outputs = np.empty((T, N, P), dtype=x.dtype)
+    output, memory = h.copy(), c.copy()
+    for s in range(T):
+        t = turn(s, T, backward)
+        gates = from_input(x[t], w, b) + from_state(output, u)
+        shown = np.empty_like(memory)
+        for n in range(N):
+            for k in range(H):
+                kept = expit(gates[n, H + k]) * memory[n, k]
+                memory[n, k] = kept + expit(gates[n, k]) * np.tanh(gates[n, 2 * H + k])
+                shown[n, k] = expit(gates[n, 3 * H + k]) * np.tanh(memory[n, k])
+        output = shown if projection is None else from_state(shown, projection)
+        outputs[t] = output
+    return outputs, output, memory
+
+
+def gru_states(x, h, w, u, b, hidden_bias, backward):
+    """All states, at the places of their steps, and the last."""
+    require_shapes(x, h, w, u, b, h.shape[1], 3)
+    if hidden_bias.shape[0] != h.shape[1]:
+        raise ValueError("`hidden_bias` is (H,)")
+    T, N, _ = x.shape
+    H = h.shape[1]
+    states = np.empty((T, N, H), dtype=x.dtype)
+    state = h.copy()
+    for s in range(T):
+        t = turn(s, T, backward)
+        given, held = from_input(x[t], w, b), from_state(state, u)
+        for n in range(N):
+            for k in range(H):
+                reset = expit(given[n, k] + held[n, k])
+                update = expit(given[n, H + k] + held[n, H + k])
+                new = np.tanh(given[n, 2 * H + k] + reset * (held[n, 2 * H + k] + hidden_bias[k]))
+                state[n, k] = (1.0 - update) * new + update * state[n, k]
+                states[t, n, k] = state[n, k]
+    return states, state
+
+
 @operator
-def rnn(x, h, w, u, b):
+def rnn(x, h, w, u, b, *, activation=np.tanh, backward=False):
     """`h[t] = tanh(w x[t] + u h[t - 1] + b)` (Elman, 1990).
 
     Args:
         x: `(T, N, D)`.
         h: `(N, H)`, the state before the first step.
         w, u, b: `(H, D)`, `(H, H)`, `(H,)`.
+        activation: A function of a number.
+        backward: Whether steps are taken from the last to the first.
 
     Returns:
-        All states, `(T, N, H)`.
+        All states, `(T, N, H)`, at the places of their steps.
 
     Raises:
         ArgumentError: LD332 where shapes do not fit, or `x` holds integers.
     """
-    require_shapes(x, h, w, u, b, 1)
-    T, N, _ = x.shape
-    H = h.shape[1]
-    states = np.empty((T, N, H), dtype=x.dtype)
-    state = h.copy()
-    for t in range(T):
-        given, held = from_input(x[t], w, b), from_state(state, u)
-        for n in range(N):
-            for k in range(H):
-                state[n, k] = np.tanh(given[n, k] + held[n, k])
-                states[t, n, k] = state[n, k]
+    states, _ = rnn_states(x, h, w, u, b, activation, backward)
     return states
 
 
 @operator
-def lstm(x, h, c, w, u, b):
+def lstm(x, h, c, w, u, b, projection=None, *, backward=False):
     """Long short-term memory (Hochreiter and Schmidhuber, 1997; with forget gates, Gers et al., 2000).
 
     `i, f, g, o = w x[t] + u h[t - 1] + b`, `c[t] = sigmoid(f) c[t - 1] + sigmoid(i) tanh(g)`,
@@ -85,33 +149,22 @@ def lstm(x, h, c, w, u, b):
         x: `(T, N, D)`.
         h, c: `(N, H)`, output and memory before the first step.
         w, u, b: `(4 * H, D)`, `(4 * H, H)`, `(4 * H,)`, the gates in the order i, f, g, o.
+        projection: `(P, H)`, what outputs are multiplied with before they go on (Sak et al., 2014), or None: `h` is
+            then `(N, P)`, and `u` `(4 * H, P)`.
+        backward: Whether steps are taken from the last to the first.
 
     Returns:
-        All outputs, `(T, N, H)`, and the last memory, `(N, H)`.
+        All outputs, `(T, N, H)`, at the places of their steps, and the last memory, `(N, H)`.
 
     Raises:
         ArgumentError: LD332 where shapes do not fit, or `x` holds integers.
     """
-    require_shapes(x, h, w, u, b, 4)
-    if c.shape[0] != h.shape[0] or c.shape[1] != h.shape[1]:
-        raise ValueError("`c` is (N, H), as `h` is")
-    T, N, _ = x.shape
-    H = h.shape[1]
-    outputs = np.empty((T, N, H), dtype=x.dtype)
-    output, memory = h.copy(), c.copy()
-    for t in range(T):
-        gates = from_input(x[t], w, b) + from_state(output, u)
-        for n in range(N):
-            for k in range(H):
-                kept = expit(gates[n, H + k]) * memory[n, k]
-                memory[n, k] = kept + expit(gates[n, k]) * np.tanh(gates[n, 2 * H + k])
-                output[n, k] = expit(gates[n, 3 * H + k]) * np.tanh(memory[n, k])
-                outputs[t, n, k] = output[n, k]
+    outputs, _, memory = lstm_states(x, h, c, w, u, b, projection, backward)
     return outputs, memory
 
 
 @operator
-def gru(x, h, w, u, b, hidden_bias):
+def gru(x, h, w, u, b, hidden_bias, *, backward=False):
     """Gated recurrent units (Cho et al., 2014), with the reset gate behind the product, as in cuDNN and PyTorch.
 
     `r, z = sigmoid(w x[t] + u h[t - 1] + b)`, `m = tanh(w x[t] + b + r (u h[t - 1] + hidden_bias))`,
@@ -122,30 +175,131 @@ def gru(x, h, w, u, b, hidden_bias):
         h: `(N, H)`, the state before the first step.
         w, u, b: `(3 * H, D)`, `(3 * H, H)`, `(3 * H,)`, in the order r, z, m.
         hidden_bias: `(H,)`, of the last part.
+        backward: Whether steps are taken from the last to the first.
 
     Returns:
-        All states, `(T, N, H)`.
+        All states, `(T, N, H)`, at the places of their steps.
 
     Raises:
         ArgumentError: LD332 where shapes do not fit, or `x` holds integers.
     """
-    require_shapes(x, h, w, u, b, 3)
-    if hidden_bias.shape[0] != h.shape[1]:
-        raise ValueError("`hidden_bias` is (H,)")
-    T, N, _ = x.shape
-    H = h.shape[1]
-    states = np.empty((T, N, H), dtype=x.dtype)
-    state = h.copy()
-    for t in range(T):
-        given, held = from_input(x[t], w, b), from_state(state, u)
-        for n in range(N):
-            for k in range(H):
-                reset = expit(given[n, k] + held[n, k])
-                update = expit(given[n, H + k] + held[n, H + k])
-                new = np.tanh(given[n, 2 * H + k] + reset * (held[n, 2 * H + k] + hidden_bias[k]))
-                state[n, k] = (1.0 - update) * new + update * state[n, k]
-                states[t, n, k] = state[n, k]
+    states, _ = gru_states(x, h, w, u, b, hidden_bias, backward)
     return states
+
+
+def require_layers(layers, h, both_ways):
+    """Refuse other numbers of layers than of states."""
+    if (2 if both_ways else 1) * len(layers) != h.shape[0]:
+        raise ValueError("there is a state for each layer, and two where `both_ways`")
+
+
+def between(given, seed, k, rate):
+    """What goes on to the layer `k`."""
+    return given if seed is None or k == 0 else dropout(given, seed + k, rate=rate)
+
+
+def to_both_sides(x):
+    """A sequence, and it from its end."""
+    T, N, D = x.shape
+    y = np.empty((2, T, N, D), dtype=x.dtype)
+    y[0] = x
+    y[1] = x[::-1]
+    return y
+
+
+def side_by_side(states):
+    """`to_both_sides` undone, the features of both beside each other."""
+    _, T, N, H = states.shape
+    y = np.empty((T, N, 2 * H), dtype=states.dtype)
+    y[:, :, :H] = states[0]
+    y[:, :, H:] = states[1, ::-1]
+    return y
+
+
+@operator
+def rnn_layers(x, h, layers, seed=None, *, activation=np.tanh, both_ways=False, rate=0.0):
+    """`rnn` layer upon layer: each has the states of the one below it as its sequence.
+
+    Args:
+        x: `(T, N, D)`.
+        h: `(K, N, H)`, for each of `K` layers the state before the first step; where `both_ways` `(2 * K, N, H)`, for
+            each layer that of the way forward, and that of the way back.
+        layers: A tuple of `K` tuples `(w, u, b)`, weights as of `rnn`. Where `both_ways` each of them has a first axis
+            of two, for both ways.
+        seed: An integer, or None: numbers are left out between layers, by `dropout` with `seed + 1`, `seed + 2`, ...
+        activation: A function of a number.
+        both_ways: Whether each layer goes through its sequence forward and, with other weights, backward (Schuster and
+            Paliwal, 1997). What both give at a step lies side by side.
+        rate: The probability that a number is left out.
+
+    Returns:
+        The states of the topmost layer, `(T, N, H)`, or `(T, N, 2 * H)` where `both_ways`; and the last states of all
+        layers, as `h` has the first.
+
+    Raises:
+        ArgumentError: LD332 where shapes do not fit, or `x` holds integers.
+    """
+    require_layers(layers, h, both_ways)
+    T, N, _ = x.shape
+    last, given = np.empty_like(h), x
+    for k, (w, u, b) in enumerate(layers):
+        given = between(given, seed, k, rate)
+        if both_ways:
+            sequences, states = to_both_sides(given), np.empty((2, T, N, h.shape[2]), dtype=x.dtype)
+            for way in range(2):
+                states[way], last[2 * k + way] = rnn_states(
+                    sequences[way], h[2 * k + way], w[way], u[way], b[way], activation, False
+                )
+            given = side_by_side(states)
+        else:
+            given, last[k] = rnn_states(given, h[k], w, u, b, activation, False)
+    return given, last
+
+
+@operator
+def lstm_layers(x, h, c, layers, seed=None, *, both_ways=False, rate=0.0):
+    """`lstm` layer upon layer, as `rnn_layers`: `c` are memories before the first step, as many as `h`, and `layers`
+    are tuples `(w, u, b)`, or `(w, u, b, projection)`. The result is the outputs of the topmost layer, the last outputs
+    of all layers, and the last memories. Other arguments and errors as there."""
+    require_layers(layers, h, both_ways)
+    T, N, _ = x.shape
+    last, memories, given = np.empty_like(h), np.empty_like(c), x
+    for k, layer in enumerate(layers):
+        given = between(given, seed, k, rate)
+        w, u, b = layer[0], layer[1], layer[2]
+        projection = layer[3] if len(layer) == 4 else None
+        if both_ways:
+            sequences, states = to_both_sides(given), np.empty((2, T, N, h.shape[2]), dtype=x.dtype)
+            for way in range(2):
+                n, onto = 2 * k + way, None if projection is None else projection[way]
+                states[way], last[n], memories[n] = lstm_states(
+                    sequences[way], h[n], c[n], w[way], u[way], b[way], onto, False
+                )
+            given = side_by_side(states)
+        else:
+            given, last[k], memories[k] = lstm_states(given, h[k], c[k], w, u, b, projection, False)
+    return given, last, memories
+
+
+@operator
+def gru_layers(x, h, layers, seed=None, *, both_ways=False, rate=0.0):
+    """`gru` layer upon layer, as `rnn_layers`: `layers` are tuples `(w, u, b, hidden_bias)`. Other arguments, result
+    and errors as there."""
+    require_layers(layers, h, both_ways)
+    T, N, _ = x.shape
+    last, given = np.empty_like(h), x
+    for k, (w, u, b, hidden_bias) in enumerate(layers):
+        given = between(given, seed, k, rate)
+        if both_ways:
+            sequences, states = to_both_sides(given), np.empty((2, T, N, h.shape[2]), dtype=x.dtype)
+            for way in range(2):
+                states[way], last[2 * k + way] = gru_states(
+                    sequences[way], h[2 * k + way], w[way], u[way], b[way], hidden_bias[way], False
+                )
+            given = side_by_side(states)
+        else:
+            given, last[k] = gru_states(given, h[k], w, u, b, hidden_bias, False)
+    return given, last
 
 
 @operator
