@@ -53,13 +53,11 @@ def turn(t, T, backward):
     return T - 1 - t if backward else t
 
 
-def rnn_states(x, h, w, u, b, activation, backward):
-    """All states, at the places of their steps, and the last."""
-    require_shapes(x, h, w, u, b, h.shape[1], 1)
+def rnn_into(states, state, x, w, u, b, activation, backward):
+    """All states, at the places of their steps; `state` goes from that before the first to the last."""
+    require_shapes(x, state, w, u, b, state.shape[1], 1)
     T, N, _ = x.shape
-    H = h.shape[1]
-    states = np.empty((T, N, H), dtype=x.dtype)
-    state = h.copy()
+    H = state.shape[1]
     for s in range(T):
         t = turn(s, T, backward)
         given, held = from_input(x[t], w, b), from_state(state, u)
@@ -67,43 +65,40 @@ def rnn_states(x, h, w, u, b, activation, backward):
             for k in range(H):
                 state[n, k] = activation(given[n, k] + held[n, k])
                 states[t, n, k] = state[n, k]
-    return states, state
 
 
-def lstm_states(x, h, c, w, u, b, projection, backward):
-    """All outputs, at the places of their steps, the last output and the last memory."""
-    require_shapes(x, h, w, u, b, c.shape[1], 4)
+def lstm_into(outputs, output, memory, x, w, u, b, projection, backward):
+    """All outputs, at the places of their steps; `output` and `memory` go from those before the first to the last."""
+    require_shapes(x, output, w, u, b, memory.shape[1], 4)
     T, N, _ = x.shape
-    H, P = c.shape[1], h.shape[1]
-    if c.shape[0] != h.shape[0] or (projection is None and H != P):
+    H, P = memory.shape[1], output.shape[1]
+    if memory.shape[0] != N or (projection is None and H != P):
         raise ValueError("`c` is (N, H), as `h` is")
     if projection is not None and projection.shape != (P, H):
         raise ValueError("`projection` is (P, H)")
-    outputs = np.empty((T, N, P), dtype=x.dtype)
-    output, memory = h.copy(), c.copy()
     for s in range(T):
         t = turn(s, T, backward)
         gates = from_input(x[t], w, b) + from_state(output, u)
-        shown = np.empty_like(memory)
+        shown = output if projection is None else np.empty_like(memory)
         for n in range(N):
             for k in range(H):
                 kept = expit(gates[n, H + k]) * memory[n, k]
                 memory[n, k] = kept + expit(gates[n, k]) * np.tanh(gates[n, 2 * H + k])
                 shown[n, k] = expit(gates[n, 3 * H + k]) * np.tanh(memory[n, k])
-        output = shown if projection is None else from_state(shown, projection)
-        outputs[t] = output
-    return outputs, output, memory
+                if projection is None:
+                    outputs[t, n, k] = shown[n, k]
+        if projection is not None:
+            output[:] = from_state(shown, projection)
+            outputs[t] = output
 
 
-def gru_states(x, h, w, u, b, hidden_bias, backward):
-    """All states, at the places of their steps, and the last."""
-    require_shapes(x, h, w, u, b, h.shape[1], 3)
-    if hidden_bias.shape[0] != h.shape[1]:
-        raise ValueError("`hidden_bias` is (H,)")
+def gru_into(states, state, x, w, u, b, hidden_bias, backward):
+    """All states, at the places of their steps; `state` goes from that before the first to the last."""
+    require_shapes(x, state, w, u, b, state.shape[1], 3)
     T, N, _ = x.shape
-    H = h.shape[1]
-    states = np.empty((T, N, H), dtype=x.dtype)
-    state = h.copy()
+    H = state.shape[1]
+    if hidden_bias.shape[0] != H:
+        raise ValueError("`hidden_bias` is (H,)")
     for s in range(T):
         t = turn(s, T, backward)
         given, held = from_input(x[t], w, b), from_state(state, u)
@@ -114,7 +109,6 @@ def gru_states(x, h, w, u, b, hidden_bias, backward):
                 new = np.tanh(given[n, 2 * H + k] + reset * (held[n, 2 * H + k] + hidden_bias[k]))
                 state[n, k] = (1.0 - update) * new + update * state[n, k]
                 states[t, n, k] = state[n, k]
-    return states, state
 
 
 @operator
@@ -134,7 +128,8 @@ def rnn(x, h, w, u, b, *, activation=np.tanh, backward=False):
     Raises:
         ArgumentError: LD332 where shapes do not fit, or `x` holds integers.
     """
-    states, _ = rnn_states(x, h, w, u, b, activation, backward)
+    states, state = np.empty((x.shape[0], *h.shape), dtype=x.dtype), h.copy()
+    rnn_into(states, state, x, w, u, b, activation, backward)
     return states
 
 
@@ -159,7 +154,8 @@ def lstm(x, h, c, w, u, b, projection=None, *, backward=False):
     Raises:
         ArgumentError: LD332 where shapes do not fit, or `x` holds integers.
     """
-    outputs, _, memory = lstm_states(x, h, c, w, u, b, projection, backward)
+    outputs, output, memory = np.empty((x.shape[0], *h.shape), dtype=x.dtype), h.copy(), c.copy()
+    lstm_into(outputs, output, memory, x, w, u, b, projection, backward)
     return outputs, memory
 
 
@@ -183,7 +179,8 @@ def gru(x, h, w, u, b, hidden_bias, *, backward=False):
     Raises:
         ArgumentError: LD332 where shapes do not fit, or `x` holds integers.
     """
-    states, _ = gru_states(x, h, w, u, b, hidden_bias, backward)
+    states, state = np.empty((x.shape[0], *h.shape), dtype=x.dtype), h.copy()
+    gru_into(states, state, x, w, u, b, hidden_bias, backward)
     return states
 
 
@@ -241,18 +238,17 @@ def rnn_layers(x, h, layers, seed=None, *, activation=np.tanh, both_ways=False, 
     """
     require_layers(layers, h, both_ways)
     T, N, _ = x.shape
-    last, given = np.empty_like(h), x
+    last, given = h.copy(), x
     for k, (w, u, b) in enumerate(layers):
         given = between(given, seed, k, rate)
         if both_ways:
             sequences, states = to_both_sides(given), np.empty((2, T, N, h.shape[2]), dtype=x.dtype)
             for way in range(2):
-                states[way], last[2 * k + way] = rnn_states(
-                    sequences[way], h[2 * k + way], w[way], u[way], b[way], activation, False
-                )
+                rnn_into(states[way], last[2 * k + way], sequences[way], w[way], u[way], b[way], activation, False)
             given = side_by_side(states)
         else:
-            given, last[k] = rnn_states(given, h[k], w, u, b, activation, False)
+            sequence, given = given, np.empty((T, N, h.shape[2]), dtype=x.dtype)
+            rnn_into(given, last[k], sequence, w, u, b, activation, False)
     return given, last
 
 
@@ -263,7 +259,7 @@ def lstm_layers(x, h, c, layers, seed=None, *, both_ways=False, rate=0.0):
     of all layers, and the last memories. Other arguments and errors as there."""
     require_layers(layers, h, both_ways)
     T, N, _ = x.shape
-    last, memories, given = np.empty_like(h), np.empty_like(c), x
+    last, memories, given = h.copy(), c.copy(), x
     for k, layer in enumerate(layers):
         given = between(given, seed, k, rate)
         w, u, b = layer[0], layer[1], layer[2]
@@ -272,12 +268,11 @@ def lstm_layers(x, h, c, layers, seed=None, *, both_ways=False, rate=0.0):
             sequences, states = to_both_sides(given), np.empty((2, T, N, h.shape[2]), dtype=x.dtype)
             for way in range(2):
                 n, onto = 2 * k + way, None if projection is None else projection[way]
-                states[way], last[n], memories[n] = lstm_states(
-                    sequences[way], h[n], c[n], w[way], u[way], b[way], onto, False
-                )
+                lstm_into(states[way], last[n], memories[n], sequences[way], w[way], u[way], b[way], onto, False)
             given = side_by_side(states)
         else:
-            given, last[k], memories[k] = lstm_states(given, h[k], c[k], w, u, b, projection, False)
+            sequence, given = given, np.empty((T, N, h.shape[2]), dtype=x.dtype)
+            lstm_into(given, last[k], memories[k], sequence, w, u, b, projection, False)
     return given, last, memories
 
 
@@ -287,18 +282,19 @@ def gru_layers(x, h, layers, seed=None, *, both_ways=False, rate=0.0):
     and errors as there."""
     require_layers(layers, h, both_ways)
     T, N, _ = x.shape
-    last, given = np.empty_like(h), x
+    last, given = h.copy(), x
     for k, (w, u, b, hidden_bias) in enumerate(layers):
         given = between(given, seed, k, rate)
         if both_ways:
             sequences, states = to_both_sides(given), np.empty((2, T, N, h.shape[2]), dtype=x.dtype)
             for way in range(2):
-                states[way], last[2 * k + way] = gru_states(
-                    sequences[way], h[2 * k + way], w[way], u[way], b[way], hidden_bias[way], False
+                gru_into(
+                    states[way], last[2 * k + way], sequences[way], w[way], u[way], b[way], hidden_bias[way], False
                 )
             given = side_by_side(states)
         else:
-            given, last[k] = gru_states(given, h[k], w, u, b, hidden_bias, False)
+            sequence, given = given, np.empty((T, N, h.shape[2]), dtype=x.dtype)
+            gru_into(given, last[k], sequence, w, u, b, hidden_bias, False)
     return given, last
 
 
