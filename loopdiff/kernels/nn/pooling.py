@@ -136,7 +136,7 @@ def lp_pool2d(x, *, p, window, stride=None):
     return y
 
 
-def share(k, length, parts):
+def piece(k, length, parts):
     """Where the part `k` of an axis that is shared evenly begins, and where it ends: parts overlap rather than leave
     cells out."""
     return k * length // parts, ((k + 1) * length + parts - 1) // parts
@@ -162,7 +162,7 @@ def adaptive_mean_pool2d(x, *, size):
         for c in range(C):
             for p in range(P):
                 for q in range(Q):
-                    (first, last), (start, stop) = share(p, H, P), share(q, W, Q)
+                    (first, last), (start, stop) = piece(p, H, P), piece(q, W, Q)
                     total = 0.0
                     for i in range(first, last):
                         for j in range(start, stop):
@@ -182,7 +182,7 @@ def adaptive_max_pool2d(x, *, size):
         for c in range(C):
             for p in range(P):
                 for q in range(Q):
-                    (first, last), (start, stop) = share(p, H, P), share(q, W, Q)
+                    (first, last), (start, stop) = piece(p, H, P), piece(q, W, Q)
                     best = -np.inf
                     for i in range(first, last):
                         for j in range(start, stop):
@@ -314,7 +314,7 @@ def adaptive_mean_pool3d(x, *, size):
             for o in range(O):
                 for p in range(P):
                     for q in range(Q):
-                        (near, far), (first, last), (start, stop) = share(o, D, O), share(p, H, P), share(q, W, Q)
+                        (near, far), (first, last), (start, stop) = piece(o, D, O), piece(p, H, P), piece(q, W, Q)
                         total = 0.0
                         for h in range(near, far):
                             for i in range(first, last):
@@ -336,7 +336,7 @@ def adaptive_max_pool3d(x, *, size):
             for o in range(O):
                 for p in range(P):
                     for q in range(Q):
-                        (near, far), (first, last), (start, stop) = share(o, D, O), share(p, H, P), share(q, W, Q)
+                        (near, far), (first, last), (start, stop) = piece(o, D, O), piece(p, H, P), piece(q, W, Q)
                         best = -np.inf
                         for h in range(near, far):
                             for i in range(first, last):

@@ -6,7 +6,7 @@ import numpy as np
 
 from loopdiff.kernels.checks import require_floats
 from loopdiff.kernels.nn.extents import all_sides, pair, sides, triple
-from loopdiff.kernels.nn.pooling import is_better, share
+from loopdiff.kernels.nn.pooling import is_better, piece
 from loopdiff.kernels.nn.random_masks import uniform_at
 from loopdiff.kernels.operator import operator
 
@@ -110,7 +110,7 @@ def adaptive_max_places3d(x, *, size):
             for o in range(O):
                 for p in range(P):
                     for q in range(Q):
-                        (near, far), (first, last), (start, stop) = share(o, D, O), share(p, H, P), share(q, W, Q)
+                        (near, far), (first, last), (start, stop) = piece(o, D, O), piece(p, H, P), piece(q, W, Q)
                         places[n, c, o, p, q] = place_of_greatest(x, n, c, near, far, first, last, start, stop)
     return places
 
