@@ -88,7 +88,6 @@ CASES = [
     Case(nn.lp_pool3d, (volume,), lambda x: norms(jnp.stack([x[:, :, i::2, j::2, k::2][:, :, :2] for i, j, k in
          np.ndindex(2, 2, 2)], axis=-1), 3.0), {"p": 3.0, "window": 2}),
     Case(nn.softmin, (draw((3, 4)),), lambda x: jax.nn.softmax(-x, axis=0), {"axis": 0}),
-    Case(nn.gelu_sigmoid, (draw(9),), lambda x: x / (1.0 + jnp.exp(-1.702 * x))),
     Case(nn.distances, (draw((4, 3)), draw((5, 3))), lambda x, y: norms(x[:, None] - y, 3.0), {"p": 3.0}),
     Case(nn.distances_within, (draw((5, 3)),), within),
     Case(nn.distances_within, (draw((5, 3)),), lambda x: within(x, 1.0), {"p": 1.0}),
