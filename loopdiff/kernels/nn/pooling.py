@@ -225,6 +225,7 @@ def max_pool3d(x, *, window, stride=None, padding=0, dilation=1):
     back, down, across = (T, R, S) if stride is None else triple(stride)
     deep, apart, aside = triple(dilation)
     (near, far), (top, bottom), (left, right) = all_sides(padding)
+    margin = near + far + top + bottom + left + right
     N, C, D, H, W = x.shape
     O = (D + near + far - deep * (T - 1) - 1) // back + 1
     P = (H + top + bottom - apart * (R - 1) - 1) // down + 1
@@ -244,9 +245,10 @@ def max_pool3d(x, *, window, stride=None, padding=0, dilation=1):
                                     h = o * back + t * deep - near
                                     i = p * down + r * apart - top
                                     j = q * across + s * aside - left
-                                    inside = 0 <= h < D and 0 <= i < H and 0 <= j < W
-                                    if inside and is_better(x[n, c, h, i, j], best):
-                                        best = x[n, c, h, i, j]
+                                    if margin == 0 or (0 <= h < D and 0 <= i < H and 0 <= j < W):
+                                        value = x[n, c, h, i, j]
+                                        if is_better(value, best):
+                                            best = value
                         y[n, c, o, p, q] = best
     return y
 
@@ -259,6 +261,7 @@ def mean_pool3d(x, *, window, stride=None, padding=0, count_padding=True):
     T, R, S = triple(window)
     back, down, across = (T, R, S) if stride is None else triple(stride)
     (front, behind), (top, bottom), (left, right) = all_sides(padding)
+    margin = front + behind + top + bottom + left + right
     N, C, D, H, W = x.shape
     O = (D + front + behind - T) // back + 1
     P = (H + top + bottom - R) // down + 1
@@ -271,23 +274,23 @@ def mean_pool3d(x, *, window, stride=None, padding=0, count_padding=True):
             for o in range(O):
                 for p in range(P):
                     for q in range(Q):
-                        near, far = within(o * back - front, T, D)
-                        first, last = within(p * down - top, R, H)
-                        start, stop = within(q * across - left, S, W)
-                        cells = (far - near) * (last - first) * (stop - start)
-                        total = 0.0
-                        for h in range(near, far):
-                            for i in range(first, last):
-                                for j in range(start, stop):
-                                    total += x[n, c, h, i, j]
-                        y[n, c, o, p, q] = total / (T * R * S if count_padding else max(cells, 1))
+                        first, upper, start = o * back - front, p * down - top, q * across - left
+                        total, cells = 0.0, T * R * S
+                        for t in range(T):
+                            for r in range(R):
+                                for s in range(S):
+                                    h, i, j = first + t, upper + r, start + s
+                                    if margin == 0 or (0 <= h < D and 0 <= i < H and 0 <= j < W):
+                                        total += x[n, c, h, i, j]
+                        if not count_padding:
+                            cells = max(within(first, T, D) * within(upper, R, H) * within(start, S, W), 1)
+                        y[n, c, o, p, q] = total / cells
     return y
 
 
 def within(start, length, extent):
-    """Where the cells of a window that are inside begin and end; where there are none, both are the same."""
-    first = max(start, 0)
-    return first, max(first, min(start + length, extent))
+    """How many cells of a window along an axis are inside."""
+    return max(min(start + length, extent) - max(start, 0), 0)
 
 
 @operator
