@@ -32,6 +32,10 @@ from tests.kernels.against_jax import Case
 
 ROOMS = (nn, networks, encodings, probability, science)
 Call = tuple[Operator, dict[str, Any], tuple[Any, ...]]
+MASKS = (nn.dropout, nn.dropout_channels, nn.alpha_dropout, nn.alpha_dropout_channels)
+PLACES = (nn.max_places1d, nn.max_places2d, nn.max_places3d)
+ADAPTIVE = (nn.adaptive_max_places1d, nn.adaptive_max_places2d, nn.adaptive_max_places3d)
+WITHOUT = {science.neighbour_list, *PLACES, *ADAPTIVE, nn.fractional_max_places2d, nn.fractional_max_places3d}
 rng = np.random.default_rng(0)
 draw = rng.standard_normal
 
@@ -51,6 +55,8 @@ def of_tests() -> Iterator[Call]:
         for case in getattr(module, "CASES", ()):
             if isinstance(case, Case):
                 yield case.operator, case.options, case.arguments
+        for operator, _, arguments, options in getattr(module, "STACKS", ()):
+            yield operator, options, arguments
         for name, (_, _, rows) in getattr(module, "DENSITIES", {}).items():
             yield getattr(probability, name), {}, tuple(np.array(rows, dtype=float).T.copy())
         for name, (_, _, _, rows) in getattr(module, "PROBABILITIES", {}).items():
@@ -75,7 +81,8 @@ def of_networks() -> list[Call]:
 
 def of_nn() -> list[Call]:
     image, window = draw((2, 3, 9, 9)), np.hamming(13)[:12]
-    signal, parts = draw((2, 41)), draw((2, 2, 7, 5))
+    signal, parts, volume = draw((2, 41)), draw((2, 2, 7, 5)), draw((2, 2, 8, 9, 7))
+    heads = draw((2, 4, 5, 3)), draw((2, 2, 7, 3)), draw((2, 2, 7, 6))
     return [
         (nn.unfold, {"window": 3, "padding": 1}, (image,)),
         (nn.fold, {"size": (9, 9), "window": 3, "padding": 1}, (nn.unfold(image, window=3, padding=1),)),
@@ -85,7 +92,18 @@ def of_nn() -> list[Call]:
         (nn.ctc, {}, (draw((2, 5, 4)), np.array([[1, 2], [1, 1]]), np.array([5, 4]), np.array([2, 2]))),
         (nn.adaptive_max_pool2d, {"size": 3}, (image,)),
         (nn.adaptive_mean_pool2d, {"size": 3}, (image,)),
-        (nn.dropout, {"rate": 0.3}, (image, 7)),
+        *((masked, {"rate": 0.3}, (image, 7)) for masked in MASKS),
+        (nn.rrelu, {}, (image, 7)),
+        (nn.gumbel_softmax, {"hard": True}, (draw((4, 7)), 7)),
+        (nn.attention, {"shared": 2, "rate": 0.3}, (*heads, None, None, 7)),
+        (nn.attention_online, {"shared": 2, "rate": 0.3}, (*heads, None, None, 7)),
+        (nn.fractional_max_pool2d, {"window": 2, "size": 4}, (image, 7)),
+        (nn.fractional_max_pool3d, {"window": 2, "size": 4}, (volume, 7)),
+        (nn.max_unpool, {"size": (9, 9)}, (image[:, :, :2, :2], np.arange(24).reshape(2, 3, 2, 2))),
+        *((places, {"window": 3}, (x,)) for places, x in zip(PLACES, (signal[None], image, volume), strict=True)),
+        *((places, {"size": 3}, (x,)) for places, x in zip(ADAPTIVE, (signal[None], image, volume), strict=True)),
+        (nn.fractional_max_places2d, {"window": 2, "size": 4}, (image, 7)),
+        (nn.fractional_max_places3d, {"window": 2, "size": 4}, (volume, 7)),
         (nn.stft, {"hop": 4}, (signal, window)),
         (nn.istft, {"hop": 4}, (*parts, window)),
         (nn.mel_filters, {"bands": 5, "rate": 8000.0}, (draw((2, 129, 3)),)),
@@ -128,13 +146,13 @@ def seed_of(value: Any) -> Any:
 
 
 def measure(call: Call, place: str) -> tuple[float, float]:
-    """CPU seconds until value and gradients are there, and until there is the value by itself. A list of neighbours has
-    no derivatives."""
+    """CPU seconds until value and gradients are there, and until there is the value by itself. Lists of neighbours and
+    places of winners have no derivatives."""
     os.environ["LOOPDIFF_CACHE_DIR"] = place
     operator, options, arguments = call
     start = time.process_time()
     f = operator.of(**options)
-    if operator is not science.neighbour_list:
+    if operator not in WITHOUT:
         value, pullback = f.vjp(*arguments)
         pullback(seed_of(value))
     with_gradients = time.process_time() - start

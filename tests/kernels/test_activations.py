@@ -31,6 +31,7 @@ CASES = [
     Case(nn.threshold_relu, (x, slope), lambda x, t: jnp.where(x > t, x, 0.0)),
     Case(nn.gelu, (x,), lambda x: jax.nn.gelu(x, approximate=False)),
     Case(nn.gelu_tanh, (x,), jax.nn.gelu),
+    Case(nn.gelu_sigmoid, (x,), lambda x: x * jax.nn.sigmoid(1.702 * x)),
     Case(nn.sigmoid, (x,), jax.nn.sigmoid),
     Case(nn.hard_sigmoid, (x,), jax.nn.hard_sigmoid),
     Case(nn.log_sigmoid, (x,), jax.nn.log_sigmoid),

@@ -99,6 +99,17 @@ def rendered(x, layers):
     return y
 
 
+@vectorize_grad(wrt="layers")
+def loss_by_row(x, layers, targets):
+    total = 0.0
+    for n in range(x.shape[0]):
+        row = networks.triangle_encoding(x[n : n + 1], octaves=16, shift=0.2)
+        y = networks.mlp(row, layers, activation=leaky, last=np.exp)
+        for k in range(3):
+            total += (y[0, k] - targets[n, k]) ** 2
+    return total / (3.0 * x.shape[0])
+
+
 def network(dtype: Any) -> tuple[Any, ...]:
     rng, widths = np.random.default_rng(10), (64, 64, 64, 64, 3)
     layers = tuple((rng.normal(size=(k, d)) / np.sqrt(d), 0.1 * rng.normal(size=k)) for d, k in pairwise(widths))
@@ -147,6 +158,19 @@ def test_gradients_of_a_network_are_sums_of_outer_products(dtype: Any, rtol: flo
     again = network_loss.grad(x, layers, targets)
     for mine, its in zip(gradients.layers, again.layers, strict=True):
         assert all(a.tobytes() == b.tobytes() for a, b in zip(mine, its, strict=True))
+
+
+def test_a_network_row_by_row_keeps_no_more_than_its_states() -> None:
+    """Four numbers for each of the states, and what is chosen by: the weights are read again for each row."""
+    x, layers, targets = (a[:512] if isinstance(a, np.ndarray) else a for a in network(np.float32))
+    value, gradients = loss_by_row.value_and_grad(x, layers, targets)
+    kept = sum(t.bytes for t in loss_by_row.compile(x, layers, targets).temporaries)
+    assert kept < 5 * 64 * 4 * len(x)
+    states = states_of(x, layers)
+    assert value == pytest.approx(((states[-1] - targets) ** 2).mean(), rel=1e-4)
+    for mine, its in zip(gradients.layers, slopes_of(states, layers, targets), strict=True):
+        for got, want in zip(mine, its, strict=True):
+            assert np.linalg.norm(got - want) < 3e-4 * np.linalg.norm(want)
 
 
 @on_linux

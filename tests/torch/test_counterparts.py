@@ -20,6 +20,7 @@ Row = tuple[Operator, tuple[Any, ...], dict[str, Any], Any]
 
 signal, image, volume = draw((2, 4, 9)), draw((2, 4, 6, 7)), draw((2, 4, 5, 4, 6))
 signs = np.array([1.0, -1.0, -1.0, 1.0, -1.0])
+samples, bagged = rng.uniform(size=(2, 4, 3)), np.array([4, 0, 4, 1, 1, 4, 3, 0, 4])
 labels = np.array([[1, 3, -1, 0], [0, -1, 2, 2], [-1, 1, 1, 1]])
 deep = {"stride": (2, 1, 2), "padding": (1, 0, 1), "output_padding": (1, 0, 1), "groups": 2, "dilation": (1, 2, 1)}
 
@@ -61,6 +62,24 @@ ROWS: list[Row] = [
        lambda x, g, border=border, align=align: F.grid_sample(
            x, g, padding_mode="border" if border else "zeros", align_corners=align))
       for border in (False, True) for align in (False, True)),
+    (nn.fractional_max_pool2d, (image, 0, samples[:, :, :2]), {"window": (2, 3), "size": (4, 3)},
+     lambda x, s: F.fractional_max_pool2d(x, (2, 3), (4, 3), _random_samples=s.detach())),
+    (nn.fractional_max_pool3d, (volume, 0, samples), {"window": (3, 2, 2), "size": (2, 2, 4)},
+     lambda x, s: F.fractional_max_pool3d(x, (3, 2, 2), (2, 2, 4), _random_samples=s.detach())),
+    (nn.max_pool3d, (volume,), {"window": (2, 2, 3), "stride": 2, "padding": 1, "dilation": (1, 2, 1)},
+     lambda x: F.max_pool3d(x, (2, 2, 3), 2, 1, (1, 2, 1))),
+    *((nn.mean_pool3d, (volume,), {"window": (2, 2, 3), "stride": 2, "padding": 1, "count_padding": own},
+       lambda x, own=own: F.avg_pool3d(x, (2, 2, 3), 2, 1, count_include_pad=own)) for own in (True, False)),
+    (nn.lp_pool3d, (volume,), {"p": 3.0, "window": 2}, lambda x: F.lp_pool3d(abs(x), 3.0, 2)),
+    (nn.softmin, (image,), {"axis": 1}, lambda x: F.softmin(x, 1)),
+    *((nn.distances, (draw((4, 3)), draw((5, 3))), {"p": p}, lambda x, y, p=p: torch.cdist(x, y, p))
+      for p in (2.0, 3.0)),
+    *((nn.distances_within, (draw((5, 3)),), {"p": p}, lambda x, p=p: F.pdist(x, p)) for p in (1.0, 2.0)),
+    (nn.distances_by_row, (draw((5, 3)), draw((5, 3))), {}, lambda x, y: F.pairwise_distance(x, y, eps=0.0)),
+    *((nn.embedding_bag, (draw((5, 3)), bagged, np.array([0, 2, 5, 9])), {"mode": mode},
+       lambda x, i, s, mode=mode: F.embedding_bag(i, x, s[:-1], mode=mode)) for mode in ("sum", "mean", "max")),
+    (nn.embedding_bag, (draw((5, 3)), bagged, np.array([0, 2, 5, 9]), draw(9)), {},
+     lambda x, i, s, w: F.embedding_bag(i, x, s[:-1], mode="sum", per_sample_weights=w)),
     (nn.channel_shuffle, (image,), {"groups": 2}, lambda x: torch.channel_shuffle(x, 2)),
     (nn.absolute_error, (draw(5), draw(5)), {}, lambda x, y: F.l1_loss(x, y, reduction="none")),
     (nn.squared_error, (draw(5), draw(5)), {}, lambda x, y: F.mse_loss(x, y, reduction="none")),
@@ -87,13 +106,14 @@ ROWS: list[Row] = [
 def test_counterparts_are_those_of_torch(
     operator: Operator, arguments: tuple[Any, ...], options: dict[str, Any], theirs: Any
 ) -> None:
-    given = [torch.from_numpy(a.copy()).requires_grad_(a.dtype.kind == "f") for a in arguments]
+    arrays = [a for a in arguments if isinstance(a, np.ndarray)]
+    given = [torch.from_numpy(a.copy()).requires_grad_(a.dtype.kind == "f") for a in arrays]
     wanted = theirs(*given)
     value, pullback = operator.of(**options).vjp(*arguments)
     np.testing.assert_allclose(value, wanted.detach(), rtol=1e-10, atol=1e-12)
     seed = draw(value.shape)
     active = [t for t in given if t.requires_grad]
-    expected = torch.autograd.grad(wanted, active, torch.from_numpy(seed))
+    expected = torch.autograd.grad(wanted, active, torch.from_numpy(seed), allow_unused=True, materialize_grads=True)
     for got, want in zip([g for g in pullback(seed) if g is not None], expected, strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-11)
 
@@ -101,3 +121,54 @@ def test_counterparts_are_those_of_torch(
 def test_winners_are_in_the_same_places() -> None:
     _, places = F.max_pool2d(torch.from_numpy(image), 3, 2, 1, return_indices=True)
     np.testing.assert_array_equal(nn.max_places2d(image, window=3, stride=2, padding=1), places)
+    x, s = torch.from_numpy(volume), torch.from_numpy(samples)
+    _, places = F.max_pool3d(x, 3, 2, 1, return_indices=True)
+    np.testing.assert_array_equal(nn.max_places3d(volume, window=3, stride=2, padding=1), places)
+    _, places = F.adaptive_max_pool3d(x, (2, 3, 4), return_indices=True)
+    np.testing.assert_array_equal(nn.adaptive_max_places3d(volume, size=(2, 3, 4)), places)
+    _, places = F.fractional_max_pool3d(x, 2, (3, 2, 4), return_indices=True, _random_samples=s)
+    np.testing.assert_array_equal(nn.fractional_max_places3d(volume, 0, samples, window=2, size=(3, 2, 4)), places)
+
+
+@pytest.mark.part(5)
+@pytest.mark.parametrize("both_ways", [False, True])
+@pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU", "projected"])
+def test_layers_are_those_of_torch(kind: str, both_ways: bool) -> None:
+    T, N, D, H, K, P = 5, 2, 4, 3, 2, 2
+    ways = 2 if both_ways else 1
+    size = P if kind == "projected" else H
+    options = {"proj_size": P} if kind == "projected" else {}
+    name = "LSTM" if kind == "projected" else kind
+    torch.manual_seed(5)
+    theirs = getattr(torch.nn, name)(D, H, K, bidirectional=both_ways, dtype=torch.float64, **options)
+    x, h, c = draw((T, N, D)), draw((K * ways, N, size)), draw((K * ways, N, H))
+    states = (h, c) if name == "LSTM" else (h,)
+    given = [torch.from_numpy(a).requires_grad_() for a in (x, *states)]
+    wanted, last = theirs(given[0], tuple(given[1:]) if name == "LSTM" else given[1])
+    layers = tuple(layer_of([theirs.all_weights[k * ways + n] for n in range(ways)], kind, H) for k in range(K))
+    operator = {"RNN": nn.rnn_layers, "LSTM": nn.lstm_layers, "GRU": nn.gru_layers}[name]
+    value, pullback = operator.of(both_ways=both_ways).vjp(x, *states, layers)
+    results = [wanted, *(last if name == "LSTM" else (last,))]
+    for got, want in zip(value, results, strict=True):
+        np.testing.assert_allclose(got, want.detach(), rtol=1e-10, atol=1e-12)
+    seeds = tuple(draw(v.shape) for v in value)
+    first = [theirs.all_weights[0][0], theirs.all_weights[-1][1]]
+    expected = torch.autograd.grad(results, [*given, *first], [torch.from_numpy(s) for s in seeds])
+    found = pullback(seeds)
+    slopes = found.layers
+    mine = [*list(found)[: len(given)], slopes[0][0][0] if both_ways else slopes[0][0],
+            slopes[-1][1][1] if both_ways else slopes[-1][1]]  # fmt: skip
+    for got, want in zip(mine, expected, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-11)
+
+
+def layer_of(ways: Any, kind: str, H: int) -> Any:
+    """Weights of one layer: of both ways stacked, with biases as one but for the last part of a GRU."""
+    rows = []
+    for w, u, b, held, *more in ways:
+        w, u, b, held, *more = (a.detach().numpy().copy() for a in (w, u, b, held, *more))
+        if kind == "GRU":
+            more = [held[2 * H :].copy()]
+            held[2 * H :] = 0.0
+        rows.append((w, u, b + held, *more))
+    return rows[0] if len(rows) == 1 else tuple(np.stack(both) for both in zip(*rows, strict=True))

@@ -33,7 +33,7 @@ from loopdiff.ad.tape.plan import (
 from loopdiff.ad.tape.providers import At, AtUse, CopiedAt, InPlace, Provider, Slot
 from loopdiff.ad.tape.recordings import Recorded, Recordings
 from loopdiff.ad.tape.stepwise import Steps, completed
-from loopdiff.ad.tape.versions import NO_COPIES, ArrayVersion, Copies, copy_seen, never_with
+from loopdiff.ad.tape.versions import NO_COPIES, ArrayVersion, Copies, are_copies_small, copy_seen, never_with
 from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, compare, extents_of, integer, mul, natural
@@ -367,7 +367,7 @@ class Needed:
         loops = self.tape.loops(at.path, owner)
         is_local = self.facts.ls.array(array).role == "local"
         for depth, (path, _) in enumerate(loops, start=1):
-            is_small = depth + len(access.subscripts) <= len(loops) and depth < len(loops)
+            is_small = are_copies_small(self.facts, access, loops[depth:])
             if not (is_local and (is_small or (array, path) in self.copies.ends)):
                 continue
             if self.comes_to_end(path, at.path) and not overwritten(at.path, access, path):

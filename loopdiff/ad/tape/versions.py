@@ -26,13 +26,14 @@ from typing import TypeVar
 from loopdiff.ad.facts import Facts
 from loopdiff.ad.tape.carriers import Read, carrier_among
 from loopdiff.ad.tape.parts import Parts, is_no_greater, is_within, joined, parts_read
-from loopdiff.ad.tape.plan import Scope
+from loopdiff.ad.tape.plan import Loops, Scope
 from loopdiff.analysis.strides import coefficient
 from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import folded, is_index_arithmetic, linear
 from loopdiff.ir.build import add, extents_of, integer, sub
 from loopdiff.ir.ops import Op
+from loopdiff.ir.slicing import names_in
 from loopdiff.ir.types import INT
 from loopdiff.ir.walk import Path, common_prefix, indices_in, substitute
 from loopdiff.model import tuning
@@ -179,6 +180,22 @@ def nearer_version(facts: Facts, path: Path, access: ir.Access, scope: Scope) ->
         parts = parts_read(facts, path, access.subscripts[len(row) :], length)
         return Seen(path, access, first_alike(facts, access.array, place), known, parts, row, loops <= len(known))
     return None
+
+
+def are_copies_small(facts: Facts, access: ir.Access, inner: Loops) -> bool:
+    """Whether copies of an array have no more elements than recordings of what is read in `access`, in each iteration
+    of what is around the loops `inner`: by the axes and these loops, of each of which one is taken for as long as
+    another. Short axes that a loop runs over together with others, as where a reshape is read, are none beside them,
+    where there is a loop that reads the same again."""
+    rank, indices = len(access.subscripts), [indices_in(s) for s in access.subscripts]
+    if not inner or rank <= len(inner):
+        return bool(inner)
+    if any(names_in(s) for s in access.subscripts):
+        return False
+    extents = extents_of(facts.ls.array(access.array))
+    is_long = [not (isinstance(n, ir.Const) and (n.value == 1 or i)) for n, i in zip(extents, indices, strict=True)]
+    used = frozenset[str]().union(*indices)
+    return sum(is_long) < len(inner) and any(loop.index not in used for _, loop in inner)
 
 
 # -- where a copy is made ------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from loopdiff.kernels.nn.activations import (
     celu,
     elu,
     gelu,
+    gelu_sigmoid,
     gelu_tanh,
     glu,
     hard_sigmoid,
@@ -39,7 +40,7 @@ from loopdiff.kernels.nn.convolution import (
     fold,
     unfold,
 )
-from loopdiff.kernels.nn.exponentials import log_softmax, logsumexp, softmax, sparsemax
+from loopdiff.kernels.nn.exponentials import log_softmax, logsumexp, softmax, softmin, sparsemax
 from loopdiff.kernels.nn.heads import attention, attention_online
 from loopdiff.kernels.nn.indexing import (
     csr_matmul,
@@ -96,21 +97,43 @@ from loopdiff.kernels.nn.pooling import (
     adaptive_mean_pool1d,
     adaptive_mean_pool2d,
     adaptive_mean_pool3d,
-    fractional_max_pool2d,
     lp_pool1d,
     lp_pool2d,
-    max_places2d,
+    lp_pool3d,
     max_pool1d,
     max_pool2d,
     max_pool3d,
-    max_unpool,
     mean_pool1d,
     mean_pool2d,
     mean_pool3d,
 )
-from loopdiff.kernels.nn.products import batched_matmul, bilinear, cosine_similarity, distances, unit_vectors
-from loopdiff.kernels.nn.random_masks import alpha_dropout, dropout, dropout_channels, gumbel_softmax, rrelu
-from loopdiff.kernels.nn.recurrent import gru, linear_scan, lstm, rnn, selective_scan
+from loopdiff.kernels.nn.products import (
+    batched_matmul,
+    bilinear,
+    cosine_similarity,
+    distances,
+    distances_by_row,
+    distances_within,
+    unit_vectors,
+)
+from loopdiff.kernels.nn.random_masks import (
+    alpha_dropout,
+    alpha_dropout_channels,
+    dropout,
+    dropout_channels,
+    gumbel_softmax,
+    rrelu,
+)
+from loopdiff.kernels.nn.recurrent import (
+    gru,
+    gru_layers,
+    linear_scan,
+    lstm,
+    lstm_layers,
+    rnn,
+    rnn_layers,
+    selective_scan,
+)
 from loopdiff.kernels.nn.resampling import (
     channel_shuffle,
     grid_sample,
@@ -120,7 +143,7 @@ from loopdiff.kernels.nn.resampling import (
     rotate,
     upsample_nearest,
 )
-from loopdiff.kernels.nn.spectra import istft, mel_filters, spectrogram, stft
+from loopdiff.kernels.nn.spectra import db_to_power, istft, mel_filters, power_to_db, spectrogram, stft
 from loopdiff.kernels.nn.volumes import (
     affine_grid,
     affine_grid3d,
@@ -131,19 +154,35 @@ from loopdiff.kernels.nn.volumes import (
     upsample_nearest1d,
     upsample_nearest3d,
 )
+from loopdiff.kernels.nn.winners import (
+    adaptive_max_places1d,
+    adaptive_max_places2d,
+    adaptive_max_places3d,
+    fractional_max_places2d,
+    fractional_max_places3d,
+    fractional_max_pool2d,
+    fractional_max_pool3d,
+    max_places1d,
+    max_places2d,
+    max_places3d,
+    max_unpool,
+)
 
 __all__ = [
-    "relu", "relu6", "leaky_relu", "prelu", "elu", "celu", "selu", "threshold_relu", "gelu", "gelu_tanh", "sigmoid",
-    "hard_sigmoid", "log_sigmoid", "tanh", "hard_tanh", "rational_tanh", "softplus", "softsign", "softshrink",
-    "hardshrink", "tanhshrink", "silu", "hard_silu", "mish", "lisht", "log_cosh", "glu",
+    "relu", "relu6", "leaky_relu", "prelu", "elu", "celu", "selu", "threshold_relu", "gelu", "gelu_tanh",
+    "gelu_sigmoid", "sigmoid", "hard_sigmoid", "log_sigmoid", "tanh", "hard_tanh", "rational_tanh", "softplus",
+    "softsign", "softshrink", "hardshrink", "tanhshrink", "silu", "hard_silu", "mish", "lisht", "log_cosh", "glu",
     "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "unfold",
     "fold",
     "max_pool1d", "max_pool2d", "mean_pool1d", "mean_pool2d", "lp_pool2d", "adaptive_mean_pool2d",
     "adaptive_max_pool2d", "max_pool3d", "mean_pool3d", "adaptive_mean_pool1d", "adaptive_max_pool1d",
-    "adaptive_mean_pool3d", "adaptive_max_pool3d", "lp_pool1d", "max_places2d", "max_unpool", "fractional_max_pool2d",
-    "softmax", "log_softmax", "logsumexp", "sparsemax",
+    "adaptive_mean_pool3d", "adaptive_max_pool3d", "lp_pool1d", "lp_pool3d", "max_places1d", "max_places2d",
+    "max_places3d", "adaptive_max_places1d", "adaptive_max_places2d", "adaptive_max_places3d", "max_unpool",
+    "fractional_max_pool2d", "fractional_max_pool3d", "fractional_max_places2d", "fractional_max_places3d",
+    "softmax", "softmin", "log_softmax", "logsumexp", "sparsemax",
     "layer_norm", "rms_norm", "group_norm", "batch_norm", "batch_norm_inference", "local_response_norm",
-    "batched_matmul", "bilinear", "unit_vectors", "cosine_similarity", "distances",
+    "batched_matmul", "bilinear", "unit_vectors", "cosine_similarity", "distances", "distances_within",
+    "distances_by_row",
     "attention", "attention_online",
     "cross_entropy", "cross_entropy_of_probabilities", "binary_cross_entropy", "focal_loss", "huber", "kl_divergence",
     "hinge", "triplet", "ctc", "poisson_nll", "gaussian_nll", "margin_ranking", "absolute_error", "squared_error",
@@ -154,7 +193,8 @@ __all__ = [
     "grid_sample", "grid_sample3d", "affine_grid", "affine_grid3d", "rotate",
     "gather", "scatter_add", "scatter_mean", "scatter_max", "scatter_min", "scatter_prod", "segment_sum", "csr_matmul",
     "message_passing", "embedding_bag", "scatter_sub", "scatter_div",
-    "rnn", "lstm", "gru", "linear_scan", "selective_scan", "dropout", "dropout_channels", "alpha_dropout",
-    "gumbel_softmax", "rrelu",
-    "stft", "istft", "spectrogram", "mel_filters",
+    "rnn", "lstm", "gru", "rnn_layers", "lstm_layers", "gru_layers", "linear_scan", "selective_scan",
+    "dropout", "dropout_channels", "alpha_dropout",
+    "alpha_dropout_channels",    "gumbel_softmax", "rrelu",
+    "stft", "istft", "spectrogram", "mel_filters", "power_to_db", "db_to_power",
 ]  # fmt: skip

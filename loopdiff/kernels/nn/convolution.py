@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from loopdiff.kernels.checks import require_floats
-from loopdiff.kernels.nn.extents import pair, sides, triple
+from loopdiff.kernels.nn.extents import all_sides, pair, sides, triple
 from loopdiff.kernels.operator import operator
 
 
@@ -26,8 +26,7 @@ def margined(x, padding):
 
 def margined_volume(x, padding):
     """Volumes with zeros around them."""
-    front, above, left = triple(padding)
-    (z0, z1), (y0, y1), (x0, x1) = pair(front), pair(above), pair(left)
+    (z0, z1), (y0, y1), (x0, x1) = all_sides(padding)
     N, C, D, H, W = x.shape
     wide = np.zeros((N, C, D + z0 + z1, H + y0 + y1, W + x0 + x1), dtype=x.dtype)
     wide[:, :, z0 : z0 + D, y0 : y0 + H, x0 : x0 + W] = x
@@ -302,8 +301,7 @@ def conv_transpose3d(x, w, bias=None, *, stride=1, padding=0, output_padding=0, 
     """
     deep, down, across = triple(stride)
     behind, apart, aside = triple(dilation)
-    front, above, left = triple(padding)
-    (z0, z1), (y0, y1), (x0, x1) = pair(front), pair(above), pair(left)
+    (z0, z1), (y0, y1), (x0, x1) = all_sides(padding)
     further, below, beyond = triple(output_padding)
     require_floats(x)
     require_steps((down, across), (apart, aside))

@@ -78,6 +78,12 @@ def softmax(x, *, axis=-1):
 
 
 @operator
+def softmin(x, *, axis=-1):
+    """`softmax` of `-x`: the least number has the largest share."""
+    return softmax(-x, axis=axis)
+
+
+@operator
 def log_softmax(x, *, axis=-1):
     """`x - log(sum(exp(x)))` along an axis, without the roundings of `log(softmax(x))`.
 

@@ -15,3 +15,9 @@ def sides(padding):
     """Cells before and behind each of two axes: of one number, of one for each axis, or of two pairs."""
     above, left = pair(padding)
     return pair(above), pair(left)
+
+
+def all_sides(padding):
+    """`sides` of three axes."""
+    front, above, left = triple(padding)
+    return pair(front), pair(above), pair(left)

@@ -6,11 +6,12 @@ from __future__ import annotations
 import numpy as np
 
 from loopdiff.kernels.checks import require_floats
+from loopdiff.kernels.nn.random_masks import uniform_at
 from loopdiff.kernels.operator import operator
 from loopdiff.rules.marks import stop_gradient
 
 
-def require_heads(q, k, v, mask, bias, shared):
+def require_heads(q, k, v, mask, bias, shared, seed, rate):
     """Refuse shapes that do not fit."""
     (B, H, L, D), (G, M) = q.shape, (k.shape[1], k.shape[2])
     require_floats(q)
@@ -20,10 +21,19 @@ def require_heads(q, k, v, mask, bias, shared):
         raise ValueError("`mask` is (B, M)")
     if bias is not None and (bias.shape[0] != H or bias.shape[1] != L or bias.shape[2] != M):
         raise ValueError("`bias` is (H, L, M)")
+    if rate < 0.0 or rate >= 1.0 or (seed is None and rate > 0.0):
+        raise ValueError("`rate` is a probability below 1, and needs a `seed`")
+
+
+def left_in(part, seed, place, rate):
+    """A part of a sum, or zero with the probability `rate`."""
+    if seed is None:
+        return part
+    return part if uniform_at(seed, place) >= rate else 0.0
 
 
 @operator
-def attention(q, k, v, mask=None, bias=None, *, shared=1, causal=False, scale=None):
+def attention(q, k, v, mask=None, bias=None, seed=None, *, shared=1, causal=False, scale=None, rate=0.0):
     """Means of values by the exponentials of scores (Vaswani et al., 2017, section 3.2).
 
     `y[b, h, i] = sum over j of softmax(scale * q[b, h, i] . k[b, g, j] + bias[h, i, j]) * v[b, g, j]`, and
@@ -35,17 +45,20 @@ def attention(q, k, v, mask=None, bias=None, *, shared=1, causal=False, scale=No
         v: `(B, G, M, E)`.
         mask: `(B, M)`, booleans or integers: which keys there are, zero for those that are padding; or None.
         bias: `(H, L, M)`, added to scores, or None; -inf where a query does not see a key.
+        seed: An integer, or None: keys are left out by what `dropout` draws for an array `(B, H, L, M)`.
         shared: How many heads share keys and values: `H == G * shared`.
         causal: Whether query `i` sees the keys up to `i + M - L` only.
         scale: What scores are multiplied by; by default `1 / sqrt(D)`.
+        rate: The probability that a query leaves out a key, and the others count `1 / (1 - rate)` times. Nothing is
+            kept for that: numbers are drawn again.
 
     Returns:
         `(B, H, L, E)`. A query that sees no key gets zeros, and no derivative.
 
     Raises:
-        ArgumentError: LD332 where shapes do not fit, or `q` holds integers.
+        ArgumentError: LD332 where shapes do not fit, `q` holds integers, or `rate` is no probability below 1.
     """
-    require_heads(q, k, v, mask, bias, shared)
+    require_heads(q, k, v, mask, bias, shared, seed, rate)
     B, H, L, D = q.shape
     M, E = k.shape[2], v.shape[3]
     factor = 1.0 / np.sqrt(1.0 * D) if scale is None else scale
@@ -73,22 +86,24 @@ def attention(q, k, v, mask=None, bias=None, *, shared=1, causal=False, scale=No
                     row[j] = np.exp(row[j] - greatest)
                     total += row[j]
                 for j in range(M):
+                    held = left_in(row[j], seed, ((b * H + h) * L + i) * M + j, rate)
                     for e in range(E):
-                        y[b, h, i, e] += row[j] * v[b, g, j, e]
+                        y[b, h, i, e] += held * v[b, g, j, e]
+                whole = total if seed is None else total * (1.0 - rate)
                 for e in range(E):
-                    y[b, h, i, e] = 0.0 if total == 0.0 else y[b, h, i, e] / total
+                    y[b, h, i, e] = 0.0 if total == 0.0 else y[b, h, i, e] / whole
     return y
 
 
 @operator(tape="recompute")
-def attention_online(q, k, v, mask=None, bias=None, *, shared=1, causal=False, scale=None):
+def attention_online(q, k, v, mask=None, bias=None, seed=None, *, shared=1, causal=False, scale=None, rate=0.0):
     """`attention` without scores in memory, in either sweep (Rabe and Staats, 2021): the greatest score of a query is
     found first, then scores are made again, one by one; for derivatives once more. Arguments, result and errors as
     there.
 
     By itself it is compiled with `tape="recompute"`; a decorated function that calls it says so for itself.
     """
-    require_heads(q, k, v, mask, bias, shared)
+    require_heads(q, k, v, mask, bias, shared, seed, rate)
     B, H, L, D = q.shape
     M, E = k.shape[2], v.shape[3]
     factor = 1.0 / np.sqrt(1.0 * D) if scale is None else scale
@@ -116,8 +131,10 @@ def attention_online(q, k, v, mask=None, bias=None, *, shared=1, causal=False, s
                         score = -np.inf
                     part = np.exp(score - greatest)
                     total += part
+                    held = left_in(part, seed, ((b * H + h) * L + i) * M + j, rate)
                     for e in range(E):
-                        y[b, h, i, e] += part * v[b, g, j, e]
+                        y[b, h, i, e] += held * v[b, g, j, e]
+                whole = total if seed is None else total * (1.0 - rate)
                 for e in range(E):
-                    y[b, h, i, e] = 0.0 if total == 0.0 else y[b, h, i, e] / total
+                    y[b, h, i, e] = 0.0 if total == 0.0 else y[b, h, i, e] / whole
     return y

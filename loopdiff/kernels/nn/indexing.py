@@ -198,25 +198,39 @@ def message_passing(nodes, weights, senders, receivers):
 
 
 @operator
-def embedding_bag(table, indices, starts):
+def embedding_bag(table, indices, starts, weights=None, *, mode="sum"):
     """Sums of rows of a table, by lists of indices one after the other: `segment_sum` of `gather`, and neither is made.
 
     Args:
         table: `(M, D)`.
         indices: `(N,)`.
         starts: `(K + 1,)`, where lists begin, and the last one ends.
+        weights: `(N,)`, what rows are multiplied with, or None.
+        mode: `sum`; `mean`, sums by how many rows there are; or `max`, the greatest number of each column, of which the
+            first of equals has the derivative. Of a list of nothing all of these are zero.
 
     Returns:
         `(K, D)`.
 
     Raises:
-        ArgumentError: LD310 for an index or a start outside.
+        ArgumentError: LD310 for an index or a start outside, or where there are fewer weights; LD332 for another mode.
     """
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("`mode` is sum, mean or max")
     require_ascending(starts)
+    if weights is not None:
+        require_as_many(weights, indices)
     K, D = starts.shape[0] - 1, table.shape[1]
     y = np.zeros((K, D), dtype=table.dtype)
     for k in range(K):
         for n in range(starts[k], starts[k + 1]):
             for d in range(D):
-                y[k, d] += table[indices[n], d]
+                value = table[indices[n], d] if weights is None else weights[n] * table[indices[n], d]
+                if mode != "max":
+                    y[k, d] += value
+                elif n == starts[k] or value > y[k, d]:
+                    y[k, d] = value
+        if mode == "mean" and starts[k + 1] > starts[k]:
+            for d in range(D):
+                y[k, d] /= starts[k + 1] - starts[k]
     return y

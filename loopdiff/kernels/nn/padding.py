@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from loopdiff.kernels.nn.extents import pair, sides, triple
+from loopdiff.kernels.nn.extents import all_sides, pair, sides
 from loopdiff.kernels.operator import operator
 
 MODES = ("constant", "replicate", "reflect", "symmetric", "circular")
@@ -71,8 +71,7 @@ def pad3d(x, *, padding, mode="constant", value=0.0):
     there."""
     if mode not in MODES:
         raise ValueError("`mode` is constant, replicate, reflect, symmetric or circular")
-    front, above, left = triple(padding)
-    (z0, z1), (y0, y1), (x0, x1) = pair(front), pair(above), pair(left)
+    (z0, z1), (y0, y1), (x0, x1) = all_sides(padding)
     N, C, D, H, W = x.shape
     y = np.full((N, C, z0 + D + z1, y0 + H + y1, x0 + W + x1), value, dtype=x.dtype)
     if mode == "constant":

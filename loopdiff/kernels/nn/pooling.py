@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from loopdiff.kernels.checks import require_floats
-from loopdiff.kernels.nn.extents import pair, sides, triple
-from loopdiff.kernels.nn.random_masks import uniform_at
+from loopdiff.kernels.nn.extents import all_sides, pair, sides, triple
 from loopdiff.kernels.operator import operator
 
 
@@ -137,7 +136,7 @@ def lp_pool2d(x, *, p, window, stride=None):
     return y
 
 
-def share(k, length, parts):
+def piece(k, length, parts):
     """Where the part `k` of an axis that is shared evenly begins, and where it ends: parts overlap rather than leave
     cells out."""
     return k * length // parts, ((k + 1) * length + parts - 1) // parts
@@ -163,7 +162,7 @@ def adaptive_mean_pool2d(x, *, size):
         for c in range(C):
             for p in range(P):
                 for q in range(Q):
-                    (first, last), (start, stop) = share(p, H, P), share(q, W, Q)
+                    (first, last), (start, stop) = piece(p, H, P), piece(q, W, Q)
                     total = 0.0
                     for i in range(first, last):
                         for j in range(start, stop):
@@ -183,7 +182,7 @@ def adaptive_max_pool2d(x, *, size):
         for c in range(C):
             for p in range(P):
                 for q in range(Q):
-                    (first, last), (start, stop) = share(p, H, P), share(q, W, Q)
+                    (first, last), (start, stop) = piece(p, H, P), piece(q, W, Q)
                     best = -np.inf
                     for i in range(first, last):
                         for j in range(start, stop):
@@ -218,14 +217,19 @@ def mean_pool1d(x, *, window, stride=None, padding=0, count_padding=True):
 
 
 @operator
-def max_pool3d(x, *, window, stride=None):
-    """`max_pool2d` of volumes, without cells around them: `x` is `(N, C, D, H, W)`, the result `(N, C, O, P, Q)`. The
-    derivative goes to the first of equals. Errors as of `max_pool2d`."""
+def max_pool3d(x, *, window, stride=None, padding=0, dilation=1):
+    """`max_pool2d` of volumes: `x` is `(N, C, D, H, W)`, the result `(N, C, O, P, Q)`. Options are one number, or one
+    for each axis, `padding` also three pairs. The derivative goes to the first of equals. Errors as of `max_pool2d`."""
     require_floats(x)
     T, R, S = triple(window)
     back, down, across = (T, R, S) if stride is None else triple(stride)
+    deep, apart, aside = triple(dilation)
+    (near, far), (top, bottom), (left, right) = all_sides(padding)
+    margin = near + far + top + bottom + left + right
     N, C, D, H, W = x.shape
-    O, P, Q = (D - T) // back + 1, (H - R) // down + 1, (W - S) // across + 1
+    O = (D + near + far - deep * (T - 1) - 1) // back + 1
+    P = (H + top + bottom - apart * (R - 1) - 1) // down + 1
+    Q = (W + left + right - aside * (S - 1) - 1) // across + 1
     if min(O, P, Q) < 1:
         raise ValueError("the window is larger than the volume")
     y = np.empty((N, C, O, P, Q), dtype=x.dtype)
@@ -238,22 +242,30 @@ def max_pool3d(x, *, window, stride=None):
                         for t in range(T):
                             for r in range(R):
                                 for s in range(S):
-                                    value = x[n, c, o * back + t, p * down + r, q * across + s]
-                                    if is_better(value, best):
-                                        best = value
+                                    h = o * back + t * deep - near
+                                    i = p * down + r * apart - top
+                                    j = q * across + s * aside - left
+                                    if margin == 0 or (0 <= h < D and 0 <= i < H and 0 <= j < W):
+                                        value = x[n, c, h, i, j]
+                                        if is_better(value, best):
+                                            best = value
                         y[n, c, o, p, q] = best
     return y
 
 
 @operator
-def mean_pool3d(x, *, window, stride=None):
-    """`mean_pool2d` of volumes, without cells around them: `x` is `(N, C, D, H, W)`, the result `(N, C, O, P, Q)`.
-    Errors as of `max_pool2d`."""
+def mean_pool3d(x, *, window, stride=None, padding=0, count_padding=True):
+    """`mean_pool2d` of volumes: `x` is `(N, C, D, H, W)`, the result `(N, C, O, P, Q)`. Options are one number, or one
+    for each axis, `padding` also three pairs. Errors as of `max_pool2d`."""
     require_floats(x)
     T, R, S = triple(window)
     back, down, across = (T, R, S) if stride is None else triple(stride)
+    (front, behind), (top, bottom), (left, right) = all_sides(padding)
+    margin = front + behind + top + bottom + left + right
     N, C, D, H, W = x.shape
-    O, P, Q = (D - T) // back + 1, (H - R) // down + 1, (W - S) // across + 1
+    O = (D + front + behind - T) // back + 1
+    P = (H + top + bottom - R) // down + 1
+    Q = (W + left + right - S) // across + 1
     if min(O, P, Q) < 1:
         raise ValueError("the window is larger than the volume")
     y = np.empty((N, C, O, P, Q), dtype=x.dtype)
@@ -262,13 +274,23 @@ def mean_pool3d(x, *, window, stride=None):
             for o in range(O):
                 for p in range(P):
                     for q in range(Q):
-                        total = 0.0
+                        first, upper, start = o * back - front, p * down - top, q * across - left
+                        total, cells = 0.0, T * R * S
                         for t in range(T):
                             for r in range(R):
                                 for s in range(S):
-                                    total += x[n, c, o * back + t, p * down + r, q * across + s]
-                        y[n, c, o, p, q] = total / (T * R * S)
+                                    h, i, j = first + t, upper + r, start + s
+                                    if margin == 0 or (0 <= h < D and 0 <= i < H and 0 <= j < W):
+                                        total += x[n, c, h, i, j]
+                        if not count_padding:
+                            cells = max(within(first, T, D) * within(upper, R, H) * within(start, S, W), 1)
+                        y[n, c, o, p, q] = total / cells
     return y
+
+
+def within(start, length, extent):
+    """How many cells of a window along an axis are inside."""
+    return max(min(start + length, extent) - max(start, 0), 0)
 
 
 @operator
@@ -295,7 +317,7 @@ def adaptive_mean_pool3d(x, *, size):
             for o in range(O):
                 for p in range(P):
                     for q in range(Q):
-                        (near, far), (first, last), (start, stop) = share(o, D, O), share(p, H, P), share(q, W, Q)
+                        (near, far), (first, last), (start, stop) = piece(o, D, O), piece(p, H, P), piece(q, W, Q)
                         total = 0.0
                         for h in range(near, far):
                             for i in range(first, last):
@@ -317,7 +339,7 @@ def adaptive_max_pool3d(x, *, size):
             for o in range(O):
                 for p in range(P):
                     for q in range(Q):
-                        (near, far), (first, last), (start, stop) = share(o, D, O), share(p, H, P), share(q, W, Q)
+                        (near, far), (first, last), (start, stop) = piece(o, D, O), piece(p, H, P), piece(q, W, Q)
                         best = -np.inf
                         for h in range(near, far):
                             for i in range(first, last):
@@ -336,107 +358,25 @@ def lp_pool1d(x, *, p, window, stride=None):
 
 
 @operator
-def max_places2d(x, *, window, stride=None, padding=0, dilation=1):
-    """Where the winners of `max_pool2d` are, as integers: `i * W + j` in their image, -1 where nobody wins. Arguments
-    and errors as there."""
+def lp_pool3d(x, *, p, window, stride=None):
+    """`lp_pool2d` of volumes: `x` is `(N, C, D, H, W)`, the result `(N, C, O, P, Q)`. Options are one number, or one
+    for each axis."""
     require_floats(x)
-    R, S = pair(window)
-    down, across = (R, S) if stride is None else pair(stride)
-    apart, aside = pair(dilation)
-    (top, bottom), (left, right) = sides(padding)
-    N, C, H, W = x.shape
-    P = (H + top + bottom - apart * (R - 1) - 1) // down + 1
-    Q = (W + left + right - aside * (S - 1) - 1) // across + 1
-    if P < 1 or Q < 1:
-        raise ValueError("the window is larger than the image")
-    places = np.empty((N, C, P, Q), dtype=np.int64)
+    T, R, S = triple(window)
+    back, down, across = (T, R, S) if stride is None else triple(stride)
+    N, C, D, H, W = x.shape
+    if D < T or H < R or W < S:
+        raise ValueError("the window is larger than the volume")
+    y = np.zeros((N, C, (D - T) // back + 1, (H - R) // down + 1, (W - S) // across + 1), dtype=x.dtype)
     for n in range(N):
         for c in range(C):
-            for p in range(P):
-                for q in range(Q):
-                    best, place = -np.inf, -1
-                    for r in range(R):
-                        for s in range(S):
-                            i = p * down + r * apart - top
-                            j = q * across + s * aside - left
-                            if 0 <= i < H and 0 <= j < W and is_better(x[n, c, i, j], best):
-                                best, place = x[n, c, i, j], i * W + j
-                    places[n, c, p, q] = place
-    return places
-
-
-@operator
-def max_unpool(x, places, *, size):
-    """Numbers put where others were taken from, and zero elsewhere: what PyTorch's `max_unpool1d` to `3d` do.
-
-    Args:
-        x: `(N, C, ...)`.
-        places: Like `x`, as `max_places2d` gives them: places among the cells of an image, row by row. Negative ones
-            are nowhere. Of several numbers for one place the last stays.
-        size: The extents of the result behind `N` and `C`, a tuple.
-
-    Returns:
-        `(N, C, *size)`.
-
-    Raises:
-        ArgumentError: LD310 for a place outside; LD332 where there are not as many places as numbers.
-    """
-    if places.shape != x.shape:
-        raise ValueError("there is a place for each number")
-    N, C = x.shape[0], x.shape[1]
-    y = np.zeros((N, C, *size), dtype=x.dtype)
-    cells, numbers, at = y.reshape(N, C, -1), x.reshape(N, C, -1), places.reshape(N, C, -1)
-    for n in range(N):
-        for c in range(C):
-            for k in range(numbers.shape[2]):
-                if at[n, c, k] >= 0:
-                    cells[n, c, at[n, c, k]] = numbers[n, c, k]
-    return y
-
-
-def start_of(k, u, length, window, parts):
-    """Where the window `k` of as many `parts` begins: at steps of two sizes, the last window at the end."""
-    if k == parts - 1:
-        return length - window
-    step = (length - window) / (parts - 1)
-    return int((k + u) * step) - int(u * step)
-
-
-@operator
-def fractional_max_pool2d(x, seed, *, window, size):
-    """The greatest number of each of `size` windows at steps that are not whole numbers on average (Graham, 2014): of
-    one of two lengths, in an order that a random number for each channel and axis decides. The first of equals has the
-    derivative.
-
-    Args:
-        x: `(N, C, H, W)`.
-        seed: An integer. The same seed has the same windows.
-        window: Rows and columns: one number, or one for each axis.
-        size: Height and width of the result: one number, or one for each axis.
-
-    Returns:
-        `(N, C, *size)`.
-
-    Raises:
-        ArgumentError: LD332 where there is no room for as many windows that each begin at another cell.
-    """
-    require_floats(x)
-    R, S = pair(window)
-    P, Q = pair(size)
-    N, C, H, W = x.shape
-    if P < 1 or Q < 1 or P + R - 1 > H or Q + S - 1 > W:
-        raise ValueError("there is no room for as many windows")
-    y = np.empty((N, C, P, Q), dtype=x.dtype)
-    for n in range(N):
-        for c in range(C):
-            u, v = uniform_at(seed, 2 * (n * C + c)), uniform_at(seed, 2 * (n * C + c) + 1)
-            for p in range(P):
-                for q in range(Q):
-                    first, start = start_of(p, u, H, R, P), start_of(q, v, W, S, Q)
-                    best = -np.inf
-                    for i in range(first, first + R):
-                        for j in range(start, start + S):
-                            if is_better(x[n, c, i, j], best):
-                                best = x[n, c, i, j]
-                    y[n, c, p, q] = best
+            for h in range(y.shape[2]):
+                for i in range(y.shape[3]):
+                    for j in range(y.shape[4]):
+                        total = 0.0
+                        for t in range(T):
+                            for r in range(R):
+                                for s in range(S):
+                                    total += abs(x[n, c, h * back + t, i * down + r, j * across + s]) ** p
+                        y[n, c, h, i, j] = 0.0 if total == 0.0 else total ** (1.0 / p)
     return y

@@ -123,12 +123,23 @@ def cosine_similarity(x, y, *, axis=-1, epsilon=1e-8):
     return (unit_vectors(x, axis=axis, epsilon=epsilon) * unit_vectors(y, axis=axis, epsilon=epsilon)).sum(axis=axis)
 
 
+def length_between(x, i, y, j, p):
+    """The p-norm of the difference of two rows, with derivative zero where it is zero."""
+    total = 0.0
+    for d in range(x.shape[1]):
+        total += (x[i, d] - y[j, d]) ** 2 if p == 2.0 else abs(x[i, d] - y[j, d]) ** p
+    if p == 2.0:
+        return np.sqrt(total) if total > 0.0 else total
+    return total ** (1.0 / p) if total > 0.0 else total
+
+
 @operator
-def distances(x, y):
+def distances(x, y, *, p=2.0):
     """Lengths of the differences of all rows of two matrices; where rows are equal the derivative is zero.
 
     Args:
         x, y: `(M, D)` and `(N, D)`, floats.
+        p: Lengths are `sum(abs(difference) ** p) ** (1 / p)`, `p` at least 1.
 
     Returns:
         `(M, N)`.
@@ -142,8 +153,42 @@ def distances(x, y):
     z = np.zeros((x.shape[0], y.shape[0]), dtype=x.dtype)
     for i in range(x.shape[0]):
         for j in range(y.shape[0]):
-            squares = 0.0
-            for d in range(x.shape[1]):
-                squares += (x[i, d] - y[j, d]) ** 2
-            z[i, j] = np.sqrt(squares) if squares > 0.0 else squares
+            z[i, j] = length_between(x, i, y, j, p)
+    return z
+
+
+@operator
+def distances_within(x, *, p=2.0):
+    """Lengths of the differences of all pairs of rows of a matrix, each pair once: those of the first row with the rows
+    behind it, of the second, and so on. Where rows are equal the derivative is zero.
+
+    Args:
+        x: `(N, D)`, floats.
+        p: As of `distances`.
+
+    Returns:
+        `(N * (N - 1) // 2,)`.
+
+    Raises:
+        ArgumentError: LD332 where `x` holds integers.
+    """
+    require_floats(x)
+    N = x.shape[0]
+    z = np.empty(N * (N - 1) // 2, dtype=x.dtype)
+    for i in range(N):
+        for j in range(i + 1, N):
+            z[i * N - i * (i + 1) // 2 + j - i - 1] = length_between(x, i, x, j, p)
+    return z
+
+
+@operator
+def distances_by_row(x, y, *, p=2.0):
+    """Lengths of the differences of rows, each with that in its place: `(N, D)` and `(N, D)` to `(N,)`. Where rows are
+    equal the derivative is zero. `p` and errors as of `distances`."""
+    require_floats(x)
+    if x.shape != y.shape:
+        raise ValueError("both arrays have one shape")
+    z = np.empty(x.shape[0], dtype=x.dtype)
+    for i in range(x.shape[0]):
+        z[i] = length_between(x, i, y, i, p)
     return z

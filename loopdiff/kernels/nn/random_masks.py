@@ -81,6 +81,22 @@ def alpha_dropout(x, seed, *, rate=0.5):
 
 
 @operator
+def alpha_dropout_channels(x, seed, *, rate=0.5):
+    """`alpha_dropout` of whole channels, as `dropout_channels`: of `x`, `(N, C, ...)`, all numbers of a channel stay,
+    or none. Arguments and errors as of `dropout`."""
+    require_floats(x)
+    if rate < 0.0 or rate >= 1.0:
+        raise ValueError("`rate` is a probability below 1")
+    scale = (1.0 - rate + LEAST * LEAST * rate * (1.0 - rate)) ** -0.5
+    rows = x.reshape(x.shape[0] * x.shape[1], -1)
+    y = np.empty_like(rows)
+    for c in range(rows.shape[0]):
+        for i in range(rows.shape[1]):
+            y[c, i] = scale * ((rows[c, i] if uniform_at(seed, c) >= rate else LEAST) - rate * LEAST)
+    return y.reshape(x.shape)
+
+
+@operator
 def rrelu(x, seed, *, lower=0.125, upper=1 / 3):
     """`leaky_relu` whose slope below zero is drawn for each number between `lower` and `upper` (Xu et al., 2015). At
     0 the derivative is that slope. `seed` as of `dropout`."""

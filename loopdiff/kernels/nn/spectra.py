@@ -75,6 +75,30 @@ def spectrogram(x, window, *, hop, power=2.0):
 
 
 @operator
+def power_to_db(power, *, reference=1.0, least=1e-10, span=80.0):
+    """Powers in decibels, `10 * log10(max(power, least) / reference)`, and no more than `span` below the loudest, or
+    `span=None`; where a limit is taken the derivative is zero, or that of the loudest. `power` has any shape with
+    elements."""
+    flat = power.reshape(-1)
+    y = np.empty_like(flat)
+    loudest = -np.inf
+    for i in range(flat.shape[0]):
+        y[i] = 10.0 * (np.log10(flat[i] if flat[i] > least else least) - np.log10(reference))
+        if y[i] > loudest:
+            loudest = y[i]
+    if span is not None:
+        for i in range(flat.shape[0]):
+            y[i] = y[i] if y[i] >= loudest - span else loudest - span
+    return y.reshape(power.shape)
+
+
+@operator
+def db_to_power(decibels, *, reference=1.0):
+    """`reference * 10 ** (decibels / 10)`, element by element."""
+    return reference * 10.0 ** (0.1 * decibels)
+
+
+@operator
 def istft(real, imaginary, window, *, hop):
     """The signal whose short Fourier transforms are nearest to those given (Griffin and Lim, 1984, equation 6): inverse
     transforms times the window, added up where they overlap, over the sum of squares of the window there.

@@ -115,7 +115,8 @@ def kalman(observations, A, C, Q, R, mean, covariance):
     state[0] ~ normal(mean, covariance), state[t] ~ normal(A state[t - 1], Q), observations[t] ~ normal(C state[t], R)
 
     For each observation: what is expected of it is C m with covariance C P C^T + R = L L^T. With W = L^-1 C P and
-    z = L^-1 (observation - C m), a further column of W, what is known after it is m + W^T z and P - W^T W.
+    z = L^-1 (C m - observation), what is known after it is P - W^T W and m - W^T z. So m is a further column of P, as z
+    of W: both are found at once.
 
     Args:
         observations: `(T, M)`.
@@ -141,12 +142,13 @@ def kalman(observations, A, C, Q, R, mean, covariance):
         raise ValueError("`A` and `Q` are (N, N), `C` is (M, N), `R` (M, M)")
     if mean.shape != (N,) or covariance.shape != (N, N):
         raise ValueError("`mean` is (N,), `covariance` (N, N)")
-    m, P = mean, covariance
+    S = np.empty((N, N + 1), dtype=observations.dtype)
+    S[:, :N], S[:, N] = covariance, mean
     total = 0.0
     for t in range(T):
-        W = np.empty((M, N + 1), dtype=observations.dtype)
-        W[:, :N] = C @ P
-        W[:, N] = observations[t] - C @ m
+        W = C @ S
+        for i in range(M):
+            W[i, N] -= observations[t, i]
         L = np.linalg.cholesky(W[:, :N] @ C.T + R)
         for i in range(M):
             for k in range(i):
@@ -155,7 +157,6 @@ def kalman(observations, A, C, Q, R, mean, covariance):
             for j in range(N + 1):
                 W[i, j] /= L[i, i]
             total -= np.log(L[i, i]) + 0.5 * W[i, N] ** 2 + HALF_LOG_TAU
-        known = W[:, :N].T @ W
-        m = A @ (m + known[:, N])
-        P = A @ (P - known[:, :N]) @ A.T + Q
+        S = A @ (S - W[:, :N].T @ W)
+        S[:, :N] = S[:, :N] @ A.T + Q
     return total

@@ -37,7 +37,9 @@ class Library(JITCodeLibrary):
     choice and unrolled loops, which are most of the code that it would make of a few lines along an edge.
     """
 
-    is_for_all = False  # many programs call it, and it is compiled once: it is optimised in full, however long it is
+    # Many programs call it, and it is compiled once. It is written in lanes, out of which LLVM makes no better ones,
+    # and says which loops are to be unrolled: machine code is as fast without the passes that look for more.
+    is_for_all = False
     written = 0  # characters of the modules
 
     @property
@@ -56,14 +58,16 @@ class Library(JITCodeLibrary):
         ll_module.data_layout = self._codegen._data_layout
 
     def _optimize_final_module(self) -> None:
-        manager, builder = self.short_way() if self.is_long else self._codegen._module_pass_manager()
+        is_plain = self.is_long or self.is_for_all
+        manager, builder = self.short_way() if is_plain else self._codegen._module_pass_manager()
         with self._recorded_timings.record("Module passes (full optimization)", builder):
             manager.run(self._final_module, builder)
 
     def short_way(self) -> tuple[Any, Any]:
-        """Passes for what is long, and what made them."""
+        """Passes for what is long or written in lanes, and what made them."""
         tuning = binding.PipelineTuningOptions(speed_level=1)
-        tuning.loop_vectorization = tuning.slp_vectorization = tuning.loop_unrolling = False
+        tuning.loop_vectorization = tuning.slp_vectorization = False
+        tuning.loop_unrolling = self.is_for_all
         builder = binding.create_pass_builder(self._codegen._tm, tuning)
         return builder.getModulePassManager(), builder
 
