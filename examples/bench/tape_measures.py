@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 import re
 import sys
@@ -60,50 +61,56 @@ def compiled(task: Task, trying: Callable[[str], None]) -> dict[str, Any]:
     program = BY_NAME[task["program"]]
     args, small = program.make(**program.full), program.make(**program.small)
     options = {"tape": task["tape"]}
-    if task.get("limit"):
-        options["memory_limit"] = limit_that_fits(program, args, task["limit"])
+    if task["limit"]:
+        options["memory_limit"] = task["limit"]
     trying("compiling")
     times = [time.process_time()]
     f = decorated(program, **options)
     for _ in range(2):
         f.value_and_grad(*values_of(args))
         times.append(time.process_time())
-    found: dict[str, Any] = {"first": 2 * times[1] - times[0] - times[2], "limit": options.get("memory_limit")}
+    found: dict[str, Any] = {"first": 2 * times[1] - times[0] - times[2], "limit": task["limit"]}
     trying("running")
     small_gradients = f.vjp(*values_of(small))[1](1.0)
-    found["peak"], gradients = traced(f, values_of(args))
-    save(task["file"], small=small_gradients, full=gradients)
-    k = f.compile(*args.values())
-    found["predicted"] = k.memory.peak
-    return found | {"kept": sum(t.bytes for t in k.temporaries)}
+    save(task["file"], small=small_gradients, full=f.vjp(*values_of(args))[1](1.0))
+    return found | {"kept": sum(t.bytes for t in f.compile(*args.values()).temporaries)}
 
 
-def limit_that_fits(program: Program, args: Args, limit: int) -> int:
-    """`limit`, or the least that any sweeps need, where that is more."""
+def fitting(task: Task, _: Callable[[str], None]) -> dict[str, Any]:
+    """A limit, or the least that any sweeps need, where that is more."""
     from loopdiff import ArgumentError
 
+    program = BY_NAME[task["program"]]
+    args = program.make(**program.full)
     try:
-        decorated(program, memory_limit=limit).compile(*args.values())
-        refused = ""
+        refused = decorated(program, memory_limit=task["limit"]).compile(*args.values()).refusal
     except ArgumentError as error:
         refused = str(error)
-    refused = refused or decorated(program, memory_limit=limit).compile(*args.values()).refusal
     needed = re.search(r"needs (\d+) bytes", refused)
-    return int(needed[1]) if needed else limit
+    return {"limit": int(needed[1]) if needed else task["limit"]}
 
 
-def traced(f: Any, values: tuple[Any, ...]) -> tuple[int, Any]:
-    """The most bytes that there were at once for `vjp` and the pullback, beyond what there was before, without what
-    Python objects took, as of code that is loaded then.
+def peaks(task: Task, _: Callable[[str], None]) -> dict[str, Any]:
+    """By policy, the most bytes that Python's allocators have given at once during `vjp` and the pullback, beyond what
+    there was before, and what was predicted. All code is there already, and no memory of earlier calls.
     """
-    tracemalloc.start()
-    try:
-        gradients = f.vjp(*values)[1](1.0)
-        peak = tracemalloc.get_traced_memory()[1]
-        others = tracemalloc.take_snapshot().filter_traces([tracemalloc.DomainFilter(False, np.lib.tracemalloc_domain)])
-        return peak - sum(trace.size for trace in others.traces), gradients
-    finally:
+    from loopdiff.memory.recycled import GRADIENTS
+
+    program = BY_NAME[task["program"]]
+    args = program.make(**program.full)
+    found: dict[str, Any] = {}
+    for policy in task["policies"]:
+        f, values = decorated(program, tape=policy), values_of(args)
+        f.vjp(*values_of(args))[1](1.0)
+        k = f.compiled(tuple(args.values()), "pullback")
+        k.run.arena.free.clear()
+        GRADIENTS.blocks, GRADIENTS.held = {}, 0
+        gc.collect()
+        tracemalloc.start()
+        f.vjp(*values)[1](1.0)
+        found[policy] = {"peak": tracemalloc.get_traced_memory()[1], "predicted": k.memory.peak}
         tracemalloc.stop()
+    return {"peaks": found}
 
 
 def save(file: str, **gradients: Any) -> None:
@@ -187,4 +194,12 @@ def in_turns(task: Task, trying: Callable[[str], None]) -> dict[str, Any]:
     return {}
 
 
-MEASURED = {"kept": kept, "compiled": compiled, "oracle": oracle, "long": long_loop, "turns": in_turns}
+MEASURED = {
+    "kept": kept,
+    "peaks": peaks,
+    "compiled": compiled,
+    "fitting": fitting,
+    "oracle": oracle,
+    "long": long_loop,
+    "turns": in_turns,
+}

@@ -64,7 +64,7 @@ def gauss_seidel(u, f, sweeps):
 def slope(y, k, rate):
     n = y.shape[0]
     for i in range(n):
-        k[i] = (y[(i + 1) % n] - y[i - 2]) * y[i - 1] - y[i] + rate
+        k[i] = (y[(i + 1) % n] - y[(i - 2) % n]) * y[(i - 1) % n] - y[i] + rate
 
 
 def runge_kutta(y, rate, h, steps):

@@ -78,12 +78,14 @@ def measured(program: Program, folder: Path, before: str | None) -> Row:
         row["before"] = point("kept", program=program.name, policies=["auto"], tree=before)
     ways = [(policy, policy, None) for policy in POLICIES]
     whole = row["now"].get("auto", {"kept": 0})["kept"]
-    ways += [(f"limit / {share}", "auto", whole // share) for share in SHARES]
+    limits = {share: point("fitting", program=program.name, limit=whole // share) for share in SHARES}
+    ways += [(f"limit / {share}", "auto", found["limit"]) for share, found in limits.items()]
     files = {name: str(folder / f"{number}.npz") for number, (name, *_) in enumerate(ways)}
     row["ways"] = {
         name: point("compiled", program=program.name, tape=tape, limit=limit, file=files[name])
         for name, tape, limit in ways
     }
+    row |= point("peaks", program=program.name, policies=("auto", "recompute"))
     files["oracle"] = str(folder / "oracle.npz")
     row["oracle"] = point("oracle", program=program.name, file=files["oracle"])
     gradients = {name: dict(np.load(file)) for name, file in files.items() if Path(file).exists()}
@@ -216,7 +218,7 @@ def right_table(rows: Sequence[Row]) -> str:
     lines = []
     for row in rows:
         ways = [w for w in row["ways"].values() if "apart" in w]
-        peaks = [w["peak"] / w["predicted"] for w in ways if w.get("predicted")]
+        peaks = [found["peak"] / found["predicted"] for found in row.get("peaks", {}).values()]
         lines.append(
             [
                 row["program"],
@@ -226,7 +228,7 @@ def right_table(rows: Sequence[Row]) -> str:
                 f"{max(w['first'] for w in ways):.1f} s" if ways else "-",
             ]
         )
-    head = ["program", "policies differ by", "from the oracle", "peak / predicted", "compiled within"]
+    head = ["program", "policies differ by", "from the oracle", "peak / predicted", "compiled within, CPU"]
     return table(head, lines)
 
 

@@ -53,8 +53,15 @@ def row(**changes: Any) -> dict[str, Any]:
         "apart": {"float64": 0.0},
         "wrong": {"float64": 2e-9},
     }
+    peaks = {"auto": {"peak": 104, "predicted": 100}}
     found = {"program": "wave", "reason": "one field", "now": {"least": 40, "auto": {"kept": 80}}}
-    return {**found, "before": {"auto": {"kept": 200}}, "ways": {"auto": way, "store": {"error": "ended"}}, **changes}
+    return {
+        **found,
+        "before": {"auto": {"kept": 200}},
+        "ways": {"auto": way, "store": {"error": "ended"}},
+        "peaks": peaks,
+        **changes,
+    }
 
 
 def test_tables_say_what_is_missed() -> None:
