@@ -20,7 +20,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ PAGE = limited.ROOT / "docs" / "tapes_measured.md"
 POLICIES = ("auto", "store", "recompute")
 SHARES = (2, 4, 10)  # memory limits are what `auto` keeps, divided by these
 ALLOWED = {"float64": 1e-12, "float32": 1e-5}
+ALLOWED_LONG = {"float64": 1e-10}
 TIMED = ("shortest paths", "advection", "triangular product", "wave")
 TURNS, BATCH = 15, 0.1  # each way round; seconds of a turn
 LARGE = ("wave of 200 x 200, 2,000 steps", "for", 200, 2_000)  # of which 50 MB are 150 fields
@@ -179,7 +180,8 @@ def turns(program: str, before: str, folder: Path) -> Row:
 def in_megabytes(size: float | None) -> str:
     if size is None:
         return "-"
-    return f"{size / 1e6:.3g} MB" if size >= 1e6 else f"{size / 1e3:.3g} kB"
+    value, unit = (size / 1e6, "MB") if size >= 1e6 else (size / 1e3, "kB")
+    return f"{value:,.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"
 
 
 def times_least(row: Row, size: float | None) -> str:
@@ -232,15 +234,13 @@ def right_table(rows: Sequence[Row]) -> str:
     return table(head, lines)
 
 
-def largest(found: Any) -> str:
+def largest(found: Iterable[Mapping[str, float]], allowed: Mapping[str, float] = ALLOWED) -> str:
     """The largest difference of each type, where that is more than is allowed in bold."""
     most: dict[str, float] = {}
     for each in found:
         for kind, value in each.items():
             most[kind] = max(most.get(kind, 0.0), value)
-    cells = [
-        f"{v:.0e} in {k}" if v <= ALLOWED.get(k, 1e-12) else f"**{v:.0e}** in {k}" for k, v in sorted(most.items())
-    ]
+    cells = [f"{v:.0e} in {k}" if v <= allowed[k] else f"**{v:.0e}** in {k}" for k, v in sorted(most.items())]
     return ", ".join(cells) or "-"
 
 
@@ -267,7 +267,13 @@ def long_table(rows: Sequence[Row]) -> str:
         whole = next(r for r in rows if r["loop"] == row["loop"])
         figures = [in_megabytes(row["kept"]), f"{row['megabytes']:.0f} MB", f"{row['seconds']:.2f} s"]
         lines.append(
-            [row["loop"], row["name"], *figures, f"{row['seconds'] / whole['seconds']:.2f}", largest([row["apart"]])]
+            [
+                row["loop"],
+                row["name"],
+                *figures,
+                f"{row['seconds'] / whole['seconds']:.2f}",
+                largest([row["apart"]], ALLOWED_LONG),
+            ]
         )
     head = [
         "loop",
@@ -281,17 +287,36 @@ def long_table(rows: Sequence[Row]) -> str:
     return table(head, lines, left=2)
 
 
+KEPT = """Bytes of all temporaries between the sweeps under `auto`. The least is what no derivative can do without."""
+LIMITS = """
+Memory limits are what `auto` keeps, divided by 2, 4 and 10, or the least that any sweeps need, where that is more; local
+arrays of the program, which are no temporaries, count as well.
+""".strip()
+RIGHT = """
+Differences are parts of the largest number in a gradient: of all policies and limits from `store`, and of small arguments
+from what the undecorated function gives on numbers with derivatives. Peaks are those of Python's allocators under `auto`
+and `recompute`, of which some 5 kB are not arrays. The last column is the slowest of all policies and limits.
+""".strip()
+TIME = """Medians of CPU seconds of value and gradient, both trees in turns; then the ratio of the least ones."""
+LONG_LOOPS = """
+CPU seconds of value and gradient, and the most memory that the process had beyond what it had before. Files of `spill`
+count as pages in use do.
+""".strip()
+
+
 def sections(found: Mapping[str, Any]) -> dict[str, list[str]]:
     rows = found["programs"]
+    used = ", ".join(f"{name} {found['versions'][name]}" for name in ("numba", "numpy")) if "versions" in found else ""
+    about = f"{found['about']}, {used}, {found['versions']['date']}.\n" if used else ""
     parts = {
-        "## What is kept": [kept_table(rows)],
-        "## Under every policy, and in less memory": [policy_table(rows)],
-        "## Right, predicted, and compiled": [right_table(rows)],
+        "## What is kept": [about + KEPT, kept_table(rows)],
+        "## Under every policy, and in less memory": [LIMITS, policy_table(rows)],
+        "## Right, predicted, and compiled": [RIGHT, right_table(rows)],
     }
     if found.get("times"):
-        parts["## Time"] = [time_table(found["times"])]
+        parts["## Time"] = [TIME, time_table(found["times"])]
     if found.get("long"):
-        parts["## Long loops in little memory"] = [long_table(found["long"])]
+        parts["## Long loops in little memory"] = [LONG_LOOPS, long_table(found["long"])]
     return parts
 
 

@@ -67,7 +67,7 @@ def row(**changes: Any) -> dict[str, Any]:
 def test_tables_say_what_is_missed() -> None:
     tapes = importlib.import_module("tapes")
     parts = tapes.sections({"programs": [row()], "times": [], "long": []})
-    (kept,), (policies,), (right,) = parts.values()
+    kept, policies, right = (table for _, table in parts.values())
     assert "| wave | 0.2 kB | 0.08 kB | 0.04 kB | 2.00 | one field |" in kept
     assert "| wave | 0.08 kB | ended |" in policies
     assert "| wave | 0e+00 in float64 | **2e-09** in float64 | 1.04 to 1.04 | 1.5 s |" in right
