@@ -289,13 +289,14 @@ def long_table(rows: Sequence[Row]) -> str:
 
 KEPT = """Bytes of all temporaries between the sweeps under `auto`. The least is what no derivative can do without."""
 LIMITS = """
-Memory limits are what `auto` keeps, divided by 2, 4 and 10, or the least that any sweeps need, where that is more; local
-arrays of the program, which are no temporaries, count as well.
+Memory limits are what `auto` keeps, divided by 2, 4 and 10, or the least that any sweeps need, where that is more;
+local arrays of the program, which are no temporaries, count as well.
 """.strip()
 RIGHT = """
-Differences are parts of the largest number in a gradient: of all policies and limits from `store`, and of small arguments
-from what the undecorated function gives on numbers with derivatives. Peaks are those of Python's allocators under `auto`
-and `recompute`, of which some 5 kB are not arrays. The last column is the slowest of all policies and limits.
+Differences are parts of the largest number in a gradient: of all policies and limits from `store`, and of small
+arguments from what the undecorated function gives on numbers with derivatives. Peaks are those of Python's
+allocators under `auto` and `recompute`, of which some 5 kB are not arrays. The last column is the slowest of all
+policies and limits.
 """.strip()
 TIME = """Medians of CPU seconds of value and gradient, both trees in turns; then the ratio of the least ones."""
 LONG_LOOPS = """
