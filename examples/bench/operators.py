@@ -35,7 +35,7 @@ import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
 from machine import processor  # noqa: E402
-from report import duration, versions  # noqa: E402
+from report import duration, in_section, versions  # noqa: E402
 from timing import paired  # noqa: E402
 
 from loopdiff import vectorize_grad  # noqa: E402
@@ -297,13 +297,6 @@ def measured(row: Row) -> Iterator[str]:
         others = [duration(times[n]) if n in times else "-" for n in ("jax", "torch")]
         mine = duration(times["loopdiff"])
         yield f"| {row.name} | {kind} | {mine} | {' | '.join(others)} | {best / times['loopdiff']:.2f} |"
-
-
-def in_section(page: str, heading: str, parts: list[str]) -> str:
-    """A page whose section `heading` has these parts, and no others; a new section comes last."""
-    before, _, rest = page.partition(f"{heading}\n")
-    after = rest[rest.find("\n## ") + 1 :] if "\n## " in rest else ""
-    return "\n\n".join([before.rstrip(), heading, *parts, *([after.rstrip()] if after else [])]) + "\n"
 
 
 def verdict(lines: list[str]) -> str:

@@ -60,6 +60,13 @@ def verdict(is_met: bool | None) -> str:
     return "-" if is_met is None else "met" if is_met else "**missed**"
 
 
+def in_section(page: str, heading: str, parts: list[str]) -> str:
+    """A page whose section `heading` has these parts, and no others; a new section comes last."""
+    before, _, rest = page.partition(f"{heading}\n")
+    after = rest[rest.find("\n## ") + 1 :] if "\n## " in rest else ""
+    return "\n\n".join([before.rstrip(), heading, *parts, *([after.rstrip()] if after else [])]) + "\n"
+
+
 # -- the suite -----------------------------------------------------------------------------------------------
 def measured(results: Mapping[str, Any], section: str) -> list[Row]:
     return [row for row in results["sections"].get(section, []) if "error" not in row]
