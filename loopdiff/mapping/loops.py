@@ -46,7 +46,8 @@ class TiledNest:
     """A contraction whose results stay in registers: a tile of `rows` and `columns`, vectors along `lanes`.
 
     The columns may be vectors themselves (`lanes` is `columns`); the lanes may be summed (dot products). A `product` of
-    matrices is also blocked for the caches.
+    matrices is also blocked for the caches. `over_windows`: the rows slide along a loop that is summed, or both sides
+    of dot products go over windows of a few elements.
     """
 
     lanes: str
@@ -54,6 +55,7 @@ class TiledNest:
     columns: str
     sums: tuple[str, ...]
     product: Product | None = None
+    over_windows: bool = False
 
     @property
     def is_dot(self) -> bool:

@@ -12,9 +12,10 @@ from loopdiff.backends.cpu.chunks import ChunkWriter, in_tuples, write_both
 from loopdiff.backends.cpu.emit import ScalarEmitter
 from loopdiff.backends.cpu.equal_nests import nests_written_once
 from loopdiff.backends.cpu.patience import PatientEmitter, is_left
-from loopdiff.backends.cpu.product import ProductWriter
 from loopdiff.backends.cpu.scalar_math import spell_constant
-from loopdiff.backends.cpu.tile import TileWriter
+from loopdiff.backends.cpu.tiles.product import ProductWriter
+from loopdiff.backends.cpu.tiles.tile import TileWriter
+from loopdiff.backends.cpu.tiles.windows import WindowTileWriter
 from loopdiff.backends.cpu.vector import VectorLoopWriter
 from loopdiff.errors import Span, calls_around
 from loopdiff.immutable import replace
@@ -126,10 +127,12 @@ class ScheduledEmitter(PatientEmitter):
             case TiledNest():
                 found = contraction(stmt)
                 assert found is not None
-                if mapping.product is None:
-                    TileWriter(self, mapping, found).write()
-                else:
+                if mapping.product is not None:
                     ProductWriter(self, mapping.product, found).write()
+                elif mapping.over_windows:
+                    WindowTileWriter(self, mapping, found).write()
+                else:
+                    TileWriter(self, mapping, found).write()
             case ScalarLoop(together=together):
                 rows = jammed_rows(stmt) if together > 1 else None
                 with self.patience.blocks(stmt, together) as block:

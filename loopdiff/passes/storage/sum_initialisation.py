@@ -93,11 +93,12 @@ class Starter:
 
     def can_start(self, found: Contraction) -> bool:
         """Whether the contraction holds its sums in registers, without any of its work done again for each term."""
-        if not is_rectangular(found.loops) or not is_uniform(found, self.types):
+        if not is_uniform(found, self.types):
             return False
         if self.in_tiles_only:
             return choose_tile(self.ls, found) is not None
-        return is_product_operand(found.summand, frozenset(p.index for p in found.loops))
+        indices = frozenset(p.index for p in found.loops)
+        return is_rectangular(found.loops) and is_product_operand(found.summand, indices)
 
     def zero_in(self, target: ir.Access) -> ir.Stmt:
         return ir.Assign(target, zero(self.types.arrays[target.array].element), loc=target.loc)

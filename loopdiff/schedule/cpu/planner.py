@@ -6,7 +6,7 @@ small cost model over memory access patterns; only what the dependences allow is
 
 from __future__ import annotations
 
-from loopdiff.analysis.contractions import Contraction, contraction, is_rectangular, is_uniform
+from loopdiff.analysis.contractions import Contraction, contraction, is_uniform
 from loopdiff.analysis.legality import AnyOrder, Conflict, describe_conflict, interrupted, violation
 from loopdiff.analysis.ownership import owned_cells
 from loopdiff.analysis.polyhedral.model import Model
@@ -233,7 +233,7 @@ class Planner:
     def tile(self, stmt: ir.Loop) -> tuple[Contraction, TiledNest] | None:
         """The contraction that starts here and its tile, if its access patterns suit one."""
         found = contraction(stmt) if self.may_reassociate else None
-        if found is None or not is_rectangular(found.loops) or not is_uniform(found, self.types):
+        if found is None or not is_uniform(found, self.types):
             return None
         tile = choose_tile(self.model.ls, found)
         return None if tile is None else (found, tile)
