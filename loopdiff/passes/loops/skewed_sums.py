@@ -53,16 +53,20 @@ def skew_windows(ls: ir.LoopSet) -> ir.LoopSet:
     names, types = supply(ls), type_env(ls)
 
     def block(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
-        return tuple(gathered_windows(map_blocks(block, s), ls, types, names) for s in body)
+        return tuple(statement(s) for s in body)
+
+    def statement(stmt: ir.Stmt) -> ir.Stmt:
+        found = nest_of_update(stmt)
+        return map_blocks(block, stmt) if found is None else gathered_windows(stmt, found, ls, types, names)
 
     body = block(ls.body)
     return ls if body == ls.body else replace(ls, body=body)
 
 
-def gathered_windows(stmt: ir.Stmt, ls: ir.LoopSet, types: TypeEnv, names: NameSupply) -> ir.Stmt:
-    """`stmt` as a nest over what it adds to, each element of which it then sums, if that makes a register tile."""
-    found = nest_of_update(stmt)
-    if found is None or found.sums or found.start is not None or not is_rectangular(found.loops):
+def gathered_windows(stmt: ir.Stmt, found: Contraction, ls: ir.LoopSet, types: TypeEnv, names: NameSupply) -> ir.Stmt:
+    """`stmt`, the nest `found`, over what it adds to, each element of which it then sums, if that makes a register tile
+    and none is summed without."""
+    if found.sums or found.start is not None or not is_rectangular(found.loops):
         return stmt
     short = loops_over_windows(ls, found)
     if not short or not is_uniform(found, types):
