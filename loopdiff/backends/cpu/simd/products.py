@@ -8,6 +8,7 @@ the extents only.
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from functools import reduce
 from typing import Any
 
@@ -23,7 +24,7 @@ from loopdiff.model.register_tiles import Blocks, TileShape, product_blocks, pro
 from .build import FLOATS, INT8, INT64, Typed
 from .dots import ROWS, Dots
 from .kernels import ADD_ROWS, ADD_TILE, ASSIGN, Copy, Lanes, Tile, column_function, shared_function, take_room
-from .types import host_width
+from .types import host_width, vector_bits
 from .watch import goes_on, watched
 from .words import POINTER, Variable, Word, counted, repeated, words
 
@@ -41,6 +42,7 @@ class Product:
     blocks: Blocks
     rooms: int = ROOMS
     tall: tuple[TileShape, ...] = ()
+    narrow: Lanes | None = None  # vectors half as long, where these take half as long
 
     @property
     def panel(self) -> int:
@@ -143,7 +145,15 @@ class Product:
         for count in range(1, max((wide, *tall)) + 1):
             usual = TileShape(self.shape.rows, count) if count <= wide else tall[count]
             whole = tall.get(count, usual)
-            with builder.if_then(vectors.test("==", count)):
+            with builder.if_then(vectors.test("==", count)), ExitStack() as stack:
+                if self.narrow is not None:
+                    is_half = live.test("<=", self.narrow.width)
+                    half, more = stack.enter_context(builder.if_else(is_half))
+                    with half:
+                        block = left[5] if usual.rows == self.shape.rows else left[4] * usual.rows
+                        tile = Tile(self.lanes, usual.rows, count, narrow=self.narrow)
+                        self.column(builder, tile, [*args[:5], block.value, *args[6:]], last[1])
+                    stack.enter_context(more)
                 if count < wide and whole is usual:
                     self.column(builder, Tile(self.lanes, usual.rows, count), args, last[1])
                     continue
@@ -286,14 +296,10 @@ class Product:
 
 def product_of(element: types.Type) -> Product:
     """The product of matrices of that element for this machine."""
-    machine = host_machine()
-    return Product(
-        Lanes(element, host_width(str(element))),
-        product_tile(machine),
-        product_blocks(machine),
-        ROOMS,
-        tall_tiles(machine),
-    )
+    machine, width = host_machine(), host_width(str(element))
+    narrow = Lanes(element, width // 2) if vector_bits() == 512 else None
+    lanes, tall = Lanes(element, width), tall_tiles(machine)
+    return Product(lanes, product_tile(machine), product_blocks(machine), ROOMS, tall, narrow)
 
 
 @intrinsic
