@@ -103,6 +103,10 @@ class ScheduledEmitter(PatientEmitter):
                     self.calls_in(same, depth + 1)
 
     def loop(self, stmt: ir.Loop) -> None:
+        mapping = self.mapping_of(stmt)
+        if isinstance(mapping, VectorLoop) and mapping.may_be_short:  # a call would take longer than its iterations
+            self.nest(stmt)
+            return
         with self.writer.nest():
             self.nest(stmt)
 

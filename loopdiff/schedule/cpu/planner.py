@@ -18,7 +18,18 @@ from loopdiff.ir.build import is_constant
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
-from loopdiff.ir.walk import Path, Site, all_statements, children, loads_in, nodes_of, statements, subexprs
+from loopdiff.ir.walk import (
+    Path,
+    Site,
+    all_statements,
+    children,
+    indices_in,
+    loads_in,
+    loads_of,
+    nodes_of,
+    statements,
+    subexprs,
+)
 from loopdiff.mapping.lane_blocks import is_block_loop
 from loopdiff.mapping.loops import Mapping, ScalarLoop, Schedule, TiledNest, VectorLoop
 from loopdiff.model import tuning
@@ -183,7 +194,7 @@ class Planner:
             return False
         moving = {ir.Index(p.index) for p in around if isinstance(p.step, ir.Const) and p.step.value in (1, -1)}
         by_index = any(e in moving for b in (loop.lower, loop.upper) for e in subexprs(b))
-        return by_index or is_row_of_elements(loop, self.costs.counter.lets)
+        return by_index or is_row_of_elements(loop, self.costs.counter.lets) or is_row_at_place(loop)
 
     def held_back(self, loop: ir.Loop, private: frozenset[str]) -> str:
         """A cell that some iteration leaves a value in; lanes have no order to say which one."""
@@ -237,6 +248,20 @@ class Planner:
             return None
         tile = choose_tile(self.model.ls, found)
         return None if tile is None else (found, tile)
+
+
+def is_row_at_place(loop: ir.Loop) -> bool:
+    """Whether `loop` adds something to rows of an array whose number is computed, or elements of such rows to others:
+    features of what is looked up are few."""
+    adds = [s for s in loop.body if isinstance(s, ir.Accumulate)]
+    places = [a for s in adds for a in (s.target, *(load.access for load in loads_of(s)))]
+    return any(
+        isinstance(e, ir.Var) or (isinstance(e, ir.Load) and bool(e.access.subscripts))
+        for a in places
+        for s in a.subscripts
+        if loop.index not in indices_in(s)
+        for e in subexprs(s)
+    )
 
 
 def scalar_only(site: Site) -> str:
