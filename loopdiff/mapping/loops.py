@@ -11,11 +11,13 @@ from loopdiff.ir.walk import Path
 class VectorLoop:
     """Iterations of the loop run in the lanes of vectors; `reductions` are summed over the lanes.
 
-    `may_be_short`: often it has not enough for a vector, so that what is left over runs as scalar code.
+    `may_be_short`: often it has not enough for a vector, so that what is left over runs as scalar code. `few`: if there
+    are no more than so many, all run as scalar code.
     """
 
     reductions: tuple[str, ...]
     may_be_short: bool = False
+    few: int = 0
 
 
 @immutable

@@ -104,7 +104,7 @@ class ScheduledEmitter(PatientEmitter):
 
     def loop(self, stmt: ir.Loop) -> None:
         mapping = self.mapping_of(stmt)
-        if isinstance(mapping, VectorLoop) and mapping.may_be_short:  # a call would take longer than its iterations
+        if isinstance(mapping, VectorLoop) and mapping.few:  # a call would take longer than so few iterations
             self.nest(stmt)
             return
         with self.writer.nest():
@@ -126,8 +126,8 @@ class ScheduledEmitter(PatientEmitter):
         if not self.around:
             self.patience.begin_nest(stmt)
         match mapping:
-            case VectorLoop(may_be_short=may_be_short):
-                VectorLoopWriter.of(self, stmt, self.owned(path)).write(may_be_short)
+            case VectorLoop(may_be_short=may_be_short, few=few):
+                VectorLoopWriter.of(self, stmt, self.owned(path)).write(may_be_short, few)
             case TiledNest():
                 found = contraction(stmt)
                 assert found is not None

@@ -183,7 +183,8 @@ class Planner:
         if conflict is not None:
             return ScalarLoop(f"in one iteration it sums into `{conflict.array}` and goes on with the sum")
         may_be_short = self.may_be_short(stmt, self.model.sites[path].loops)
-        return VectorLoop(tuple(sorted(reductions)), may_be_short)
+        few = tuning.FEW_SUMMED if reductions else tuning.FEW
+        return VectorLoop(tuple(sorted(reductions)), may_be_short, few if is_row_at_place(stmt) else 0)
 
     def may_be_short(self, loop: ir.Loop, around: tuple[ir.Loop, ...]) -> bool:
         """Whether `loop`, innermost and of fast instructions, is longer or shorter in iterations of loops around it."""
@@ -194,7 +195,7 @@ class Planner:
             return False
         moving = {ir.Index(p.index) for p in around if isinstance(p.step, ir.Const) and p.step.value in (1, -1)}
         by_index = any(e in moving for b in (loop.lower, loop.upper) for e in subexprs(b))
-        return by_index or is_row_of_elements(loop, self.costs.counter.lets) or is_row_at_place(loop)
+        return by_index or is_row_of_elements(loop, self.costs.counter.lets)
 
     def held_back(self, loop: ir.Loop, private: frozenset[str]) -> str:
         """A cell that some iteration leaves a value in; lanes have no order to say which one."""
