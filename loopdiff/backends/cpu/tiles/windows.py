@@ -15,7 +15,7 @@ rows at the edges have sums of their own, and lanes that have nothing at `s` are
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 
 from loopdiff.analysis.contractions import Slide, slides_of
@@ -78,17 +78,15 @@ class WindowTileWriter(TileWriter):
             return
         # Rows between `first` and `last` have all of the sum.
         first, last, edge = self.fresh(f"{rows}_first"), self.fresh(f"{rows}_last"), self.fresh(f"{rows}_edge")
-        low, high = (
-            self.emitter.expr(sub(slide.high, slide.end)),
-            self.emitter.expr(shifted(sub(slide.low, slide.first), 1)),
-        )
+        spell = self.emitter.expr
+        low, high = spell(sub(slide.high, slide.end)), spell(shifted(sub(slide.low, slide.first), 1))
         least, most = self.simd("minimum"), self.simd("maximum")
         self.line(f"{first} = {least}({most}({start}, {low}), {end})")
         self.line(f"{last} = {most}({first}, {least}({end}, {high}))")
         with self.emitter.writer.block(f"for {edge} in range({start}, {end} - ({last} - {first})):"):
             self.line(f"{rows} = {edge} if {edge} < {first} else {edge} + ({last} - {first})")
             self.row_of_blocks(Side(rows), *columns)
-        self.between[slide.index] = self.emitter.expr(slide.low), self.emitter.expr(slide.high)
+        self.between[slide.index] = spell(slide.low), spell(slide.high)
         self.whole_rows(first, last, lambda side: self.row_of_blocks(side, *columns))
 
     def whole_rows(self, start: str, end: str, write: Callable[[Side], None]) -> None:
@@ -103,17 +101,20 @@ class WindowTileWriter(TileWriter):
             write(Side(rows, size // 2, 1, left))
 
     def row_of_blocks(self, rows: Side, start: str, end: str) -> None:
-        """Blocks of columns; the last one has masks, as all have where lanes have sums of their own."""
+        """Blocks of columns; the last one has masks, as all have where lanes have sums of their own, and those of the
+        last rows, which are not worth more code. Single rows go vector by vector."""
         index, width, block = self.tile.columns, self.width, self.emitter.writer.block
-        size, stop = self.shape.columns * width, start
-        if self.slide_along(index) is None:
+        wide = self.shape.columns if rows.count > 1 else 1
+        size, stop = wide * width, start
+        if self.slide_along(index) is None and rows.count == self.shape.rows:
             stop = self.fresh(f"{index}_stop")
             self.line(f"{stop} = {end} - ({end} - {start}) % {size}")
             with block(f"for {index} in range({start}, {stop}, {size}):"):
                 self.block_of_columns(rows, self.shape.columns, "")
         with block(f"for {index} in range({stop}, {end}, {size}):"):
-            for count in reversed(range(1, self.shape.columns + 1)):
-                with block(f"if {end} - {index} > {(count - 1) * width}:" if count > 1 else "else:"):
+            for count in reversed(range(1, wide + 1)):
+                is_rest = f"if {end} - {index} > {(count - 1) * width}:" if count > 1 else "else:"
+                with block(is_rest) if wide > 1 else nullcontext():
                     self.block_of_columns(rows, count, end)
 
     def block_of_columns(self, rows: Side, count: int, end: str) -> None:
