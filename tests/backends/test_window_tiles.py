@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from loopdiff.api import vectorize_grad
 from loopdiff.pipeline.cpu import compile_loopset
 from tests.ad.interpreted import lower
 
@@ -135,3 +136,33 @@ def test_other_windows(size, dtype):
     agrees(blurred, drawn(p, dtype, (p, q), (p + 2, q + 3), (3, 4)), "y", (ROWS,))
     agrees(with_holes, drawn(p, dtype, (p, q), (2 * p + 2 * 2 + 1, q + 3 * 3), (3, 4)), "y", ())
     agrees(spread_upwards, drawn(p, dtype, (p, q), (p + 4, q + 6), (3, 4)), "x", EDGES)
+
+
+def convolved(x, w):
+    (C, H, W), (_, R, S) = x.shape, w.shape
+    y = np.zeros((C, H - R + 1, W - S + 1), dtype=x.dtype)
+    for c in range(C):
+        for r in range(R):
+            for s in range(S):
+                for p in range(H - R + 1):
+                    for q in range(W - S + 1):
+                        y[c, p, q] += x[c, p + r, q + s] * w[c, r, s]
+    return y
+
+
+@pytest.mark.parametrize("parallel", [False, True])
+def test_gradients_of_convolutions(parallel):
+    """Gradients are stored, not added to zeros, and may be shared among threads."""
+    f = vectorize_grad(parallel=parallel)(convolved)
+    for size, window in (((3, 1, 1), (1, 1)), ((2, 20, 45), (3, 2)), ((1, 200, 150), (4, 5)), ((70, 17, 33), (3, 3))):
+        x, w = drawn(1, np.float64, size, (size[0], *window))
+        value, pullback = f.vjp(x, w)
+        (seed,) = drawn(2, np.float64, value.shape)
+        x_adj, w_adj, wanted = np.zeros_like(x), np.zeros_like(w), np.zeros_like(value)
+        for r, s in np.ndindex(*window):
+            part = np.s_[:, r : r + value.shape[1], s : s + value.shape[2]]
+            wanted += x[part] * w[:, r, s, None, None]
+            x_adj[part] += seed * w[:, r, s, None, None]
+            w_adj[:, r, s] = (x[part] * seed).sum(axis=(1, 2))
+        for got, expected in zip((value, *pullback(seed)), (wanted, x_adj, w_adj), strict=True):
+            np.testing.assert_allclose(got, expected, rtol=1e-11, atol=1e-11)
