@@ -72,7 +72,7 @@ class VectorLoopWriter(LaneValues):
         if may_be_short or (self.is_small_block() and not has_mask_registers()):
             self.write_row(start, end, promoted, suffixes)
         elif few and not is_block:
-            with self.emitter.writer.block(f"if {end} - {start} <= {few}:"):
+            with self.emitter.writer.block(f"if {end} - {start} <= {min(few, self.width - 1)}:"):
                 self.write_rest(start, end)
             with self.emitter.writer.block("else:"), self.emitter.writer.nest():
                 self.write_vectors(start, end, promoted, suffixes, False)
