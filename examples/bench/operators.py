@@ -257,10 +257,12 @@ def of_jax(row: Row, seed: np.ndarray) -> tuple[Callable[[], Any], Callable[[], 
                 all_of[n] = a
             return row.in_jax(*all_of)
 
-        return jax.vjp(of_active, *(arguments[n] for n in active))[1](seed)
+        # With the value, as the others: XLA leaves out of a program what it does not return.
+        found, pull = jax.vjp(of_active, *(arguments[n] for n in active))
+        return found, pull(seed)
 
     gradient, given = jax.jit(pulled), [jnp.asarray(a) for a in row.arguments]
-    return lambda: jax.block_until_ready(value(*given)), lambda: jax.block_until_ready(gradient(seed, *given))
+    return lambda: jax.block_until_ready(value(*given)), lambda: jax.block_until_ready(gradient(seed, *given))[1]
 
 
 def of_torch(row: Row, seed: np.ndarray) -> tuple[Callable[[], Any], Callable[[], Any]]:

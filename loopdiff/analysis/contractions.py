@@ -5,8 +5,10 @@ from __future__ import annotations
 from loopdiff.analysis.strides import coefficient
 from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.build import is_constant, zeroed
+from loopdiff.ir.affine import folded
+from loopdiff.ir.build import integer, is_constant, zeroed
 from loopdiff.ir.ops import Op
+from loopdiff.ir.types import INT
 from loopdiff.ir.typing import TypeEnv
 from loopdiff.ir.walk import indices_in, subexprs, substitute
 
@@ -34,6 +36,19 @@ class Contraction:
         """Indices that are summed over."""
         used = access_indices(self.update.target)
         return tuple(p.index for p in self.loops if p.index not in used)
+
+
+@immutable
+class Slide:
+    """Bounds of the loop over `index` that go along with another index: from `max(low, along + first)` up to
+    `min(high, along + end)`."""
+
+    index: str
+    along: str
+    low: ir.Expr
+    high: ir.Expr
+    first: ir.Expr
+    end: ir.Expr
 
 
 def contraction(stmt: ir.Stmt) -> Contraction | None:
@@ -141,3 +156,33 @@ def is_rectangular(loops: tuple[ir.Loop, ...]) -> bool:
         if not is_constant(loop.step, 1):
             return False
     return True
+
+
+def slides_of(loops: tuple[ir.Loop, ...]) -> tuple[Slide, ...] | None:
+    """How loops in unit steps slide along others, those that do; None if ranges depend on each other otherwise, or on
+    memory."""
+    indices, found = frozenset(p.index for p in loops), list[Slide]()
+    for loop in loops:
+        if not indices & indices_in(loop.lower, loop.upper) and is_rectangular((loop,)):
+            continue
+        low, high = sliding_bound(loop.lower, Op.MAX, indices), sliding_bound(loop.upper, Op.MIN, indices)
+        if low is None or high is None or low[0] != high[0] or not is_constant(loop.step, 1):
+            return None
+        found.append(Slide(loop.index, low[0], low[1], high[1], low[2], high[2]))
+    return tuple(found)
+
+
+def sliding_bound(bound: ir.Expr, op: Op, indices: frozenset[str]) -> tuple[str, ir.Expr, ir.Expr] | None:
+    """The index in one of the two arguments of `op`, the other one, and what that index is added to."""
+    if not isinstance(bound, ir.Apply) or bound.op is not op:
+        return None
+    if any(isinstance(e, ir.Load | ir.Var) for e in subexprs(bound)):
+        return None
+    moving = [a for a in bound.args if indices & indices_in(a)]
+    if len(moving) != 1 or len(names := indices & indices_in(moving[0])) != 1:
+        return None
+    (name,) = names
+    if coefficient(moving[0], name) != 1:
+        return None
+    rest = folded(substitute(moving[0], {ir.Index(name): integer(0)}), INT)
+    return name, next(a for a in bound.args if a is not moving[0]), rest

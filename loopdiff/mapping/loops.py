@@ -11,11 +11,13 @@ from loopdiff.ir.walk import Path
 class VectorLoop:
     """Iterations of the loop run in the lanes of vectors; `reductions` are summed over the lanes.
 
-    `may_be_short`: often it has not enough for a vector, so that what is left over runs as scalar code.
+    `may_be_short`: often it has not enough for a vector, so that what is left over runs as scalar code. `few`: if there
+    are no more than so many, all run as scalar code.
     """
 
     reductions: tuple[str, ...]
     may_be_short: bool = False
+    few: int = 0
 
 
 @immutable
@@ -46,7 +48,8 @@ class TiledNest:
     """A contraction whose results stay in registers: a tile of `rows` and `columns`, vectors along `lanes`.
 
     The columns may be vectors themselves (`lanes` is `columns`); the lanes may be summed (dot products). A `product` of
-    matrices is also blocked for the caches.
+    matrices is also blocked for the caches. `over_windows`: the rows slide along a loop that is summed, or both sides
+    of dot products go over windows of a few elements.
     """
 
     lanes: str
@@ -54,6 +57,7 @@ class TiledNest:
     columns: str
     sums: tuple[str, ...]
     product: Product | None = None
+    over_windows: bool = False
 
     @property
     def is_dot(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import reduce
 
-from loopdiff.analysis.contractions import Contraction, access_indices, factors, terms
+from loopdiff.analysis.contractions import Contraction, Slide, access_indices, factors, slides_of, terms
 from loopdiff.analysis.polyhedral.model import derived_once
 from loopdiff.analysis.strides import Stride, coefficient, lane_axis, stride_of
 from loopdiff.immutable import immutable
@@ -50,10 +50,15 @@ def register_tile(registers: int) -> TileShape:
 
 def tile_shape(tile: TiledNest, bits: int, lanes: int) -> TileShape:
     """The shape of a tile that is no product of matrices, for vector registers of `bits` with so many lanes."""
+    if tile.over_windows:
+        return WINDOW_DOTS if tile.is_dot else TileShape(8 if bits == 512 else 4, 2)
     if tile.is_dot:
         columns = min(8, lanes)
         return TileShape(1 if tile.rows is None else max(1, (24 if bits == 512 else 12) // columns), columns)
     return TileShape(1, 4) if tile.rows is None else TileShape(8 if bits == 512 else 4, 3)
+
+
+WINDOW_DOTS = TileShape(3, 3)  # few windows are smaller, and most of them odd
 
 
 @immutable
@@ -107,7 +112,8 @@ def is_product_operand(expr: ir.Expr, indices: frozenset[str]) -> bool:
 
 
 def choose_tile(ls: ir.LoopSet, found: Contraction) -> TiledNest | None:
-    """The tile of a contraction; None if no loop gives vectors worth their loads.
+    """The tile of a contraction; None if no loop gives vectors worth their loads, or if ranges depend on each other
+    otherwise than those of windows at the edges of what they slide over.
 
     Preferred: a product of matrices. Else vectors along an axis of the target. Else, or where that axis is a window
     that leaves most lanes idle, dot products: vectors along a summed loop. Else vectors along an axis of the target
@@ -116,6 +122,9 @@ def choose_tile(ls: ir.LoopSet, found: Contraction) -> TiledNest | None:
     if not is_product_operand(found.summand, frozenset(p.index for p in found.loops)):
         return None
     reads = [e.access for e in subexprs(found.summand) if isinstance(e, ir.Load)]
+    slides = slides_of(found.loops)
+    if slides is None or slides:
+        return None if slides is None else sliding_tile(ls, found, reads, slides)
     short = loops_over_windows(ls, found)
     product = as_product(ls, found, short)
     if product is None:
@@ -200,7 +209,30 @@ def column_vectors(ls: ir.LoopSet, found: Contraction, reads: list[ir.Access]) -
         strides = [stride_of(a, columns, NONE, ls) for a in reads]
         is_smooth = all(s in ("unit", "uniform") for s in strides) and "unit" in strides
         if is_smooth and stride_of(found.update.target, columns, NONE, ls) == "unit":
-            return TiledNest(columns, row_loop(found, columns, reads), columns, found.sums)
+            rows = row_loop(found, columns, reads)
+            along = rows or sliding_rows(found, columns, reads)
+            return TiledNest(columns, along, columns, found.sums, over_windows=rows is None and along is not None)
+    return None
+
+
+def sliding_tile(
+    ls: ir.LoopSet, found: Contraction, reads: list[ir.Access], slides: tuple[Slide, ...]
+) -> TiledNest | None:  # fmt: skip
+    """The tile over windows whose sums end at the edges of its rows and columns."""
+    tile = column_vectors(ls, found, reads)
+    if tile is None or not tile.over_windows or any(s.index not in found.sums for s in slides):
+        return None
+    along = [s.along for s in slides]
+    return tile if len(set(along)) == len(along) and {*along} <= {tile.rows, tile.columns} else None
+
+
+def sliding_rows(found: Contraction, columns: str, reads: list[ir.Access]) -> str | None:
+    """The loop to unroll of those that slide along a summed one: what is not read along it is used for every row."""
+    for row in found.kept:
+        moving = [a for a in (found.update.target, *reads) if row in access_indices(a)]
+        slides = any(row in indices_in(s) and indices_in(s) & {*found.sums} for a in moving[1:] for s in a.subscripts)
+        if row != columns and slides and all(lane_axis(a, row, NONE) is not None for a in moving):
+            return row
     return None
 
 
@@ -219,7 +251,9 @@ def dot_products(
     if lanes is None or not kept or (len(sums) > 1 and not are_linear(reads, sums)):
         return None
     columns = next((k for k in reversed(kept) if stride_of(target, k, NONE, ls) == "unit"), kept[-1])
-    return TiledNest(lanes, row_loop(found, columns, reads), columns, sums)
+    rows = row_loop(found, columns, reads)
+    beside = next((k for k in kept if k != columns and {k, columns} <= short), None) if rows is None else None
+    return TiledNest(lanes, rows or beside, columns, sums, over_windows=beside is not None)
 
 
 def gathered_vectors(ls: ir.LoopSet, found: Contraction, reads: list[ir.Access]) -> TiledNest | None:

@@ -140,10 +140,11 @@ def windows_of(ls: ir.LoopSet) -> frozenset[Axis]:
     convolutions. Were they as long as the others, nothing would be left of these."""
     taken, whole = set[Axis](), set[Axis]()
     loops = (s for s in all_statements(ls.body) if isinstance(s, ir.Loop))
-    for expr in dict.fromkeys(e for loop in loops for b in bounds(loop) for e in subexprs(b)):
+    ends = ((e, sign) for loop in loops for b, sign in signed_bounds(loop) for e in subexprs(b))
+    for expr, sign in dict.fromkeys(ends):
         if isinstance(expr, ir.Apply) and expr.op in (Op.ADD, Op.SUB):
             terms, _ = linear(expr)
-            counts = [((t.array, t.axis), count) for t, count in terms.items() if isinstance(t, ir.Dim)]
+            counts = [((t.array, t.axis), sign * count) for t, count in terms.items() if isinstance(t, ir.Dim)]
             if {count > 0 for _, count in counts} == {True, False}:
                 taken |= {axis for axis, count in counts if count < 0}
                 whole |= {axis for axis, count in counts if count > 0}
@@ -160,6 +161,12 @@ def is_row_of_elements(loop: ir.Loop, lets: Mapping[str, ir.Expr]) -> bool:
             if isinstance(node, ir.Var) and node.name in lets:
                 pending.append(lets[node.name])
     return False
+
+
+def signed_bounds(loop: ir.Loop) -> tuple[tuple[ir.Expr, int], tuple[ir.Expr, int]]:
+    """Both bounds, each with the sign with which it makes the loop longer."""
+    sign = -1 if isinstance(loop.step, ir.Const) and loop.step.value < 0 else 1
+    return (loop.lower, -sign), (loop.upper, sign)
 
 
 def bounds(loop: ir.Loop) -> tuple[ir.Expr, ir.Expr, ir.Expr]:

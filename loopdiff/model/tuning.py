@@ -56,6 +56,7 @@ FUSED_KERNELS_GAP = 4  # statements between nests that become one kernel
 THREAD_TILES = ((4, 2), (2, 2))
 THREAD_SUMS = 16  # sums that a thread keeps in registers at most
 TILED_READS = 0.5  # of the reads that are left at most, for a tile to be worth it
+FEW, FEW_SUMMED = 8, 4  # elements of rows at computed places that take less time one by one than in a masked vector
 
 # -- What the sweeps keep ---------------------------------------------------------------------------------------
 REPEATED_MEMORY = 0.9  # of the memory, for which `tape="auto"` runs iterations again

@@ -44,7 +44,7 @@ from loopdiff.passes.loops.matrix_streams import stream_matrices
 from loopdiff.passes.loops.merged_updates import merge_updates
 from loopdiff.passes.loops.owner_computes import gather_sums, gather_with_zeros
 from loopdiff.passes.loops.separate_sums import separate_sums
-from loopdiff.passes.loops.skewed_sums import skew_sums
+from loopdiff.passes.loops.skewed_sums import skew_sums, skew_windows
 from loopdiff.passes.loops.sum_registers import hold_sums
 from loopdiff.passes.loops.sum_shapes import tidy_sums
 from loopdiff.passes.loops.triangle_blocks import block_triangles
@@ -204,6 +204,7 @@ CPU_LOOPS: Passes = (
     Pass("gather", gather_with_zeros, lambda c: {"machine": c.machine}, exact=False),
     Pass("split-dependences", split_at_dependences, lambda c: {"is_strict": not c.fastmath}),
     Pass("restructure", restructure, exact=False),
+    Pass("skew-windows", skew_windows, exact=False),
     Pass("triangles", block_triangles, exact=False),
     Pass("ascend", ascend, lambda _: {"is_strict": True}, when=lambda c: not c.fastmath),
     Pass("stream-matrices", stream_matrices, exact=False, when=lambda c: c.is_alone),

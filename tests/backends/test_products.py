@@ -22,10 +22,11 @@ TYPES = {"float64": (np.float64, 1e-12), "float32": (np.float32, 2e-4)}
 
 
 def small_product(rooms: int, held: int) -> products.Product:
-    """Tiles of 4 rows and up to 3 vectors of 4 lanes, some of them taller, or 6 rows and 4 vectors; blocks of 6
-    iterations and 8 rows."""
+    """Tiles of 4 rows and up to 3 vectors of 4 lanes, the last of them of 2 where that is enough, some of them taller,
+    or 6 rows and 4 vectors; blocks of 6 iterations and 8 rows."""
     tall = (TileShape(12, 1), TileShape(6, 2), TileShape(6, 4))
-    return products.Product(Lanes(numba.types.float64, 4), TileShape(4, 3), Blocks(6, 8, held), rooms, tall)
+    lanes, narrow = (Lanes(numba.types.float64, width) for width in (4, 2))
+    return products.Product(lanes, TileShape(4, 3), Blocks(6, 8, held), rooms, tall, narrow)
 
 
 @pytest.fixture(scope="module", params=["float64", "float32", "small", "small, without rooms"])

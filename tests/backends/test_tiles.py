@@ -22,6 +22,7 @@ from loopdiff.backends.cpu.simd import (
     multiply_each,
     rank_one,
     repeat,
+    select_each,
     splat,
     splat_rows,
     store,
@@ -106,6 +107,12 @@ def test_sums_of_rows():
     expected = np.stack([v[: 2 * W].reshape(2, W).sum(1) for v in (X, Y)])
     np.testing.assert_allclose(found[:, :2], expected, rtol=1e-15)
     np.testing.assert_array_equal(found[:, 2:], 0.0)
+    np.testing.assert_allclose(collected(lambda x: sum_rows(three(x), 1), 1)(X), [[*X.reshape(3, W).sum(axis=1), 0.0]])
+
+
+def test_lanes_keep_what_they_have():
+    run = collected(lambda x, y: select_each(tail_mask(3, W), three(x), three(y)), 3)
+    np.testing.assert_array_equal(run(X, Y), np.where(np.arange(W) < 3, X.reshape(3, W), Y.reshape(3, W)))
 
 
 # -- rows of a block in memory -------------------------------------------------------------------------------
@@ -193,8 +200,9 @@ def test_what_does_not_fit_is_refused():
     refuses(lambda a, x: store_rows(a, (0, 0), 0, 1, 0, 2, three(x), ()), A, X)
     refuses(lambda a, x: add_rows(a, (0, 0), 0, 1, 0, 3, three(x), ()), A.astype(np.float32), X)
     refuses(lambda x: add_each(three(x), splat(1.0, 2)), X)
+    refuses(lambda x: select_each(tail_mask(1, 2), three(x), three(x)), X)
     refuses(lambda x: add_each(load(x, 0, W), load(x, 0, W)), X)
-    refuses(lambda x: sum_rows(three(x), 1), X)
+    refuses(lambda x: sum_rows((*three(x), *three(x)), 1), X)
     refuses(lambda x: column_of(three(x), 0, 2), X)
     refuses(lambda a: load_rows(a, (iota(0, 1, 2), 0), 1, 1, 0, 1, W), A)
     refuses(lambda x: keep_each(tail_mask(1, 2), three(x)), X)

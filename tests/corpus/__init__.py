@@ -47,6 +47,7 @@ from tests.corpus import (
     triangular,
     versions,
     whole_arrays,
+    windows,
 )
 from tests.corpus.entry import Arguments, Entry, as_float32
 
@@ -100,6 +101,7 @@ ENTRIES: tuple[Entry, ...] = (
     *periodic.ENTRIES,
     *matrices.ENTRIES,
     *counters.ENTRIES,
+    *windows.ENTRIES,
     *CONSTRUCTS,
 )
 BY_NAME: dict[str, Entry] = {entry.name: entry for entry in ENTRIES}

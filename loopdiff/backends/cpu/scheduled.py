@@ -12,9 +12,10 @@ from loopdiff.backends.cpu.chunks import ChunkWriter, in_tuples, write_both
 from loopdiff.backends.cpu.emit import ScalarEmitter
 from loopdiff.backends.cpu.equal_nests import nests_written_once
 from loopdiff.backends.cpu.patience import PatientEmitter, is_left
-from loopdiff.backends.cpu.product import ProductWriter
 from loopdiff.backends.cpu.scalar_math import spell_constant
-from loopdiff.backends.cpu.tile import TileWriter
+from loopdiff.backends.cpu.tiles.product import ProductWriter
+from loopdiff.backends.cpu.tiles.tile import TileWriter
+from loopdiff.backends.cpu.tiles.windows import WindowTileWriter
 from loopdiff.backends.cpu.vector import VectorLoopWriter
 from loopdiff.errors import Span, calls_around
 from loopdiff.immutable import replace
@@ -102,6 +103,10 @@ class ScheduledEmitter(PatientEmitter):
                     self.calls_in(same, depth + 1)
 
     def loop(self, stmt: ir.Loop) -> None:
+        mapping = self.mapping_of(stmt)
+        if isinstance(mapping, VectorLoop) and mapping.few:  # a call would take longer than so few iterations
+            self.nest(stmt)
+            return
         with self.writer.nest():
             self.nest(stmt)
 
@@ -121,15 +126,17 @@ class ScheduledEmitter(PatientEmitter):
         if not self.around:
             self.patience.begin_nest(stmt)
         match mapping:
-            case VectorLoop(may_be_short=may_be_short):
-                VectorLoopWriter.of(self, stmt, self.owned(path)).write(may_be_short)
+            case VectorLoop(may_be_short=may_be_short, few=few):
+                VectorLoopWriter.of(self, stmt, self.owned(path)).write(may_be_short, few)
             case TiledNest():
                 found = contraction(stmt)
                 assert found is not None
-                if mapping.product is None:
-                    TileWriter(self, mapping, found).write()
-                else:
+                if mapping.product is not None:
                     ProductWriter(self, mapping.product, found).write()
+                elif mapping.over_windows:
+                    WindowTileWriter(self, mapping, found).write()
+                else:
+                    TileWriter(self, mapping, found).write()
             case ScalarLoop(together=together):
                 rows = jammed_rows(stmt) if together > 1 else None
                 with self.patience.blocks(stmt, together) as block:

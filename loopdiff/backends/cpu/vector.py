@@ -62,7 +62,7 @@ class VectorLoopWriter(LaneValues):
         return cls(emitter, loop, varying, width, sure_accesses(loop), owned & varying, owned - varying, {})
 
     # -- the loop --------------------------------------------------------------------------------------------
-    def write(self, may_be_short: bool) -> None:
+    def write(self, may_be_short: bool, few: int) -> None:
         names, line = self.emitter.names, self.emitter.writer.line
         index = self.loop.index
         start, end = names.fresh(f"{index}_start"), names.fresh(f"{index}_end")
@@ -72,7 +72,18 @@ class VectorLoopWriter(LaneValues):
         suffixes = self.suffixes(COPIES_OF_BLOCK if is_block else self.copies(promoted))
         if may_be_short or (self.is_small_block() and not has_mask_registers()):
             self.write_row(start, end, promoted, suffixes)
-            return
+        elif few and not is_block:
+            with self.emitter.writer.block(f"if {end} - {start} <= {min(few, self.width - 1)}:"):
+                self.write_rest(start, end)
+            with self.emitter.writer.block("else:"), self.emitter.writer.nest():
+                self.write_vectors(start, end, promoted, suffixes, False)
+        else:
+            self.write_vectors(start, end, promoted, suffixes, is_block)
+
+    def write_vectors(
+        self, start: str, end: str, promoted: list[ir.Accumulate], suffixes: list[str], is_block: bool
+    ) -> None:
+        """All iterations in vectors."""
         self.start_cells(promoted, suffixes)
         if is_block:
             self.start_copies(promoted)
@@ -107,9 +118,14 @@ class VectorLoopWriter(LaneValues):
             with self.over(first, full, width, is_rest=first != start):
                 self.block(self.loop.body, [Lanes(index)])
             self.finish_sums(promoted)
+        self.write_rest(full, end)
+
+    def write_rest(self, start: str, end: str) -> None:
+        """Iterations as scalar code."""
         for cell in sorted(self.private):
-            line(f"{cell} = {self.emitter.expr(ir.Const(0, self.emitter.types.arrays[cell].element))}")
-        with block(f"for {index} in range({full}, {end}):"):
+            zero = ir.Const(0, self.emitter.types.arrays[cell].element)
+            self.emitter.writer.line(f"{cell} = {self.emitter.expr(zero)}")
+        with self.emitter.writer.block(f"for {self.loop.index} in range({start}, {end}):"):
             self.emitter.block(self.loop.body)
 
     def write_many(self, start: str, end: str, suffixes: list[str], promoted: list[ir.Accumulate]) -> str:

@@ -6,7 +6,8 @@
 
 Adjoints of convolutions are such nests. Iterations of the loop over `u` add to different elements, so that they may run
 at the same time; those over `i` do not. The map of iterations is a bijection, and sums may run in any order (Wolfe,
-"Loop skewing: the wavefront method revisited", IJPP 1986).
+"Loop skewing: the wavefront method revisited", IJPP 1986). On processors, elements that are added to stay in registers
+then while the sums over windows run.
 """
 
 from __future__ import annotations
@@ -14,15 +15,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from loopdiff.analysis.contractions import Contraction, contraction, is_rectangular, is_uniform, nest_of_update
 from loopdiff.analysis.privatization import span
 from loopdiff.analysis.strides import coefficient
 from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.affine import folded
-from loopdiff.ir.build import add, integer, is_unit_step, shifted, sub
+from loopdiff.ir.affine import folded, linear
+from loopdiff.ir.build import add, extents_of, integer, is_unit_step, nested, shifted, sub
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT
+from loopdiff.ir.typing import TypeEnv, type_env
 from loopdiff.ir.walk import (
     all_statements,
     indices_in,
@@ -33,6 +36,7 @@ from loopdiff.ir.walk import (
     subexprs,
     substitute,
 )
+from loopdiff.model.register_tiles import choose_tile, loops_over_windows
 from loopdiff.passes.loops.separate_sums import is_always_there, only_sums
 
 
@@ -41,6 +45,59 @@ def skew_sums(ls: ir.LoopSet) -> ir.LoopSet:
     names = supply(ls)
     body = skewed_block(ls.body, names)
     return ls if body == ls.body else replace(ls, body=body)
+
+
+def skew_windows(ls: ir.LoopSet) -> ir.LoopSet:
+    """`ls` with nests that add the elements of an image to others around them as sums over windows, where these are in
+    register tiles."""
+    names, types = supply(ls), type_env(ls)
+
+    def block(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
+        return tuple(statement(s) for s in body)
+
+    def statement(stmt: ir.Stmt) -> ir.Stmt:
+        found = nest_of_update(stmt)
+        return map_blocks(block, stmt) if found is None else gathered_windows(stmt, found, ls, types, names)
+
+    body = block(ls.body)
+    return ls if body == ls.body else replace(ls, body=body)
+
+
+def gathered_windows(stmt: ir.Stmt, found: Contraction, ls: ir.LoopSet, types: TypeEnv, names: NameSupply) -> ir.Stmt:
+    """`stmt`, the nest `found`, over what it adds to, each element of which it then sums, if that makes a register tile
+    and none is summed without."""
+    if found.sums or found.start is not None or not is_rectangular(found.loops):
+        return stmt
+    short = loops_over_windows(ls, found)
+    if not short or not is_uniform(found, types):
+        return stmt
+    windows = [p for p in found.loops if p.index in short]
+    long = [p for p in found.loops if p.index not in short]
+    nest: ir.Stmt = nested([*long, *windows], (replace(found.update, value=found.summand),))[0]
+    for loop in long:
+        nest = at_place(nest, loop.index, names)
+    new = contraction(nest)
+    return stmt if new is None or choose_tile(ls, new) is None else with_extents(nest, new, ls)
+
+
+def at_place(nest: ir.Stmt, index: str, names: NameSupply) -> ir.Stmt:
+    """`nest` with its loop over `index` skewed, if it can be."""
+    assert isinstance(nest, ir.Loop)
+    if nest.index == index:
+        return skewed(nest, names)
+    return replace(nest, body=(at_place(nest.body[0], index, names),)) if isinstance(nest.body[0], ir.Loop) else nest
+
+
+def with_extents(nest: ir.Stmt, found: Contraction, ls: ir.LoopSet) -> ir.Stmt:
+    """`nest` with loops that end at the extents of what it adds to ending there in the same words."""
+    extents = dict(zip(found.update.target.subscripts, extents_of(ls.array(found.update.target.array)), strict=True))
+    loop, loops = nest, list[ir.Loop]()
+    while isinstance(loop, ir.Loop):
+        extent = extents.get(ir.Index(loop.index))
+        is_end = extent is not None and linear(sub(loop.upper, extent)) == ({}, 0)
+        loops.append(replace(loop, upper=extent) if is_end and extent is not None else loop)
+        loop = loop.body[0]
+    return nested(loops, loops[-1].body)[0]
 
 
 def skewed_block(body: tuple[ir.Stmt, ...], names: NameSupply) -> tuple[ir.Stmt, ...]:

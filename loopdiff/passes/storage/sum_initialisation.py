@@ -17,7 +17,7 @@ import operator
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from loopdiff.analysis.contractions import Contraction, contraction, is_rectangular, is_uniform
+from loopdiff.analysis.contractions import Contraction, contraction, is_rectangular, is_uniform, nest_of_update
 from loopdiff.analysis.ownership import touches_of
 from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
@@ -25,7 +25,17 @@ from loopdiff.ir.build import extents_of, integer, is_clear, is_constant, is_zer
 from loopdiff.ir.names import NameSupply, supply
 from loopdiff.ir.ops import Op
 from loopdiff.ir.typing import TypeEnv, type_env
-from loopdiff.ir.walk import Site, accesses, all_statements, map_blocks, may_stop, statements, touched_arrays, without
+from loopdiff.ir.walk import (
+    Site,
+    accesses,
+    all_statements,
+    loads_in,
+    map_blocks,
+    may_stop,
+    statements,
+    touched_arrays,
+    without,
+)
 from loopdiff.model import tuning
 from loopdiff.model.register_tiles import choose_tile, is_product_operand
 from loopdiff.passes.storage.copy_propagation import Users, same_elements, users_of
@@ -59,8 +69,11 @@ class Starter:
         return sink_zeros(tuple(map_blocks(self.block, s) for s in body), zeros_in, is_concerned, self.started)
 
     def started(self, stmt: ir.Stmt, zeros: Zeros[ir.Stmt]) -> tuple[ir.Stmt, ...] | None:
-        """`stmt`, if it holds its sums in registers, with `zeros` at their start, and in what is left over."""
+        """`stmt`, if it holds its sums in registers, with `zeros` at their start, and in what is left over; or,
+        if it adds once to each element, as a nest that stores."""
         found = contraction(stmt)
+        if found is None and zeros.site is None:
+            return self.stored_whole(stmt, zeros.array)
         if found is None or found.start is not None or found.update.target.array != zeros.array:
             return None
         if not found.kept or not self.can_start(found):
@@ -73,6 +86,16 @@ class Starter:
         started = nest_of(found, {}, self.zero_in(found.update.target))
         new = contraction(started)
         return (started,) if new is not None and self.can_start(new) else None
+
+    def stored_whole(self, stmt: ir.Stmt, array: str) -> tuple[ir.Stmt, ...] | None:
+        """`stmt` with assignments, if it is a nest that adds once to all elements of an array and reads none."""
+        found = nest_of_update(stmt)
+        if found is None or found.sums or found.update.target.array != array or not is_rectangular(found.loops):
+            return None
+        axes, is_read = own_axes(found), any(load.access.array == array for load in loads_in((stmt,)))
+        if is_read or axes is None or [p.upper for p in axes] != [*extents_of(self.ls.array(array))]:
+            return None
+        return (stored(stmt),)
 
     def started_whole(self, found: Contraction) -> tuple[ir.Stmt, ...] | None:
         """The contraction with zeros in all of its array."""
@@ -93,11 +116,12 @@ class Starter:
 
     def can_start(self, found: Contraction) -> bool:
         """Whether the contraction holds its sums in registers, without any of its work done again for each term."""
-        if not is_rectangular(found.loops) or not is_uniform(found, self.types):
+        if not is_uniform(found, self.types):
             return False
         if self.in_tiles_only:
             return choose_tile(self.ls, found) is not None
-        return is_product_operand(found.summand, frozenset(p.index for p in found.loops))
+        indices = frozenset(p.index for p in found.loops)
+        return is_rectangular(found.loops) and is_product_operand(found.summand, indices)
 
     def zero_in(self, target: ir.Access) -> ir.Stmt:
         return ir.Assign(target, zero(self.types.arrays[target.array].element), loc=target.loc)
@@ -122,6 +146,13 @@ class Starter:
                 lower = natural(axes[k].upper)
             stmt = ir.Loop(indices[k], lower, upper, ONE, (stmt,), loc=axes[k].loc)
         return stmt
+
+
+def stored(stmt: ir.Stmt) -> ir.Stmt:
+    """`stmt` with what its update adds as what it stores."""
+    if isinstance(stmt, ir.Accumulate):
+        return ir.Assign(stmt.target, stmt.value, loc=stmt.loc)
+    return map_blocks(lambda body: tuple(map(stored, body)), stmt)
 
 
 def own_axes(found: Contraction) -> list[ir.Loop] | None:

@@ -6,7 +6,7 @@ small cost model over memory access patterns; only what the dependences allow is
 
 from __future__ import annotations
 
-from loopdiff.analysis.contractions import Contraction, contraction, is_rectangular, is_uniform
+from loopdiff.analysis.contractions import Contraction, contraction, is_uniform
 from loopdiff.analysis.legality import AnyOrder, Conflict, describe_conflict, interrupted, violation
 from loopdiff.analysis.ownership import owned_cells
 from loopdiff.analysis.polyhedral.model import Model
@@ -18,7 +18,18 @@ from loopdiff.ir.build import is_constant
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT
 from loopdiff.ir.typing import TypeEnv, type_env, type_of
-from loopdiff.ir.walk import Path, Site, all_statements, children, loads_in, nodes_of, statements, subexprs
+from loopdiff.ir.walk import (
+    Path,
+    Site,
+    all_statements,
+    children,
+    indices_in,
+    loads_in,
+    loads_of,
+    nodes_of,
+    statements,
+    subexprs,
+)
 from loopdiff.mapping.lane_blocks import is_block_loop
 from loopdiff.mapping.loops import Mapping, ScalarLoop, Schedule, TiledNest, VectorLoop
 from loopdiff.model import tuning
@@ -172,7 +183,8 @@ class Planner:
         if conflict is not None:
             return ScalarLoop(f"in one iteration it sums into `{conflict.array}` and goes on with the sum")
         may_be_short = self.may_be_short(stmt, self.model.sites[path].loops)
-        return VectorLoop(tuple(sorted(reductions)), may_be_short)
+        few = tuning.FEW_SUMMED if reductions else tuning.FEW
+        return VectorLoop(tuple(sorted(reductions)), may_be_short, few if is_row_at_place(stmt) else 0)
 
     def may_be_short(self, loop: ir.Loop, around: tuple[ir.Loop, ...]) -> bool:
         """Whether `loop`, innermost and of fast instructions, is longer or shorter in iterations of loops around it."""
@@ -233,10 +245,24 @@ class Planner:
     def tile(self, stmt: ir.Loop) -> tuple[Contraction, TiledNest] | None:
         """The contraction that starts here and its tile, if its access patterns suit one."""
         found = contraction(stmt) if self.may_reassociate else None
-        if found is None or not is_rectangular(found.loops) or not is_uniform(found, self.types):
+        if found is None or not is_uniform(found, self.types):
             return None
         tile = choose_tile(self.model.ls, found)
         return None if tile is None else (found, tile)
+
+
+def is_row_at_place(loop: ir.Loop) -> bool:
+    """Whether `loop` adds something to rows of an array whose number is computed, or elements of such rows to others:
+    features of what is looked up are few."""
+    adds = [s for s in loop.body if isinstance(s, ir.Accumulate)]
+    places = [a for s in adds for a in (s.target, *(load.access for load in loads_of(s)))]
+    return any(
+        isinstance(e, ir.Var) or (isinstance(e, ir.Load) and bool(e.access.subscripts))
+        for a in places
+        for s in a.subscripts
+        if loop.index not in indices_in(s)
+        for e in subexprs(s)
+    )
 
 
 def scalar_only(site: Site) -> str:

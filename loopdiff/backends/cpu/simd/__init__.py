@@ -74,6 +74,7 @@ from .tiles import (
     multiply_each,
     rank_one,
     repeat,
+    select_each,
     subtract_each,
     sum_rows,
 )
@@ -139,6 +140,7 @@ __all__ = [
     "scatter_add_masked",
     "scatter_masked",
     "select",
+    "select_each",
     "sign",
     "splat",
     "splat_rows",

@@ -138,16 +138,23 @@ class Lanes:
 @immutable
 class Tile:
     """A tile of `rows` rows and `columns` vectors; only the last vector of a row may have dead lanes, and none of a
-    tile that `is_whole`."""
+    tile that `is_whole`. Where it is `narrow` it has fewer lanes than the others, its first ones."""
 
     lanes: Lanes
     rows: int
     columns: int
     is_whole: bool = False
+    narrow: Lanes | None = None
 
     @property
     def name(self) -> str:
-        return f"{self.lanes.scalar}.{self.rows}x{self.columns}x{self.lanes.width}{'.whole' * self.is_whole}"
+        last = f"{'.whole' * self.is_whole}{f'.{self.narrow.width}' if self.narrow else ''}"
+        return f"{self.lanes.scalar}.{self.rows}x{self.columns}x{self.lanes.width}{last}"
+
+    @property
+    def vectors(self) -> list[Lanes]:
+        """The vectors of a row."""
+        return [*[self.lanes] * (self.columns - 1), self.narrow or self.lanes]
 
     def places(self, builder: Any, row: Any, mask: Any) -> list[tuple[Any, Any]]:
         """Pointers to the vectors of a row, and their masks."""
@@ -166,7 +173,7 @@ class Tile:
     def body(self, builder: Any, tall: Any, *args: Any) -> None:
         """Write a tile; all of its rows are there if `tall` is None, else others do what the last one does."""
         c, c_row, a, a_row, a1, a2, a3, b, b1, b2, b3, n1, n2, n3, live, update, scale = args
-        mask = None if self.is_whole else kept_mask(builder, first_lanes(builder, live, self.lanes.width))
+        mask = None if self.is_whole else kept_mask(builder, first_lanes(builder, live, self.vectors[-1].width))
         down = [times(builder, k, c_row) for k in self.numbers(builder, tall)]
         rows = [self.places(builder, ahead(builder, c, offset), mask) for offset in down]
         is_all = tall is None
@@ -175,8 +182,8 @@ class Tile:
             if is_all
             else [times(builder, k, a_row) for k in self.numbers(builder, tall)]
         )
-        zero = constant(self.lanes.vector, 0)
-        held = [[cgutils.alloca_once_value(builder, zero) for _ in row] for row in rows]
+        zeros = [constant(lanes.vector, 0) for lanes in self.vectors]
+        held = [[cgutils.alloca_once_value(builder, zero) for zero in zeros] for _ in rows]
         with builder.if_then(builder.icmp_signed(">=", n1, INT64(DEEP))):
             for pointer, _ in (p for row in rows for p in row):
                 prefetch(builder, pointer, True)
@@ -186,7 +193,7 @@ class Tile:
                 a = ahead(builder, a, times(builder, loop.index, left))
                 b = ahead(builder, b, times(builder, loop.index, right))
             self.add_products(builder, held, a, apart, self.places(builder, b, mask))
-        factor = broadcast(builder, scale, self.lanes.width)
+        factor = self.in_each(builder, broadcast(builder, scale, self.lanes.width))
         for way in (ASSIGN, ADD_TILE, ADD_ROWS):
             with builder.if_then(builder.icmp_signed("==", update, INT64(way))):
                 self.finish(builder, held, rows, factor, way, tall)
@@ -199,25 +206,29 @@ class Tile:
         return [INT64(0), *(call(builder, "llvm.smin.i64", INT64, [INT64(r), last]) for r in range(1, self.rows))]
 
     def add_products(self, builder: Any, held: Any, a: Any, apart: list[Any], right: Any) -> None:
-        columns = [self.lanes.load(builder, pointer, mask) for pointer, mask in right]
+        columns = [lanes.load(builder, *place) for lanes, place in zip(self.vectors, right, strict=True)]
         for row, offset in zip(held, apart, strict=True):
-            left = self.lanes.spread(builder, ahead(builder, a, offset))
-            for cell, column in zip(row, columns, strict=True):
-                old = builder.load(cell, typ=self.lanes.vector)
-                builder.store(overloaded(builder, "llvm.fmuladd", left, column, old), cell)
+            left = self.in_each(builder, self.lanes.spread(builder, ahead(builder, a, offset)))
+            for cell, factor, column in zip(row, left, columns, strict=True):
+                old = builder.load(cell, typ=column.type)
+                builder.store(overloaded(builder, "llvm.fmuladd", factor, column, old), cell)
 
-    def finish(self, builder: Any, held: Any, rows: Any, factor: Any, way: int, tall: Any) -> None:
+    def in_each(self, builder: Any, value: Any) -> list[Any]:
+        """What is the same in all lanes, for each vector of a row."""
+        last = value if self.narrow is None else shuffle(builder, value, range(self.narrow.width))
+        return [*[value] * (self.columns - 1), last]
+
+    def finish(self, builder: Any, held: Any, rows: Any, factor: list[Any], way: int, tall: Any) -> None:
         """Bring the sums into C."""
 
         def of_row(cells: Any, places: Any) -> list[Any]:
             found: list[Any] = []
-            for cell, (pointer, mask) in zip(cells, places, strict=True):
-                new = builder.load(cell, typ=self.lanes.vector)
+            for lanes, by, cell, place in zip(self.vectors, factor, cells, places, strict=True):
+                new = builder.load(cell, typ=lanes.vector)
                 if way == ASSIGN:
-                    found.append(builder.fmul(new, factor, flags=ARITHMETIC))
+                    found.append(builder.fmul(new, by, flags=ARITHMETIC))
                 else:
-                    old = self.lanes.load(builder, pointer, mask)
-                    found.append(overloaded(builder, "llvm.fmuladd", new, factor, old))
+                    found.append(overloaded(builder, "llvm.fmuladd", new, by, lanes.load(builder, *place)))
             return found
 
         def is_there(number: int) -> AbstractContextManager[Any]:
@@ -229,8 +240,8 @@ class Tile:
         for number, (cells, places) in enumerate(zip(held, rows, strict=True)):
             with is_there(number):
                 found = of_row(cells, places) if way == ADD_ROWS else ahead_of_stores[number]
-                for value, (pointer, mask) in zip(found, places, strict=True):
-                    self.lanes.store(builder, pointer, value, mask)
+                for lanes, value, (pointer, mask) in zip(self.vectors, found, places, strict=True):
+                    lanes.store(builder, pointer, value, mask)
 
 
 def multiples(builder: Any, stride: Any, count: int) -> list[Any]:
@@ -269,7 +280,7 @@ def column_function(module: Any, tile: Tile) -> Any:
             is_more = builder.icmp_signed(">", left, INT64(least))
             fits = builder.icmp_signed("<=", left, INT64(size))
             with builder.if_then(builder.and_(is_more, fits)):
-                function = Tile(tile.lanes, size, tile.columns).function(module)
+                function = Tile(tile.lanes, size, tile.columns, narrow=tile.narrow).function(module)
                 builder.call(function, [left, c, c_row, a, a_row, *others])
             least = size
 

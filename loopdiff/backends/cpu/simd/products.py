@@ -8,6 +8,7 @@ the extents only.
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from functools import reduce
 from typing import Any
 
@@ -23,7 +24,7 @@ from loopdiff.model.register_tiles import Blocks, TileShape, product_blocks, pro
 from .build import FLOATS, INT8, INT64, Typed
 from .dots import ROWS, Dots
 from .kernels import ADD_ROWS, ADD_TILE, ASSIGN, Copy, Lanes, Tile, column_function, shared_function, take_room
-from .types import host_width
+from .types import host_width, vector_bits
 from .watch import goes_on, watched
 from .words import POINTER, Variable, Word, counted, repeated, words
 
@@ -41,6 +42,7 @@ class Product:
     blocks: Blocks
     rooms: int = ROOMS
     tall: tuple[TileShape, ...] = ()
+    narrow: Lanes | None = None  # vectors half as long, where these take half as long
 
     @property
     def panel(self) -> int:
@@ -138,23 +140,39 @@ class Product:
         args = [w.value for w in (*left, *walk, *counts, live, update)]
         for k in (1, 3, 9):
             args[k] = builder.inttoptr(args[k], POINTER)
-        is_whole = live.test("==", width)
+        self.tiles(builder, vectors, live, left, args, last[1])
+        column.become(column.now + vectors * width)
+
+    def tiles(
+        self, builder: Any, vectors: Word, live: Word, left: list[Word], args: list[Any], scale: Any
+    ) -> None:  # fmt: skip
+        """The tiles of so many vectors of columns, `live` lanes of the last of which are there."""
+        is_whole, wide = live.test("==", self.lanes.width), self.shape.columns
+        is_plain = left[5].test("==", left[4] * self.shape.rows)
+
+        def write(tile: Tile) -> None:
+            block = left[5] if tile.rows == self.shape.rows else left[4] * tile.rows
+            self.column(builder, tile, [*args[:5], block.value, *args[6:]], scale)
+
         tall = {shape.columns: shape for shape in self.tall}
         for count in range(1, max((wide, *tall)) + 1):
             usual = TileShape(self.shape.rows, count) if count <= wide else tall[count]
             whole = tall.get(count, usual)
-            with builder.if_then(vectors.test("==", count)):
+            with builder.if_then(vectors.test("==", count)), ExitStack() as stack:
+                if self.narrow is not None:
+                    half, more = stack.enter_context(builder.if_else(live.test("<=", self.narrow.width)))
+                    with half:
+                        write(Tile(self.lanes, usual.rows, count, narrow=self.narrow))
+                    stack.enter_context(more)
                 if count < wide and whole is usual:
-                    self.column(builder, Tile(self.lanes, usual.rows, count), args, last[1])
+                    write(Tile(self.lanes, usual.rows, count))
                     continue
                 may_be = is_whole if count >= wide else builder.and_(is_whole, is_plain)
                 with builder.if_else(may_be) as (then, otherwise):
-                    for branch, shape in ((then, whole), (otherwise, usual)):
-                        with branch:
-                            block = left[5] if shape.rows == self.shape.rows else left[4] * shape.rows
-                            tile = Tile(self.lanes, shape.rows, count, branch is then)
-                            self.column(builder, tile, [*args[:5], block.value, *args[6:]], last[1])
-        column.become(column.now + vectors * width)
+                    with then:
+                        write(Tile(self.lanes, whole.rows, count, is_whole=True))
+                    with otherwise:
+                        write(Tile(self.lanes, usual.rows, count))
 
     def overlap(self, builder: Any, c_row: Word, vectors: Word, live: Word) -> Any:
         """Whether rows of so many vectors of C, the last one with `live` lanes, have elements in common."""
@@ -286,14 +304,10 @@ class Product:
 
 def product_of(element: types.Type) -> Product:
     """The product of matrices of that element for this machine."""
-    machine = host_machine()
-    return Product(
-        Lanes(element, host_width(str(element))),
-        product_tile(machine),
-        product_blocks(machine),
-        ROOMS,
-        tall_tiles(machine),
-    )
+    machine, width = host_machine(), host_width(str(element))
+    narrow = Lanes(element, width // 2) if vector_bits() == 512 else None
+    lanes, tall = Lanes(element, width), tall_tiles(machine)
+    return Product(lanes, product_tile(machine), product_blocks(machine), ROOMS, tall, narrow)
 
 
 @intrinsic

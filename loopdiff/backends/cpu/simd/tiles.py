@@ -116,6 +116,19 @@ def keep_each(typingctx: Any, mask: Any, tile: Any) -> Typed | None:
     return signature(tile, mask, tile), lower
 
 
+@intrinsic
+def select_each(typingctx: Any, mask: Any, tile: Any, other: Any) -> Typed | None:
+    """`tile` with the lanes of `other` where `mask` leaves them out."""
+    if not is_mask(mask) or not is_tile(tile) or tile != other or tile.dtype.width != mask.width:
+        return None
+
+    def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+        pairs = zip(*(parts(builder, v, tile) for v in values[1:]), strict=True)
+        return context.make_tuple(builder, tile, [builder.select(values[0], a, b) for a, b in pairs])
+
+    return signature(tile, mask, tile, other), lower
+
+
 def spread(tile: Any, count: Any, order: Callable[[int, int], list[int]]) -> Typed | None:
     """Typing and lowering of a tile made of `count` copies of the vectors of `tile`, which `order` says."""
     if not is_tile(tile) or not literal(count):
@@ -160,11 +173,11 @@ def column_of(typingctx: Any, tile: Any, column: Any, columns: Any) -> Typed | N
 @intrinsic(prefer_literal=True)
 def sum_rows(typingctx: Any, tile: Any, rows: Any) -> Typed | None:
     """For each of the `rows` (a literal) rows of a tile, one vector whose first lanes are the sums over the lanes of
-    each of the row's vectors; these are as many as lanes or fewer, both powers of two."""
+    each of the row's vectors; these are as many as lanes, a power of two, or fewer."""
     if not is_tile(tile) or not literal(rows) or tile.count % literal(rows):
         return None
     width, count = tile.dtype.width, tile.count // literal(rows)
-    if count > width or width & (width - 1) or count & (count - 1):
+    if count > width or width & (width - 1):
         return None
     result = types.UniTuple(tile.dtype, literal(rows))
 
@@ -182,6 +195,8 @@ def lane_sums(builder: Any, held: list[Any], width: int) -> Any:
     Two vectors at a time, lanes are added in pairs: first neighbours, then pairs of neighbours and so on, so that one
     of the two operands is a cheap blend.
     """
+    missing = (1 << (len(held) - 1).bit_length()) - len(held)
+    held = [*held, *[zeros(held[0].type)] * missing]
     lanes, count = width, len(held)
     while lanes > count:
         lanes //= 2

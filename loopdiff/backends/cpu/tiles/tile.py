@@ -74,7 +74,8 @@ Factor = tuple[ir.Expr, str, Shape]
 
 @dataclass(slots=True)
 class TileWriter:
-    """Writes one contraction as nested tiles. `zero` is a vector of zeros, `ticks` what a tile counts, if it does."""
+    """Writes one contraction as nested tiles. `zero` is a vector of zeros, `ticks` what a tile counts, if it does.
+    `is_guarded`: lanes that a mask leaves out keep their sums, whatever they would be multiplied by."""
 
     emitter: PatientEmitter
     tile: TiledNest
@@ -82,6 +83,7 @@ class TileWriter:
     zero: str = ""
     ticks: str = ""
     held: dict[str, str] = field(default_factory=dict)
+    is_guarded: bool = False
 
     @property
     def kind(self) -> ScalarType:
@@ -106,8 +108,7 @@ class TileWriter:
         with ExitStack() as stack:
             if self.found.start is None:
                 # Where nothing is summed the target is not touched: it may be smaller than the loops around it.
-                ranges = [self.bounds(index) for index in tile.sums]
-                some = " and ".join(f"{lower} < {upper}" for lower, upper in ranges)
+                some = " and ".join(f"{lower} < {upper}" for lower, upper in self.ranges())
                 stack.enter_context(writer.block(f"if {some}:"))
             for index in (p.index for p in self.found.loops if p.index not in used):
                 stack.enter_context(self.plain(index))
@@ -156,6 +157,10 @@ class TileWriter:
     def bounds(self, index: str) -> tuple[str, str]:
         loop = self.loop(index)
         return self.emitter.expr(loop.lower), self.emitter.expr(loop.upper)
+
+    def ranges(self) -> list[tuple[str, str]]:
+        """Bounds between which there has to be something if anything is summed."""
+        return [self.bounds(index) for index in self.tile.sums]
 
     def loop(self, index: str) -> ir.Loop:
         return next(p for p in self.found.loops if p.index == index)
@@ -307,7 +312,9 @@ class TileWriter:
                 self.line(f"{tile} = {self.simd('rank_one')}({tile}, {left[0]}, {right[0]})")
             else:
                 text = self.over_all(self.combined("*", left, right, block), block)
-                self.line(f"{tile} = {self.simd('add_each')}({tile}, {text})")
+                new = f"{self.simd('add_each')}({tile}, {text})"
+                kept = f"{self.simd('select_each')}({block.mask}, {new}, {tile})"
+                self.line(f"{tile} = {kept if self.is_guarded else new}")
 
     def product(self, parts: list[Factor], block: Block, is_negative: bool) -> Value:
         """The product of factors, zero in dead lanes of a dot product."""

@@ -1,0 +1,1 @@
+"""Contractions as register tiles, as tiles over windows, and as products of matrices."""
