@@ -4,7 +4,7 @@
 
 CPU seconds, of all threads, of a process for each: one that has imported loopdiff, and compiled nothing. Then those
 until there is the value alone, too, which is a function of its own. Operators have the options and arguments that the
-tests of `tests/kernels` give them; of several, what takes longest counts. It takes five minutes of a core. `--over`
+tests of `tests/kernels` give them; of several, what takes longest counts. It takes seven minutes of a core. `--over`
 leaves out what takes less.
 """
 

@@ -385,11 +385,11 @@ class Needed:
         """Whether what the statement evaluates is on the tape already."""
         return (at.path, expr, at.guards) in self.recorded.slots
 
-    def slot_of(self, load: ir.Load, at: At) -> Slot:
-        """Where it is recorded what `load` sees, which was asked for."""
-        site = self.facts.sites[at.path]
-        is_let = isinstance(site.stmt, ir.Let) and site.stmt.value == load and site.stmt.name in self.recorded_lets
-        return self.recorded_lets[site.stmt.name] if is_let else self.recorded.slots[at.path, load, at.guards]
+    def slot_of(self, load: ir.Load, at: At) -> Slot:  # of what was asked for
+        stmt = self.facts.sites[at.path].stmt
+        if isinstance(stmt, ir.Let) and stmt.value == load and stmt.name in self.recorded_lets:
+            return self.recorded_lets[stmt.name]
+        return self.recorded.slots[at.path, load, at.guards]
 
     def record(self, expr: ir.Expr, at: At, dtype: str | None = None) -> ir.Expr:
         """Record `expr` where the primal evaluates it: ahead of the statement, or for a result at the end."""
@@ -408,10 +408,11 @@ class Needed:
         return ir.Load(self.element(self.recorded.slots[key]))
 
     def record_value(self, expr: ir.Expr, at: At) -> ir.Expr:
-        """`expr`, an operation, from the tape: one recording serves those who ask for a Let and for what it names."""
+        """`expr`, an operation, from the tape; one recording serves a Let and what it names."""
         stmt = self.facts.sites[at.path].stmt
-        is_all = isinstance(stmt, ir.Let) and stmt.value == expr and not at.guards
-        return ir.Load(self.record_let(stmt.name)) if is_all else self.record(expr, at)
+        if isinstance(stmt, ir.Let) and stmt.value == expr and not at.guards:
+            return ir.Load(self.record_let(stmt.name))
+        return self.record(expr, at)
 
     def record_let(self, name: str) -> ir.Access:
         if name not in self.recorded_lets:
