@@ -25,7 +25,7 @@ def chosen_slopes(needed: Needed, expr: ir.Apply, kind: ScalarType, at: At) -> t
     if expr.op not in (Op.MIN, Op.MAX) or len(expr.args) != 2 or not at.path:
         return None
     code = code_of(expr)
-    if not needed.is_recorded(code, at) and sum(is_missing(needed, part, at) for part in expr.args) < len(expr.args):
+    if needed.slot_of(code, at) is None and sum(is_missing(needed, part, at) for part in expr.args) < len(expr.args):
         return None
     held = needed.record(code, at, "int8")
 
@@ -47,4 +47,4 @@ def code_of(expr: ir.Apply) -> ir.Expr:
 def is_missing(needed: Needed, part: ir.Expr, at: At) -> bool:
     """Whether an operand is made of what would have to be recorded, and is not."""
     found = [e for e in loads(part) if isinstance(needed.provider(e.access, at), AtUse)]
-    return any(not needed.is_recorded(e, at) for e in found)
+    return any(needed.slot_of(e, at) is None for e in found)

@@ -18,7 +18,17 @@ from loopdiff.analysis.repeatable import Repeatable, repeatable
 from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.typing import TypeEnv, type_env
-from loopdiff.ir.walk import Path, Site, accesses, exits, read_arrays, statements, without_children, written_arrays
+from loopdiff.ir.walk import (
+    Path,
+    Site,
+    accesses,
+    exits,
+    read_arrays,
+    returned_arrays,
+    statements,
+    without_children,
+    written_arrays,
+)
 from loopdiff.model import tuning
 from loopdiff.model.edges import is_long
 
@@ -115,7 +125,9 @@ def gather_facts(ls: ir.LoopSet, wrt: tuple[str, ...]) -> Facts:
 
 def between_nests(ls: ir.LoopSet) -> frozenset[str]:
     local = {a.name for a in ls.arrays if a.role == "local" and a.type is not None and a.type.rank > 1}
-    return frozenset(local.difference(*(read_arrays((s,)) & written_arrays((s,)) for s in ls.body)))
+    return frozenset(
+        local.difference(returned_arrays(ls), *(read_arrays((s,)) & written_arrays((s,)) for s in ls.body))
+    )
 
 
 def is_short_axis(model: Model, sites: Mapping[Path, Site], array: str, axis: int) -> bool:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from typing import Any
 
 import numpy as np
 import pytest
 
 from loopdiff import vectorize_grad
+from loopdiff.ad.tape.cut import minimum_cut
 from loopdiff.testing import check_grads
 from tests.gradients.interpreted import interpreting
 
@@ -102,3 +104,108 @@ def test_the_exponential_itself_is_kept() -> None:
     with interpreting():
         kept = {p: vectorize_grad(tape=p)(exponential).compile(*args).temporaries for p in ("auto", "store")}
     assert {p: [t.name for t in found] for p, found in kept.items()} == {"auto": ["exp_tape"], "store": ["exp_tape"]}
+
+
+def exactly_and_up_to_rounding(x, y, z):
+    """A maximum compares `j`, so that it is on the tape; its square needs it as well."""
+    m = 0.0
+    s = 0.0
+    for _ in range(T):
+        for i in range(x.shape[0]):
+            j = x[i] + 2.0 * y[i] + z[i] * 1.5 - x[i] * y[i] * 0.3
+            s += j * j
+            m = max(m, j)
+        for i in range(x.shape[0]):
+            x[i] = 0.5 * x[i] + 0.1 * y[i]
+            y[i] *= 0.9
+            z[i] *= 0.9
+    return m + s
+
+
+def exact_function(x, y, z):
+    m = 0.0
+    for _ in range(T):
+        for i in range(x.shape[0]):
+            m = max(m, np.exp(x[i] + 2.0 * y[i] + z[i] * 1.5 - 0.3))
+        for i in range(x.shape[0]):
+            x[i] = 0.5 * x[i] + 0.1 * y[i]
+            y[i] *= 0.9
+            z[i] *= 0.9
+    return m
+
+
+def exact_value_of_a_branch(x, y, z):
+    m = 0.0
+    for _ in range(T):
+        for i in range(x.shape[0]):
+            j = x[i] * y[i] + z[i] if y[i] > 0.6 else np.exp(x[i]) * z[i]
+            m = max(m, j)
+            x[i] = 0.5 * j * j
+    return m
+
+
+@pytest.mark.parametrize(
+    ("function", "most"),
+    [(exactly_and_up_to_rounding, 3 * STATE), (exact_function, STATE), (exact_value_of_a_branch, 5 * STATE)],
+)
+@pytest.mark.parametrize("policy", ["auto", "recompute", "store"])
+def test_what_is_recorded_exactly_serves_all(function: Callable[..., Any], most: int, policy: Any) -> None:
+    rng = np.random.default_rng(0)
+    args = tuple(0.4 + rng.random(N) for _ in range(3))
+    with interpreting():
+        f = vectorize_grad(tape=policy)(function)
+        check_grads(f, args)
+        kept = sum(t.bytes or 0 for t in f.compile(*args).temporaries)
+    assert kept <= most * 8 + 64  # and where the maximum is
+
+
+def with_an_integer_factor(x, z, w, p):
+    """An integer that is worked out is no value that could be kept."""
+    k = p[0] + 3
+    s = 0.0
+    y = np.zeros(x.shape[0])
+    for _ in range(T):
+        for i in range(1, x.shape[0] - 1):
+            y[i] += x[i] * z[i]
+            y[i - 1] += x[i - 1] * z[i]
+            w[i] += x[i + 1] * z[i]
+        for i in range(x.shape[0]):
+            x[i] = 0.5 * x[i]
+        s += y[1] + w[2]
+    return s * k * s
+
+
+def copies_beside_branches(x, y, w):
+    s = 0.0
+    for _ in range(T):
+        for i in range(1, x.shape[0]):
+            s += w[i] * x[i] * y[i]
+            s += x[i] * (w[i] if x[i] > 0.437 else y[i]) * x[i - 1]
+        for i in range(x.shape[0]):
+            x[i] *= 0.9
+            y[i] *= 0.9
+            w[i] *= 0.9
+    return s
+
+
+@pytest.mark.parametrize(
+    ("function", "most"), [(with_an_integer_factor, T * N + 10), (copies_beside_branches, 5 * STATE)]
+)
+def test_under_store_versions_are_shared_as_well(function: Callable[..., Any], most: int) -> None:
+    rng = np.random.default_rng(0)
+    args = [0.4 + rng.random(N) for _ in range(3)]
+    given = (*args, np.array([2, 1])) if function is with_an_integer_factor else tuple(args)
+    with interpreting():
+        f = vectorize_grad(tape="store", wrt=("x",))(function)
+        check_grads(f, given)
+        kept = sum(t.bytes or 0 for t in f.compile(*given).temporaries)
+    assert kept <= most * 8
+
+
+def test_a_long_chain_is_planned_in_a_time_that_grows_with_it() -> None:
+    """Nothing can be sent from most places; each of them is looked at once."""
+    length = 2000
+    chain = {k: {k + 1: 1.0} for k in range(1, length)} | {0: {}, length: {}}
+    assert minimum_cut(chain, range(1, length), 0).weight == 0.0
+    ladder = {k: {k + 1: inf, 0: 1.0} for k in range(1, length)} | {0: {}, length: {0: 1.0}}
+    assert minimum_cut(ladder, range(1, length + 1), 0).weight == length

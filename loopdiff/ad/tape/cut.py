@@ -30,8 +30,9 @@ def minimum_cut(capacity: Graph, sources: Iterable[int], sink: int) -> Cut:
         for other in edges:
             room[other].setdefault(node, 0.0)
     sent = 0.0
+    dead = set[int]()
     for source in sources:
-        while way := way_between(source, sink, room):
+        while way := way_between(source, sink, room, dead):
             amount = min(room[a][b] for a, b in pairwise(way))
             sent += amount
             for a, b in pairwise(way):
@@ -40,17 +41,19 @@ def minimum_cut(capacity: Graph, sources: Iterable[int], sink: int) -> Cut:
     return Cut(sent, frozenset(with_way_to(sink, room)))
 
 
-def way_between(start: int, end: int, room: Graph) -> Sequence[int]:
-    """A shortest way on which there is room; empty if there is none."""
+def way_between(start: int, end: int, room: Graph, dead: set[int]) -> Sequence[int]:
+    """A shortest way on which there is room; empty if there is none: what was reached is `dead` then, as nothing is
+    ever sent there again."""
     came: dict[int, int | None] = {start: None}
     pending = [start]
     for node in pending:
         for other, left in room[node].items():
-            if left > 0.0 and other not in came:
+            if left > 0.0 and other not in came and other not in dead:
                 came[other] = node
                 if other == end:
                     return back_from(end, came)
                 pending.append(other)
+    dead.update(came)
     return ()
 
 

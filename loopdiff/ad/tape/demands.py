@@ -1,14 +1,14 @@
 """What the reverse sweep asks of the primal, as a graph of which a minimum cut says what is kept.
 
-    asked for:   exp(a[i] * b[i]),  a[i]            a, b overwritten
+    asked for:   exp(a[i] * b[i]),  a[i]            a, b overwritten;  -> is "made of"
 
     exp(..)  ->  a * b  ->  a[i]  ->  a version of a, that other reads see, too
                         ->  b[i]
 
-Each node may be kept: a value where a statement evaluates it, a read where it reads, a version of an array in a copy, a
-local array by leaving it to the reverse sweep. Or it is worked out again, which takes time, and what it is made of.
-Both weigh in bytes: a number on the tape is worth the time that it takes to write and read it. The choice that weighs
-least is a minimum cut, of one graph for all of them (Picard, "Maximal closure of a graph and applications to
+Each of these may be kept: a value where a statement evaluates it, a read where it reads, a version of an array in a
+copy, a local array by leaving it to the reverse sweep. Or it is worked out again, which takes time, and what it is made
+of. Both weigh in bytes: a number on the tape is worth the time that it takes to write and read it. The choice that
+weighs least is a minimum cut, of one graph for all of them (Picard, "Maximal closure of a graph and applications to
 combinatorial problems", 1976).
 """
 
@@ -44,7 +44,7 @@ from loopdiff.ir.walk import Path, operands
 from loopdiff.model import tuning
 
 Parts = tuple[frozenset[int], float]  # the nodes that a value is made of, and in how many cycles
-Graph = dict[int, dict[int, float]]
+Edges = dict[int, dict[int, float]]
 SINK = 0  # what is there for nothing
 NOTHING: Parts = (frozenset(), 0.0)
 Values = frozenset[Recorded]
@@ -99,15 +99,16 @@ def tape_choices(needed: Needed) -> Iterator[TapeChoice]:
 
 @dataclass(slots=True)
 class Demands:
-    """The graph: nodes are numbers, and what may be kept is two of them, asked for and, the next one, worked out.
+    """The graph: nodes are numbers. What may be kept has two, one where it is asked for, and the next one where it is
+    worked out; the edge between them weighs what it does to keep it.
 
-    `values` are the nodes of what statements evaluate. `lost` are reads that find nothing in place, and
-    `copied_reads` those that have to find copies if a node is not to be kept, with what that weighs.
+    `values` are what statements evaluate, by the first node. `lost` are reads that find nothing in place, and
+    `copied_reads`, by the second node, those that have to find copies if something is not to be kept, with its weight.
     """
 
     needed: Needed
     weight: Weights = field(init=False)
-    graph: Graph = field(default_factory=lambda: {SINK: {}})
+    graph: Edges = field(default_factory=lambda: {SINK: {}})
     numbers: dict[Hashable, int] = field(default_factory=dict)
     sources: dict[int, None] = field(default_factory=dict)
     values: dict[int, Recorded] = field(default_factory=dict)
@@ -121,9 +122,9 @@ class Demands:
 
     # -- what is chosen --------------------------------------------------------------------------------------
     def kept_values(self, cut: Cut) -> Values:
-        """Those that are asked for, and not worked out; but for what is recorded already."""
-        kept = {key for node, key in self.values.items() if node not in cut.beyond and node + 1 in cut.beyond}
-        return frozenset(kept - self.needed.recorded.slots.keys())
+        """Those that are asked for, and not worked out."""
+        known = self.values.items()
+        return frozenset(key for node, key in known if node not in cut.beyond and node + 1 in cut.beyond)
 
     def versions(self) -> Versions:
         """The versions that reads which are lost could find."""
@@ -186,34 +187,44 @@ class Demands:
             case ir.Const() | ir.Index() | ir.Param() | ir.Dim():
                 return NOTHING
             case ir.Var(name=name):
-                self.pending += () if ("let", name) in self.numbers else (name,)
-                return frozenset({self.numbered(("let", name))}), 0.0
+                return self.parts_of_let(name)
             case ir.Load():
                 return self.parts_of_read(expr, at)
-            case _ if self.needed.is_kept(expr, at):
-                return NOTHING  # whatever is chosen
-            case ir.Select(cond=cond, then=then, orelse=orelse):
+            case ir.Select(cond=cond, then=then, orelse=orelse) if not self.needed.is_decided(expr, at):
                 nodes, cycles = self.parts(then, at.under(cond, True))
                 others, more = self.parts(orelse, at.under(cond, False))
                 return nodes | others, cycles + more
             case _:
                 return self.parts_of_operation(expr, at)
 
+    def parts_of_let(self, name: str) -> Parts:
+        site = self.needed.facts.lets[name]
+        assert isinstance(site.stmt, ir.Let)
+        is_exact = (site.path, ir.Var(name), ()) in self.needed.exactly
+        if name in self.needed.recorded_lets and (is_exact or not isinstance(site.stmt.value, ir.Load)):
+            return NOTHING  # it is on the tape, whatever is chosen
+        self.pending += () if ("let", name) in self.numbers else (name,)
+        return frozenset({self.numbered(("let", name))}), 0.0
+
     def parts_of_operation(self, expr: ir.Expr, at: At) -> Parts:
+        """Cheap values of what is there have no nodes: their cycles count where something is made of them."""
         needed = self.needed
         stored = needed.stored_result(expr, at)
         if stored is not None:
             return self.left_there(stored.array)
+        if needed.is_kept(expr, at):
+            return NOTHING  # it is on the tape, whatever is chosen
         found = [self.parts(part, at) for part in operands(expr)]
         nodes = frozenset[int]().union(*(inner for inner, _ in found))
-        cycles = sum(more for _, more in found) + cycles_again(expr, needed.policy)
-        is_free = not nodes and cycles <= tuning.KEPT_CYCLES
-        if is_free or not needed.is_number_of(expr, at):
+        is_number = needed.is_number_of(expr, at)
+        cycles = sum(more for _, more in found) + (cycles_again(expr, needed.policy) if is_number else 0.0)
+        if not is_number or (not nodes and cycles <= tuning.KEPT_CYCLES):
             return nodes, cycles
         key, weight = (at.path, expr, at.guards), self.weight_at(at.path, expr, needed.scope_of(at.path))
         node = self.numbered(("value", *key))
         self.values[node] = key
-        self.graph[node] = {node + 1: tuning.RECORDED_VALUE * weight}
+        more_to_keep = 0.0 if needed.slot_of(expr, at) else tuning.RECORDED_VALUE * weight
+        self.graph[node] = {node + 1: more_to_keep}
         self.graph[node + 1] = {SINK: cycles / tuning.KEPT_CYCLES * weight} | dict.fromkeys(nodes, inf)
         return frozenset({node}), 0.0
 
@@ -226,12 +237,13 @@ class Demands:
         if not isinstance(provider, AtUse):
             return NOTHING
         weight = self.weight_at(at.path, load, needed.owner_of(access.array, at.path))
-        return self.kept_or_copied(needed.slot_of(load, at), frozenset({(at.path, access)}), weight)
+        key = needed.slot_of(load, at) or (at.path, load, at.guards)
+        return self.kept_or_copied(key, frozenset({(at.path, access)}), weight)
 
-    def kept_or_copied(self, slot: Slot, reads: frozenset[Read], weight: float) -> Parts:
-        """What is in `slot`, unless all of its `reads` find copies."""
+    def kept_or_copied(self, key: Hashable, reads: frozenset[Read], weight: float) -> Parts:
+        """What is in a slot, unless all of its `reads` find copies."""
         self.lost |= dict.fromkeys(reads)
-        node = self.numbered(slot)
+        node = self.numbered(key)
         known, _ = self.copied_reads.get(node + 1, (reads, weight))
         self.copied_reads[node + 1] = known | reads, weight
         self.graph[node], self.graph[node + 1] = {node + 1: weight}, {SINK: inf}

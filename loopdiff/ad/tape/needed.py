@@ -381,15 +381,12 @@ class Needed:
         assert isinstance(loop, ir.Loop)
         return not any(isinstance(s, ir.Exit) for s in loop.body[inner[len(path)] :])
 
-    def is_recorded(self, expr: ir.Expr, at: At) -> bool:
-        """Whether what the statement evaluates is on the tape already."""
-        return (at.path, expr, at.guards) in self.recorded.slots
-
-    def slot_of(self, load: ir.Load, at: At) -> Slot:  # of what was asked for
+    def slot_of(self, expr: ir.Expr, at: At) -> Slot | None:
+        """Where `expr`, which the statement evaluates, is on the tape, if it is."""
         stmt = self.facts.sites[at.path].stmt
-        if isinstance(stmt, ir.Let) and stmt.value == load and stmt.name in self.recorded_lets:
+        if isinstance(stmt, ir.Let) and stmt.value == expr and not at.guards and stmt.name in self.recorded_lets:
             return self.recorded_lets[stmt.name]
-        return self.recorded.slots[at.path, load, at.guards]
+        return self.recorded.slots.get((at.path, expr, at.guards))
 
     def record(self, expr: ir.Expr, at: At, dtype: str | None = None) -> ir.Expr:
         """Record `expr` where the primal evaluates it: ahead of the statement, or for a result at the end."""

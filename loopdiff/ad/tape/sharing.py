@@ -15,7 +15,7 @@ from loopdiff.ir.walk import Path, loads, stmt_exprs, subexprs
 from loopdiff.model import tuning
 
 Weights = Callable[[tuple[ir.Expr, ...], ArrayType | None], float]
-UNKNOWN = ir.Param("")  # a length
+UNKNOWN_LENGTH = ir.Param("")
 
 
 def share_spared(reads: Collection[Read]) -> float:
@@ -109,7 +109,7 @@ def lengths_around(needed: Needed, path: Path, scope: Scope) -> tuple[ir.Expr, .
     tape = needed.tape
     around = [p for p, _ in tape.loops(path, scope)]
     lengths = (tape.segment_length(p) if p == scope else needed.facts.trip_hull(p) for p in around)
-    return tuple(UNKNOWN if n is None else n for n in lengths)
+    return tuple(UNKNOWN_LENGTH if n is None else n for n in lengths)
 
 
 def is_never_with(needed: Needed, one: ArrayVersion, other: ArrayVersion) -> bool:
