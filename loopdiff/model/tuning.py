@@ -64,7 +64,7 @@ REPEATED_MEMORY = 0.9  # of the memory, for which `tape="auto"` runs iterations 
 REPLAY_LATENCY = 20.0
 # Strict sums and products in what is computed again: each takes an instruction more, of which a tape takes a few.
 STRICT_OPERATIONS = 3
-KEPT_CYCLES = 48.0  # cycles of an element in vector code that are as good as a number on the tape
+KEPT_CYCLES = 44.0  # cycles of an element in vector code that are as good as a number on the tape
 RECORDED_VALUE = 1.1  # what a value that is recorded weighs: others may want what it is made of
 HANDED_ON = 0.6  # and a local array that the reverse sweep reads: it is there, unless nests run row by row
 AXIS_LENGTH = 100  # elements along an axis of a tape, where nothing is known of it
