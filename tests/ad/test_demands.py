@@ -209,3 +209,23 @@ def test_a_long_chain_is_planned_in_a_time_that_grows_with_it() -> None:
     assert minimum_cut(chain, range(1, length), 0).weight == 0.0
     ladder = {k: {k + 1: inf, 0: 1.0} for k in range(1, length)} | {0: {}, length: {0: 1.0}}
     assert minimum_cut(ladder, range(1, length + 1), 0).weight == length
+
+
+def test_what_a_name_stands_for_is_not_worked_out_beside_its_parts() -> None:
+    """The exponentials are asked for as well; the sum of them would take three more."""
+
+    def soft_least(x, y, z):
+        R = np.full(x.shape[0] + 1, 0.1)
+        for i in range(x.shape[0]):
+            a, b, c = R[i] + x[i], R[i] + y[i], R[i] + z[i]
+            low = min(a, b, c)
+            soft = np.exp(low - a) + np.exp(low - b) + np.exp(low - c)
+            R[i + 1] = low - np.log(soft)
+        return R[-1]
+
+    rng = np.random.default_rng(0)
+    args = tuple(0.4 + rng.random(N) for _ in range(3))
+    with interpreting():
+        f = vectorize_grad(soft_least)
+        check_grads(f, args)
+        assert "soft_tape" in [t.name for t in f.compile(*args).temporaries]

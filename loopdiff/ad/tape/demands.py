@@ -40,7 +40,7 @@ from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.ir.typing import type_of
-from loopdiff.ir.walk import Path, operands
+from loopdiff.ir.walk import Path, operands, subexprs
 from loopdiff.model import tuning
 
 Parts = tuple[frozenset[int], float]  # the nodes that a value is made of, and in how many cycles
@@ -159,12 +159,21 @@ class Demands:
         for slot, reads in chosen_between(needed):
             self.keep_or_copy(slot, reads)
         while self.pending:
-            name = self.pending.pop()
-            site = needed.facts.lets[name]
-            assert isinstance(site.stmt, ir.Let)
-            nodes, cycles = self.parts(site.stmt.value, At(site.path))
-            again = cycles / tuning.KEPT_CYCLES * self.weight_at(site.path, site.stmt.value, None)
-            self.graph[self.numbers["let", name]] = {SINK: again} | dict.fromkeys(nodes, inf)
+            self.restore(self.pending.pop())
+
+    def restore(self, name: str) -> None:
+        """The edges of a Let. It is restored by itself: what it is made of is worked out once more for it if others ask
+        for that, too."""
+        site = self.needed.facts.lets[name]
+        assert isinstance(site.stmt, ir.Let)
+        value = site.stmt.value
+        nodes, cycles = self.parts(value, At(site.path))
+        one_cycle = self.weight_at(site.path, value, None) / tuning.KEPT_CYCLES
+        self.graph[self.numbers["let", name]] = {SINK: cycles * one_cycle} | dict.fromkeys(nodes, inf)
+        whole = self.numbers.get(("value", site.path, value, ()))
+        if whole is not None and self.needed.policy == "auto":
+            inside = (e for part in operands(value) for e in subexprs(part))
+            self.graph[whole + 1][SINK] += one_cycle * sum(cycles_again(e, "auto") for e in inside)
 
     def ask_for(self, parts: Parts) -> None:
         self.sources |= dict.fromkeys(parts[0])
