@@ -89,11 +89,11 @@ def in_order(states, past, backward):
 
 def lstm_into(outputs, output, memory, x, w, u, b, projection, backward):
     """All outputs, at the places of their steps; `output` and `memory` go from those before the first to the last."""
-    require_shapes(x, output, w, u, b, memory.shape[1], 4)
     T, N, _ = x.shape
     H, P = memory.shape[1], output.shape[1]
-    if memory.shape[0] != N or (projection is None and H != P):
+    if memory.shape[0] != output.shape[0] or (projection is None and H != P):
         raise ValueError("`c` is (N, H), as `h` is")
+    require_shapes(x, output, w, u, b, H, 4)
     if projection is not None and projection.shape != (P, H):
         raise ValueError("`projection` is (P, H)")
     past, memories = np.empty((T + 1, N, P), dtype=x.dtype), np.empty((T + 1, N, H), dtype=x.dtype)
