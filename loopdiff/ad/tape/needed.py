@@ -383,10 +383,14 @@ class Needed:
 
     def slot_of(self, expr: ir.Expr, at: At) -> Slot | None:
         """Where `expr`, which the statement evaluates, is on the tape, if it is."""
+        name = self.name_of(expr, at)
+        slot = None if name is None else self.recorded_lets.get(name)
+        return slot or self.recorded.slots.get((at.path, expr, at.guards))
+
+    def name_of(self, expr: ir.Expr, at: At) -> str | None:
+        """The Let that holds `expr`, if that is all that the statement evaluates."""
         stmt = self.facts.sites[at.path].stmt
-        if isinstance(stmt, ir.Let) and stmt.value == expr and not at.guards and stmt.name in self.recorded_lets:
-            return self.recorded_lets[stmt.name]
-        return self.recorded.slots.get((at.path, expr, at.guards))
+        return stmt.name if isinstance(stmt, ir.Let) and stmt.value == expr and not at.guards else None
 
     def record(self, expr: ir.Expr, at: At, dtype: str | None = None) -> ir.Expr:
         """Record `expr` where the primal evaluates it: ahead of the statement, or for a result at the end."""
@@ -406,10 +410,8 @@ class Needed:
 
     def record_value(self, expr: ir.Expr, at: At) -> ir.Expr:
         """`expr`, an operation, from the tape; one recording serves a Let and what it names."""
-        stmt = self.facts.sites[at.path].stmt
-        if isinstance(stmt, ir.Let) and stmt.value == expr and not at.guards:
-            return ir.Load(self.record_let(stmt.name))
-        return self.record(expr, at)
+        name = self.name_of(expr, at)
+        return self.record(expr, at) if name is None else ir.Load(self.record_let(name))
 
     def record_let(self, name: str) -> ir.Access:
         if name not in self.recorded_lets:
