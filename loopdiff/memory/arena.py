@@ -20,7 +20,9 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.printer import print_expr
 from loopdiff.ir.walk import map_expr, subexprs
 
-ALIGNMENT = 64
+ALIGNMENT, PAGE = 64, 4096
+# Bytes of an array that is large, and how far within a page it begins behind the one before
+LARGE_ARRAY, STAGGER = 1 << 16, 27 * ALIGNMENT
 SHAPES_KEPT = 8
 SIZES_KEPT = 64
 MOST_BYTES = 1 << 62  # NumPy's own error for more is another one
@@ -104,28 +106,39 @@ class Workspace:
 
 
 def allocate(sizes: Sizes, dtypes: Sequence[np.dtype[Any]], orders: Sequence[Order]) -> tuple[np.ndarray, ...]:
-    """Uninitialised arrays in one block, each starting on a cache line."""
+    """Uninitialised arrays in one block, each starting on a cache line.
+
+    Large ones start in different places of a page: processors take a load for what was stored just now where the two
+    agree in the bits within one, and wait ("4-KByte memory aliasing", Intel 64 and IA-32 Architectures Optimization
+    Reference Manual). They would all start in the same place where each has a whole number of pages.
+    """
     starts: list[int] = []
-    total = 0
+    total = large = 0
     for shape, dtype in zip(sizes, dtypes, strict=True):
+        size = size_in_bytes(shape, dtype)
+        if size >= LARGE_ARRAY:
+            large += 1
+            total += (large * STAGGER - total) % PAGE
         starts.append(total)
-        total += -(-size_in_bytes(shape, dtype) // ALIGNMENT) * ALIGNMENT
-    block, shift = aligned_block(total)
+        total += -(-size // ALIGNMENT) * ALIGNMENT
+    block, shift = aligned_block(total, 0 if large else None)
     return tuple(
         np.ndarray(shape, dtype, block, shift + start, order=order)
         for shape, dtype, start, order in zip(sizes, dtypes, starts, orders, strict=True)
     )
 
 
-def aligned_block(size: int) -> tuple[np.ndarray, int]:
-    """Uninitialised memory with room for `size` bytes from a cache line on, and where that starts. MemoryError where
-    there is not as much: a system that promises more than it has would end the process when it is used."""
+def aligned_block(size: int, place: int | None = None) -> tuple[np.ndarray, int]:
+    """Uninitialised memory with room for `size` bytes from a cache line on, or from a `place` within a page, and where
+    that starts. MemoryError where there is not as much: a system that promises more than it has would end the process
+    when it is used."""
     if size > MOST_BYTES:
         raise MemoryError(f"{size} bytes are more than can be addressed")
     if size > LARGE and (there := free_bytes()) is not None and size > there:
         raise MemoryError(f"{size} bytes are more than the {there} that are free")
-    block = np.empty(size + ALIGNMENT, np.uint8)
-    return block, -block.ctypes.data % ALIGNMENT
+    step, behind = (ALIGNMENT, 0) if place is None else (PAGE, place)
+    block = np.empty(size + step, np.uint8)
+    return block, (behind - block.ctypes.data) % step
 
 
 def free_bytes() -> int | None:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import sys
 from collections import deque
 from dataclasses import dataclass, field
+from itertools import cycle
 from threading import RLock
 from typing import Any, Literal
 
 import numpy as np
 
 from loopdiff.backends.python_objects import HAS_LOCK
-from loopdiff.memory.arena import aligned_block
+from loopdiff.memory.arena import ALIGNMENT, LARGE_ARRAY, PAGE, STAGGER, aligned_block
 
 LEAST = 1 << 15  # bytes: what is smaller comes from memory that stays mapped
 MOST = 256 << 20  # bytes that are kept
@@ -29,6 +30,8 @@ def references(block: Block) -> int:
 
 
 FREE = references(aligned_block(0))
+# Where within a page blocks begin, in turn: before those of a workspace, which are behind its beginning
+PLACES = cycle(-k * STAGGER % PAGE for k in range(1, PAGE // ALIGNMENT))
 IS_SAFE = HAS_LOCK  # without it, counts of references tell nothing about other threads
 
 
@@ -60,7 +63,7 @@ class Recycler:
             waiting.append(block)  # type: ignore[union-attr]
             if found is not None:
                 return found
-        block = aligned_block(size)
+        block = aligned_block(size, next(PLACES) if size >= LARGE_ARRAY else None)
         found = np.ndarray(shape, dtype, block[0], block[1], None, order)
         self.keep(size, block)
         return found

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from loopdiff import vectorize_grad
 from loopdiff.immutable import replace
+from loopdiff.memory.arena import LARGE_ARRAY, PAGE, allocate
 from loopdiff.memory.host import HOST
 from loopdiff.memory.recycled import LEAST, Recycler
 
@@ -30,6 +32,17 @@ def test_memory_that_nobody_refers_to_serves_again() -> None:
     assert place % 64 == 0
     assert address(taken(memory)) == place
     assert address(taken(memory, 2 * COUNT)) != place
+
+
+def test_large_arrays_begin_in_different_places_of_a_page() -> None:
+    """However many whole pages each has: a processor takes them for one another where these agree."""
+    memory, shape = Recycler(), (LARGE_ARRAY // 8,)
+    own = allocate((shape, (3,), shape, shape), [DTYPE] * 4, ["C"] * 4)
+    arrays = [own[0], own[2], own[3], *(taken(memory, LARGE_ARRAY // 8) for _ in range(4))]
+    assert len({address(a) % PAGE for a in arrays}) == len(arrays)
+    assert all(address(a) % 64 == 0 for a in [*arrays, own[1]])
+    ends = sorted((address(a), address(a) + a.nbytes) for a in own)
+    assert all(end <= begin for (_, end), (begin, _) in pairwise(ends))
 
 
 @pytest.mark.parametrize("hold", [lambda a: a, lambda a: a[1:2].reshape(1, 1), memoryview, lambda a: a.view(np.int64)])

@@ -28,7 +28,8 @@ class LoopEmitter(ScalarEmitter):
     nests that are written once. `is_sharing`: loops to be shared are written in chunks just now. `is_inside`: as
     others, in a nest that is written both ways. `aside`: what to do instead. `may_reassociate`: sums may be made in any
     order. `around`: how many loops there are around what is being written, `ticks` what an iteration of the innermost
-    one counts, and `looks` the import of what they need to look out for signals.
+    one counts, and `looks` the import of what they need to look out for signals. `ways`: which way loops go, by index,
+    where there are tapes.
     """
 
     mappings: dict[str, tuple[Path, Mapping]] = field(default_factory=dict)
@@ -46,6 +47,7 @@ class LoopEmitter(ScalarEmitter):
     looks: set[str] = field(default_factory=set)
     around: int = 0
     ticks: str = ""
+    ways: dict[str, int] = field(default_factory=dict)
 
     def on_threads(self, stmt: ir.Loop) -> None:
         """The nest with its shared loops in chunks."""

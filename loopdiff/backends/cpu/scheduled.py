@@ -13,6 +13,7 @@ from loopdiff.backends.cpu.emit import ScalarEmitter
 from loopdiff.backends.cpu.equal_nests import nests_written_once
 from loopdiff.backends.cpu.patience import PatientEmitter, is_left
 from loopdiff.backends.cpu.scalar_math import spell_constant
+from loopdiff.backends.cpu.tape_streams import ways_of
 from loopdiff.backends.cpu.tiles.product import ProductWriter
 from loopdiff.backends.cpu.tiles.tile import TileWriter
 from loopdiff.backends.cpu.tiles.windows import WindowTileWriter
@@ -39,6 +40,8 @@ class ScheduledEmitter(PatientEmitter):
     def __post_init__(self) -> None:
         PatientEmitter.__post_init__(self)
         self.owned = cell_owners(self.ls)
+        if any(a.role == "tape" for a in self.ls.arrays):
+            self.ways = ways_of(self.ls)
 
     def function(self) -> str:
         ScalarEmitter.function(self)
@@ -176,6 +179,7 @@ class ScheduledEmitter(PatientEmitter):
         )
         new = side_by_side(rows, index, start, count, self.names)
         self.take_types(new)
+        self.ways[start.name] = self.ways.get(index, 0)
         self.around += 1
         with self.writer.block(f"for {start.name} in range({bounds}, {count}):"):
             self.patience.begin_iteration(index, start.name)

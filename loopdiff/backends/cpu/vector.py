@@ -14,6 +14,7 @@ from loopdiff.analysis.strides import is_varying, varying_names
 from loopdiff.backends.cpu.lane_values import CHOICES, INFIX, NAMED, Lanes, LaneValues, sure_accesses
 from loopdiff.backends.cpu.patience import PatientEmitter
 from loopdiff.backends.cpu.simd.types import has_mask_registers, host_width
+from loopdiff.backends.cpu.tape_streams import tape_streams
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F32, F64, ScalarType
@@ -174,8 +175,19 @@ class VectorLoopWriter(LaneValues):
                 start, end = stack.enter_context(emitter.patience.range(index, (start, end), step))
             stack.enter_context(emitter.writer.block(f"for {index} in range({start}, {end}, {step}):"))
             emitter.around += 1
+            if not is_rest:
+                self.ask_ahead(step)
             yield
             emitter.around -= 1
+
+    def ask_ahead(self, step: int) -> None:
+        """Ask for what an iteration a page later reads of tapes, of all the lines of so many elements."""
+        for stream in tape_streams(self.loop, self.emitter.ls, self.emitter.ways):
+            for behind in range(0, step, stream.elements_of_line):
+                place = self.subscripts(
+                    stream.access, Lanes(f"({self.loop.index} + {behind})" if behind else self.loop.index)
+                )
+                self.emitter.writer.line(f"{self.simd('ask_ahead')}({stream.access.array}, {place}, {stream.distance})")
 
     def write_block(self, start: str, end: str, suffixes: list[str]) -> None:
         """The vectors of a block of lanes side by side, all of them masked: inner loops are written once.

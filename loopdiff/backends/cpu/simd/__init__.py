@@ -45,6 +45,7 @@ from .lanes import (
     transpose,
 )
 from .memory import (
+    ask_ahead,
     gather,
     gather_masked,
     get,
@@ -92,6 +93,7 @@ __all__ = [
     "add_sum",
     "all_",
     "any_",
+    "ask_ahead",
     "cast",
     "ceil",
     "column_of",

@@ -153,6 +153,11 @@ def bring(context: Any, builder: Any, value: Any, ty: types.Type, element: types
     return broadcast(builder, convert(builder, scalar, source, element), width)
 
 
+def prefetch(builder: Any, pointer: Any, is_write: bool) -> None:
+    """Ask for the cache line at `pointer`, which need not be memory of ours."""
+    call(builder, "llvm.prefetch.p0", llvm_ir.VoidType(), [pointer, INT32(int(is_write)), INT32(3), INT32(1)])
+
+
 def elementwise(
     args: Sequence[types.Type],
     emit: Callable[..., Any],

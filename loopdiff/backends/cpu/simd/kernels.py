@@ -18,7 +18,20 @@ from numba.core import cgutils, types
 from loopdiff.immutable import immutable
 from loopdiff.model.register_tiles import IN_FLIGHT
 
-from .build import ARITHMETIC, INT8, INT32, INT64, broadcast, call, constant, mangled, masked_load, overloaded, shuffle
+from .build import (
+    ARITHMETIC,
+    INT8,
+    INT32,
+    INT64,
+    broadcast,
+    call,
+    constant,
+    mangled,
+    masked_load,
+    overloaded,
+    prefetch,
+    shuffle,
+)
 from .lanes import first_lanes
 from .types import LLVM_ELEMENTS, has_mask_registers, vector_bits
 from .words import POINTER, Variable, Word
@@ -34,10 +47,6 @@ def ahead(builder: Any, base: Any, *offsets: Any) -> Any:
     for offset in offsets:
         base = builder.gep(base, [offset], source_etype=INT8)
     return base
-
-
-def prefetch(builder: Any, pointer: Any, is_write: bool) -> None:
-    call(builder, "llvm.prefetch.p0", llvm_ir.VoidType(), [pointer, INT32(int(is_write)), INT32(3), INT32(1)])
 
 
 def times(builder: Any, count: Any, stride: Any) -> Any:

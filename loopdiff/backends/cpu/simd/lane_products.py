@@ -18,8 +18,8 @@ from loopdiff.backends.cpu.host import host_machine
 from loopdiff.immutable import immutable
 from loopdiff.model.register_tiles import TileShape, product_blocks, product_tile
 
-from .build import ARITHMETIC, FLOATS, INT8, INT64, Typed, constant, overloaded
-from .kernels import Copy, Lanes, prefetch, shared_function, take_room, transposition
+from .build import ARITHMETIC, FLOATS, INT8, INT64, Typed, constant, overloaded, prefetch
+from .kernels import Copy, Lanes, shared_function, take_room, transposition
 from .lanes import first_lanes
 from .types import has_mask_registers, host_width
 from .watch import goes_on, watched

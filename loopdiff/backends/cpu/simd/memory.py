@@ -28,6 +28,7 @@ from .build import (
     broadcast,
     constant,
     llvm_type,
+    prefetch,
     shuffle,
 )
 from .halves import Half, from_single, to_single
@@ -326,6 +327,21 @@ def load_splat_masked(typingctx: Any, a: Any, idx: Any, mask: Any) -> Typed | No
         return builder.select(values[2], value, constant(value.type, 0))
 
     return signature(Vector(lane_type(a), mask.width), a, idx, mask), lower
+
+
+@intrinsic
+def ask_ahead(typingctx: Any, a: Any, idx: Any, distance: Any) -> Typed | None:
+    """Ask for the cache line so many bytes behind a[idx], which need not be in the array: nothing else happens."""
+    if not accepts(a, idx) or not is_index(distance):
+        return None
+
+    def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+        first = address(context, builder, place(context, builder, a, values[0], idx, values[1]))
+        by = context.cast(builder, values[2], distance, types.int64)
+        prefetch(builder, builder.gep(first, [by], source_etype=INT8), False)
+        return context.get_dummy_value()
+
+    return signature(types.void, a, idx, distance), lower
 
 
 @intrinsic
