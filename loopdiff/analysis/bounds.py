@@ -130,9 +130,7 @@ def unchecked_accesses(model: Model) -> tuple[Unchecked, ...]:
 
 def is_by_value(model: Model, limit: Limit) -> bool:
     """Whether the limit is that of numbers in memory: a subscript may be far from it, and the program right without."""
-    term = limit.event.subscripts[limit.axis]
-    is_stored = any(d in model.terms.stored for d in limit.event.opaques)
-    return is_stored or any(d in model.terms.ranges for d in model.terms.opaques_in((term,)))
+    return any(d in model.terms.stored for d in limit.event.opaques)
 
 
 def safely(cond: ir.Expr) -> ir.Expr | None:
@@ -238,8 +236,11 @@ def high_limit(model: Model, event: Event, axis: int, term: ir.Expr) -> Limit:
         extreme = largest(model, frame, first)
         if extreme is None and function is not None and not (is_exact or radixes):
             beyond = ir.Apply(Op.GE, (first, model.terms.integer(extent, (), 0)))
-            is_inside = possible(model, frame, meeting(model, frame, beyond).params()).is_empty()
-            return Limit(event, axis, "high", ALWAYS, False, None, None) if is_inside else unknown
+            where = possible(model, frame, meeting(model, frame, beyond).params())
+            if not (where.is_empty() or has_range(model, first)):
+                return unknown
+            cond = fails(model, where.gist(known_parameters(model, where)))
+            return Limit(event, axis, "high", cond, False, None, None)
         if extreme is None:
             return unknown
         if radixes:
@@ -253,6 +254,11 @@ def high_limit(model: Model, event: Event, axis: int, term: ir.Expr) -> Limit:
         return Limit(event, axis, "high", cond, is_exact, None, extreme)
 
     return model.bounded(compute, unknown)
+
+
+def has_range(model: Model, term: ir.Expr) -> bool:
+    """Whether something is known of all numbers in `term` that are not affine, as of remainders."""
+    return all(d in model.terms.ranges for d in model.terms.opaques_in((term,)))
 
 
 def fits(model: Model, extent: ir.Expr, where: Any, affine: Any) -> ir.Expr:

@@ -276,9 +276,53 @@ PLACES = np.array([9, 3, -5, 100])
 def test_bits_and_remainders_are_within_what_they_are_taken_of(f) -> None:
     k, t = vectorize_grad(f), np.arange(8.0) ** 2
     assert k(t, PLACES) == f(t, PLACES)
+    assert f"t.shape[0] {'>= 6' if f is by_fixed_bits else '!= 0'}" in k.compile(t, PLACES).source("primal")
     with pytest.raises((ArgumentError, ZeroDivisionError), match=r"LD310|by zero"):
         k(t[:0], PLACES)
     assert k(t[:0], PLACES[:0]) == 0.0
+
+
+def by_bits_of_a_power(t, idx):
+    n, s = t.shape[0], 0.0
+    if n == 0 or n & (n - 1) != 0:
+        raise ValueError("no power of two")
+    for i in range(idx.shape[0]):
+        s += t[idx[i] * 5 & (n - 1)]
+    return s
+
+
+def by_remainder_of_some(t, idx):
+    s = 0.0
+    assert t.shape[0] != 0
+    for i in range(idx.shape[0]):
+        if t[0] > 0.5:
+            s += t[idx[i] % t.shape[0]]
+    return s
+
+
+@pytest.mark.parametrize("f", [by_bits_of_a_power, by_remainder_of_some])
+def test_what_a_program_refuses_of_sizes_is_known_of_bits_and_remainders(f) -> None:
+    k, t = vectorize_grad(f), 1.0 + np.arange(8.0) ** 2
+    assert k(t, PLACES) == f(t, PLACES)
+    assert "LD310" not in k.compile(t, PLACES).source("primal")
+    with pytest.raises(ArgumentError, match="LD332"):
+        k(t[:0], PLACES)
+
+
+def under_a_float(t, idx):
+    s = 0.0
+    for i in range(idx.shape[0]):
+        if t[0] * 0.1 > 0.5:
+            s += t[idx[i] & 1023]
+    return s
+
+
+def test_a_table_may_be_shorter_than_the_bits_say() -> None:
+    k, t = vectorize_grad(under_a_float), 10.0 + np.arange(8.0)
+    assert k(t, np.array([3, 7, 1024])) == under_a_float(t, np.array([3, 7, 1024]))
+    assert k(0.1 * t, PLACES) == 0.0
+    with pytest.raises(ArgumentError, match="LD310"):
+        k(t, PLACES)
 
 
 def test_bits_of_negative_numbers_may_be_anywhere() -> None:

@@ -12,6 +12,7 @@ from loopdiff.analysis.polyhedral.terms import Dimension, Terms, constant_terms,
 from loopdiff.analysis.polyhedral.value_ranges import ValueRange
 from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
+from loopdiff.ir.build import conjuncts, integer
 from loopdiff.ir.ops import NEGATED_ON_INTEGERS, Op
 from loopdiff.ir.types import INT
 from loopdiff.ir.walk import Path, all_statements, exits, stmt_exprs, subexprs, written_access
@@ -131,8 +132,9 @@ class Builder:
                     frame = extend(self.terms, frame, (ir.Apply(Op.NOT, (term,)),))
                 case ir.Require(cond=cond) if not tests_data(stmt):
                     term = without_negations(self.terms.condition(cond, path, depth(frame)))
-                    stated = equal.stated(term) if is_simple(term) else None
-                    frame = frame if stated is None else Frame(frame, frame.dims, (), (self.fact(stated),))
+                    for part in filter(is_simple, map(as_natural, conjuncts(term))):
+                        stated = equal.stated(part)
+                        frame = frame if stated is None else Frame(frame, frame.dims, (), (self.fact(stated),))
                 case _:
                     pass
         return frame
@@ -249,6 +251,15 @@ def without_negations(formula: ir.Expr) -> ir.Expr:
             return ir.Apply(NEGATED_ON_INTEGERS[op], args)
         case ir.Apply(op=(Op.AND | Op.OR) as op, args=args):
             return ir.Apply(op, tuple(map(without_negations, args)))
+        case _:
+            return formula
+
+
+def as_natural(formula: ir.Expr) -> ir.Expr:
+    """`formula`, of an extent that is not zero as one that is at least one."""
+    match formula:
+        case ir.Apply(op=Op.NE, args=(ir.Dim() as extent, ir.Const(value=0)) | (ir.Const(value=0), ir.Dim() as extent)):
+            return ir.Apply(Op.GE, (extent, integer(1)))
         case _:
             return formula
 
