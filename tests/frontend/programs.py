@@ -1142,7 +1142,8 @@ def conversions_of_elements(z, x, y):
         x[i] = x[i].astype(np.float32) * y[i].astype(np.float64) + y[i].astype(bool)
         y[i] = y[i] * x[i].astype(np.float32)
         z[i] *= x[i].astype(np.complex64)
-    return z[0].astype(np.complex128), y[1].astype(np.int64), x[2].astype(np.float32)
+    own = (x[0] ** 2).sum() + (-y[1] * 2.0).max() + (3 * x[2] - 1).copy()
+    return z[0].astype(np.complex128), y[1].astype(np.int64), x[2].astype(np.float32), own
 
 
 @shows("map, filter, item", vector(4), vector(4))

@@ -198,8 +198,21 @@ def is_numpys_number(state: State, node: ast.expr) -> bool:
     if state.types is None or not root_is_local(state, node):
         return False
     if not is_of_numpy(state.source.home.file):
-        return isinstance(node, ast.Subscript) and array_of(state, node.value) is not None
+        return is_made_of_elements(state, node)
     return not isinstance(node, ast.Name) or isinstance(state.binding(node.id), Cell | Given)
+
+
+def is_made_of_elements(state: State, node: ast.expr) -> bool:
+    """Whether `node` is an element of an array, or arithmetic with one, which makes NumPy's numbers of Python's."""
+    match node:
+        case ast.Subscript(value=array):
+            return array_of(state, array) is not None
+        case ast.BinOp(left=left, right=right):
+            return is_made_of_elements(state, left) or is_made_of_elements(state, right)
+        case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
+            return is_made_of_elements(state, operand)
+        case _:
+            return False
 
 
 # -- memory --------------------------------------------------------------------------------------------------
