@@ -17,9 +17,11 @@ import ast
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import takewhile
 
 from loopdiff.backends.cpu.patience import PatientEmitter
 from loopdiff.backends.cpu.scalar_math import spell_constant
+from loopdiff.backends.cpu.tiles.kept import lasts
 from loopdiff.backends.cpu.vector import neutral_value
 from loopdiff.backends.writer import Writer
 from loopdiff.immutable import replace
@@ -141,14 +143,16 @@ class ChunkWriter:
         return plus_work(total, self.copied())
 
     def copied(self) -> ir.Expr:
-        """What it costs that each chunk copies what its rows are multiplied by, in each step of the loop."""
+        """What it costs that each chunk copies what its rows are multiplied by, as often as that is another."""
         estimate, total = estimate_of((self.loop,), self.emitter.mapping_of), number(0.0)
         for site in statements(self.loop.body):
             mapping = self.emitter.mapping_of(site.stmt)
             product = mapping.product if isinstance(mapping, TiledNest) else None
-            if product is not None and product.is_packed and {*self.sharing.cut} & {*product.rows}:
-                inside = (p for p in loops_in((site.stmt,)) if p.index in (product.columns, *product.sums))
-                total = plus_work(total, times_work(number(COPIED), estimate.runs((self.loop, *site.loops, *inside))))
+            nest = site.stmt
+            if isinstance(nest, ir.Loop) and product and product.is_packed and {*self.sharing.cut} & {*product.rows}:
+                inside = (p for p in loops_in((nest,)) if p.index in (product.columns, *product.sums))
+                changing = takewhile(lambda p, n=nest, x=product: not lasts(p, n, x), (self.loop, *site.loops))
+                total = plus_work(total, times_work(number(COPIED), estimate.runs((*changing, *inside))))
         return total
 
     def in_order(self, name: str) -> str:
