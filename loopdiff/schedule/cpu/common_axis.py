@@ -18,7 +18,7 @@ from loopdiff.analysis.exposure import depth_of
 from loopdiff.analysis.legality import conflicting_pairs, within
 from loopdiff.analysis.ownership import is_part_of
 from loopdiff.analysis.polyhedral.events import Event
-from loopdiff.analysis.polyhedral.model import Model, is_known_at_entry
+from loopdiff.analysis.polyhedral.model import Model
 from loopdiff.analysis.polyhedral.pairs import aside
 from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
@@ -58,7 +58,7 @@ def common_axis(model: Model, path: Path, steps: Sequence[Step]) -> Parallel | N
     along = [p for step in steps for p in step.along(model)]
     loops = [model.loop(p) for p in along]
     ranges = {(p.lower, p.upper, p.step) for p in loops}
-    if len(ranges) != 1 or not all(is_known_at_entry(e) for bounds in ranges for e in bounds):
+    if len(ranges) != 1 or not all(map(is_known_before, *ranges)):
         return None
     if not are_apart(model, path, along, frozenset(n for step in steps for n in step.own)):
         return None
@@ -71,6 +71,11 @@ def common_axis(model: Model, path: Path, steps: Sequence[Step]) -> Parallel | N
         zero=tuple(sorted(n for s in steps for n in s.sharing.zero)),
         beside=tuple(others),
     )
+
+
+def is_known_before(bound: ir.Expr) -> bool:
+    """Whether `bound` is the same in all steps, as it is made of extents and numbers that are given."""
+    return not any(isinstance(e, ir.Index | ir.Var | ir.Load) for e in subexprs(bound))
 
 
 def are_apart(model: Model, path: Path, along: Sequence[Path], own: frozenset[str]) -> bool:

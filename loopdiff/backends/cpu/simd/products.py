@@ -24,7 +24,7 @@ from loopdiff.model.register_tiles import Blocks, TileShape, product_blocks, pro
 from .build import FLOATS, INT8, INT64, Typed
 from .dots import ROWS, Dots
 from .kernels import ADD_ROWS, ADD_TILE, ASSIGN, Copy, Lanes, Tile, column_function, shared_function
-from .rooms import give_up, keep, take_kept, take_room, unlock
+from .rooms import forget_copy, keep_copy, take_kept, take_room, unlock
 from .types import host_width, vector_bits
 from .watch import goes_on, watched
 from .words import POINTER, Variable, Word, counted, repeated, words
@@ -240,7 +240,7 @@ class Product:
         rows, rows2, columns, n1, n2, n3, how, kept = words(builder, args[14:22])
         is_sum, ticket = how & ADD, Word(builder, builder.load(number_at(builder, kept), typ=INT64))
         with builder.if_then((how & GIVE_UP).test("!=", 0)):
-            give_up(builder, self.rooms, ticket)
+            forget_copy(builder, self.rooms, ticket)
         args = (*args[:20], is_sum.value, *args[21:])
         is_some = [w.test(">", 0) for w in (rows, rows2, columns)]
         has_terms = [w.test(">", 0) for w in (n1, n2, n3)]
@@ -298,7 +298,7 @@ class Product:
                 place.become((place.now + apart).where(copies.is_kept, 0))
         with builder.if_then(copies.lock.test("!=", 0)):
             with builder.if_then(builder.and_(copies.is_kept, copies.is_new.test("!=", 0))):
-                keep(builder, self.rooms, copies.lock, ticket)
+                keep_copy(builder, self.rooms, copies.lock, ticket)
             unlock(builder, number_at(builder, copies.lock))
 
     def depths(self, builder: Any, *counts: Word) -> list[Word]:

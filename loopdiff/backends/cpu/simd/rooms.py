@@ -26,7 +26,7 @@ def rooms_in(module: Any, count: int) -> tuple[Any, Any]:
         known = module.globals.get(name)
         if known is None:
             kind = llvm_ir.ArrayType(INT64, words)
-            known = llvm_ir.GlobalVariable(module, kind, name)
+            known: Any = llvm_ir.GlobalVariable(module, kind, name)
             known.linkage, known.initializer = "internal", llvm_ir.Constant(kind, None)
         found.append(known)
     return found[0], found[1]
@@ -97,7 +97,7 @@ def take_kept(builder: Any, count: int, ticket: Word, lock: Variable, room: Vari
                     unlock(builder, word)
 
 
-def keep(builder: Any, count: int, lock: Word, ticket: Variable) -> None:
+def keep_copy(builder: Any, count: int, lock: Word, ticket: Variable) -> None:
     """Leave the copy in the room with that `lock`, for those with the new `ticket`."""
     table, copies = rooms_in(builder.module, count)
     word = builder.inttoptr(lock.value, INT64.as_pointer())
@@ -108,7 +108,7 @@ def keep(builder: Any, count: int, lock: Word, ticket: Variable) -> None:
     ticket.become(number)
 
 
-def give_up(builder: Any, count: int, ticket: Word) -> None:
+def forget_copy(builder: Any, count: int, ticket: Word) -> None:
     """Nobody comes with this ticket any more."""
     with builder.if_then(ticket.test(">=", SLOTS)):
         place = word_of(builder, room_of(builder, count, ticket), TICKET)
