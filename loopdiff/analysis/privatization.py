@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any
 
-from loopdiff.analysis.exposure import depth_of, exposed_reads, follows, visible
-from loopdiff.analysis.legality import AnyOrder, violation
+from loopdiff.analysis.exposure import depth_of, exposed, follows, visible
+from loopdiff.analysis.legality import AnyOrder, violation, within
 from loopdiff.analysis.ownership import homes_of_cells
-from loopdiff.analysis.polyhedral.events import Event
+from loopdiff.analysis.polyhedral.events import EVERYWHERE, Event, known_extents
 from loopdiff.analysis.polyhedral.model import Model
-from loopdiff.analysis.polyhedral.pairs import orders
+from loopdiff.analysis.polyhedral.pairs import ordered, orders
+from loopdiff.analysis.polyhedral.sets import bounded_below, translation
+from loopdiff.analysis.polyhedral.terms import constant_terms
 from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import is_zero, shifted, zeroed
+from loopdiff.ir.ops import Op
+from loopdiff.ir.types import INT
 from loopdiff.ir.walk import Path, map_accesses, map_expr, map_stmt_exprs
 
 Names = frozenset[str]
@@ -45,10 +50,10 @@ def find_privates(
     arrays = conflicting(model, dead, path, frozenset(homes) | apart)
     if arrays is None:
         return None
-    exposed = {access.array for _, access in exposed_reads(model, path, arrays)}
-    if not all(is_zero_at_entry(model, n, path) for n in exposed):
+    unfilled = {e.access.array for e in within(model, path) if e.access.array in arrays and is_unfilled(model, e, path)}
+    if not all(is_zero_at_entry(model, n, path) for n in unfilled):
         return None
-    return Privates(homes, arrays, frozenset(exposed))
+    return Privates(homes, arrays, frozenset(unfilled))
 
 
 def conflicting(model: Model, dead: Names, path: Path, own: Names) -> Names | None:
@@ -72,6 +77,29 @@ def is_inside(model: Model, array: str, path: Path) -> bool:
     return all(e.path and isinstance(model.sites[e.path].stmt, ir.Allocate) for e in outside)
 
 
+def is_unfilled(model: Model, event: Event, path: Path) -> bool:
+    """Whether `event` is a read that may see what its iteration of the loop at `path` has not written."""
+    least = depth_of(model, path)
+    return not event.is_write and model.bounded(
+        lambda: not in_range(model, event, exposed(model, event, least)).is_empty(), True
+    )
+
+
+def in_range(model: Model, event: Event, found: Any) -> Any:
+    """`found`, a set or map of instances, where the array of `event` has the elements at subscripts that are constants:
+    such a subscript says of extents what no other one does, as that `a[0]` is read of no array without elements.
+    """
+    for term, extent in zip(
+        event.subscripts, known_extents(model.terms, event.access.array, len(event.subscripts)), strict=True
+    ):
+        least = constant_terms(term)
+        if least is not None and least >= 0 and extent is not None:
+            there = ir.Apply(Op.GT, (extent, ir.Const(least, INT)))
+            where = bounded_below(model, translation(model, EVERYWHERE).truth(there)).params()
+            found = found.intersect_params(where)
+    return found
+
+
 def is_zero_at_entry(model: Model, array: str, path: Path) -> bool:
     """Whether each iteration of the loop at `path` finds only zeros: those of an Allocate before it, or of clears."""
     level, is_filled = depth_of(model, path), False
@@ -88,18 +116,33 @@ def is_zero_at_entry(model: Model, array: str, path: Path) -> bool:
 
 
 def is_seen_later(model: Model, write: Event, level: int) -> bool:
-    """Whether a read in another iteration of the `level` outermost loops may see what `write` wrote."""
+    """Whether in another iteration of the `level` outermost loops something may come of what `write` wrote: it is read,
+    or added to and then read. What is only added to again and again may be any number."""
+    reads = [r for r in model.touching(write.access.array, False) if not r.is_final]
 
     def search() -> bool:
         return any(
-            not visible(model, write, read, order).is_empty()
-            for read in model.touching(write.access.array, False)
-            if not read.is_final
+            is_used(model, read, reads, visible(model, write, read, order), level)
+            for read in reads
             for order in orders(write, read)
             if order.shared < level
         )
 
     return model.bounded(search, True)
+
+
+def is_used(model: Model, read: Event, reads: list[Event], pairs: Any, level: int) -> bool:
+    """Whether `read` is no part of an addition, or one of `reads` that is none may come to its element later in the
+    same iteration of the `level` outermost loops, for any of `pairs` of a write and `read`."""
+    if pairs.is_empty() or read.combines is None:
+        return not pairs.is_empty()
+    added = pairs.range()
+    return any(
+        not ordered(model, read, later, order).intersect_domain(added).is_empty()
+        for later in reads
+        if later.combines is None
+        for order in orders(read, later, level)
+    )
 
 
 def span(loop: ir.Loop) -> tuple[ir.Expr, ir.Expr]:

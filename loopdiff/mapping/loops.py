@@ -89,7 +89,9 @@ class Parallel:
     `near` only chunks side by side accumulate in the same place, if they are `reach` iterations long: every second one
     runs first, then the others. `late`: for each statement of the loop, in how many first iterations of chunks but the
     first one it waits until all chunks have ended. `early`: so many iterations before its first one a chunk begins, to
-    fill `arrays` and nothing else. `is_repeated`: the loop runs again and again, so that threads are still awake.
+    fill `arrays` and nothing else. `beside`: indices of further loops inside this one that go through the same
+    iterations, of which a chunk has the same part. `is_repeated`: the loop runs again and again, so that threads are
+    still awake.
     """
 
     index: str
@@ -102,7 +104,13 @@ class Parallel:
     zero: tuple[str, ...] = ()
     late: tuple[int, ...] = ()
     early: int = 0
+    beside: tuple[str, ...] = ()
     is_repeated: bool = False
+
+    @property
+    def cut(self) -> tuple[str, ...]:
+        """Indices of the loops of which a chunk has a part."""
+        return (self.index, *self.beside)
 
 
 @immutable

@@ -74,8 +74,9 @@ def blocks(tile: TiledNest, machine: Machine) -> str:
 def sharing_words(sharing: Sharing | None, known: str) -> str:
     """Whether the loop is shared among threads, and why not unless that is `known`."""
     match sharing:
-        case Parallel(index=index, granule=granule, sums=sums, near=near, arrays=arrays, zero=zero):
-            size = f"chunks of `{index}`" + (f" by multiples of {granule}" if granule > 1 else "")
+        case Parallel(granule=granule, sums=sums, near=near, arrays=arrays, zero=zero):
+            size = f"chunks of {' and '.join(f'`{k}`' for k in sharing.cut)}"
+            size += f" by multiples of {granule}" if granule > 1 else ""
             if near:
                 size += f", every second one first for {', '.join(f'`{n}`' for n in near)}"
             if sharing.late:

@@ -13,11 +13,12 @@ import pytest
 from loopdiff.backends.cpu.multiply import FUNCTIONS, multiply, use
 from loopdiff.backends.cpu.simd import products
 from loopdiff.backends.cpu.simd.kernels import Lanes
-from loopdiff.backends.cpu.simd.products import ADD, IN_PARTS
+from loopdiff.backends.cpu.simd.products import ADD, GIVE_UP, IN_PARTS
+from loopdiff.backends.cpu.simd.rooms import NOTHING_YET
 from loopdiff.model.machine import Cache, Machine
 from loopdiff.model.register_tiles import Blocks, TileShape, product_blocks, register_tile, tall_tiles
 
-Multiply = Callable[..., None]
+Multiply = Callable[..., int]
 TYPES = {"float64": (np.float64, 1e-12), "float32": (np.float32, 2e-4)}
 
 
@@ -44,8 +45,8 @@ def function(request: Any) -> Iterator[tuple[Multiply, str]]:
 def compiled(function: Any) -> Multiply:
     """A function for float64 like those that `use` knows, of what is patched now."""
     _, *names = FUNCTIONS[function.__name__]
-    signature = numba.types.void(*[numba.types.int64] * len(names), numba.types.float64)
-    text = f"def call({', '.join(names)}, scale):\n    function(({', '.join(names)}), scale)"
+    signature = numba.types.int64(*[numba.types.int64] * len(names), numba.types.float64)
+    text = f"def call({', '.join(names)}, scale):\n    return function(({', '.join(names)}), scale)"
     scope: dict[str, Any] = {"function": function}
     exec(text, scope)
     return numba.cfunc(signature)(scope["call"]).ctypes
@@ -59,14 +60,16 @@ def laid_out(rng: Any, shape: tuple[int, ...], order: tuple[int, ...], gap: int,
     return held.transpose(np.argsort(order))
 
 
-def run(function: Multiply, a: np.ndarray, b: np.ndarray, c: np.ndarray, is_sum: int, scale: float) -> None:
-    """c[r2, r, n] (+)= scale * sum of a[r2, r, s3, s2, s1] * b[n, s3, s2, s1]."""
+def run(
+    function: Multiply, a: np.ndarray, b: np.ndarray, c: np.ndarray, is_sum: int, scale: float, kept: int = 0
+) -> int:  # fmt: skip
+    """c[r2, r, n] (+)= scale * sum of a[r2, r, s3, s2, s1] * b[n, s3, s2, s1]; the ticket of what is kept of b."""
     rows2, rows, n3, n2, n1 = a.shape
     left = [a.strides[k] for k in (1, 0, 4, 3, 2)]
     right = [b.strides[k] for k in (0, 3, 2, 1)]
-    function(
+    return function(
         *(c.ctypes.data, c.strides[1], c.strides[0], a.ctypes.data, *left, b.ctypes.data, *right),
-        *(rows, rows2, c.shape[2], n1, n2, n3, int(is_sum), scale),
+        *(rows, rows2, c.shape[2], n1, n2, n3, int(is_sum), kept, scale),
     )
 
 
@@ -139,7 +142,7 @@ def test_rows_may_overlap(function: tuple[Multiply, str]) -> None:
     a, b = (rng.standard_normal(n).astype(TYPES[name][0]) for n in (21, 50))
     c, size = np.zeros(70, a.dtype), a.itemsize
     steps = (size, 0, 0, 0, 0)
-    call(c.ctypes.data, size, 0, a.ctypes.data, *steps, b.ctypes.data, size, 0, 0, 0, 21, 1, 50, 1, 1, 1, 1, 1.0)
+    call(c.ctypes.data, size, 0, a.ctypes.data, *steps, b.ctypes.data, size, 0, 0, 0, 21, 1, 50, 1, 1, 1, 1, 0, 1.0)
     np.testing.assert_allclose(c, np.convolve(a, b), rtol=1e-3, atol=1e-5)
 
 
@@ -163,6 +166,57 @@ def test_threads_have_rooms_of_their_own() -> None:
         list(pool.map(lambda c: run(call, a, b, c, True, 1.0), results))
     np.testing.assert_allclose(results[0], np.einsum("pqzyx,nzyx->pqn", a, b), atol=1e-11)
     assert all(np.array_equal(c, results[0]) for c in results)
+
+
+KEPT = [(1, 8, 70, 30, 1, 1), (1, 3, 24, 6, 1, 1), (2, 9, 25, 7, 3, 1), (1, 130, 50, 2, 90, 2), (1, 8, 64, 700, 1, 1)]
+
+
+@pytest.mark.parametrize("extents", KEPT)
+def test_copies_are_kept_for_those_with_the_ticket(function: tuple[Multiply, str], extents: tuple[int, ...]) -> None:
+    """As long as nobody needs the room the product is that of what was copied; without the ticket of what is there."""
+    call, name = function
+    dtype, tolerance = TYPES[name]
+    rng = np.random.default_rng(6)
+    rows2, rows, columns, n1, n2, n3 = extents
+    a = rng.standard_normal((rows2, rows, n3, n2, n1)).astype(dtype)
+    b = laid_out(rng, (columns, n3, n2, n1), (0, 1, 2, 3), 1, dtype)
+    first, again, anew, given_up = (np.zeros((rows2, rows, columns), dtype) for _ in range(4))
+    ticket = run(call, a, b, first, False, 1.0, NOTHING_YET)
+    b *= 2.0
+    assert run(call, a, b, again, False, 1.0, ticket) == ticket
+    expected = np.einsum("pqzyx,nzyx->pqn", a, b)
+    is_kept = ticket != NOTHING_YET
+    np.testing.assert_allclose(again, first if is_kept else expected, rtol=tolerance, atol=20 * tolerance)
+    np.testing.assert_allclose(again * (2.0 if is_kept else 1.0), expected, rtol=tolerance, atol=20 * tolerance)
+    run(call, a, b, anew, False, 1.0)
+    call(*[0] * (len(FUNCTIONS["product"]) - 3), GIVE_UP, ticket, 0.0)
+    found = run(call, a, b, given_up, False, 1.0, ticket)
+    assert (found == ticket) == (not is_kept)
+    call(*[0] * (len(FUNCTIONS["product"]) - 3), GIVE_UP, found, 0.0)
+    for c in (anew, given_up):
+        np.testing.assert_allclose(c, expected, rtol=tolerance, atol=20 * tolerance)
+
+
+def test_copies_of_several_are_kept_beside_each_other_and_by_threads() -> None:
+    rng = np.random.default_rng(0)
+    call = use("product", "float64").ctypes
+    a = rng.standard_normal((1, 8, 1, 1, 40))
+    right = [rng.standard_normal((50, 1, 1, 40)) for _ in range(5)]
+
+    def work(seed: int) -> list[np.ndarray]:
+        tickets, found = [NOTHING_YET] * len(right), [np.zeros((1, 8, 50)) for _ in right]
+        for _ in range(30):
+            for k, b in enumerate(right):
+                tickets[k] = run(call, a + seed, b, found[k], False, 1.0, tickets[k])
+        for ticket in tickets:
+            call(*[0] * (len(FUNCTIONS["product"]) - 3), GIVE_UP, ticket, 0.0)
+        return found
+
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(work, range(16)))
+    for seed, found in enumerate(results):
+        for c, b in zip(found, right, strict=True):
+            np.testing.assert_allclose(c, np.einsum("pqzyx,nzyx->pqn", a + seed, b), atol=1e-11)
 
 
 def test_what_is_no_operand_is_refused() -> None:

@@ -13,6 +13,7 @@ from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import INT
+from loopdiff.ir.walk import Path
 
 IN, OUT = isl.dim_type.in_, isl.dim_type.out
 
@@ -159,6 +160,26 @@ def apart(model: Model, first: Event, second: Event, shared: int, least: int | N
         return pairs.intersect(isl.Map.from_basic_map(found))
 
     return model.shared.once(("apart", equal, mine, other, least, most), compute, pairs)
+
+
+def aside(model: Model, first: Event, second: Event, shared: int, mine: Path, other: Path) -> Any:
+    """Pairs of instances that touch the same element, in the same iteration of the `shared` outermost loops, `first` at
+    a lower index of the loop `mine` around it than `second` is of the loop `other`.
+    """
+    pairs, places = same_element(model, first, second), second.places
+    dims = ((place, dim) for place, dim in enumerate(first.frame.dims) if dim.kind != "element" and dim.level <= shared)
+    equal = tuple((place, places[dim.key]) for place, dim in dims if dim.key in places)
+    ends = first.places[mine], places[other]
+
+    def compute() -> Any:
+        if pairs.is_empty():
+            return pairs
+        found = isl.BasicMap.universe(pairs.get_space())
+        for one, that in equal:
+            found = found.equate(IN, one, OUT, that)
+        return pairs.intersect(isl.Map.from_basic_map(found.order_gt(OUT, ends[1], IN, ends[0])))
+
+    return model.shared.once(("aside", equal, *ends), compute, pairs)
 
 
 def is_fixed(dim: Any, order: Order) -> bool:

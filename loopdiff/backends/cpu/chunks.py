@@ -17,9 +17,11 @@ import ast
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import takewhile
 
 from loopdiff.backends.cpu.patience import PatientEmitter
 from loopdiff.backends.cpu.scalar_math import spell_constant
+from loopdiff.backends.cpu.tiles.kept import lasts
 from loopdiff.backends.cpu.vector import neutral_value
 from loopdiff.backends.writer import Writer
 from loopdiff.immutable import replace
@@ -27,14 +29,15 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import compare
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64, ScalarType
-from loopdiff.ir.walk import accesses, all_statements, nodes_of, statements
-from loopdiff.mapping.loops import Parallel
+from loopdiff.ir.walk import accesses, all_statements, loops_in, nodes_of, statements
+from loopdiff.mapping.loops import Parallel, TiledNest
 from loopdiff.model.work import estimate_of, number, plus_work, times_work
 from loopdiff.schedule.cpu.overlapped_chunks import only_into
 from loopdiff.source.nodes import syntax_nodes
 
 # Nanoseconds that an element costs which each chunk has for itself: summed apart, set to zero, or only there.
 SUMMED, CLEARED, TOUCHED = 4.0, 2.0, 0.5
+COPIED = 0.1  # nanoseconds of an element of an operand of a product, which is arranged for it
 # Of all the work, what threads have to save at least: where nests stay as they are, and where they are not fused.
 SAME, UNFUSED = 0.05, 0.33
 TOGETHER = 16  # arguments in a tuple
@@ -137,6 +140,19 @@ class ChunkWriter:
                 for axis in range(self.emitter.types.arrays[name].rank):
                     size = times_work(size, ir.Cast(F64, ir.Dim(name, axis)))
                 total = plus_work(total, size)
+        return plus_work(total, self.copied())
+
+    def copied(self) -> ir.Expr:
+        """What it costs that each chunk copies what its rows are multiplied by, as often as that is another."""
+        estimate, total = estimate_of((self.loop,), self.emitter.mapping_of), number(0.0)
+        for site in statements(self.loop.body):
+            mapping = self.emitter.mapping_of(site.stmt)
+            product = mapping.product if isinstance(mapping, TiledNest) else None
+            nest = site.stmt
+            if isinstance(nest, ir.Loop) and product and product.is_packed and {*self.sharing.cut} & {*product.rows}:
+                inside = (p for p in loops_in((nest,)) if p.index in (product.columns, *product.sums))
+                changing = takewhile(lambda p, n=nest, x=product: not lasts(p, n, x), (self.loop, *site.loops))
+                total = plus_work(total, times_work(number(COPIED), estimate.runs((*changing, *inside))))
         return total
 
     def in_order(self, name: str) -> str:
@@ -282,7 +298,7 @@ class ChunkWriter:
 
     def between(self, loop: ir.Loop, first: ir.Expr, last: ir.Expr) -> ir.Loop:
         """The nest with the shared loop from `first` to `last`."""
-        if loop.index == self.sharing.index:
+        if loop.index in self.sharing.cut:
             return replace(loop, lower=first, upper=last)
         return replace(
             loop, body=tuple(self.between(s, first, last) if isinstance(s, ir.Loop) else s for s in loop.body)

@@ -28,8 +28,8 @@ class LoopEmitter(ScalarEmitter):
     nests that are written once. `is_sharing`: loops to be shared are written in chunks just now. `is_inside`: as
     others, in a nest that is written both ways. `aside`: what to do instead. `may_reassociate`: sums may be made in any
     order. `around`: how many loops there are around what is being written, `ticks` what an iteration of the innermost
-    one counts, and `looks` the import of what they need to look out for signals. `ways`: which way loops go, by index,
-    where there are tapes.
+    one counts, and `looks` the import of what they need to look out for signals. `kept`: tickets of products, by the
+    index of their outermost loop. `ways`: which way loops go, by index, where there are tapes.
     """
 
     mappings: dict[str, tuple[Path, Mapping]] = field(default_factory=dict)
@@ -45,6 +45,7 @@ class LoopEmitter(ScalarEmitter):
     aside: Aside | None = None
     may_reassociate: bool = False
     looks: set[str] = field(default_factory=set)
+    kept: dict[str, str] = field(default_factory=dict)
     around: int = 0
     ticks: str = ""
     ways: dict[str, int] = field(default_factory=dict)

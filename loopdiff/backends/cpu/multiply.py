@@ -19,6 +19,7 @@ from numba.extending import intrinsic
 from loopdiff.backends.cpu.interrupts import make_look
 from loopdiff.backends.cpu.simd.build import INT64, Typed, call
 from loopdiff.backends.cpu.simd.memory import Place, accepts, address, place, writable
+from loopdiff.backends.cpu.simd.products import GIVE_UP, INTERRUPTED
 from loopdiff.backends.load import import_module, write_module
 from loopdiff.immutable import immutable
 
@@ -37,7 +38,7 @@ FUNCTIONS = {
     "product": (
         "products",
         *("c", "c_row", "c_row2", "a", "a_row", "a_row2", "a1", "a2", "a3", "b", "b_col", "b1", "b2", "b3"),
-        *("rows", "rows2", "columns", "n1", "n2", "n3", "how"),
+        *("rows", "rows2", "columns", "n1", "n2", "n3", "how", "kept"),
     ),
     "lane_product": (
         "lane_products",
@@ -120,15 +121,57 @@ def multiply(
     side, and of the sums. The moves say for each loop in which an operand moves how far that goes along each axis.
     Columns of c are consecutive elements unless there are lanes. An interrupt ends the function that this is part of.
     """
-    operands = ((c, c_idx, c_moves), (a, a_idx, a_moves), (b, b_idx, b_moves))
+    return typed_product(((c, c_idx, c_moves), (a, a_idx, a_moves), (b, b_idx, b_moves)), extents, scale)
+
+
+@intrinsic
+def multiply_again(
+    typingctx: Any,
+    c: Any,
+    c_idx: Any,
+    c_moves: Any,
+    a: Any,
+    a_idx: Any,
+    a_moves: Any,
+    b: Any,
+    b_idx: Any,
+    b_moves: Any,
+    extents: Any,
+    how: Any,
+    scale: Any,
+    kept: Any,
+) -> Typed | None:
+    """`multiply`, of matrices alone, again and again with the same `b`, whose copy is kept. It gives the ticket for the
+    next time; the first one is `NOTHING_YET`, the last one goes to `give_up`."""
+    if not isinstance(extents, types.BaseTuple) or len(extents) != len(FORMS[3].loops):
+        return None
+    return typed_product(((c, c_idx, c_moves), (a, a_idx, a_moves), (b, b_idx, b_moves)), extents, scale, is_kept=True)
+
+
+@intrinsic
+def give_up(typingctx: Any, kept: Any, scale: Any) -> Typed | None:
+    """What was kept with that ticket for products with such a scale may go."""
+
+    def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+        nothing = [INT64(0)] * (len(FUNCTIONS["product"]) - 3)
+        call(builder, symbol("product", str(scale)), INT64, [*nothing, INT64(GIVE_UP), *values])
+        return context.get_dummy_value()
+
+    return signature(types.void, types.int64, scale), lower
+
+
+def typed_product(
+    operands: Sequence[tuple[Any, Any, Any]], extents: Any, scale: Any, *, is_kept: bool = False
+) -> Typed | None:  # fmt: skip
     groups: Any = extents if isinstance(extents, types.BaseTuple) else ()
     form = FORMS.get(len(groups))
     if form is None or not all(isinstance(g, types.BaseTuple) for g in groups) or not form.takes(groups):
         return None
     counts = [sum(len(groups[k]) for k in side) for side in form.sides]
     fits = [is_operand(*o, n, scale) for o, n in zip(operands, counts, strict=True)]
-    if not all(fits) or not writable(c, c_idx):
+    if not all(fits) or not writable(*operands[0][:2]):
         return None
+    has_ticket = form.function == "product"
 
     def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
         trips = [numbers(builder, g) for g in numbers(builder, values[9])]
@@ -142,13 +185,17 @@ def multiply(
                 args += filled([stride(builder, at, next(moves)) for _ in trips[k]], form.loops[k], 0)
         for found, most in zip(trips, form.loops, strict=True):
             args += filled(found, most, 1)
-        ended = call(builder, symbol(form.function, str(scale)), INT64, [*args, *values[10:]])
-        with if_unlikely(builder, builder.icmp_signed("!=", ended, INT64(0))):
+        how, factor, *kept = values[10:]
+        ticket = kept if kept or not has_ticket else [INT64(0)]
+        found = call(builder, symbol(form.function, str(scale)), INT64, [*args, how, *ticket, factor])
+        is_over = builder.icmp_signed("==" if has_ticket else "!=", found, INT64(INTERRUPTED if has_ticket else 0))
+        with if_unlikely(builder, is_over):
             context.call_conv.return_exc(builder)
-        return context.get_dummy_value()
+        return found if is_kept else context.get_dummy_value()
 
     flat = tuple(t for operand in operands for t in operand)
-    return signature(types.void, *flat, extents, types.int64, scale), lower
+    kinds = (*flat, extents, types.int64, scale)
+    return (signature(types.int64, *kinds, types.int64) if is_kept else signature(types.void, *kinds)), lower
 
 
 def is_operand(a: Any, idx: Any, moves: Any, count: int, like: Any) -> bool:

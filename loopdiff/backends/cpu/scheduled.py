@@ -14,6 +14,7 @@ from loopdiff.backends.cpu.equal_nests import nests_written_once
 from loopdiff.backends.cpu.patience import PatientEmitter, is_left
 from loopdiff.backends.cpu.scalar_math import spell_constant
 from loopdiff.backends.cpu.tape_streams import ways_of
+from loopdiff.backends.cpu.tiles.kept import operands_kept
 from loopdiff.backends.cpu.tiles.product import ProductWriter
 from loopdiff.backends.cpu.tiles.tile import TileWriter
 from loopdiff.backends.cpu.tiles.windows import WindowTileWriter
@@ -155,7 +156,8 @@ class ScheduledEmitter(PatientEmitter):
             self.recurrence = recurrence(stmt, self.cells)
         around, self.ticks = self.ticks, self.patience.begin_counting(stmt) if is_left(stmt) else ""
         self.around += 1
-        ScalarEmitter.loop(self, stmt)
+        with operands_kept(self, stmt):
+            ScalarEmitter.loop(self, stmt)
         self.around -= 1
         self.recurrence, self.ticks = before, around
 

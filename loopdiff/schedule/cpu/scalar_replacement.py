@@ -121,12 +121,13 @@ def hold_in_registers(ls: ir.LoopSet, schedule: Schedule) -> ir.LoopSet:
     keep their paths, but those inside of such loops."""
     loops = {s.path: s.stmt for s in statements(ls.body) if isinstance(s.stmt, ir.Loop)}
     mappings = dict(schedule.mappings)
+    cut = {index for shared in schedule.shared.values() for index in shared.cut}
     vectors = {path: loop.index for path, loop in loops.items() if isinstance(mappings.get(path), VectorLoop)}
     chosen: dict[Path, str | None] = {}
     for path, loop in loops.items():
         lanes = next((vectors[p] for p in around(path) if p in vectors), None)
         is_in_order = isinstance(mappings.get(path), ScalarLoop) or (path not in mappings and lanes is not None)
-        if is_in_order and is_plain(loop) and is_on_one_thread(path, schedule):
+        if is_in_order and is_plain(loop) and loop.index not in cut and is_on_one_thread(path, schedule):
             chosen[path] = lanes
     if not chosen:
         return ls

@@ -2,8 +2,9 @@
 
 The outermost loop whose iterations are independent, apart from what each chunk can have for itself: cells and arrays
 that every iteration fills anew, and what is only summed into, which is added up chunk by chunk at the end. Of a
-register tile the chunks go along an index of its target, so that they have nothing in common. Loops that may end
-early are left alone, and those that check something and write: which iteration does so first would depend on threads.
+register tile the chunks go along an index of its target, so that they have nothing in common. If iterations depend on
+each other, but all nests in them have an axis in common, it is chunks of that. Loops that may end early are left alone,
+and those that check something and write: which iteration does so first would depend on threads.
 """
 
 from __future__ import annotations
@@ -22,12 +23,14 @@ from loopdiff.ir.types import BOOL
 from loopdiff.ir.walk import Path, accesses, all_statements, children, statements, subexprs, written_arrays
 from loopdiff.mapping.loops import Arranged, Parallel, ScalarLoop, Schedule, Serial, Sharing, TiledNest, VectorLoop
 from loopdiff.model import tuning
+from loopdiff.schedule.cpu.common_axis import Step, common_axis, has_steps
 from loopdiff.schedule.cpu.overlapped_chunks import find_early, may_repeat
 from loopdiff.schedule.cpu.planner import scalar_only
 from loopdiff.schedule.cpu.postponed_rows import find_late
 
 # Whole vectors, and whole tiles, of any width. Each chunk of a product arranges the right-hand matrix for itself.
 LANES, ROWS, DOTS, COLUMNS, BATCH, PRODUCT = 64, 8, 24, 48, 16, 64
+FEW_ROWS = 4  # of a product in each step of a loop: those of half a tile take little more than half the time
 
 Found = list[tuple[Path, Sharing]]
 
@@ -131,7 +134,7 @@ class Sharer:
             return Serial(obstacle)
         private = find_privates(self.model, self.dead, stmt, path)
         if private is None:
-            found = self.early(stmt, path) or self.late(stmt, path)
+            found = self.early(stmt, path) or self.late(stmt, path) or self.steps(stmt, path)
             if found is not None:
                 return found
             conflict = violation(self.model, AnyOrder(path, owned_cells(self.model, path)))
@@ -180,6 +183,32 @@ class Sharer:
             return None
         late, least = found
         return Parallel(loop.index, tuning.WAITING_CHUNKS * least, least, cells=tuple(sorted(homes)), late=late)
+
+    def steps(self, loop: ir.Loop, path: Path) -> Parallel | None:
+        """Chunks of an axis that all nests inside the loop go through."""
+        if not has_steps(loop):
+            return None
+        steps: list[Step] = []
+        for number, stmt in enumerate(loop.body):
+            assert isinstance(stmt, ir.Loop)
+            sharing = self.step(stmt, (*path, number))
+            if not isinstance(sharing, Parallel):
+                return None
+            steps.append(Step((*path, number), sharing))
+        found = common_axis(self.model, path, steps)
+        own = frozenset(n for step in steps for n in step.own)
+        return None if found is None or self.lost(loop, own, {}) or unchecked(loop, own) else found
+
+    def step(self, stmt: ir.Loop, path: Path) -> Sharing:
+        """How a nest inside such a loop is shared. What a product copies for each chunk counts as what that has for
+        itself, so that chunks have as many rows as that is worth."""
+        mapping = self.schedule.of(path)
+        if not isinstance(mapping, TiledNest):
+            return self.loop(stmt, path)
+        found = self.tile(stmt, mapping)
+        if isinstance(found, Parallel) and mapping.product is not None and found.index in mapping.product.rows:
+            return replace(found, granule=FEW_ROWS)
+        return found
 
     def obstacle(self, loop: ir.Loop) -> str:
         """What in the loop has to happen on one thread."""

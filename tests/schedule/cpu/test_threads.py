@@ -24,6 +24,7 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.renaming import renamed_block
 from loopdiff.ir.types import ScalarType
 from loopdiff.ir.verify import verify
+from loopdiff.ir.walk import all_statements, map_body
 from loopdiff.mapping.loops import Parallel, Serial
 from loopdiff.pipeline.code import arrange_for_target
 from loopdiff.pipeline.cpu import arrange_loops, schedule_loops
@@ -64,6 +65,8 @@ def block(ls: ir.LoopSet, body: tuple[ir.Stmt, ...], shared: Shared) -> tuple[ir
 
 def in_chunks(ls: ir.LoopSet, loop: ir.Loop, sharing: Parallel) -> list[ir.Stmt]:
     """Every iteration as a chunk of its own, or chunks as short as they may be, from the last to the first."""
+    if sharing.beside:
+        return [through_all_steps(ls, loop, sharing)]
     if not sharing.late and not sharing.early:
         return [turned(ls, loop, sharing)]
     size, chunk, names, found = sharing.reach, ir.Index("chunk"), supply(ls), list[ir.Stmt]()
@@ -91,6 +94,23 @@ def with_late(loop: ir.Loop, late: tuple[int, ...], start: ir.Expr, *, is_rest: 
         first = compare(Op.GT if is_rest else Op.EQ, ir.Index("chunk"), integer(0))
         found.append(ir.If(ir.Apply(Op.AND if is_rest else Op.OR, (begin, first)), (stmt,)))
     return tuple(found)
+
+
+def through_all_steps(ls: ir.LoopSet, loop: ir.Loop, sharing: Parallel) -> ir.Loop:
+    """Each place of the axis that the steps of `loop` have in common as a chunk of its own, from the last to the
+    first."""
+    along = next(s for s in all_statements(loop.body) if isinstance(s, ir.Loop) and s.index == sharing.index)
+    assert isinstance(along.step, ir.Const)
+    place, side = supply(ls).fresh("place"), 1 if along.step.value > 0 else -1
+
+    def at_place(stmt: ir.Stmt) -> tuple[ir.Stmt, ...]:
+        if not isinstance(stmt, ir.Loop) or stmt.index not in sharing.cut:
+            return (stmt,)
+        return (replace(stmt, lower=ir.Index(place), upper=add(ir.Index(place), integer(side))),)
+
+    body = (*poison(ls, sharing, True), *map_body((loop,), at_place))
+    last, end = sub(along.upper, integer(side)), sub(along.lower, integer(side))
+    return ir.Loop(place, last, end, integer(-side), body)
 
 
 def turned(ls: ir.LoopSet, loop: ir.Loop, sharing: Parallel) -> ir.Loop:

@@ -34,7 +34,7 @@ from .build import (
 )
 from .lanes import first_lanes
 from .types import LLVM_ELEMENTS, has_mask_registers, vector_bits
-from .words import POINTER, Variable, Word
+from .words import POINTER
 
 DEEP = 96  # Iterations that are long enough for rows of C to arrive meanwhile.
 VECTOR_REGISTERS = {"x86_64": "x", "aarch64": "w", "arm64": "w"}  # How assembly calls them.
@@ -394,24 +394,3 @@ def transposition(builder: Any, rows: list[Any]) -> list[Any]:
             rows[k], rows[k + run] = shuffle(builder, upper, low, lower), shuffle(builder, upper, high, lower)
         run //= 2
     return rows
-
-
-# -- room for copies -----------------------------------------------------------------------------------------
-def take_room(builder: Any, count: int, size: int, lock: Variable, room: Variable) -> None:
-    """Set the address of `size` bytes, which are the caller's until their lock is 0 again, and that of the lock; leave
-    both as they are if none of `count` rooms is free. Their memory is asked for once."""
-    kind = llvm_ir.ArrayType(INT64, 2 * count)
-    table: Any = llvm_ir.GlobalVariable(builder.module, kind, "loopdiff.rooms")
-    table.linkage, table.initializer = "internal", llvm_ir.Constant(kind, None)
-    with cgutils.for_range(builder, INT64(count), intp=INT64) as loop:
-        word = builder.gep(table, [INT64(0), builder.shl(loop.index, INT64(1))])
-        found = builder.cmpxchg(word, INT64(0), INT64(1), "acquire", "monotonic")
-        with builder.if_then(builder.extract_value(found, 1)):
-            lock.become(Word(builder, builder.ptrtoint(word, INT64)))
-            kept = builder.gep(word, [INT64(1)], source_etype=INT64)
-            with builder.if_then(builder.icmp_signed("==", builder.load(kept, typ=INT64), INT64(0)), likely=False):
-                fresh = builder.ptrtoint(call(builder, "malloc", POINTER, [INT64(size + 64)]), INT64)
-                start = builder.and_(builder.add(fresh, INT64(63)), INT64(-64))
-                builder.store(builder.select(builder.icmp_signed("==", fresh, INT64(0)), INT64(0), start), kept)
-            room.become(Word(builder, builder.load(kept, typ=INT64)))
-            loop.do_break()

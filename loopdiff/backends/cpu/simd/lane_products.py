@@ -19,8 +19,9 @@ from loopdiff.immutable import immutable
 from loopdiff.model.register_tiles import TileShape, product_blocks, product_tile
 
 from .build import ARITHMETIC, FLOATS, INT8, INT64, Typed, constant, overloaded, prefetch
-from .kernels import Copy, Lanes, shared_function, take_room, transposition
+from .kernels import Copy, Lanes, shared_function, transposition
 from .lanes import first_lanes
+from .rooms import take_room
 from .types import has_mask_registers, host_width
 from .watch import goes_on, watched
 from .words import POINTER, Variable, Word, counted, words

@@ -13,7 +13,7 @@ from functools import reduce
 from typing import Any
 
 from llvmlite import ir as llvm_ir
-from numba.core import types
+from numba.core import cgutils, types
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic
 
@@ -23,14 +23,31 @@ from loopdiff.model.register_tiles import Blocks, TileShape, product_blocks, pro
 
 from .build import FLOATS, INT8, INT64, Typed
 from .dots import ROWS, Dots
-from .kernels import ADD_ROWS, ADD_TILE, ASSIGN, Copy, Lanes, Tile, column_function, shared_function, take_room
+from .kernels import ADD_ROWS, ADD_TILE, ASSIGN, Copy, Lanes, Tile, column_function, shared_function
+from .rooms import forget_copy, keep_copy, take_kept, take_room, unlock
 from .types import host_width, vector_bits
 from .watch import goes_on, watched
 from .words import POINTER, Variable, Word, counted, repeated, words
 
-ADD, IN_PARTS = 1, 2
+ADD, IN_PARTS, GIVE_UP = 1, 2, 4
+FEW_KEPT = 2  # rows that are still too few where copies of the columns are there already
+INTERRUPTED = 1  # which is no ticket
 LINE, PAGE, CLOSE = 64, 4096, 24 << 10
 ROOMS = 16
+
+
+@immutable
+class Copies:
+    """The lock of a room, or 0, room for copies of A and of B (0 where they stay in place), and the bytes of the
+    latter; whether what is there of B `is_new`, so that it has to be filled, and whether it `is_kept` for later, at a
+    time all of it, block after block."""
+
+    lock: Word
+    room_a: Word
+    room_b: Word
+    held: Word
+    is_new: Word
+    is_kept: Any
 
 
 @immutable
@@ -60,14 +77,35 @@ class Product:
     # -- one block of the sum --------------------------------------------------------------------------------
     def block_function(self, module: Any) -> Any:
         """c, c_row, c_row2, a, a_row, a_row2, a1, a2, a3, b, b_col, b1, b2, b3, rows, rows2, columns, n1, n2, n3,
-        is_sum, room_a, room_b, watch, scale: the part of C that stems from this block of the sum."""
-        return shared_function(module, f"{self.stem}.block", [*[INT64] * 24, self.lanes.scalar], self.block)
+        is_sum, room_a, room_b, is_new, watch, scale: the part of C that stems from this block of the sum. Unless
+        `is_new`, the copies in room B are there."""
+        return shared_function(module, f"{self.stem}.block", [*[INT64] * 25, self.lanes.scalar], self.block)
 
     def block(self, builder: Any, *args: Any) -> None:
         c, c_row, c_row2, a, a_row, a_row2, *others = words(builder, args[:-1])
-        a1, a2, a3, b, b_col, b1, b2, b3, rows, rows2, all_columns, n1, n2, n3, is_sum, room_a, room_b, watch = others
+        (
+            a1,
+            a2,
+            a3,
+            b,
+            b_col,
+            b1,
+            b2,
+            b3,
+            rows,
+            rows2,
+            all_columns,
+            n1,
+            n2,
+            n3,
+            is_sum,
+            room_a,
+            room_b,
+            is_new,
+            watch,
+        ) = others
         depth, tall, counts = n1 * n2 * n3, self.shape.rows, [n1, n2, n3]
-        is_first = Variable.of(1, builder)
+        is_first = Variable.of(is_new, builder)
         with counted(builder, rows2) as row2, counted(builder, rows, self.blocks.rows) as row:
             here = (rows - row).least(self.blocks.rows)
             columns = all_columns.where(goes_on(builder, watch, here * depth * all_columns), 0)
@@ -192,24 +230,29 @@ class Product:
     # -- the whole -------------------------------------------------------------------------------------------
     def function(self, module: Any) -> Any:
         """c, c_row, c_row2, a, a_row, a_row2, a1, a2, a3, b, b_col, b1, b2, b3, rows, rows2, columns, n1, n2, n3, how,
-        watch, scale: C = scale * A * B, or C += that if `how` has ADD. With IN_PARTS, rows may be a part of those of
-        the program, and their number makes no difference to the order of sums."""
-        return shared_function(module, self.stem, [*[INT64] * 22, self.lanes.scalar], self.body)
+        kept, watch, scale: C = scale * A * B, or C += that if `how` has ADD. With IN_PARTS, rows may be a part of those
+        of the program, and their number makes no difference to the order of sums. Where the ticket at the address
+        `kept` is not zero, copies of B are kept for the next one, which has the same B; with GIVE_UP they are no more.
+        """
+        return shared_function(module, self.stem, [*[INT64] * 23, self.lanes.scalar], self.body)
 
     def body(self, builder: Any, *args: Any) -> None:
-        rows, rows2, columns, n1, n2, n3, how = words(builder, args[14:21])
-        is_sum = how & ADD
+        rows, rows2, columns, n1, n2, n3, how, kept = words(builder, args[14:22])
+        is_sum, ticket = how & ADD, Word(builder, builder.load(number_at(builder, kept), typ=INT64))
+        with builder.if_then((how & GIVE_UP).test("!=", 0)):
+            forget_copy(builder, self.rooms, ticket)
         args = (*args[:20], is_sum.value, *args[21:])
         is_some = [w.test(">", 0) for w in (rows, rows2, columns)]
         has_terms = [w.test(">", 0) for w in (n1, n2, n3)]
         summed = builder.or_(is_sum.test("==", 0), builder.and_(builder.and_(*has_terms[:2]), has_terms[2]))
         with builder.if_then(builder.and_(builder.and_(builder.and_(*is_some[:2]), is_some[2]), summed)):
             is_few = builder.and_(self.is_few(builder, words(builder, args[:-2])), (how & IN_PARTS).test("==", 0))
+            is_few = builder.and_(is_few, builder.or_(ticket.test("==", 0), rows.test("<=", FEW_KEPT)))
             with builder.if_else(is_few) as (then, otherwise):
                 with then:
                     c, c_row, _, a, a_row, *_ = args
                     dots = Dots(self.lanes).function(builder.module)
-                    others = (args[k] for k in (9, 10, 14, 16, 17, 20, 22))
+                    others = (args[k] for k in (9, 10, 14, 16, 17, 20, 23))
                     builder.call(dots, [c, c_row, a, a_row, *others])
                 with otherwise:
                     self.blocked(builder, args)
@@ -223,15 +266,18 @@ class Product:
 
     def blocked(self, builder: Any, args: Any) -> None:
         c, c_row, c_row2, a, a_row, a_row2, *others = words(builder, args[:-1])
-        a1, a2, a3, b, b_col, b1, b2, b3, rows, rows2, columns, n1, n2, n3, is_sum, watch = others
+        a1, a2, a3, b, b_col, b1, b2, b3, rows, rows2, columns, n1, n2, n3, is_sum, kept, watch = others
         is_one = builder.and_((c_row * rows).test("==", c_row2), (a_row * rows).test("==", a_row2))
         rows, rows2 = (rows * rows2).where(is_one, rows), Word(builder, INT64(1)).where(is_one, rows2)
         n1, n2, n3 = (n.most(0) for n in (n1, n2, n3))
         d1, d2, d3 = self.depths(builder, n1, n2, n3)
         depth = d1 * d2 * d3
-        lock, room_a, room_b, held = self.copies(builder, [a_row, a1, b_col, b1], rows * rows2, columns, depth)
-        wide = self.width(builder, columns, depth, room_b, held)
-        adds = Variable.of(is_sum, builder)
+        strides, ticket = [a_row, a1, b_col, b1], Variable(builder, number_at(builder, kept))
+        copies = self.copies(builder, strides, rows * rows2, columns, depth, n1 * n2 * n3, ticket.now)
+        room_a, room_b = copies.room_a, copies.room_b
+        wide = self.width(builder, columns, depth, room_b, copies.held)
+        adds, place = Variable.of(is_sum, builder), Variable.of(0, builder)
+        padded = ((columns + (self.lanes.width - 1)) & -self.lanes.width) * self.size
         with counted(builder, columns, wide) as first:
             adds.become(is_sum)
             with (
@@ -244,11 +290,16 @@ class Product:
                 right = [b + first * b_col + s1 * b1 + s2 * b2 + s3 * b3, b_col, b1, b2, b3]
                 counts = [(n1 - s1).least(d1), (n2 - s2).least(d2), (n3 - s3).least(d3)]
                 extents = [rows, rows2, (columns - first).least(wide), *counts]
-                passed = [*target, *left, *right, *extents, adds.now, room_a, room_b, watch]
+                rooms = [room_a, room_b + place.now, copies.is_new]
+                passed = [*target, *left, *right, *extents, adds.now, *rooms, watch]
                 builder.call(self.block_function(builder.module), [*(w.value for w in passed), args[-1]])
                 adds.become(1)
-        with builder.if_then(lock.test("!=", 0)):
-            builder.store_atomic(INT64(0), builder.inttoptr(lock.value, INT64.as_pointer()), "release", 8)
+                apart = padded * counts[0] * counts[1] * counts[2]
+                place.become((place.now + apart).where(copies.is_kept, 0))
+        with builder.if_then(copies.lock.test("!=", 0)):
+            with builder.if_then(builder.and_(copies.is_kept, copies.is_new.test("!=", 0))):
+                keep_copy(builder, self.rooms, copies.lock, ticket)
+            unlock(builder, number_at(builder, copies.lock))
 
     def depths(self, builder: Any, *counts: Word) -> list[Word]:
         """How much of each loop of the sum is done together. Divisions take long, so small sums go without."""
@@ -276,9 +327,9 @@ class Product:
         return found.now
 
     def copies(
-        self, builder: Any, strides: list[Word], rows: Word, columns: Word, depth: Word
-    ) -> tuple[Word, Word, Word, Word]:
-        """A lock, room for copies of A and of B (0 where they stay in place), and the bytes of the latter."""
+        self, builder: Any, strides: list[Word], rows: Word, columns: Word, depth: Word, whole: Word, ticket: Word
+    ) -> Copies:
+        """What is copied, of sums over `whole` of which `depth` is done together."""
         a_row, a1, b_col, b1 = strides
         fits_a = builder.or_(
             builder.and_(a1.test("==", self.size), (a_row & -a_row).test("<", PAGE)),
@@ -289,17 +340,31 @@ class Product:
         stays_b = builder.and_(b_col.test("==", self.size), fits_b)
         lock, room, room_a, room_b, held = (Variable.of(0, builder) for _ in range(5))
         of_a, small = self.blocks.rows * self.blocks.depth * 8, self.blocks.depth * self.panel * self.size
+        fits = ((columns + self.panel) * whole * self.size).test("<=", self.blocks.held)
+        may_keep = builder.and_(builder.and_(ticket.test("!=", 0), builder.not_(stays_b)), fits)
         with builder.goto_entry_block():
             stack = builder.alloca(llvm_ir.ArrayType(INT8, small))
             stack.align = LINE
+        is_new, is_kept = Variable.of(1, builder), Variable.of(0, builder)
         with builder.if_then(builder.not_(builder.and_(stays_a, stays_b))):
-            take_room(builder, self.rooms, of_a + self.blocks.held, lock, room)
+            with builder.if_then(may_keep):
+                take_kept(builder, self.rooms, ticket, lock, room)
+                is_new.become(Word(builder, INT64(0)).where(lock.now.test("!=", 0), 1))
+            with builder.if_then(lock.now.test("==", 0)):
+                take_room(builder, self.rooms, of_a + self.blocks.held, lock, room)
             is_there = room.now.test("!=", 0)
             room_a.become(room.now.where(builder.not_(stays_a), 0))
             taken = (room.now + of_a).where(is_there, Word(builder, builder.ptrtoint(stack, INT64)))
             room_b.become(taken.where(builder.not_(stays_b), 0))
             held.become(Word(builder, INT64(self.blocks.held)).where(is_there, small))
-        return lock.now, room_a.now, room_b.now, held.now
+            is_kept.become(Word(builder, INT64(1)).where(builder.and_(may_keep, is_there), 0))
+        keeps = is_kept.now.test("!=", 0)
+        return Copies(lock.now, room_a.now, room_b.now, held.now, is_new.now, keeps)
+
+
+def number_at(builder: Any, place: Word) -> Any:
+    """A pointer to the number at that address."""
+    return builder.inttoptr(place.value, INT64.as_pointer())
 
 
 def product_of(element: types.Type) -> Product:
@@ -312,15 +377,19 @@ def product_of(element: types.Type) -> Product:
 
 @intrinsic
 def product(typingctx: Any, words: Any, scale: Any) -> Typed | None:
-    """C = scale * A * B, or C += that; not zero if it was interrupted. `words`: see `Product.function`."""
-    if scale not in FLOATS or not isinstance(words, types.UniTuple) or words.count != 21:
+    """C = scale * A * B, or C += that; the ticket of what is kept, or INTERRUPTED. `words`: see `Product.function`, the
+    last one is the ticket."""
+    if scale not in FLOATS or not isinstance(words, types.UniTuple) or words.count != 22:
         return None
 
     def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
         function = product_of(scale).function(builder.module)
         watch, ended = watched(builder)
-        given = (builder.extract_value(values[0], k) for k in range(words.count))
-        builder.call(function, [*given, watch.value, values[1]])
-        return builder.load(ended)
+        *given, ticket = (builder.extract_value(values[0], k) for k in range(words.count))
+        kept = cgutils.alloca_once(builder, INT64)
+        builder.store(ticket, kept)
+        builder.call(function, [*given, builder.ptrtoint(kept, INT64), watch.value, values[1]])
+        is_over = builder.icmp_signed("!=", builder.load(ended), INT64(0))
+        return builder.select(is_over, INT64(INTERRUPTED), builder.load(kept, typ=INT64))
 
     return signature(types.int64, words, scale), lower

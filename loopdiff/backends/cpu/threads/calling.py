@@ -14,8 +14,9 @@ from loopdiff.backends.cpu.direct import compile_part
 from loopdiff.backends.cpu.threads.pool import BYTES, EAGER, INT32, INT64, RUN, emitted, load, the_state
 
 # Nanoseconds that sharing a loop costs, and the least work of a chunk: where threads have to wake up, and where they
-# look out for the next loop, as it comes again and again.
-ONCE, AGAIN = (50_000.0, 25_000.0), (4_000.0, 4_000.0)
+# look out for the next loop, as it comes again and again. Then it is two to six microseconds, as what one thread wrote
+# is in the cache of another, and work is estimated at twice what stencils take.
+ONCE, AGAIN = (50_000.0, 25_000.0), (8_000.0, 4_000.0)
 MOST_CHUNKS = 64.0
 BLOCK = 1024  # elements of a sum that are brought together before the next ones
 FILLED = 0.1  # nanoseconds for each byte of new memory

@@ -60,7 +60,11 @@ class ProductWriter:
             str(self.how),
             scale,
         ]
-        emitter.writer.line(f"multiply({', '.join(parts)})")
+        kept = emitter.kept.get(self.found.loops[0].index)
+        if kept is None:
+            emitter.writer.line(f"multiply({', '.join(parts)})")
+        else:
+            emitter.writer.line(f"{kept} = multiply_again({', '.join((*parts, kept))})")
 
     @property
     def how(self) -> int:
