@@ -136,18 +136,14 @@ from loopdiff.kernels.nn.recurrent import (
 )
 from loopdiff.kernels.nn.resampling import (
     channel_shuffle,
-    grid_sample,
     pixel_shuffle,
     pixel_unshuffle,
     resize_linear,
-    rotate,
     upsample_nearest,
 )
+from loopdiff.kernels.nn.sampling import affine_grid, affine_grid3d, grid_sample, grid_sample3d, rotate
 from loopdiff.kernels.nn.spectra import db_to_power, istft, mel_filters, power_to_db, spectrogram, stft
 from loopdiff.kernels.nn.volumes import (
-    affine_grid,
-    affine_grid3d,
-    grid_sample3d,
     resize_cubic,
     resize_linear1d,
     resize_linear3d,

@@ -7,7 +7,6 @@ import numpy as np
 from loopdiff.kernels.checks import require_floats
 from loopdiff.kernels.nn.extents import pair
 from loopdiff.kernels.operator import operator
-from loopdiff.rules.marks import stop_gradient
 
 
 def position(i, before, after, align_corners):
@@ -120,83 +119,3 @@ def channel_shuffle(x, *, groups):
                 for i in range(rows.shape[2]):
                     y[n, c * groups + g, i] = rows[n, g * C + c, i]
     return y.reshape(x.shape)
-
-
-def cell(x, n, c, i, j, border):
-    """A cell of an image; outside of it zero, or that at the edge."""
-    H, W = x.shape[2], x.shape[3]
-    if border:
-        return x[n, c, min(max(i, 0), H - 1), min(max(j, 0), W - 1)]
-    return x[n, c, i, j] if 0 <= i < H and 0 <= j < W else 0.0
-
-
-def sampled(x, n, c, u, v, border):
-    """The image at the row `u` and the column `v`, between its cells."""
-    if not (abs(u) < 1e9 and abs(v) < 1e9):
-        return 0.0 if u == u and v == v else np.nan * u * v
-    i, j = int(np.floor(stop_gradient(u))), int(np.floor(stop_gradient(v)))
-    a, b = u - i, v - j
-    upper = (1.0 - b) * cell(x, n, c, i, j, border) + b * cell(x, n, c, i, j + 1, border)
-    lower = (1.0 - b) * cell(x, n, c, i + 1, j, border) + b * cell(x, n, c, i + 1, j + 1, border)
-    return (1.0 - a) * upper + a * lower
-
-
-@operator
-def grid_sample(x, grid, *, border=False, align_corners=False):
-    """Images at places between their cells (Jaderberg et al., 2015, section 3.3), with derivatives by the places.
-
-    Args:
-        x: `(N, C, H, W)`.
-        grid: `(N, P, Q, 2)`: column and row of each place, -1 and 1 being the ends of the image.
-        border: Whether places outside have what is at the edge, else zero.
-        align_corners: Whether these ends are the centres of the outermost cells, else their outer edges.
-
-    Returns:
-        `(N, C, P, Q)`.
-    """
-    require_floats(x)
-    N, C, H, W = x.shape
-    P, Q = grid.shape[1], grid.shape[2]
-    if grid.shape[0] != N or grid.shape[3] != 2:
-        raise ValueError("`grid` is (N, P, Q, 2)")
-    y = np.empty((N, C, P, Q), dtype=x.dtype)
-    for n in range(N):
-        for p in range(P):
-            for q in range(Q):
-                if align_corners:
-                    v = (grid[n, p, q, 0] + 1.0) * 0.5 * (W - 1)
-                    u = (grid[n, p, q, 1] + 1.0) * 0.5 * (H - 1)
-                else:
-                    v = ((grid[n, p, q, 0] + 1.0) * W - 1.0) * 0.5
-                    u = ((grid[n, p, q, 1] + 1.0) * H - 1.0) * 0.5
-                if border:
-                    u, v = min(max(u, 0.0), H - 1.0), min(max(v, 0.0), W - 1.0)
-                for c in range(C):
-                    y[n, c, p, q] = sampled(x, n, c, u, v, border)
-    return y
-
-
-@operator
-def rotate(x, angle):
-    """Images turned about their middle by an angle, against the clock where rows go down, zero where there is no image.
-    It has a derivative by the angle.
-
-    Args:
-        x: `(N, C, H, W)`.
-        angle: In radians.
-
-    Returns:
-        An array like `x`.
-    """
-    require_floats(x)
-    N, C, H, W = x.shape
-    y = np.empty_like(x)
-    for n in range(N):
-        for i in range(H):
-            for j in range(W):
-                down, across = i - 0.5 * (H - 1), j - 0.5 * (W - 1)
-                u = np.cos(angle) * down + np.sin(angle) * across + 0.5 * (H - 1)
-                v = np.cos(angle) * across - np.sin(angle) * down + 0.5 * (W - 1)
-                for c in range(C):
-                    y[n, c, i, j] = sampled(x, n, c, u, v, False)
-    return y
