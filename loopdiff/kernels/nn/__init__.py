@@ -139,6 +139,7 @@ from loopdiff.kernels.nn.resampling import (
     pixel_shuffle,
     pixel_unshuffle,
     resize_linear,
+    resize_nearest,
     upsample_nearest,
 )
 from loopdiff.kernels.nn.sampling import affine_grid, affine_grid3d, grid_sample, grid_sample3d, rotate
@@ -147,6 +148,8 @@ from loopdiff.kernels.nn.volumes import (
     resize_cubic,
     resize_linear1d,
     resize_linear3d,
+    resize_nearest1d,
+    resize_nearest3d,
     upsample_nearest1d,
     upsample_nearest3d,
 )
@@ -184,7 +187,8 @@ __all__ = [
     "hinge", "triplet", "ctc", "poisson_nll", "gaussian_nll", "margin_ranking", "absolute_error", "squared_error",
     "smooth_l1", "soft_margin", "hinge_embedding", "cosine_embedding", "negative_log_likelihood",
     "binary_cross_entropy_of_probabilities", "multi_margin", "multilabel_margin", "multilabel_soft_margin",
-    "pad1d", "pad2d", "pad3d", "upsample_nearest", "upsample_nearest1d", "upsample_nearest3d", "resize_linear",
+    "pad1d", "pad2d", "pad3d", "upsample_nearest", "upsample_nearest1d", "upsample_nearest3d", "resize_nearest",
+    "resize_nearest1d", "resize_nearest3d", "resize_linear",
     "resize_linear1d", "resize_linear3d", "resize_cubic", "pixel_shuffle", "pixel_unshuffle", "channel_shuffle",
     "grid_sample", "grid_sample3d", "affine_grid", "affine_grid3d", "rotate",
     "gather", "scatter_add", "scatter_mean", "scatter_max", "scatter_min", "scatter_prod", "segment_sum", "csr_matmul",

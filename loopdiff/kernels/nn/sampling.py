@@ -6,7 +6,7 @@ import numpy as np
 
 from loopdiff.kernels.checks import require_floats
 from loopdiff.kernels.nn.extents import pair, triple
-from loopdiff.kernels.nn.volumes import cubic_weight, part
+from loopdiff.kernels.nn.resampling import cubic_weight, part
 from loopdiff.kernels.operator import operator
 from loopdiff.rules.marks import stop_gradient
 

@@ -6,7 +6,16 @@ import numpy as np
 
 from loopdiff.kernels.checks import require_floats
 from loopdiff.kernels.nn.extents import pair, triple
-from loopdiff.kernels.nn.resampling import position, resize_linear, upsample_nearest
+from loopdiff.kernels.nn.resampling import (
+    cubic_weight,
+    nearest_cell,
+    part,
+    position,
+    resize_linear,
+    resize_nearest,
+    smoothed,
+    upsample_nearest,
+)
 from loopdiff.kernels.operator import operator
 
 
@@ -32,6 +41,28 @@ def upsample_nearest3d(x, *, scale):
                             for j in range(W):
                                 for s in range(across):
                                     y[n, c, h * deep + t, i * down + r, j * across + s] = x[n, c, h, i, j]
+    return y
+
+
+@operator
+def resize_nearest1d(x, *, size, middle=False):
+    """`resize_nearest` of signals: `(N, C, L)` to `(N, C, size)`."""
+    return resize_nearest(x[:, :, None, :], size=(1, size), middle=middle)[:, :, 0, :]
+
+
+@operator
+def resize_nearest3d(x, *, size, middle=False):
+    """`resize_nearest` of volumes: `(N, C, D, H, W)`, with elements, to `(N, C, *size)`."""
+    O, P, Q = triple(size)
+    N, C, D, H, W = x.shape
+    y = np.empty((N, C, O, P, Q), dtype=x.dtype)
+    for n in range(N):
+        for c in range(C):
+            for o in range(O):
+                for p in range(P):
+                    for q in range(Q):
+                        h, i = nearest_cell(o, D, O, middle), nearest_cell(p, H, P, middle)
+                        y[n, c, o, p, q] = x[n, c, h, i, nearest_cell(q, W, Q, middle)]
     return y
 
 
@@ -70,35 +101,26 @@ def resize_linear3d(x, *, size, align_corners=False):
     return y
 
 
-def part(t, side):
-    """The weight of the nearer or the further end of a cell, at `t` between them."""
-    return t if side == 1 else 1.0 - t
-
-
-def cubic_weight(t, a):
-    """Keys's weight of a node at the distance `t`: a cubic within 1, another one within 2, of the slope `a` at 1."""
-    d = abs(t)
-    if d <= 1.0:
-        return ((a + 2.0) * d - (a + 3.0)) * d * d + 1.0
-    return a * (((d - 5.0) * d + 8.0) * d - 4.0) if d < 2.0 else 0.0
-
-
 @operator
-def resize_cubic(x, *, size, align_corners=False, slope=-0.75):
-    """Images in another size, by cubic interpolation (Keys, 1981); cells beyond the edge are those of the edge. Going
-    down, cells between are left out: there is no smoothing.
+def resize_cubic(x, *, size, align_corners=False, slope=None, antialias=False):
+    """Images in another size, by cubic interpolation (Keys, 1981); cells beyond the edge are those of the edge.
 
     Args:
         x: `(N, C, H, W)`, with elements.
         size: Height and width of the result.
         align_corners: Whether the centres of the outermost cells stay where they are, else the edges of the image.
-        slope: Of the weight at the distance 1: PyTorch's is -0.75, Keys's -0.5.
+        slope: Of the weight at the distance 1: Keys's is -0.5, which None is with `antialias`, PyTorch's -0.75, which
+            None is without.
+        antialias: As of `resize_linear`.
 
     Returns:
         `(N, C, *size)`.
     """
     require_floats(x)
     P, Q = pair(size)
+    if antialias:
+        return smoothed(x, P, Q, align_corners, 2, -0.5 if slope is None else slope)
+    steep = -0.75 if slope is None else slope
     N, C, H, W = x.shape
     y = np.empty((N, C, P, Q), dtype=x.dtype)
     for n in range(N):
@@ -110,7 +132,7 @@ def resize_cubic(x, *, size, align_corners=False, slope=-0.75):
                     total = 0.0
                     for r in range(-1, 3):
                         for s in range(-1, 3):
-                            weight = cubic_weight(u - i - r, slope) * cubic_weight(v - j - s, slope)
+                            weight = cubic_weight(u - i - r, steep) * cubic_weight(v - j - s, steep)
                             total += weight * x[n, c, min(max(i + r, 0), H - 1), min(max(j + s, 0), W - 1)]
                     y[n, c, p, q] = total
     return y
