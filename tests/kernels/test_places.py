@@ -78,7 +78,7 @@ CASES = [
         2, 1, 10, 12), {"scale": 2}),
     Case(nn.grid_sample, (images, places), grid),
     Case(nn.grid_sample, (images, 0.7 * places), lambda x, g: grid(x, g, True, True),
-         {"border": True, "align_corners": True}),
+         {"padding": "border", "align_corners": True}),
     Case(nn.rotate, (images, np.float64(0.4)), turned),
     Case(nn.gather, (rows, indices), lambda x, i: x[i]),
     Case(nn.scatter_add, (rows, indices), summed, {"size": 6}),

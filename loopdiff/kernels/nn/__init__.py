@@ -41,7 +41,7 @@ from loopdiff.kernels.nn.convolution import (
     unfold,
 )
 from loopdiff.kernels.nn.exponentials import log_softmax, logsumexp, softmax, softmin, sparsemax
-from loopdiff.kernels.nn.heads import attention, attention_online
+from loopdiff.kernels.nn.heads import attention, attention_online, attention_weights, multi_head_attention
 from loopdiff.kernels.nn.indexing import (
     csr_matmul,
     embedding_bag,
@@ -70,6 +70,7 @@ from loopdiff.kernels.nn.losses import (
     hinge_embedding,
     huber,
     kl_divergence,
+    linear_cross_entropy,
     margin_ranking,
     multi_margin,
     multilabel_margin,
@@ -114,6 +115,7 @@ from loopdiff.kernels.nn.products import (
     distances,
     distances_by_row,
     distances_within,
+    grouped_matmul,
     unit_vectors,
 )
 from loopdiff.kernels.nn.random_masks import (
@@ -127,30 +129,28 @@ from loopdiff.kernels.nn.random_masks import (
 from loopdiff.kernels.nn.recurrent import (
     gru,
     gru_layers,
-    linear_scan,
     lstm,
     lstm_layers,
     rnn,
     rnn_layers,
-    selective_scan,
 )
 from loopdiff.kernels.nn.resampling import (
     channel_shuffle,
-    grid_sample,
     pixel_shuffle,
     pixel_unshuffle,
     resize_linear,
-    rotate,
+    resize_nearest,
     upsample_nearest,
 )
+from loopdiff.kernels.nn.sampling import affine_grid, affine_grid3d, grid_sample, grid_sample3d, rotate
+from loopdiff.kernels.nn.scans import linear_scan, selective_scan
 from loopdiff.kernels.nn.spectra import db_to_power, istft, mel_filters, power_to_db, spectrogram, stft
 from loopdiff.kernels.nn.volumes import (
-    affine_grid,
-    affine_grid3d,
-    grid_sample3d,
     resize_cubic,
     resize_linear1d,
     resize_linear3d,
+    resize_nearest1d,
+    resize_nearest3d,
     upsample_nearest1d,
     upsample_nearest3d,
 )
@@ -181,14 +181,16 @@ __all__ = [
     "fractional_max_pool2d", "fractional_max_pool3d", "fractional_max_places2d", "fractional_max_places3d",
     "softmax", "softmin", "log_softmax", "logsumexp", "sparsemax",
     "layer_norm", "rms_norm", "group_norm", "batch_norm", "batch_norm_inference", "local_response_norm",
-    "batched_matmul", "bilinear", "unit_vectors", "cosine_similarity", "distances", "distances_within",
-    "distances_by_row",
-    "attention", "attention_online",
-    "cross_entropy", "cross_entropy_of_probabilities", "binary_cross_entropy", "focal_loss", "huber", "kl_divergence",
+    "batched_matmul", "grouped_matmul", "bilinear", "unit_vectors", "cosine_similarity", "distances",
+    "distances_within", "distances_by_row",
+    "attention", "attention_online", "attention_weights", "multi_head_attention",
+    "cross_entropy", "cross_entropy_of_probabilities", "linear_cross_entropy",
+    "binary_cross_entropy", "focal_loss", "huber", "kl_divergence",
     "hinge", "triplet", "ctc", "poisson_nll", "gaussian_nll", "margin_ranking", "absolute_error", "squared_error",
     "smooth_l1", "soft_margin", "hinge_embedding", "cosine_embedding", "negative_log_likelihood",
     "binary_cross_entropy_of_probabilities", "multi_margin", "multilabel_margin", "multilabel_soft_margin",
-    "pad1d", "pad2d", "pad3d", "upsample_nearest", "upsample_nearest1d", "upsample_nearest3d", "resize_linear",
+    "pad1d", "pad2d", "pad3d", "upsample_nearest", "upsample_nearest1d", "upsample_nearest3d", "resize_nearest",
+    "resize_nearest1d", "resize_nearest3d", "resize_linear",
     "resize_linear1d", "resize_linear3d", "resize_cubic", "pixel_shuffle", "pixel_unshuffle", "channel_shuffle",
     "grid_sample", "grid_sample3d", "affine_grid", "affine_grid3d", "rotate",
     "gather", "scatter_add", "scatter_mean", "scatter_max", "scatter_min", "scatter_prod", "segment_sum", "csr_matmul",

@@ -69,9 +69,10 @@ def selu(x):
 
 
 @operator
-def threshold_relu(x, theta=1.0):
-    """`x` above `theta`, else 0 (Konda et al., 2015). The derivative is 1 above `theta`, whatever the sign of `x`."""
-    return np.where(x <= theta, 0.0, x)
+def threshold_relu(x, theta=1.0, *, value=0.0):
+    """`x` above `theta`, else `value` (Konda et al., 2015). The derivative is 1 above `theta`, whatever the sign of
+    `x`."""
+    return np.where(x <= theta, value, x)
 
 
 @operator

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from loopdiff.kernels.checks import require_floats
-from loopdiff.kernels.nn.extents import all_sides, pair, sides, triple
+from loopdiff.kernels.nn.extents import all_sides, pair, sides, triple, windows_along
 from loopdiff.kernels.operator import operator
 
 
@@ -126,10 +126,7 @@ def conv2d(x, w, bias=None, *, stride=1, padding=0, dilation=1, groups=1, flip=F
     K, D, R, S = w.shape
     if D * groups != C or K % groups != 0:
         raise ValueError("the channels do not fit: `w` is (K, C // groups, R, S), and `groups` divides K")
-    if apart * (R - 1) >= H or aside * (S - 1) >= W:
-        raise ValueError("the window is larger than the image")
-    P = (H - apart * (R - 1) - 1) // down + 1
-    Q = (W - aside * (S - 1) - 1) // across + 1
+    P, Q = windows_along(H, (0, 0), R, down, apart), windows_along(W, (0, 0), S, across, aside)
     y = np.zeros((N, K, P, Q), dtype=x.dtype)
     if bias is not None:
         y += bias[:, None, None]
@@ -183,11 +180,8 @@ def conv3d(x, w, bias=None, *, stride=1, padding=0, dilation=1, groups=1, flip=F
     if B * groups != C or K % groups != 0:
         raise ValueError("the channels do not fit: `w` is (K, C // groups, T, R, S), and `groups` divides K")
     F = K // groups
-    O = (D - behind * (T - 1) - 1) // deep + 1
-    P = (H - apart * (R - 1) - 1) // down + 1
-    Q = (W - aside * (S - 1) - 1) // across + 1
-    if O < 1 or P < 1 or Q < 1:
-        raise ValueError("the window is larger than the volume")
+    O = windows_along(D, (0, 0), T, deep, behind)
+    P, Q = windows_along(H, (0, 0), R, down, apart), windows_along(W, (0, 0), S, across, aside)
     y = np.zeros((N, K, O, P, Q), dtype=x.dtype)
     if bias is not None:
         y += bias[:, None, None, None]
@@ -363,10 +357,7 @@ def unfold(x, *, window, stride=1, padding=0, dilation=1):
     wide = margined(x, padding)
     N, C, H, W = wide.shape
     require_steps((down, across), (apart, aside))
-    if apart * (R - 1) >= H or aside * (S - 1) >= W:
-        raise ValueError("the window is larger than the image")
-    P = (H - apart * (R - 1) - 1) // down + 1
-    Q = (W - aside * (S - 1) - 1) // across + 1
+    P, Q = windows_along(H, (0, 0), R, down, apart), windows_along(W, (0, 0), S, across, aside)
     y = np.zeros((N, C, R, S, P, Q), dtype=x.dtype)
     for n in range(N):
         for c in range(C):
@@ -400,8 +391,7 @@ def fold(x, *, size, window, stride=1, padding=0, dilation=1):
     apart, aside = pair(dilation)
     (top, bottom), (left, right) = sides(padding)
     H, W = height + top + bottom, width + left + right
-    P = (H - apart * (R - 1) - 1) // down + 1
-    Q = (W - aside * (S - 1) - 1) // across + 1
+    P, Q = windows_along(H, (0, 0), R, down, apart), windows_along(W, (0, 0), S, across, aside)
     N, M, L = x.shape
     if P * Q != L or M % (R * S) != 0:
         raise ValueError("`x` is (N, C * R * S, P * Q)")

@@ -21,3 +21,16 @@ def all_sides(padding):
     """`sides` of three axes."""
     front, above, left = triple(padding)
     return pair(front), pair(above), pair(left)
+
+
+def windows_along(extent, margin, window, step=1, apart=1, ceil_mode=False):
+    """How many windows begin at each `step` of an axis, with so many cells `margin` before and behind it: those that
+    end inside, or, with `ceil_mode`, one more that begins before the margin behind and ends outside."""
+    before, behind = margin
+    room = extent + before + behind - apart * (window - 1) - 1
+    count = 1 + room // step
+    if ceil_mode:
+        count = 1 + min((room + step - 1) // step, (extent + before - 1) // step)
+    if count < 1:
+        raise ValueError("the window is larger than what it goes over")
+    return count

@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from loopdiff.kernels.checks import require_floats
+from loopdiff.kernels.nn.exponentials import softmax
 from loopdiff.kernels.nn.random_masks import uniform_at
 from loopdiff.kernels.operator import operator
 from loopdiff.rules.marks import stop_gradient
@@ -138,3 +139,71 @@ def attention_online(q, k, v, mask=None, bias=None, seed=None, *, shared=1, caus
                 for e in range(E):
                     y[b, h, i, e] = 0.0 if total == 0.0 else y[b, h, i, e] / whole
     return y
+
+
+@operator
+def attention_weights(q, k, mask=None, bias=None, *, shared=1, causal=False, scale=None):
+    """What `attention` multiplies values with: `softmax(scale * q . k + bias)` over keys, `(B, H, L, M)`. Arguments and
+    errors as there; a query that sees no key has zeros."""
+    require_heads(q, k, k, mask, bias, shared, None, 0.0)
+    B, H, L, D = q.shape
+    M = k.shape[2]
+    factor = 1.0 / np.sqrt(1.0 * D) if scale is None else scale
+    scores = np.empty((B, H, L, M), dtype=q.dtype)
+    for b in range(B):
+        for h in range(H):
+            for i in range(L):
+                for j in range(M):
+                    score = 0.0
+                    for d in range(D):
+                        score += q[b, h, i, d] * k[b, h // shared, j, d]
+                    score = score * factor if bias is None else score * factor + bias[h, i, j]
+                    unseen = (causal and j > i + M - L) or (mask is not None and mask[b, j] == 0)
+                    scores[b, h, i, j] = -np.inf if unseen else score
+    return softmax(scores)
+
+
+def split_heads(x, heads):
+    """`(B, L, heads * D)` as `(B, heads, L, D)`."""
+    B, L, E = x.shape
+    return np.swapaxes(x.reshape(B, L, heads, E // heads), 1, 2)
+
+
+def in_features(x, w, b):
+    """`x @ w.T + b` for sequences `(B, L, D)`."""
+    B, L, D = x.shape
+    return (x.reshape(B * L, D) @ w.T + b).reshape(B, L, w.shape[0])
+
+
+@operator
+def multi_head_attention(
+    q, k, v, w, b, w_out, b_out, mask=None, bias=None, seed=None, *, heads, causal=False, rate=0.0
+):
+    """`attention` of features that dense layers make of sequences, with a dense layer behind it (Vaswani et al., 2017,
+    section 3.2.2).
+
+    Args:
+        q: `(B, L, E)`, and `E` a multiple of `heads`.
+        k, v: `(B, M, E)`.
+        w, b: `(3 * E, E)` and `(3 * E,)`, for queries, keys and values, in this order.
+        w_out, b_out: `(E, E)` and `(E,)`.
+        mask, bias, seed, causal, rate: As of `attention`.
+        heads: How many heads share the features.
+
+    Returns:
+        `(B, L, E)`.
+
+    Raises:
+        ArgumentError: LD332 where shapes do not fit, or `q` holds integers.
+    """
+    require_floats(q)
+    B, L, E = q.shape
+    if E % heads != 0 or w.shape != (3 * E, E) or b.shape != (3 * E,) or w_out.shape != (E, E) or b_out.shape != (E,):
+        raise ValueError("`w` is (3 * E, E), `b` (3 * E,), `w_out` (E, E), `b_out` (E,), and `heads` divides E")
+    if k.shape != v.shape or k.shape[0] != B or k.shape[2] != E:
+        raise ValueError("`q` is (B, L, E), `k` and `v` are (B, M, E)")
+    queries = split_heads(in_features(q, w[:E], b[:E]), heads)
+    keys = split_heads(in_features(k, w[E : 2 * E], b[E : 2 * E]), heads)
+    values = split_heads(in_features(v, w[2 * E :], b[2 * E :]), heads)
+    y = attention(queries, keys, values, mask, bias, seed, causal=causal, rate=rate)
+    return in_features(np.swapaxes(y, 1, 2).reshape(B, L, E), w_out, b_out)

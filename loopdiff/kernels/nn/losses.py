@@ -6,7 +6,7 @@ import numpy as np
 
 from loopdiff.kernels.checks import require_floats
 from loopdiff.kernels.nn.exponentials import log_of_sum
-from loopdiff.kernels.nn.products import cosine_similarity
+from loopdiff.kernels.nn.products import cosine_similarity, distances_by_row
 from loopdiff.kernels.operator import operator
 from loopdiff.numpy_functions.special import expit, log_expit
 
@@ -21,13 +21,19 @@ def require_alike(rows, others):
         raise ValueError("the matrices must have one shape")
 
 
+def require_class_weights(weights, rows):
+    if weights is not None and weights.shape[0] != rows.shape[1]:
+        raise ValueError("`weights` has one number for each class")
+
+
 @operator
-def cross_entropy(logits, labels, *, smoothing=0.0):
+def cross_entropy(logits, labels, weights=None, *, smoothing=0.0):
     """`logsumexp(logits) - logits[label]` of each row.
 
     Args:
         logits: `(N, C)`.
         labels: `(N,)` integers from 0; a negative one counts nothing, and has no derivative.
+        weights: `(C,)`, how much each class counts, or None: all the same.
         smoothing: The part of the target that is spread over all classes (Szegedy et al., 2016).
 
     Returns:
@@ -39,15 +45,55 @@ def cross_entropy(logits, labels, *, smoothing=0.0):
     """
     require_floats(logits)
     require_labels(logits, labels)
+    require_class_weights(weights, logits)
     N, C = logits.shape
     losses = np.zeros(N, dtype=logits.dtype)
     for n in range(N):
         if labels[n] >= 0:
-            target = (1.0 - smoothing) * logits[n, labels[n]]
+            whole = 1.0 if weights is None else (1.0 - smoothing) * weights[labels[n]]
+            target = (1.0 - smoothing if weights is None else whole) * logits[n, labels[n]]
             if smoothing > 0.0:
                 for c in range(C):
-                    target += smoothing / C * logits[n, c]
-            losses[n] = log_of_sum(logits, n) - target
+                    own = smoothing / C if weights is None else smoothing / C * weights[c]
+                    target += own * logits[n, c]
+                    whole += 0.0 if weights is None else own
+            losses[n] = whole * log_of_sum(logits, n) - target
+    return losses
+
+
+@operator(tape="recompute")
+def linear_cross_entropy(x, w, labels, bias=None):
+    """`cross_entropy` of `x @ w.T + bias`, row by row: logits are nowhere in memory but those of one row, and are made
+    again for derivatives.
+
+    Args:
+        x: `(N, D)`.
+        w: `(C, D)`.
+        labels: `(N,)` integers from 0; a negative one counts nothing, and has no derivative.
+        bias: `(C,)`, or None.
+
+    Returns:
+        `(N,)`.
+
+    Raises:
+        ArgumentError: LD310 where there are fewer classes than a label says; LD332 where shapes do not fit, or `x`
+            holds integers.
+    """
+    require_floats(x)
+    require_labels(x, labels)
+    (N, D), C = x.shape, w.shape[0]
+    if w.shape[1] != D or (bias is not None and bias.shape[0] != C):
+        raise ValueError("`x` is (N, D), `w` (C, D), `bias` (C,)")
+    losses = np.zeros(N, dtype=x.dtype)
+    for n in range(N):
+        if labels[n] >= 0:
+            logits = np.zeros((1, C), dtype=x.dtype)
+            for c in range(C):
+                for d in range(D):
+                    logits[0, c] += x[n, d] * w[c, d]
+                if bias is not None:
+                    logits[0, c] += bias[c]
+            losses[n] = log_of_sum(logits, 0) - logits[0, labels[n]]
     return losses
 
 
@@ -76,9 +122,11 @@ def cross_entropy_of_probabilities(logits, targets):
 
 
 @operator
-def binary_cross_entropy(logits, targets):
-    """`-targets * log(sigmoid(logits)) - (1 - targets) * log(sigmoid(-logits))`, element by element."""
-    return -targets * log_expit(logits) - (1.0 - targets) * log_expit(-logits)
+def binary_cross_entropy(logits, targets, positive=None):
+    """`-targets * log(sigmoid(logits)) - (1 - targets) * log(sigmoid(-logits))`, element by element, and the first part
+    `positive` times."""
+    right = -targets * log_expit(logits)
+    return (right if positive is None else positive * right) - (1.0 - targets) * log_expit(-logits)
 
 
 @operator
@@ -96,9 +144,11 @@ def huber(x, y, *, delta=1.0):
 
 
 @operator
-def poisson_nll(log_rates, counts):
+def poisson_nll(log_rates, counts, *, log_input=True, epsilon=1e-8):
     """The negative logarithm of the probability of counts, up to what the counts alone say: `exp(log_rate) - count *
-    log_rate`, element by element."""
+    log_rate`, element by element; of rates themselves, without `log_input`, `rate - count * log(rate + epsilon)`."""
+    if not log_input:
+        return log_rates - counts * np.log(log_rates + epsilon)
     return np.exp(log_rates) - counts * log_rates
 
 
@@ -119,12 +169,13 @@ def margin_ranking(x, y, signs, *, margin=0.0):
 
 
 @operator
-def kl_divergence(log_q, p):
+def kl_divergence(log_q, p, *, log_target=False):
     """`sum(p * (log(p) - log_q))` of each row; where `p` is zero it counts nothing.
 
     Args:
         log_q: `(N, C)`, logarithms of probabilities.
-        p: `(N, C)`, probabilities.
+        p: `(N, C)`, probabilities, or their logarithms.
+        log_target: Whether `p` is logarithms.
 
     Returns:
         `(N,)`.
@@ -135,7 +186,9 @@ def kl_divergence(log_q, p):
     losses = np.zeros(N, dtype=p.dtype)
     for n in range(N):
         for c in range(C):
-            if p[n, c] != 0.0:
+            if log_target and p[n, c] != -np.inf:
+                losses[n] += np.exp(p[n, c]) * (p[n, c] - log_q[n, c])
+            elif not log_target and p[n, c] != 0.0:
                 losses[n] += p[n, c] * (np.log(p[n, c]) - log_q[n, c])
     return losses
 
@@ -166,28 +219,35 @@ def hinge(scores, labels, *, margin=1.0):
 
 
 @operator
-def triplet(anchors, near, far, *, margin=1.0):
-    """`max(0, |anchor - near| - |anchor - far| + margin)` of each row, Euclidean (Schroff et al., 2015)."""
+def triplet(anchors, near, far, *, margin=1.0, p=2.0, swap=False, distance=None):
+    """`max(0, |anchor - near| - |anchor - far| + margin)` of each row (Schroff et al., 2015).
+
+    Args:
+        anchors, near, far: `(N, D)`.
+        margin: By how much others have to be farther away.
+        p: The norm, as of `distances_by_row`; equal rows have no derivative.
+        swap: Whether `|near - far|` counts where it is less than `|anchor - far|` (Balntas et al., 2016).
+        distance: A function of two matrices that has a number for each row, in place of that norm.
+
+    Returns:
+        `(N,)`.
+
+    Raises:
+        ArgumentError: LD332 where shapes differ, or `anchors` holds integers.
+    """
     require_floats(anchors)
     require_alike(anchors, near)
     require_alike(anchors, far)
-    N, D = anchors.shape
-    losses = np.zeros(N, dtype=anchors.dtype)
-    for n in range(N):
-        to_near, to_far = 0.0, 0.0
-        for d in range(D):
-            to_near += (anchors[n, d] - near[n, d]) ** 2
-            to_far += (anchors[n, d] - far[n, d]) ** 2
-        # The distance from a point to itself has derivative zero.
-        distance = 0.0 if to_near == 0.0 else np.sqrt(to_near)
-        excess = distance - (0.0 if to_far == 0.0 else np.sqrt(to_far)) + margin
-        if not excess <= 0.0:
-            losses[n] = excess
-    return losses
+    to_near = distances_by_row(anchors, near, p=p) if distance is None else distance(anchors, near)
+    to_far = distances_by_row(anchors, far, p=p) if distance is None else distance(anchors, far)
+    if swap:
+        to_far = np.minimum(to_far, distances_by_row(near, far, p=p) if distance is None else distance(near, far))
+    excess = to_near - to_far + margin
+    return np.where(excess <= 0.0, 0.0, excess)
 
 
 @operator
-def ctc(log_probabilities, labels, lengths, label_lengths, *, blank=0):
+def ctc(log_probabilities, labels, lengths, label_lengths, *, blank=0, zero_infinity=False):
     """The negative log-likelihood of labels without times, summed over all alignments (Graves et al., 2006, section 4).
 
     Args:
@@ -196,6 +256,7 @@ def ctc(log_probabilities, labels, lengths, label_lengths, *, blank=0):
         lengths: `(N,)`, how many times of each sequence count, at least one.
         label_lengths: `(N,)`, how many labels of each count.
         blank: The symbol that stands for none.
+        zero_infinity: Whether losses that are infinite count zero.
 
     Returns:
         `(N,)`; +inf, without derivative, where the labels do not fit into the times.
@@ -235,7 +296,7 @@ def ctc(log_probabilities, labels, lengths, label_lengths, *, blank=0):
         likelihood = before[states - 1]
         if states > 1:
             likelihood = np.logaddexp(likelihood, before[states - 2])
-        losses[n] = np.inf if likelihood == -np.inf else -likelihood
+        losses[n] = (0.0 if zero_infinity else np.inf) if likelihood == -np.inf else -likelihood
     return losses
 
 
@@ -281,12 +342,13 @@ def cosine_embedding(x, y, signs, *, margin=0.0):
 
 
 @operator
-def negative_log_likelihood(log_probabilities, labels):
+def negative_log_likelihood(log_probabilities, labels, weights=None):
     """`-log_probabilities[label]` of each row; a negative label counts nothing.
 
     Args:
         log_probabilities: `(N, C)`.
         labels: `(N,)` integers.
+        weights: `(C,)`, how much each class counts, or None: all the same.
 
     Returns:
         `(N,)`.
@@ -297,10 +359,12 @@ def negative_log_likelihood(log_probabilities, labels):
     """
     require_floats(log_probabilities)
     require_labels(log_probabilities, labels)
+    require_class_weights(weights, log_probabilities)
     losses = np.zeros(labels.shape[0], dtype=log_probabilities.dtype)
     for n in range(labels.shape[0]):
         if labels[n] >= 0:
-            losses[n] = -log_probabilities[n, labels[n]]
+            own = log_probabilities[n, labels[n]]
+            losses[n] = -own if weights is None else -weights[labels[n]] * own
     return losses
 
 
@@ -313,18 +377,19 @@ def binary_cross_entropy_of_probabilities(p, targets):
 
 
 @operator
-def multi_margin(scores, labels, *, power=1, margin=1.0):
-    """`sum over c of max(0, margin - scores[label] + scores[c]) ** power / C` without the label itself, of each row.
-    Arguments and errors as of `hinge`; `power` is 1 or 2."""
+def multi_margin(scores, labels, weights=None, *, power=1, margin=1.0):
+    """`sum over c of max(0, margin - scores[label] + scores[c]) ** power / C` without the label itself, of each row,
+    times the weight of its label, of `(C,)` or None. Arguments and errors as of `hinge`; `power` is 1 or 2."""
     require_floats(scores)
     require_labels(scores, labels)
+    require_class_weights(weights, scores)
     N, C = scores.shape
     losses = np.zeros(N, dtype=scores.dtype)
     for n in range(N):
         for c in range(C):
             excess = scores[n, c] - scores[n, labels[n]] + margin
             if c != labels[n] and not excess <= 0.0:
-                losses[n] += excess**power / C
+                losses[n] += (1.0 if weights is None else weights[labels[n]]) * excess**power / C
     return losses
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from loopdiff.kernels.checks import require_floats
-from loopdiff.kernels.nn.extents import all_sides, pair, sides, triple
+from loopdiff.kernels.nn.extents import all_sides, pair, sides, triple, windows_along
 from loopdiff.kernels.operator import operator
 
 
@@ -14,8 +14,13 @@ def is_better(value, best):
     return value > best or (np.isnan(value) and not np.isnan(best))
 
 
+def inside(start, length, extent):
+    """How many cells of a window along an axis are inside."""
+    return max(min(start + length, extent) - max(start, 0), 0)
+
+
 @operator
-def max_pool2d(x, *, window, stride=None, padding=0, dilation=1):
+def max_pool2d(x, *, window, stride=None, padding=0, dilation=1, ceil_mode=False):
     """The greatest number of each window.
 
     The derivative goes to the winner exactly: the first of equals, in the order of rows. The first NaN wins over
@@ -27,10 +32,11 @@ def max_pool2d(x, *, window, stride=None, padding=0, dilation=1):
         stride: Steps between windows: one number, or one for each axis; by default windows do not overlap.
         padding: Cells around the image that never win: one number, one for each axis, or pairs.
         dilation: Steps inside of windows.
+        ceil_mode: Whether a last window that begins inside, and ends outside, counts too.
 
     Returns:
-        `(N, C, P, Q)` with `P = (H + top + bottom - dilation * (R - 1) - 1) // stride + 1`. Windows without a cell
-        have -inf.
+        `(N, C, P, Q)` with `P = (H + top + bottom - dilation * (R - 1) - 1) // stride + 1`, or one more with
+        `ceil_mode`. Windows without a cell have -inf.
 
     Raises:
         ArgumentError: LD332 where the window is larger than the image.
@@ -41,10 +47,8 @@ def max_pool2d(x, *, window, stride=None, padding=0, dilation=1):
     apart, aside = pair(dilation)
     (top, bottom), (left, right) = sides(padding)
     N, C, H, W = x.shape
-    P = (H + top + bottom - apart * (R - 1) - 1) // down + 1
-    Q = (W + left + right - aside * (S - 1) - 1) // across + 1
-    if P < 1 or Q < 1:
-        raise ValueError("the window is larger than the image")
+    P = windows_along(H, (top, bottom), R, down, apart, ceil_mode)
+    Q = windows_along(W, (left, right), S, across, aside, ceil_mode)
     y = np.empty((N, C, P, Q), dtype=x.dtype)
     for n in range(N):
         for c in range(C):
@@ -62,14 +66,15 @@ def max_pool2d(x, *, window, stride=None, padding=0, dilation=1):
 
 
 @operator
-def mean_pool2d(x, *, window, stride=None, padding=0, count_padding=True):
+def mean_pool2d(x, *, window, stride=None, padding=0, count_padding=True, ceil_mode=False, divisor=None):
     """The mean of each window.
 
     Args:
         x: `(N, C, H, W)`.
-        window, stride, padding: As of `max_pool2d`.
-        count_padding: Whether the cells around the image count as zeros; else the mean is of the cells in the image,
-            and zero where a window has none.
+        window, stride, padding, ceil_mode: As of `max_pool2d`.
+        count_padding: Whether the cells around the image count as zeros, those behind `padding` never; else the mean
+            is of the cells in the image, and zero where a window has none.
+        divisor: What sums are divided by, or None: how many cells count.
 
     Returns:
         `(N, C, P, Q)`.
@@ -82,10 +87,8 @@ def mean_pool2d(x, *, window, stride=None, padding=0, count_padding=True):
     down, across = (R, S) if stride is None else pair(stride)
     (top, bottom), (left, right) = sides(padding)
     N, C, H, W = x.shape
-    P = (H + top + bottom - R) // down + 1
-    Q = (W + left + right - S) // across + 1
-    if P < 1 or Q < 1:
-        raise ValueError("the window is larger than the image")
+    P = windows_along(H, (top, bottom), R, down, 1, ceil_mode)
+    Q = windows_along(W, (left, right), S, across, 1, ceil_mode)
     y = np.zeros((N, C, P, Q), dtype=x.dtype)
     for n in range(N):
         for c in range(C):
@@ -98,18 +101,25 @@ def mean_pool2d(x, *, window, stride=None, padding=0, count_padding=True):
                     for i in range(first, last):
                         for j in range(start, stop):
                             total += x[n, c, i, j]
-                    y[n, c, p, q] = total / (R * S if count_padding else max((last - first) * (stop - start), 1))
+                    cells = R * S if divisor is None else divisor
+                    if divisor is None and not count_padding:
+                        cells = max((last - first) * (stop - start), 1)
+                    elif divisor is None and ceil_mode:
+                        cells = inside(p * down, R, H + top + bottom) * inside(q * across, S, W + left + right)
+                    y[n, c, p, q] = total / cells
     return y
 
 
 @operator
-def lp_pool2d(x, *, p, window, stride=None):
+def lp_pool2d(x, *, p, window, stride=None, ceil_mode=False):
     """The p-norm of each window, `sum(abs(x) ** p) ** (1 / p)`, which has derivative zero where all of it is zero.
 
     Args:
         x: `(N, C, H, W)`.
         p: The order, at least 1.
         window, stride: As of `max_pool2d`.
+        ceil_mode: As of `max_pool2d`: what ends outside has the mean of its cells for those that it has not, as
+            PyTorch has it.
 
     Returns:
         `(N, C, P, Q)`.
@@ -121,17 +131,19 @@ def lp_pool2d(x, *, p, window, stride=None):
     R, S = pair(window)
     down, across = (R, S) if stride is None else pair(stride)
     N, C, H, W = x.shape
-    if H < R or W < S:
-        raise ValueError("the window is larger than the image")
-    y = np.zeros((N, C, (H - R) // down + 1, (W - S) // across + 1), dtype=x.dtype)
+    P, Q = windows_along(H, (0, 0), R, down, 1, ceil_mode), windows_along(W, (0, 0), S, across, 1, ceil_mode)
+    y = np.zeros((N, C, P, Q), dtype=x.dtype)
     for n in range(N):
         for c in range(C):
-            for i in range(y.shape[2]):
-                for j in range(y.shape[3]):
+            for i in range(P):
+                for j in range(Q):
                     total = 0.0
                     for r in range(R):
                         for s in range(S):
-                            total += abs(x[n, c, i * down + r, j * across + s]) ** p
+                            if not ceil_mode or (i * down + r < H and j * across + s < W):
+                                total += abs(x[n, c, i * down + r, j * across + s]) ** p
+                    if ceil_mode:
+                        total *= R * S / (inside(i * down, R, H) * inside(j * across, S, W))
                     y[n, c, i, j] = 0.0 if total == 0.0 else total ** (1.0 / p)
     return y
 
@@ -193,17 +205,22 @@ def adaptive_max_pool2d(x, *, size):
 
 
 @operator
-def max_pool1d(x, *, window, stride=None, padding=0, dilation=1):
+def max_pool1d(x, *, window, stride=None, padding=0, dilation=1, ceil_mode=False):
     """`max_pool2d` of signals: `x` is `(N, C, L)`, the result `(N, C, Q)`. `padding` is one number or a pair."""
     step = window if stride is None else stride
     y = max_pool2d(
-        x[:, :, None, :], window=(1, window), stride=(1, step), padding=((0, 0), pair(padding)), dilation=(1, dilation)
+        x[:, :, None, :],
+        window=(1, window),
+        stride=(1, step),
+        padding=((0, 0), pair(padding)),
+        dilation=(1, dilation),
+        ceil_mode=ceil_mode,
     )
     return y[:, :, 0, :]
 
 
 @operator
-def mean_pool1d(x, *, window, stride=None, padding=0, count_padding=True):
+def mean_pool1d(x, *, window, stride=None, padding=0, count_padding=True, ceil_mode=False, divisor=None):
     """`mean_pool2d` of signals: `x` is `(N, C, L)`, the result `(N, C, Q)`. `padding` is one number or a pair."""
     step = window if stride is None else stride
     y = mean_pool2d(
@@ -212,12 +229,14 @@ def mean_pool1d(x, *, window, stride=None, padding=0, count_padding=True):
         stride=(1, step),
         padding=((0, 0), pair(padding)),
         count_padding=count_padding,
+        ceil_mode=ceil_mode,
+        divisor=divisor,
     )
     return y[:, :, 0, :]
 
 
 @operator
-def max_pool3d(x, *, window, stride=None, padding=0, dilation=1):
+def max_pool3d(x, *, window, stride=None, padding=0, dilation=1, ceil_mode=False):
     """`max_pool2d` of volumes: `x` is `(N, C, D, H, W)`, the result `(N, C, O, P, Q)`. Options are one number, or one
     for each axis, `padding` also three pairs. The derivative goes to the first of equals. Errors as of `max_pool2d`."""
     require_floats(x)
@@ -225,13 +244,11 @@ def max_pool3d(x, *, window, stride=None, padding=0, dilation=1):
     back, down, across = (T, R, S) if stride is None else triple(stride)
     deep, apart, aside = triple(dilation)
     (near, far), (top, bottom), (left, right) = all_sides(padding)
-    margin = near + far + top + bottom + left + right
+    all_inside = not ceil_mode and near + far + top + bottom + left + right == 0
     N, C, D, H, W = x.shape
-    O = (D + near + far - deep * (T - 1) - 1) // back + 1
-    P = (H + top + bottom - apart * (R - 1) - 1) // down + 1
-    Q = (W + left + right - aside * (S - 1) - 1) // across + 1
-    if min(O, P, Q) < 1:
-        raise ValueError("the window is larger than the volume")
+    O = windows_along(D, (near, far), T, back, deep, ceil_mode)
+    P = windows_along(H, (top, bottom), R, down, apart, ceil_mode)
+    Q = windows_along(W, (left, right), S, across, aside, ceil_mode)
     y = np.empty((N, C, O, P, Q), dtype=x.dtype)
     for n in range(N):
         for c in range(C):
@@ -245,7 +262,7 @@ def max_pool3d(x, *, window, stride=None, padding=0, dilation=1):
                                     h = o * back + t * deep - near
                                     i = p * down + r * apart - top
                                     j = q * across + s * aside - left
-                                    if margin == 0 or (0 <= h < D and 0 <= i < H and 0 <= j < W):
+                                    if all_inside or (0 <= h < D and 0 <= i < H and 0 <= j < W):
                                         value = x[n, c, h, i, j]
                                         if is_better(value, best):
                                             best = value
@@ -254,20 +271,18 @@ def max_pool3d(x, *, window, stride=None, padding=0, dilation=1):
 
 
 @operator
-def mean_pool3d(x, *, window, stride=None, padding=0, count_padding=True):
+def mean_pool3d(x, *, window, stride=None, padding=0, count_padding=True, ceil_mode=False, divisor=None):
     """`mean_pool2d` of volumes: `x` is `(N, C, D, H, W)`, the result `(N, C, O, P, Q)`. Options are one number, or one
     for each axis, `padding` also three pairs. Errors as of `max_pool2d`."""
     require_floats(x)
     T, R, S = triple(window)
     back, down, across = (T, R, S) if stride is None else triple(stride)
     (front, behind), (top, bottom), (left, right) = all_sides(padding)
-    margin = front + behind + top + bottom + left + right
+    all_inside = not ceil_mode and front + behind + top + bottom + left + right == 0
     N, C, D, H, W = x.shape
-    O = (D + front + behind - T) // back + 1
-    P = (H + top + bottom - R) // down + 1
-    Q = (W + left + right - S) // across + 1
-    if min(O, P, Q) < 1:
-        raise ValueError("the window is larger than the volume")
+    O = windows_along(D, (front, behind), T, back, 1, ceil_mode)
+    P = windows_along(H, (top, bottom), R, down, 1, ceil_mode)
+    Q = windows_along(W, (left, right), S, across, 1, ceil_mode)
     y = np.empty((N, C, O, P, Q), dtype=x.dtype)
     for n in range(N):
         for c in range(C):
@@ -275,22 +290,20 @@ def mean_pool3d(x, *, window, stride=None, padding=0, count_padding=True):
                 for p in range(P):
                     for q in range(Q):
                         first, upper, start = o * back - front, p * down - top, q * across - left
-                        total, cells = 0.0, T * R * S
+                        total, cells = 0.0, T * R * S if divisor is None else divisor
                         for t in range(T):
                             for r in range(R):
                                 for s in range(S):
                                     h, i, j = first + t, upper + r, start + s
-                                    if margin == 0 or (0 <= h < D and 0 <= i < H and 0 <= j < W):
+                                    if all_inside or (0 <= h < D and 0 <= i < H and 0 <= j < W):
                                         total += x[n, c, h, i, j]
-                        if not count_padding:
-                            cells = max(within(first, T, D) * within(upper, R, H) * within(start, S, W), 1)
+                        if divisor is None and not count_padding:
+                            cells = max(inside(first, T, D) * inside(upper, R, H) * inside(start, S, W), 1)
+                        elif divisor is None and ceil_mode:
+                            cells = inside(o * back, T, D + front + behind) * inside(p * down, R, H + top + bottom)
+                            cells *= inside(q * across, S, W + left + right)
                         y[n, c, o, p, q] = total / cells
     return y
-
-
-def within(start, length, extent):
-    """How many cells of a window along an axis are inside."""
-    return max(min(start + length, extent) - max(start, 0), 0)
 
 
 @operator
@@ -351,32 +364,38 @@ def adaptive_max_pool3d(x, *, size):
 
 
 @operator
-def lp_pool1d(x, *, p, window, stride=None):
+def lp_pool1d(x, *, p, window, stride=None, ceil_mode=False):
     """`lp_pool2d` of signals: `x` is `(N, C, L)`, the result `(N, C, Q)`."""
     step = window if stride is None else stride
-    return lp_pool2d(x[:, :, None, :], p=p, window=(1, window), stride=(1, step))[:, :, 0, :]
+    y = lp_pool2d(x[:, :, None, :], p=p, window=(1, window), stride=(1, step), ceil_mode=ceil_mode)
+    return y[:, :, 0, :]
 
 
 @operator
-def lp_pool3d(x, *, p, window, stride=None):
+def lp_pool3d(x, *, p, window, stride=None, ceil_mode=False):
     """`lp_pool2d` of volumes: `x` is `(N, C, D, H, W)`, the result `(N, C, O, P, Q)`. Options are one number, or one
     for each axis."""
     require_floats(x)
     T, R, S = triple(window)
     back, down, across = (T, R, S) if stride is None else triple(stride)
     N, C, D, H, W = x.shape
-    if D < T or H < R or W < S:
-        raise ValueError("the window is larger than the volume")
-    y = np.zeros((N, C, (D - T) // back + 1, (H - R) // down + 1, (W - S) // across + 1), dtype=x.dtype)
+    O = windows_along(D, (0, 0), T, back, 1, ceil_mode)
+    P, Q = windows_along(H, (0, 0), R, down, 1, ceil_mode), windows_along(W, (0, 0), S, across, 1, ceil_mode)
+    y = np.zeros((N, C, O, P, Q), dtype=x.dtype)
     for n in range(N):
         for c in range(C):
-            for h in range(y.shape[2]):
-                for i in range(y.shape[3]):
-                    for j in range(y.shape[4]):
+            for o in range(O):
+                for i in range(P):
+                    for j in range(Q):
                         total = 0.0
                         for t in range(T):
                             for r in range(R):
                                 for s in range(S):
-                                    total += abs(x[n, c, h * back + t, i * down + r, j * across + s]) ** p
-                        y[n, c, h, i, j] = 0.0 if total == 0.0 else total ** (1.0 / p)
+                                    h, u, v = o * back + t, i * down + r, j * across + s
+                                    if not ceil_mode or (h < D and u < H and v < W):
+                                        total += abs(x[n, c, h, u, v]) ** p
+                        if ceil_mode:
+                            cells = inside(o * back, T, D) * inside(i * down, R, H) * inside(j * across, S, W)
+                            total *= T * R * S / cells
+                        y[n, c, o, i, j] = 0.0 if total == 0.0 else total ** (1.0 / p)
     return y

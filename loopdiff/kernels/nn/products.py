@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from loopdiff.kernels.checks import require_floats
+from loopdiff.kernels.checks import require_ascending, require_floats
 from loopdiff.kernels.nn.rows import back_from_rows, rows_along
 from loopdiff.kernels.operator import operator
 
@@ -39,6 +39,37 @@ def batched_matmul(a, b, *, turn_a=False, turn_b=False):
             for j in range(N):
                 for k in range(K):
                     y[n, i, j] += (first[k, i] if turn_a else first[i, k]) * (second[j, k] if turn_b else second[k, j])
+    return y
+
+
+@operator
+def grouped_matmul(x, w, starts):
+    """Products of rows that follow one another, each group of rows with a matrix of its own, `y[a:b] = x[a:b] @ w[g]`
+    for `a, b = starts[g], starts[g + 1]`: what a mixture of experts does behind its gates.
+
+    Args:
+        x: `(N, K)`, floats.
+        w: `(G, K, M)`.
+        starts: `(G + 1,)`, where groups begin, and where the last one ends.
+
+    Returns:
+        `(N, M)`, zero for rows of no group.
+
+    Raises:
+        ArgumentError: LD310 where a group ends outside; LD332 where shapes do not fit, groups overlap, or `x` holds
+            integers.
+    """
+    require_floats(x)
+    require_ascending(starts)
+    (G, K, M), N = w.shape, x.shape[0]
+    if x.shape[1] != K or starts.shape[0] != G + 1:
+        raise ValueError("`x` is (N, K), `w` (G, K, M), `starts` (G + 1,)")
+    y = np.zeros((N, M), dtype=x.dtype)
+    for g in range(G):
+        for n in range(starts[g], starts[g + 1]):
+            for k in range(K):
+                for m in range(M):
+                    y[n, m] += x[n, k] * w[g, k, m]
     return y
 
 

@@ -1,4 +1,4 @@
-"""Layers that go through a sequence step by step: recurrent networks, and linear and selective scans.
+"""Layers that go through a sequence step by step: recurrent networks, in layers, both ways, of several lengths.
 
 Sequences are `(T, N, D)`: times, batch, features. Weights are those of PyTorch: `(gates * H, D)` and `(gates * H, H)`.
 """
@@ -13,16 +13,61 @@ from loopdiff.kernels.operator import operator
 from loopdiff.numpy_functions.special import expit
 
 
-def require_shapes(x, h, w, u, b, H, gates):
-    """Refuse states and weights that are not those of `x` and of each other."""
-    _, N, D = x.shape
+def require_shapes(x, h, D, w, u, b, H, gates):
+    """Refuse states and weights that are not those of sequences of `D` features, and of each other."""
     require_floats(x)
-    if h.shape[0] != N or w.shape[0] != gates * H or w.shape[1] != D or u.shape[0] != gates * H:
+    if h.shape[0] != x.shape[1] or w.shape[0] != gates * H or w.shape[1] != D or u.shape[0] != gates * H:
         raise ValueError("`x` is (T, N, D), `h` (N, H), `w` (gates * H, D), `u` (gates * H, H), `b` (gates * H,)")
     if u.shape[1] != h.shape[1]:
         raise ValueError("`u` has as many columns as `h`")
     if b.shape[0] != gates * H:
         raise ValueError("`b` is (gates * H,)")
+
+
+def require_projection(projection, P, H):
+    """Refuse another matrix than one that makes `P` outputs of `H` memories."""
+    if projection is not None and projection.shape != (P, H):
+        raise ValueError("`projection` is (P, H)")
+
+
+def require_hidden_bias(hidden_bias, H):
+    """Refuse another number of biases than one for each state."""
+    if hidden_bias.shape[0] != H:
+        raise ValueError("`hidden_bias` is (H,)")
+
+
+def require_lengths(lengths, x):
+    """Refuse lengths that the sequences of `x` have not."""
+    if lengths is not None:
+        if lengths.shape[0] != x.shape[1]:
+            raise ValueError("there is a length for each sequence of the batch")
+        for n in range(lengths.shape[0]):
+            if not 0 <= lengths[n] <= x.shape[0]:
+                raise ValueError("a length is from 0 to `x.shape[0]`")
+
+
+def in_steps(x, lengths, backward):
+    """Sequences in the order in which steps are taken, zero where none is."""
+    if lengths is None:
+        return x[::-1] if backward else x
+    T, N, D = x.shape
+    y = np.zeros((T, N, D), dtype=x.dtype)
+    for s in range(T):
+        for n in range(N):
+            if s < lengths[n]:
+                for d in range(D):
+                    y[s, n, d] = x[lengths[n] - 1 - s if backward else s, n, d]
+    return y
+
+
+def in_times(past, lengths, backward):
+    """`in_steps` undone of the states behind the steps; `past` begins with that before the first."""
+    return in_steps(past[1:], lengths, backward)
+
+
+def is_over(lengths, n, s):
+    """Whether a sequence has no step `s`."""
+    return lengths is not None and s >= lengths[n]
 
 
 def from_inputs(x, w, b):
@@ -51,103 +96,68 @@ def from_state(h, u):
     return gates
 
 
-def turn(t, T, backward):
-    """The step that comes as number `t`."""
-    return T - 1 - t if backward else t
-
-
-def rnn_into(states, state, x, w, u, b, activation, backward):
-    """All states, at the places of their steps; `state` goes from that before the first to the last."""
-    require_shapes(x, state, w, u, b, state.shape[1], 1)
-    T, N, _ = x.shape
-    H = state.shape[1]
-    past = np.empty((T + 1, N, H), dtype=x.dtype)
-    past[0] = state
-    sums = from_inputs(x, w, b)
+def rnn_steps(past, memories, sums, u, more, activation, lengths):
+    """All states of `rnn`, from the first, `past[0]`: `sums` is what comes from the inputs."""
+    T, N, H = sums.shape
     for s in range(T):
-        t = turn(s, T, backward)
         for n in range(N):
             for k in range(H):
                 for j in range(H):
-                    sums[t, n, k] += past[s, n, j] * u[k, j]
+                    sums[s, n, k] += past[s, n, j] * u[k, j]
         for n in range(N):
             for k in range(H):
-                past[s + 1, n, k] = activation(sums[t, n, k])
-    state[:] = past[T]
-    in_order(states, past, backward)
+                past[s + 1, n, k] = past[s, n, k] if is_over(lengths, n, s) else activation(sums[s, n, k])
 
 
-def in_order(states, past, backward):
-    """The states behind the steps, at the places of these."""
-    T, N, H = states.shape
+def lstm_steps(past, memories, gates, u, projection, activation, lengths):
+    """All outputs and memories of `lstm`, from the first ones: `gates` is what comes from the inputs."""
+    T, N, _ = gates.shape
+    P, H = past.shape[2], memories.shape[2]
     for s in range(T):
-        t = turn(s, T, backward)
-        for n in range(N):
-            for k in range(H):
-                states[t, n, k] = past[s + 1, n, k]
-
-
-def lstm_into(outputs, output, memory, x, w, u, b, projection, backward):
-    """All outputs, at the places of their steps; `output` and `memory` go from those before the first to the last."""
-    T, N, _ = x.shape
-    H, P = memory.shape[1], output.shape[1]
-    if memory.shape[0] != output.shape[0] or (projection is None and H != P):
-        raise ValueError("`c` is (N, H), as `h` is")
-    require_shapes(x, output, w, u, b, H, 4)
-    if projection is not None and projection.shape != (P, H):
-        raise ValueError("`projection` is (P, H)")
-    past, memories = np.empty((T + 1, N, P), dtype=x.dtype), np.empty((T + 1, N, H), dtype=x.dtype)
-    past[0], memories[0] = output, memory
-    gates = from_inputs(x, w, b)
-    for s in range(T):
-        t = turn(s, T, backward)
         for n in range(N):
             for k in range(4 * H):
                 for j in range(P):
-                    gates[t, n, k] += past[s, n, j] * u[k, j]
-        shown = past[s + 1] if projection is None else np.empty((N, H), dtype=x.dtype)
+                    gates[s, n, k] += past[s, n, j] * u[k, j]
+        shown = past[s + 1] if projection is None else np.empty((N, H), dtype=gates.dtype)
         for n in range(N):
             for k in range(H):
-                kept = expit(gates[t, n, H + k]) * memories[s, n, k]
-                memories[s + 1, n, k] = kept + expit(gates[t, n, k]) * np.tanh(gates[t, n, 2 * H + k])
-                shown[n, k] = expit(gates[t, n, 3 * H + k]) * np.tanh(memories[s + 1, n, k])
+                kept = expit(gates[s, n, H + k]) * memories[s, n, k]
+                new = kept + expit(gates[s, n, k]) * np.tanh(gates[s, n, 2 * H + k])
+                memories[s + 1, n, k] = memories[s, n, k] if is_over(lengths, n, s) else new
+                shown[n, k] = expit(gates[s, n, 3 * H + k]) * np.tanh(new)
         if projection is not None:
             past[s + 1] = from_state(shown, projection)
-    output[:], memory[:] = past[T], memories[T]
-    in_order(outputs, past, backward)
+        if lengths is not None:
+            for n in range(N):
+                for k in range(P):
+                    past[s + 1, n, k] = past[s, n, k] if is_over(lengths, n, s) else past[s + 1, n, k]
 
 
-def gru_into(states, state, x, w, u, b, hidden_bias, backward):
-    """All states, at the places of their steps; `state` goes from that before the first to the last."""
-    require_shapes(x, state, w, u, b, state.shape[1], 3)
-    T, N, _ = x.shape
-    H = state.shape[1]
-    if hidden_bias.shape[0] != H:
-        raise ValueError("`hidden_bias` is (H,)")
-    past = np.empty((T + 1, N, H), dtype=x.dtype)
-    past[0] = state
-    given = from_inputs(x, w, b)
+def gru_steps(past, memories, given, u, hidden_bias, activation, lengths):
+    """All states of `gru`, from the first, `past[0]`: `given` is what comes from the inputs."""
+    T, N, _ = given.shape
+    H = past.shape[2]
     for s in range(T):
-        t = turn(s, T, backward)
         held = from_state(past[s], u)
         for n in range(N):
             for k in range(H):
-                reset = expit(given[t, n, k] + held[n, k])
-                update = expit(given[t, n, H + k] + held[n, H + k])
-                new = np.tanh(given[t, n, 2 * H + k] + reset * (held[n, 2 * H + k] + hidden_bias[k]))
-                past[s + 1, n, k] = (1.0 - update) * new + update * past[s, n, k]
-    state[:] = past[T]
-    in_order(states, past, backward)
+                reset = expit(given[s, n, k] + held[n, k])
+                update = expit(given[s, n, H + k] + held[n, H + k])
+                new = np.tanh(given[s, n, 2 * H + k] + reset * (held[n, 2 * H + k] + hidden_bias[k]))
+                mixed = (1.0 - update) * new + update * past[s, n, k]
+                past[s + 1, n, k] = past[s, n, k] if is_over(lengths, n, s) else mixed
 
 
 @operator
-def rnn(x, h, w, u, b, *, activation=np.tanh, backward=False):
+def rnn(x, h, w, u, b, lengths=None, *, activation=np.tanh, backward=False):
     """`h[t] = tanh(w x[t] + u h[t - 1] + b)` (Elman, 1990).
 
     Args:
         x: `(T, N, D)`.
         h: `(N, H)`, the state before the first step.
         w, u, b: `(H, D)`, `(H, H)`, `(H,)`.
+        lengths: `(N,)` integers, or None: how many steps of each sequence count. States behind them are zero, and what
+            is there counts nothing; `backward` begins at the last one that counts.
         activation: A function of a number.
         backward: Whether steps are taken from the last to the first.
 
@@ -157,13 +167,16 @@ def rnn(x, h, w, u, b, *, activation=np.tanh, backward=False):
     Raises:
         ArgumentError: LD332 where shapes do not fit, or `x` holds integers.
     """
-    states, state = np.empty((x.shape[0], *h.shape), dtype=x.dtype), h.copy()
-    rnn_into(states, state, x, w, u, b, activation, backward)
-    return states
+    require_shapes(x, h, x.shape[2], w, u, b, h.shape[1], 1)
+    require_lengths(lengths, x)
+    past = np.empty((x.shape[0] + 1, *h.shape), dtype=x.dtype)
+    past[0] = h
+    rnn_steps(past, None, from_inputs(in_steps(x, lengths, backward), w, b), u, None, activation, lengths)
+    return in_times(past, lengths, backward)
 
 
 @operator
-def lstm(x, h, c, w, u, b, projection=None, *, backward=False):
+def lstm(x, h, c, w, u, b, projection=None, lengths=None, *, backward=False):
     """Long short-term memory (Hochreiter and Schmidhuber, 1997; with forget gates, Gers et al., 2000).
 
     `i, f, g, o = w x[t] + u h[t - 1] + b`, `c[t] = sigmoid(f) c[t - 1] + sigmoid(i) tanh(g)`,
@@ -175,21 +188,32 @@ def lstm(x, h, c, w, u, b, projection=None, *, backward=False):
         w, u, b: `(4 * H, D)`, `(4 * H, H)`, `(4 * H,)`, the gates in the order i, f, g, o.
         projection: `(P, H)`, what outputs are multiplied with before they go on (Sak et al., 2014), or None: `h` is
             then `(N, P)`, and `u` `(4 * H, P)`.
+        lengths: As of `rnn`.
         backward: Whether steps are taken from the last to the first.
 
     Returns:
-        All outputs, `(T, N, H)`, at the places of their steps, and the last memory, `(N, H)`.
+        All outputs, `(T, N, H)`, at the places of their steps, and the last memory, `(N, H)`: that
+        behind the last step of each.
 
     Raises:
         ArgumentError: LD332 where shapes do not fit, or `x` holds integers.
     """
-    outputs, output, memory = np.empty((x.shape[0], *h.shape), dtype=x.dtype), h.copy(), c.copy()
-    lstm_into(outputs, output, memory, x, w, u, b, projection, backward)
-    return outputs, memory
+    T, N, _ = x.shape
+    H, P = c.shape[1], h.shape[1]
+    if c.shape[0] != h.shape[0] or (projection is None and H != P):
+        raise ValueError("`c` is (N, H), as `h` is")
+    require_shapes(x, h, x.shape[2], w, u, b, H, 4)
+    require_projection(projection, P, H)
+    require_lengths(lengths, x)
+    past, memories = np.empty((T + 1, N, P), dtype=x.dtype), np.empty((T + 1, N, H), dtype=x.dtype)
+    past[0], memories[0] = h, c
+    gates = from_inputs(in_steps(x, lengths, backward), w, b)
+    lstm_steps(past, memories, gates, u, projection, np.tanh, lengths)
+    return in_times(past, lengths, backward), memories[T].copy()
 
 
 @operator
-def gru(x, h, w, u, b, hidden_bias, *, backward=False):
+def gru(x, h, w, u, b, hidden_bias, lengths=None, *, backward=False):
     """Gated recurrent units (Cho et al., 2014), with the reset gate behind the product, as in cuDNN and PyTorch.
 
     `r, z = sigmoid(w x[t] + u h[t - 1] + b)`, `m = tanh(w x[t] + b + r (u h[t - 1] + hidden_bias))`,
@@ -200,6 +224,7 @@ def gru(x, h, w, u, b, hidden_bias, *, backward=False):
         h: `(N, H)`, the state before the first step.
         w, u, b: `(3 * H, D)`, `(3 * H, H)`, `(3 * H,)`, in the order r, z, m.
         hidden_bias: `(H,)`, of the last part.
+        lengths: As of `rnn`.
         backward: Whether steps are taken from the last to the first.
 
     Returns:
@@ -208,42 +233,100 @@ def gru(x, h, w, u, b, hidden_bias, *, backward=False):
     Raises:
         ArgumentError: LD332 where shapes do not fit, or `x` holds integers.
     """
-    states, state = np.empty((x.shape[0], *h.shape), dtype=x.dtype), h.copy()
-    gru_into(states, state, x, w, u, b, hidden_bias, backward)
-    return states
+    require_shapes(x, h, x.shape[2], w, u, b, h.shape[1], 3)
+    require_hidden_bias(hidden_bias, h.shape[1])
+    require_lengths(lengths, x)
+    past = np.empty((x.shape[0] + 1, *h.shape), dtype=x.dtype)
+    past[0] = h
+    gru_steps(past, None, from_inputs(in_steps(x, lengths, backward), w, b), u, hidden_bias, np.tanh, lengths)
+    return in_times(past, lengths, backward)
 
 
-def require_layers(layers, h, both_ways):
-    """Refuse other numbers of layers than of states."""
-    if (2 if both_ways else 1) * len(layers) != h.shape[0]:
+def require_layers(x, h, c, layers, gates, both_ways):
+    """Refuse other numbers of layers than of states, and weights that do not fit."""
+    ways, H = 2 if both_ways else 1, h.shape[2] if c is None else c.shape[2]
+    if ways * len(layers) != h.shape[0] or (c is not None and c.shape[0] != h.shape[0]):
         raise ValueError("there is a state for each layer, and two where `both_ways`")
+    for k, (w, u, b, *_) in enumerate(layers):
+        D = x.shape[2] if k == 0 else ways * h.shape[2]
+        if both_ways:
+            require_shapes(x, h[0], D, w[0], u[0], b[0], H, gates)
+            require_shapes(x, h[0], D, w[1], u[1], b[1], H, gates)
+        else:
+            require_shapes(x, h[0], D, w, u, b, H, gates)
 
 
-def between(given, seed, k, rate):
-    """What goes on to the layer `k`."""
-    return given if seed is None or k == 0 else dropout(given, seed + k, rate=rate)
+def each_way(array, both_ways):
+    """Weights of a layer with a first axis for its ways."""
+    return array if both_ways else array[None]
 
 
-def to_both_sides(x):
-    """A sequence, and it from its end."""
+def of_layers(layers, item, both_ways):
+    """One of the weights of layers, of each for all of its ways, in one array: one loop goes over all layers then."""
+    shape = layers[0][item].shape
+    y = np.empty((len(layers), *(shape if both_ways else (1, *shape))), dtype=layers[0][item].dtype)
+    for k, layer in enumerate(layers):
+        if both_ways:
+            y[k] = layer[item]
+        else:
+            y[k, 0] = layer[item]
+    return y
+
+
+def inputs_each_way(x, w, b, lengths, both_ways):
+    """`from_inputs` of sequences in the order of the steps, for each way."""
     T, N, D = x.shape
-    y = np.empty((2, T, N, D), dtype=x.dtype)
-    y[0] = x
-    y[1] = x[::-1]
+    sequences = np.empty((w.shape[0], T, N, D), dtype=x.dtype)
+    sequences[0] = in_steps(x, lengths, False)
+    if both_ways:
+        sequences[1] = in_steps(x, lengths, True)
+    sums = np.empty((w.shape[0], T, N, w.shape[1]), dtype=x.dtype)
+    for way in range(w.shape[0]):
+        sums[way] = from_inputs(sequences[way], w[way], b[way])
+    return sums
+
+
+def side_by_side(pasts, lengths, both_ways):
+    """The states of all ways at the places of their steps, their features beside each other."""
+    if not both_ways:
+        return in_times(pasts[0], lengths, False)
+    _, T, N, P = pasts.shape
+    y = np.empty((T - 1, N, 2 * P), dtype=pasts.dtype)
+    y[:, :, :P] = in_times(pasts[0], lengths, False)
+    y[:, :, P:] = in_times(pasts[1], lengths, True)
     return y
 
 
-def side_by_side(states):
-    """`to_both_sides` undone, the features of both beside each other."""
-    _, T, N, H = states.shape
-    y = np.empty((T, N, 2 * H), dtype=states.dtype)
-    y[:, :, :H] = states[0]
-    y[:, :, H:] = states[1, ::-1]
-    return y
+def through_layers(x, h, c, layers, seed, lengths, steps, activation, both_ways, rate):
+    """The states of the topmost layer, the last ones of all layers, and the last memories, if there are any."""
+    (T, N, _), K, ways, P = x.shape, len(layers), 2 if both_ways else 1, h.shape[2]
+    us = of_layers(layers, 1, both_ways)
+    more = of_layers(layers, 3, both_ways) if len(layers[0]) == 4 else None
+    ws, bs = (None, None) if K == 1 else (of_layers(layers[1:], 0, both_ways), of_layers(layers[1:], 2, both_ways))
+    last, memories = np.empty_like(h), None if c is None else np.empty_like(c)
+    sums = inputs_each_way(x, each_way(layers[0][0], both_ways), each_way(layers[0][2], both_ways), lengths, both_ways)
+    given = np.empty((T, N, ways * P), dtype=x.dtype)
+    for k in range(K):
+        pasts = np.empty((ways, T + 1, N, P), dtype=x.dtype)
+        kept = None if c is None else np.empty((ways, T + 1, N, c.shape[2]), dtype=x.dtype)
+        for way in range(ways):
+            pasts[way, 0] = h[ways * k + way]
+            if c is not None:
+                kept[way, 0] = c[ways * k + way]
+            memory, own = None if c is None else kept[way], None if more is None else more[k, way]
+            steps(pasts[way], memory, sums[way], us[k, way], own, activation, lengths)
+            last[ways * k + way] = pasts[way, T]
+            if c is not None:
+                memories[ways * k + way] = kept[way, T]
+        given[:] = side_by_side(pasts, lengths, both_ways)
+        if ws is not None and k + 1 < K:
+            held = given if seed is None else dropout(given, seed + k + 1, rate=rate)
+            sums[:] = inputs_each_way(held, ws[k], bs[k], lengths, both_ways)
+    return given, last, memories
 
 
 @operator
-def rnn_layers(x, h, layers, seed=None, *, activation=np.tanh, both_ways=False, rate=0.0):
+def rnn_layers(x, h, layers, seed=None, lengths=None, *, activation=np.tanh, both_ways=False, rate=0.0):
     """`rnn` layer upon layer: each has the states of the one below it as its sequence.
 
     Args:
@@ -253,6 +336,7 @@ def rnn_layers(x, h, layers, seed=None, *, activation=np.tanh, both_ways=False, 
         layers: A tuple of `K` tuples `(w, u, b)`, weights as of `rnn`. Where `both_ways` each of them has a first axis
             of two, for both ways.
         seed: An integer, or None: numbers are left out between layers, by `dropout` with `seed + 1`, `seed + 2`, ...
+        lengths: As of `rnn`. The last states are those behind the last step of each sequence.
         activation: A function of a number.
         both_ways: Whether each layer goes through its sequence forward and, with other weights, backward (Schuster and
             Paliwal, 1997). What both give at a step lies side by side.
@@ -265,131 +349,30 @@ def rnn_layers(x, h, layers, seed=None, *, activation=np.tanh, both_ways=False, 
     Raises:
         ArgumentError: LD332 where shapes do not fit, or `x` holds integers.
     """
-    require_layers(layers, h, both_ways)
-    T, N, _ = x.shape
-    last, given = h.copy(), x
-    for k, (w, u, b) in enumerate(layers):
-        given = between(given, seed, k, rate)
-        if both_ways:
-            sequences, states = to_both_sides(given), np.empty((2, T, N, h.shape[2]), dtype=x.dtype)
-            for way in range(2):
-                rnn_into(states[way], last[2 * k + way], sequences[way], w[way], u[way], b[way], activation, False)
-            given = side_by_side(states)
-        else:
-            sequence, given = given, np.empty((T, N, h.shape[2]), dtype=x.dtype)
-            rnn_into(given, last[k], sequence, w, u, b, activation, False)
+    require_layers(x, h, None, layers, 1, both_ways)
+    require_lengths(lengths, x)
+    given, last, _ = through_layers(x, h, None, layers, seed, lengths, rnn_steps, activation, both_ways, rate)
     return given, last
 
 
 @operator
-def lstm_layers(x, h, c, layers, seed=None, *, both_ways=False, rate=0.0):
+def lstm_layers(x, h, c, layers, seed=None, lengths=None, *, both_ways=False, rate=0.0):
     """`lstm` layer upon layer, as `rnn_layers`: `c` are memories before the first step, as many as `h`, and `layers`
     are tuples `(w, u, b)`, or `(w, u, b, projection)`. The result is the outputs of the topmost layer, the last outputs
     of all layers, and the last memories. Other arguments and errors as there."""
-    require_layers(layers, h, both_ways)
-    T, N, _ = x.shape
-    last, memories, given = h.copy(), c.copy(), x
-    for k, layer in enumerate(layers):
-        given = between(given, seed, k, rate)
-        w, u, b = layer[0], layer[1], layer[2]
-        projection = layer[3] if len(layer) == 4 else None
-        if both_ways:
-            sequences, states = to_both_sides(given), np.empty((2, T, N, h.shape[2]), dtype=x.dtype)
-            for way in range(2):
-                n, onto = 2 * k + way, None if projection is None else projection[way]
-                lstm_into(states[way], last[n], memories[n], sequences[way], w[way], u[way], b[way], onto, False)
-            given = side_by_side(states)
-        else:
-            sequence, given = given, np.empty((T, N, h.shape[2]), dtype=x.dtype)
-            lstm_into(given, last[k], memories[k], sequence, w, u, b, projection, False)
-    return given, last, memories
+    require_layers(x, h, c, layers, 4, both_ways)
+    require_lengths(lengths, x)
+    for _, _, _, *more in layers:
+        if len(more) == 1:
+            require_projection(more[0][0] if both_ways else more[0], h.shape[2], c.shape[2])
+    return through_layers(x, h, c, layers, seed, lengths, lstm_steps, np.tanh, both_ways, rate)
 
 
 @operator
-def gru_layers(x, h, layers, seed=None, *, both_ways=False, rate=0.0):
+def gru_layers(x, h, layers, seed=None, lengths=None, *, both_ways=False, rate=0.0):
     """`gru` layer upon layer, as `rnn_layers`: `layers` are tuples `(w, u, b, hidden_bias)`. Other arguments, result
     and errors as there."""
-    require_layers(layers, h, both_ways)
-    T, N, _ = x.shape
-    last, given = h.copy(), x
-    for k, (w, u, b, hidden_bias) in enumerate(layers):
-        given = between(given, seed, k, rate)
-        if both_ways:
-            sequences, states = to_both_sides(given), np.empty((2, T, N, h.shape[2]), dtype=x.dtype)
-            for way in range(2):
-                gru_into(
-                    states[way], last[2 * k + way], sequences[way], w[way], u[way], b[way], hidden_bias[way], False
-                )
-            given = side_by_side(states)
-        else:
-            sequence, given = given, np.empty((T, N, h.shape[2]), dtype=x.dtype)
-            gru_into(given, last[k], sequence, w, u, b, hidden_bias, False)
+    require_layers(x, h, None, layers, 3, both_ways)
+    require_lengths(lengths, x)
+    given, last, _ = through_layers(x, h, None, layers, seed, lengths, gru_steps, np.tanh, both_ways, rate)
     return given, last
-
-
-@operator
-def linear_scan(a, b, h):
-    """`h[t] = a[t] * h[t - 1] + b[t]`, element by element.
-
-    Args:
-        a, b: `(T, ...)`.
-        h: An array like `a[0]`: the state before the first step.
-
-    Returns:
-        All states, `(T, ...)`.
-
-    Raises:
-        ArgumentError: LD322 or LD332 where shapes do not fit, or `a` holds integers.
-    """
-    require_floats(a)
-    T = a.shape[0]
-    if b.shape != a.shape or h.shape != a.shape[1:]:
-        raise ValueError("`a` and `b` are (T, ...), and `h` is (...)")
-    factors, terms = a.reshape(T, h.size), b.reshape(T, h.size)
-    states = np.empty_like(factors)
-    state = h.reshape(-1).copy()
-    for t in range(T):
-        for j in range(state.shape[0]):
-            state[j] = factors[t, j] * state[j] + terms[t, j]
-            states[t, j] = state[j]
-    return states.reshape(a.shape)
-
-
-@operator
-def selective_scan(x, delta, A, B, C, D):
-    """State-space layers whose steps depend on the input (Gu and Dao, 2023, algorithm 2, and section 3.2).
-
-    `h[d, n] = exp(delta[t, d] * A[d, n]) * h[d, n] + delta[t, d] * B[t, n] * x[t, d]`, and
-    `y[t, d] = sum over n of C[t, n] * h[d, n] + D[d] * x[t, d]`, for each sequence of a batch.
-
-    Args:
-        x, delta: `(N, T, D)`; steps are above zero.
-        A: `(D, S)`, mostly below zero.
-        B, C: `(N, T, S)`.
-        D: `(D,)`.
-
-    Returns:
-        `(N, T, D)`.
-
-    Raises:
-        ArgumentError: LD332 where shapes do not fit, or `x` holds integers.
-    """
-    require_floats(x)
-    N, T, M = x.shape
-    S = A.shape[1]
-    if delta.shape != x.shape or A.shape[0] != M or D.shape[0] != M:
-        raise ValueError("`x` and `delta` are (N, T, D), `A` (D, S), `D` (D,)")
-    if B.shape != (N, T, S) or C.shape != (N, T, S):
-        raise ValueError("`B` and `C` are (N, T, S)")
-    y = np.empty_like(x)
-    for i in range(N):
-        h = np.zeros((M, S), dtype=x.dtype)
-        for t in range(T):
-            for d in range(M):
-                total = D[d] * x[i, t, d]
-                for n in range(S):
-                    kept = np.exp(delta[i, t, d] * A[d, n]) * h[d, n]
-                    h[d, n] = kept + delta[i, t, d] * B[i, t, n] * x[i, t, d]
-                    total += C[i, t, n] * h[d, n]
-                y[i, t, d] = total
-    return y

@@ -7,7 +7,6 @@ import numpy as np
 from loopdiff.kernels.checks import require_floats
 from loopdiff.kernels.nn.extents import pair
 from loopdiff.kernels.operator import operator
-from loopdiff.rules.marks import stop_gradient
 
 
 def position(i, before, after, align_corners):
@@ -35,21 +34,95 @@ def upsample_nearest(x, *, scale):
     return y
 
 
+def part(t, side):
+    """The weight of the nearer or the further end of a cell, at `t` between them."""
+    return t if side == 1 else 1.0 - t
+
+
+def cubic_weight(t, a):
+    """Keys's weight of a node at the distance `t`: a cubic within 1, another one within 2, of the slope `a` at 1."""
+    d = abs(t)
+    if d <= 1.0:
+        return ((a + 2.0) * d - (a + 3.0)) * d * d + 1.0
+    return a * (((d - 5.0) * d + 8.0) * d - 4.0) if d < 2.0 else 0.0
+
+
+def nearest_cell(i, before, after, middle):
+    """The cell of `before` where the cell `i` of `after` begins, or has its middle."""
+    return (2 * i + 1) * before // (2 * after) if middle else i * before // after
+
+
 @operator
-def resize_linear(x, *, size, align_corners=False):
-    """Images in another size, by linear interpolation; cells beyond the edge are those of the edge. Going down, cells
-    between are left out: there is no smoothing.
+def resize_nearest(x, *, size, middle=False):
+    """Images in another size: each cell is that of the image which is there.
+
+    Args:
+        x: `(N, C, H, W)`, with elements.
+        size: Height and width of the result.
+        middle: Whether what counts is where the middle of a cell lies (PyTorch's `nearest-exact`), else where it
+            begins (`nearest`).
+
+    Returns:
+        `(N, C, *size)`.
+    """
+    P, Q = pair(size)
+    N, C, H, W = x.shape
+    y = np.empty((N, C, P, Q), dtype=x.dtype)
+    for n in range(N):
+        for c in range(C):
+            for p in range(P):
+                for q in range(Q):
+                    y[n, c, p, q] = x[n, c, nearest_cell(p, H, P, middle), nearest_cell(q, W, Q, middle)]
+    return y
+
+
+def smoothed_along(rows, after, align_corners, reach, slope):
+    """Rows in another length: means of cells by a hat, or a cubic of that slope, as many cells wide as one of the
+    result, and `reach` cells of it to both sides."""
+    M, L = rows.shape
+    step = (L - 1.0) / max(after - 1, 1) if align_corners else L / after
+    wide = max(step, 1.0) if after > 1 or not align_corners else 1.0
+    y = np.zeros((M, after), dtype=rows.dtype)
+    for q in range(after):
+        middle = step * (q + 0.5) if after > 1 or not align_corners else 0.0
+        first, last = max(int(middle - reach * wide + 0.5), 0), min(int(middle + reach * wide + 0.5), L)
+        shares, whole = np.zeros(L), 0.0
+        for j in range(first, last):
+            t = (j + 0.5 - middle) / wide
+            shares[j] = max(1.0 - abs(t), 0.0) if reach == 1 else cubic_weight(t, slope)
+            whole += shares[j]
+        for m in range(M):
+            for j in range(first, last):
+                y[m, q] += shares[j] / whole * rows[m, j]
+    return y
+
+
+def smoothed(x, P, Q, align_corners, reach, slope):
+    """Images in another size, along rows and then along columns."""
+    N, C, H, W = x.shape
+    across = smoothed_along(x.reshape(N * C * H, W), Q, align_corners, reach, slope).reshape(N, C, H, Q)
+    columns = np.swapaxes(across, 2, 3).reshape(N * C * Q, H)
+    return np.swapaxes(smoothed_along(columns, P, align_corners, reach, slope).reshape(N, C, Q, P), 2, 3)
+
+
+@operator
+def resize_linear(x, *, size, align_corners=False, antialias=False):
+    """Images in another size, by linear interpolation; cells beyond the edge are those of the edge.
 
     Args:
         x: `(N, C, H, W)`, with elements.
         size: Height and width of the result.
         align_corners: Whether the centres of the outermost cells stay where they are, else the edges of the image.
+        antialias: Whether, going down, each cell is a mean of all cells that it covers, by a hat as wide as two of it,
+            and cells beyond the edge count nothing, as PyTorch has it; else cells between are left out.
 
     Returns:
         `(N, C, *size)`.
     """
     require_floats(x)
     P, Q = pair(size)
+    if antialias:
+        return smoothed(x, P, Q, align_corners, 1, 0.0)
     N, C, H, W = x.shape
     y = np.empty((N, C, P, Q), dtype=x.dtype)
     for n in range(N):
@@ -120,83 +193,3 @@ def channel_shuffle(x, *, groups):
                 for i in range(rows.shape[2]):
                     y[n, c * groups + g, i] = rows[n, g * C + c, i]
     return y.reshape(x.shape)
-
-
-def cell(x, n, c, i, j, border):
-    """A cell of an image; outside of it zero, or that at the edge."""
-    H, W = x.shape[2], x.shape[3]
-    if border:
-        return x[n, c, min(max(i, 0), H - 1), min(max(j, 0), W - 1)]
-    return x[n, c, i, j] if 0 <= i < H and 0 <= j < W else 0.0
-
-
-def sampled(x, n, c, u, v, border):
-    """The image at the row `u` and the column `v`, between its cells."""
-    if not (abs(u) < 1e9 and abs(v) < 1e9):
-        return 0.0 if u == u and v == v else np.nan * u * v
-    i, j = int(np.floor(stop_gradient(u))), int(np.floor(stop_gradient(v)))
-    a, b = u - i, v - j
-    upper = (1.0 - b) * cell(x, n, c, i, j, border) + b * cell(x, n, c, i, j + 1, border)
-    lower = (1.0 - b) * cell(x, n, c, i + 1, j, border) + b * cell(x, n, c, i + 1, j + 1, border)
-    return (1.0 - a) * upper + a * lower
-
-
-@operator
-def grid_sample(x, grid, *, border=False, align_corners=False):
-    """Images at places between their cells (Jaderberg et al., 2015, section 3.3), with derivatives by the places.
-
-    Args:
-        x: `(N, C, H, W)`.
-        grid: `(N, P, Q, 2)`: column and row of each place, -1 and 1 being the ends of the image.
-        border: Whether places outside have what is at the edge, else zero.
-        align_corners: Whether these ends are the centres of the outermost cells, else their outer edges.
-
-    Returns:
-        `(N, C, P, Q)`.
-    """
-    require_floats(x)
-    N, C, H, W = x.shape
-    P, Q = grid.shape[1], grid.shape[2]
-    if grid.shape[0] != N or grid.shape[3] != 2:
-        raise ValueError("`grid` is (N, P, Q, 2)")
-    y = np.empty((N, C, P, Q), dtype=x.dtype)
-    for n in range(N):
-        for p in range(P):
-            for q in range(Q):
-                if align_corners:
-                    v = (grid[n, p, q, 0] + 1.0) * 0.5 * (W - 1)
-                    u = (grid[n, p, q, 1] + 1.0) * 0.5 * (H - 1)
-                else:
-                    v = ((grid[n, p, q, 0] + 1.0) * W - 1.0) * 0.5
-                    u = ((grid[n, p, q, 1] + 1.0) * H - 1.0) * 0.5
-                if border:
-                    u, v = min(max(u, 0.0), H - 1.0), min(max(v, 0.0), W - 1.0)
-                for c in range(C):
-                    y[n, c, p, q] = sampled(x, n, c, u, v, border)
-    return y
-
-
-@operator
-def rotate(x, angle):
-    """Images turned about their middle by an angle, against the clock where rows go down, zero where there is no image.
-    It has a derivative by the angle.
-
-    Args:
-        x: `(N, C, H, W)`.
-        angle: In radians.
-
-    Returns:
-        An array like `x`.
-    """
-    require_floats(x)
-    N, C, H, W = x.shape
-    y = np.empty_like(x)
-    for n in range(N):
-        for i in range(H):
-            for j in range(W):
-                down, across = i - 0.5 * (H - 1), j - 0.5 * (W - 1)
-                u = np.cos(angle) * down + np.sin(angle) * across + 0.5 * (H - 1)
-                v = np.cos(angle) * across - np.sin(angle) * down + 0.5 * (W - 1)
-                for c in range(C):
-                    y[n, c, i, j] = sampled(x, n, c, u, v, False)
-    return y

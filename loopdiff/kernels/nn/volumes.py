@@ -6,9 +6,17 @@ import numpy as np
 
 from loopdiff.kernels.checks import require_floats
 from loopdiff.kernels.nn.extents import pair, triple
-from loopdiff.kernels.nn.resampling import position, resize_linear, upsample_nearest
+from loopdiff.kernels.nn.resampling import (
+    cubic_weight,
+    nearest_cell,
+    part,
+    position,
+    resize_linear,
+    resize_nearest,
+    smoothed,
+    upsample_nearest,
+)
 from loopdiff.kernels.operator import operator
-from loopdiff.rules.marks import stop_gradient
 
 
 @operator
@@ -33,6 +41,28 @@ def upsample_nearest3d(x, *, scale):
                             for j in range(W):
                                 for s in range(across):
                                     y[n, c, h * deep + t, i * down + r, j * across + s] = x[n, c, h, i, j]
+    return y
+
+
+@operator
+def resize_nearest1d(x, *, size, middle=False):
+    """`resize_nearest` of signals: `(N, C, L)` to `(N, C, size)`."""
+    return resize_nearest(x[:, :, None, :], size=(1, size), middle=middle)[:, :, 0, :]
+
+
+@operator
+def resize_nearest3d(x, *, size, middle=False):
+    """`resize_nearest` of volumes: `(N, C, D, H, W)`, with elements, to `(N, C, *size)`."""
+    O, P, Q = triple(size)
+    N, C, D, H, W = x.shape
+    y = np.empty((N, C, O, P, Q), dtype=x.dtype)
+    for n in range(N):
+        for c in range(C):
+            for o in range(O):
+                for p in range(P):
+                    for q in range(Q):
+                        h, i = nearest_cell(o, D, O, middle), nearest_cell(p, H, P, middle)
+                        y[n, c, o, p, q] = x[n, c, h, i, nearest_cell(q, W, Q, middle)]
     return y
 
 
@@ -71,35 +101,26 @@ def resize_linear3d(x, *, size, align_corners=False):
     return y
 
 
-def part(t, side):
-    """The weight of the nearer or the further end of a cell, at `t` between them."""
-    return t if side == 1 else 1.0 - t
-
-
-def cubic_weight(t, a):
-    """Keys's weight of a node at the distance `t`: a cubic within 1, another one within 2, of the slope `a` at 1."""
-    d = abs(t)
-    if d <= 1.0:
-        return ((a + 2.0) * d - (a + 3.0)) * d * d + 1.0
-    return a * (((d - 5.0) * d + 8.0) * d - 4.0) if d < 2.0 else 0.0
-
-
 @operator
-def resize_cubic(x, *, size, align_corners=False, slope=-0.75):
-    """Images in another size, by cubic interpolation (Keys, 1981); cells beyond the edge are those of the edge. Going
-    down, cells between are left out: there is no smoothing.
+def resize_cubic(x, *, size, align_corners=False, slope=None, antialias=False):
+    """Images in another size, by cubic interpolation (Keys, 1981); cells beyond the edge are those of the edge.
 
     Args:
         x: `(N, C, H, W)`, with elements.
         size: Height and width of the result.
         align_corners: Whether the centres of the outermost cells stay where they are, else the edges of the image.
-        slope: Of the weight at the distance 1: PyTorch's is -0.75, Keys's -0.5.
+        slope: Of the weight at the distance 1: Keys's is -0.5, which None is with `antialias`, PyTorch's -0.75, which
+            None is without.
+        antialias: As of `resize_linear`.
 
     Returns:
         `(N, C, *size)`.
     """
     require_floats(x)
     P, Q = pair(size)
+    if antialias:
+        return smoothed(x, P, Q, align_corners, 2, -0.5 if slope is None else slope)
+    steep = -0.75 if slope is None else slope
     N, C, H, W = x.shape
     y = np.empty((N, C, P, Q), dtype=x.dtype)
     for n in range(N):
@@ -111,110 +132,7 @@ def resize_cubic(x, *, size, align_corners=False, slope=-0.75):
                     total = 0.0
                     for r in range(-1, 3):
                         for s in range(-1, 3):
-                            weight = cubic_weight(u - i - r, slope) * cubic_weight(v - j - s, slope)
+                            weight = cubic_weight(u - i - r, steep) * cubic_weight(v - j - s, steep)
                             total += weight * x[n, c, min(max(i + r, 0), H - 1), min(max(j + s, 0), W - 1)]
                     y[n, c, p, q] = total
     return y
-
-
-@operator
-def affine_grid(theta, *, size, align_corners=False):
-    """Places for `grid_sample`: those of an image of `size`, mapped by `theta` (Jaderberg et al., 2015, section 3.2).
-
-    Args:
-        theta: `(N, 2, 3)`: what column, row and 1 are multiplied with.
-        size: Height and width.
-        align_corners: As of `grid_sample`.
-
-    Returns:
-        `(N, height, width, 2)`.
-    """
-    require_floats(theta)
-    P, Q = pair(size)
-    N = theta.shape[0]
-    if theta.shape[1] != 2 or theta.shape[2] != 3:
-        raise ValueError("`theta` is (N, 2, 3)")
-    y = np.empty((N, P, Q, 2), dtype=theta.dtype)
-    for n in range(N):
-        for p in range(P):
-            for q in range(Q):
-                down, across = normal_place(p, P, align_corners), normal_place(q, Q, align_corners)
-                for k in range(2):
-                    y[n, p, q, k] = theta[n, k, 0] * across + theta[n, k, 1] * down + theta[n, k, 2]
-    return y
-
-
-@operator
-def affine_grid3d(theta, *, size, align_corners=False):
-    """`affine_grid` of volumes: `theta` is `(N, 3, 4)`, `size` three extents, the result `(N, *size, 3)`."""
-    require_floats(theta)
-    O, P, Q = triple(size)
-    N = theta.shape[0]
-    if theta.shape[1] != 3 or theta.shape[2] != 4:
-        raise ValueError("`theta` is (N, 3, 4)")
-    y = np.empty((N, O, P, Q, 3), dtype=theta.dtype)
-    for n in range(N):
-        for o in range(O):
-            for p in range(P):
-                for q in range(Q):
-                    deep = normal_place(o, O, align_corners)
-                    down, across = normal_place(p, P, align_corners), normal_place(q, Q, align_corners)
-                    for k in range(3):
-                        at = theta[n, k, 0] * across + theta[n, k, 1] * down
-                        y[n, o, p, q, k] = at + theta[n, k, 2] * deep + theta[n, k, 3]
-    return y
-
-
-def normal_place(i, extent, align_corners):
-    """Where a cell lies between -1 and 1: the centres of the outermost cells, or their outer edges."""
-    if align_corners:
-        return 2.0 * i / max(extent - 1, 1) - 1.0
-    return (2.0 * i + 1.0) / extent - 1.0
-
-
-def place_of(t, extent, align_corners):
-    """Where a place between -1 and 1 lies among the cells of an axis."""
-    return (t + 1.0) * 0.5 * (extent - 1) if align_corners else ((t + 1.0) * extent - 1.0) * 0.5
-
-
-@operator
-def grid_sample3d(x, grid, *, border=False, align_corners=False):
-    """`grid_sample` of volumes: `x` is `(N, C, D, H, W)`, `grid` `(N, O, P, Q, 3)`, with the last axis of a volume
-    first; the result `(N, C, O, P, Q)`."""
-    require_floats(x)
-    N, C, D, H, W = x.shape
-    O, P, Q = grid.shape[1], grid.shape[2], grid.shape[3]
-    if grid.shape[0] != N or grid.shape[4] != 3:
-        raise ValueError("`grid` is (N, O, P, Q, 3)")
-    y = np.empty((N, C, O, P, Q), dtype=x.dtype)
-    for n in range(N):
-        for o in range(O):
-            for p in range(P):
-                for q in range(Q):
-                    t = place_of(grid[n, o, p, q, 2], D, align_corners)
-                    u = place_of(grid[n, o, p, q, 1], H, align_corners)
-                    v = place_of(grid[n, o, p, q, 0], W, align_corners)
-                    if border:
-                        t, u, v = min(max(t, 0.0), D - 1.0), min(max(u, 0.0), H - 1.0), min(max(v, 0.0), W - 1.0)
-                    for c in range(C):
-                        y[n, c, o, p, q] = sampled_volume(x, n, c, t, u, v, border)
-    return y
-
-
-def sampled_volume(x, n, c, t, u, v, border):
-    """The volume at the place `t`, `u`, `v`, between its cells."""
-    if not (abs(t) < 1e9 and abs(u) < 1e9 and abs(v) < 1e9):
-        return 0.0 if t == t and u == u and v == v else np.nan * t * u * v
-    D, H, W = x.shape[2], x.shape[3], x.shape[4]
-    h, i, j = int(np.floor(stop_gradient(t))), int(np.floor(stop_gradient(u))), int(np.floor(stop_gradient(v)))
-    total = 0.0
-    for dh in range(2):
-        for di in range(2):
-            for dj in range(2):
-                weight = part(t - h, dh) * part(u - i, di) * part(v - j, dj)
-                a, b, d = h + dh, i + di, j + dj
-                if border:
-                    a, b, d = min(max(a, 0), D - 1), min(max(b, 0), H - 1), min(max(d, 0), W - 1)
-                if 0 <= a < D and 0 <= b < H and 0 <= d < W:
-                    total += weight * x[n, c, a, b, d]
-    return total

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from loopdiff.kernels.checks import require_floats
-from loopdiff.kernels.nn.extents import all_sides, pair, sides, triple
+from loopdiff.kernels.nn.extents import all_sides, pair, sides, triple, windows_along
 from loopdiff.kernels.nn.pooling import is_better, piece
 from loopdiff.kernels.nn.random_masks import uniform_at
 from loopdiff.kernels.operator import operator
 
 
 @operator
-def max_places2d(x, *, window, stride=None, padding=0, dilation=1):
+def max_places2d(x, *, window, stride=None, padding=0, dilation=1, ceil_mode=False):
     """Where the winners of `max_pool2d` are, as integers: `i * W + j` in their image, -1 where nobody wins. Arguments
     and errors as there."""
     require_floats(x)
@@ -21,10 +21,8 @@ def max_places2d(x, *, window, stride=None, padding=0, dilation=1):
     apart, aside = pair(dilation)
     (top, bottom), (left, right) = sides(padding)
     N, C, H, W = x.shape
-    P = (H + top + bottom - apart * (R - 1) - 1) // down + 1
-    Q = (W + left + right - aside * (S - 1) - 1) // across + 1
-    if P < 1 or Q < 1:
-        raise ValueError("the window is larger than the image")
+    P = windows_along(H, (top, bottom), R, down, apart, ceil_mode)
+    Q = windows_along(W, (left, right), S, across, aside, ceil_mode)
     places = np.empty((N, C, P, Q), dtype=np.int64)
     for n in range(N):
         for c in range(C):
@@ -42,17 +40,22 @@ def max_places2d(x, *, window, stride=None, padding=0, dilation=1):
 
 
 @operator
-def max_places1d(x, *, window, stride=None, padding=0, dilation=1):
+def max_places1d(x, *, window, stride=None, padding=0, dilation=1, ceil_mode=False):
     """`max_places2d` of signals, for `max_pool1d`: `x` is `(N, C, L)`, the result `(N, C, Q)`."""
     step = window if stride is None else stride
     places = max_places2d(
-        x[:, :, None, :], window=(1, window), stride=(1, step), padding=((0, 0), pair(padding)), dilation=(1, dilation)
+        x[:, :, None, :],
+        window=(1, window),
+        stride=(1, step),
+        padding=((0, 0), pair(padding)),
+        dilation=(1, dilation),
+        ceil_mode=ceil_mode,
     )
     return places[:, :, 0, :]
 
 
 @operator
-def max_places3d(x, *, window, stride=None, padding=0, dilation=1):
+def max_places3d(x, *, window, stride=None, padding=0, dilation=1, ceil_mode=False):
     """Where the winners of `max_pool3d` are, as integers: `(h * H + i) * W + j` in their volume, -1 where nobody wins.
     Arguments and errors as there."""
     require_floats(x)
@@ -61,11 +64,9 @@ def max_places3d(x, *, window, stride=None, padding=0, dilation=1):
     deep, apart, aside = triple(dilation)
     (near, far), (top, bottom), (left, right) = all_sides(padding)
     N, C, D, H, W = x.shape
-    O = (D + near + far - deep * (T - 1) - 1) // back + 1
-    P = (H + top + bottom - apart * (R - 1) - 1) // down + 1
-    Q = (W + left + right - aside * (S - 1) - 1) // across + 1
-    if min(O, P, Q) < 1:
-        raise ValueError("the window is larger than the volume")
+    O = windows_along(D, (near, far), T, back, deep, ceil_mode)
+    P = windows_along(H, (top, bottom), R, down, apart, ceil_mode)
+    Q = windows_along(W, (left, right), S, across, aside, ceil_mode)
     places = np.empty((N, C, O, P, Q), dtype=np.int64)
     for n in range(N):
         for c in range(C):
@@ -182,6 +183,31 @@ def require_samples(samples, N, C, axes):
                     raise ValueError("`samples` are from 0 and below 1")
 
 
+def windows_of_image(x, samples, window, size):
+    """Rows and columns of fractional windows, and how many there are, where there is room for them."""
+    require_floats(x)
+    (R, S), (P, Q) = pair(window), pair(size)
+    N, C, H, W = x.shape
+    require_room(H, R, P)
+    require_room(W, S, Q)
+    if samples is not None:
+        require_samples(samples, N, C, 2)
+    return R, S, P, Q
+
+
+def windows_of_volume(x, samples, window, size):
+    """`windows_of_image` of three axes."""
+    require_floats(x)
+    (T, R, S), (O, P, Q) = triple(window), triple(size)
+    N, C, D, H, W = x.shape
+    require_room(D, T, O)
+    require_room(H, R, P)
+    require_room(W, S, Q)
+    if samples is not None:
+        require_samples(samples, N, C, 3)
+    return T, R, S, O, P, Q
+
+
 def samples_of_image(seed, samples, n, c, C):
     """The numbers that decide of the windows of a channel, by rows and by columns. PyTorch has columns first."""
     k = 2 * (n * C + c)
@@ -217,13 +243,8 @@ def fractional_max_pool2d(x, seed, samples=None, *, window, size):
         ArgumentError: LD332 where there is no room for as many windows that each begin at another cell, or there are
             not as many samples, or others.
     """
-    require_floats(x)
-    (R, S), (P, Q) = pair(window), pair(size)
+    R, S, P, Q = windows_of_image(x, samples, window, size)
     N, C, H, W = x.shape
-    require_room(H, R, P)
-    require_room(W, S, Q)
-    if samples is not None:
-        require_samples(samples, N, C, 2)
     y = np.empty((N, C, P, Q), dtype=x.dtype)
     for n in range(N):
         for c in range(C):
@@ -243,13 +264,8 @@ def fractional_max_pool2d(x, seed, samples=None, *, window, size):
 @operator
 def fractional_max_places2d(x, seed, samples=None, *, window, size):
     """Where the winners of `fractional_max_pool2d` are, as `max_places2d` has it. Arguments and errors as there."""
-    require_floats(x)
-    (R, S), (P, Q) = pair(window), pair(size)
+    R, S, P, Q = windows_of_image(x, samples, window, size)
     N, C, H, W = x.shape
-    require_room(H, R, P)
-    require_room(W, S, Q)
-    if samples is not None:
-        require_samples(samples, N, C, 2)
     places = np.empty((N, C, P, Q), dtype=np.int64)
     for n in range(N):
         for c in range(C):
@@ -265,14 +281,8 @@ def fractional_max_places2d(x, seed, samples=None, *, window, size):
 def fractional_max_pool3d(x, seed, samples=None, *, window, size):
     """`fractional_max_pool2d` of volumes: `(N, C, D, H, W)` to `(N, C, *size)`. `samples` is `(N, C, 3)`, in the order
     of the axes, as PyTorch has it. Errors as there."""
-    require_floats(x)
-    (T, R, S), (O, P, Q) = triple(window), triple(size)
+    T, R, S, O, P, Q = windows_of_volume(x, samples, window, size)
     N, C, D, H, W = x.shape
-    require_room(D, T, O)
-    require_room(H, R, P)
-    require_room(W, S, Q)
-    if samples is not None:
-        require_samples(samples, N, C, 3)
     y = np.empty((N, C, O, P, Q), dtype=x.dtype)
     for n in range(N):
         for c in range(C):
@@ -294,14 +304,8 @@ def fractional_max_pool3d(x, seed, samples=None, *, window, size):
 @operator
 def fractional_max_places3d(x, seed, samples=None, *, window, size):
     """Where the winners of `fractional_max_pool3d` are, as `max_places3d` has it. Arguments and errors as there."""
-    require_floats(x)
-    (T, R, S), (O, P, Q) = triple(window), triple(size)
+    T, R, S, O, P, Q = windows_of_volume(x, samples, window, size)
     N, C, D, H, W = x.shape
-    require_room(D, T, O)
-    require_room(H, R, P)
-    require_room(W, S, Q)
-    if samples is not None:
-        require_samples(samples, N, C, 3)
     places = np.empty((N, C, O, P, Q), dtype=np.int64)
     for n in range(N):
         for c in range(C):
