@@ -81,6 +81,17 @@ Mapping = VectorLoop | TiledNest | ScalarLoop
 
 
 @immutable
+class NestedCut:
+    """Pieces along the loop over `index`, which begin at multiples of `granule` and have `least` iterations or more: as
+    many as make `enough` chunks."""
+
+    index: str
+    granule: int
+    least: int
+    enough: int
+
+
+@immutable
 class Parallel:
     """Chunks of the loop over `index` run on several threads; they begin at multiples of `granule` iterations.
 
@@ -90,6 +101,7 @@ class Parallel:
     runs first, then the others. `late`: for each statement of the loop, in how many first iterations of chunks but the
     first one it waits until all chunks have ended. `early`: so many iterations before its first one a chunk begins, to
     fill `arrays` and nothing else. `is_repeated`: the loop runs again and again, so that threads are still awake.
+    `further`: loops inside along which chunks are cut as well where those around have too few iterations.
     """
 
     index: str
@@ -103,6 +115,7 @@ class Parallel:
     late: tuple[int, ...] = ()
     early: int = 0
     is_repeated: bool = False
+    further: tuple[NestedCut, ...] = ()
 
 
 @immutable

@@ -76,6 +76,8 @@ def sharing_words(sharing: Sharing | None, known: str) -> str:
     match sharing:
         case Parallel(index=index, granule=granule, sums=sums, near=near, arrays=arrays, zero=zero):
             size = f"chunks of `{index}`" + (f" by multiples of {granule}" if granule > 1 else "")
+            if sharing.further:
+                size += f", where these are few cut along {' and '.join(f'`{c.index}`' for c in sharing.further)}"
             if near:
                 size += f", every second one first for {', '.join(f'`{n}`' for n in near)}"
             if sharing.late:

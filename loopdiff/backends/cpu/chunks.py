@@ -14,7 +14,7 @@ this: they are written a second time as without threads, and the extents decide 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -22,13 +22,13 @@ from loopdiff.backends.cpu.patience import PatientEmitter
 from loopdiff.backends.cpu.scalar_math import spell_constant
 from loopdiff.backends.cpu.vector import neutral_value
 from loopdiff.backends.writer import Writer
-from loopdiff.immutable import replace
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import compare
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64, ScalarType
-from loopdiff.ir.walk import accesses, all_statements, nodes_of, statements
-from loopdiff.mapping.loops import Parallel
+from loopdiff.ir.walk import accesses, all_statements, loops_in, nodes_of, statements
+from loopdiff.mapping.loops import NestedCut, Parallel
 from loopdiff.model.work import estimate_of, number, plus_work, times_work
 from loopdiff.schedule.cpu.overlapped_chunks import only_into
 from loopdiff.source.nodes import syntax_nodes
@@ -38,6 +38,19 @@ SUMMED, CLEARED, TOUCHED = 4.0, 2.0, 0.5
 # Of all the work, what threads have to save at least: where nests stay as they are, and where they are not fused.
 SAME, UNFUSED = 0.05, 0.33
 TOGETHER = 16  # arguments in a tuple
+Span = tuple[str, str]  # names of the first index and of the one after the last
+
+
+@immutable
+class Piece:
+    """Names of the bounds of the loop over `index`, and of how many iterations a piece of it has. `count`: into so many
+    of these the chunks of the others are cut."""
+
+    index: str
+    lower: str
+    upper: str
+    size: str
+    count: str = ""
 
 
 def write_both(emitter: PatientEmitter, stmt: ir.Loop) -> None:
@@ -78,14 +91,18 @@ class ChunkWriter:
         """Ask how many chunks there are, have them run, and bring together what they summed."""
         writer, fresh, sharing = self.emitter.writer, self.emitter.names.fresh, self.sharing
         lower, upper, count, size = (fresh(n) for n in ("lower", "upper", "chunks", "size"))
-        along = self.along
-        writer.line(f"{lower}, {upper} = {self.emitter.expr(along.lower)}, {self.emitter.expr(along.upper)}")
+        writer.line(self.bounds(sharing.index, lower, upper))
         work = estimate_of((self.loop,), self.emitter.mapping_of).statement(self.loop)
-        costs = (work, self.apart())
-        given = ", ".join(map(self.emitter.expr, costs))
-        trips = trip_count(lower, upper, self.step)
+        costs = tuple(map(self.emitter.expr, (work, self.apart())))
+        if sharing.further:  # asked for several times
+            names = fresh("work"), fresh("apart")
+            writer.line(f"{', '.join(names)} = {', '.join(costs)}")
+            costs = names
+        given = ", ".join(costs)
+        trips = trip_count(lower, upper, self.step(sharing.index))
         limits = f"{sharing.granule}, {sharing.reach}, {sharing.is_repeated}"
         writer.line(f"{count}, {size} = {self.call('share')}({trips}, {limits}, {given})")
+        pieces = [Piece(sharing.index, lower, upper, size), *(self.cut(c, count, given) for c in sharing.further)]
         parts = {name: fresh(f"{name}_parts") for name, _ in sharing.sums}
         for name, held in parts.items():
             shape = count if name in self.emitter.cells else f"({count} - 1,) + {self.in_order(name)}.shape"
@@ -93,7 +110,7 @@ class ChunkWriter:
         if sharing.late:
             self.write_late(lower, upper, count, size)
             return
-        function, names = self.function(lower, upper, size, parts)
+        function, names = self.function(pieces, parts)
         run = self.call("run_in_turns" if sharing.near else "run_in_chunks")
         writer.line(f"{run}({', '.join((function, count, *in_tuples(names)))})")
         for name, op in sharing.sums:
@@ -104,17 +121,28 @@ class ChunkWriter:
             else:
                 writer.line(f"{self.call('add_parts')}({self.in_order(name)}, {parts[name]})")
 
-    @property
-    def along(self) -> ir.Loop:
-        """The loop whose iterations are shared: this one, or one of its nest."""
-        loop = self.loop
-        while loop.index != self.sharing.index:
-            loop = next(s for s in loop.body if isinstance(s, ir.Loop))
-        return loop
+    def cut(self, cut: NestedCut, count: str, given: str) -> Piece:
+        """Cut the `count` chunks if they are few, so that they are more from here on."""
+        fresh, line = self.emitter.names.fresh, self.emitter.writer.line
+        found = Piece(cut.index, *(fresh(n) for n in ("lower", "upper", "size", "pieces")))
+        line(self.bounds(cut.index, found.lower, found.upper))
+        trips = trip_count(found.lower, found.upper, self.step(cut.index))
+        limits = f"{cut.granule}, {cut.least}, {cut.enough}, {count}, {self.sharing.is_repeated}"
+        line(f"{found.count}, {found.size} = {self.call('cut')}({trips}, {limits}, {given})")
+        line(f"{count} *= {found.count}")
+        return found
 
-    @property
-    def step(self) -> int:
-        step = self.along.step
+    def along(self, index: str) -> ir.Loop:
+        """The loop over `index` whose iterations are shared: this one, or one of its nest."""
+        return next(p for p in loops_in((self.loop,)) if p.index == index)
+
+    def bounds(self, index: str, lower: str, upper: str) -> str:
+        """A line that gives the bounds of the loop over `index` names."""
+        along = self.along(index)
+        return f"{lower}, {upper} = {self.emitter.expr(along.lower)}, {self.emitter.expr(along.upper)}"
+
+    def step(self, index: str) -> int:
+        step = self.along(index).step
         assert isinstance(step, ir.Const)
         return int(step.value)
 
@@ -150,22 +178,35 @@ class ChunkWriter:
         return f"{op}2({total}, {part})"
 
     # -- the function of a chunk -----------------------------------------------------------------------------
-    def function(self, lower: str, upper: str, size: str, parts: dict[str, str]) -> tuple[str, list[str]]:
+    def function(self, pieces: Sequence[Piece], parts: dict[str, str]) -> tuple[str, list[str]]:
         """The name of the function of one chunk, now among the emitter's, and its parameters after the chunk."""
-        chunk, first, last = map(self.emitter.names.fresh, ("chunk", "first", "last"))
+        chunk = self.emitter.names.fresh("chunk")
         with self.elsewhere() as body:
-            stride = size if self.step == 1 else f"{size} * {self.step}"
-            body.line(f"{first} = {lower} + {chunk} * {stride}")
-            body.line(f"{last} = {'min' if self.step > 0 else 'max'}({first} + {stride}, {upper})")
+            spans = self.spans(chunk, pieces)
             self.own(chunk, parts)
             if self.sharing.early:
-                self.begin_early(chunk, first)
-            self.emitter.on_one_thread(self.between(self.loop, ir.Index(first), ir.Index(last)))
+                self.begin_early(chunk, spans[self.sharing.index][0])
+            self.emitter.on_one_thread(self.between(self.loop, spans))
             for summed, _ in self.sharing.sums:
                 if summed in self.emitter.cells:
                     body.line(f"{parts[summed]}[{chunk}] = {summed}")
         replaced = {*self.sharing.arrays, *self.sharing.zero, *(n for n in parts if n not in self.emitter.cells)}
         return self.finish(body, chunk, replaced)
+
+    def spans(self, chunk: str, pieces: Sequence[Piece]) -> dict[str, Span]:
+        """Where loops begin and end in the `chunk`: the last of the `pieces` is another one from chunk to chunk."""
+        found: dict[str, Span] = {}
+        fresh, line, rest = self.emitter.names.fresh, self.emitter.writer.line, chunk
+        for piece in reversed(pieces):
+            step, number = self.step(piece.index), rest
+            if piece is not pieces[0]:
+                number, before, rest = fresh("piece"), rest, fresh("rest")
+                line(f"{rest}, {number} = {before} // {piece.count}, {before} % {piece.count}")
+            first, last = found[piece.index] = fresh("first"), fresh("last")
+            stride = piece.size if step == 1 else f"{piece.size} * {step}"
+            line(f"{first} = {piece.lower} + {number} * {stride}")
+            line(f"{last} = {'min' if step > 0 else 'max'}({first} + {stride}, {piece.upper})")
+        return found
 
     def begin_early(self, chunk: str, first: str) -> None:
         """Fill the chunk's own arrays as iterations before its first one do, which the first chunk has no need of."""
@@ -280,13 +321,13 @@ class ChunkWriter:
                         return None
         return most or None
 
-    def between(self, loop: ir.Loop, first: ir.Expr, last: ir.Expr) -> ir.Loop:
-        """The nest with the shared loop from `first` to `last`."""
-        if loop.index == self.sharing.index:
-            return replace(loop, lower=first, upper=last)
-        return replace(
-            loop, body=tuple(self.between(s, first, last) if isinstance(s, ir.Loop) else s for s in loop.body)
-        )
+    def between(self, loop: ir.Loop, spans: Mapping[str, Span]) -> ir.Loop:
+        """The nest with its shared loops where they begin and end."""
+        body = tuple(self.between(s, spans) if isinstance(s, ir.Loop) else s for s in loop.body)
+        if loop.index not in spans:
+            return replace(loop, body=body)
+        first, last = spans[loop.index]
+        return replace(loop, lower=ir.Index(first), upper=ir.Index(last), body=body)
 
 
 def trip_count(lower: str, upper: str, step: int) -> str:

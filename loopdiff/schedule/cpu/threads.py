@@ -8,7 +8,6 @@ early are left alone, and those that check something and write: which iteration 
 
 from __future__ import annotations
 
-from loopdiff.analysis.contractions import Contraction, contraction
 from loopdiff.analysis.legality import AnyOrder, describe_conflict, violation
 from loopdiff.analysis.ownership import homes_of_cells, owned_cells
 from loopdiff.analysis.polyhedral.model import Model
@@ -19,15 +18,16 @@ from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import BOOL
-from loopdiff.ir.walk import Path, accesses, all_statements, children, statements, subexprs, written_arrays
+from loopdiff.ir.walk import Path, accesses, all_statements, children, statements, written_arrays
 from loopdiff.mapping.loops import Arranged, Parallel, ScalarLoop, Schedule, Serial, Sharing, TiledNest, VectorLoop
 from loopdiff.model import tuning
+from loopdiff.schedule.cpu.nested_chunks import cut_along, may_be_cut, only_loop
 from loopdiff.schedule.cpu.overlapped_chunks import find_early, may_repeat
 from loopdiff.schedule.cpu.planner import scalar_only
 from loopdiff.schedule.cpu.postponed_rows import find_late
+from loopdiff.schedule.cpu.tile_chunks import share_tile
 
-# Whole vectors, and whole tiles, of any width. Each chunk of a product arranges the right-hand matrix for itself.
-LANES, ROWS, DOTS, COLUMNS, BATCH, PRODUCT = 64, 8, 24, 48, 16, 64
+LANES = 64  # whole vectors, of any width
 
 Found = list[tuple[Path, Sharing]]
 
@@ -98,7 +98,7 @@ class Sharer:
     def visit(self, stmt: ir.Stmt, path: Path, found: Found, *, is_inside: bool = False) -> None:
         if isinstance(stmt, ir.Loop):
             mapping = self.schedule.of(path)
-            sharing = self.tile(stmt, mapping) if isinstance(mapping, TiledNest) else self.loop(stmt, path)
+            sharing = self.nest(stmt, path)
             if isinstance(sharing, Parallel) and is_inside:
                 sharing = replace(sharing, is_repeated=True)
             found.append((path, sharing))
@@ -108,23 +108,20 @@ class Sharer:
             for number, child in enumerate(children(stmt)):
                 self.visit(child, (*path, number), found, is_inside=is_inside or isinstance(stmt, ir.Loop))
 
-    # -- register tiles --------------------------------------------------------------------------------------
-    def tile(self, stmt: ir.Loop, tile: TiledNest) -> Sharing:
-        """Chunks along an index of the target: at best one that the tile leaves alone, else the outermost of its sides
-        that makes whole tiles."""
-        found = contraction(stmt)
-        assert found is not None
-        sides = [(k, 1) for k in found.kept if k not in (tile.lanes, tile.rows, tile.columns)]
-        height = PRODUCT if tile.product is not None else DOTS if tile.is_dot else ROWS
-        rows, columns = (tile.rows, height), (tile.columns, COLUMNS)
-        is_batch = not tile.is_dot and tile.columns != tile.lanes
-        sides += [(tile.lanes, BATCH), rows, columns] if is_batch else [rows, columns]
-        for index, granule in sides:
-            if index is not None and index in found.kept and is_apart(found, index):
-                return Parallel(index, granule)
-        return Serial("no index of its result tells the results of chunks apart")
+    def nest(self, loop: ir.Loop, path: Path) -> Sharing:
+        """The loop at `path`, with those inside along which its chunks can be cut."""
+        mapping = self.schedule.of(path)
+        if isinstance(mapping, TiledNest):
+            return share_tile(loop, mapping)
+        sharing, number = self.loop(loop, path), only_loop(loop)
+        if not isinstance(sharing, Parallel) or number is None or not isinstance(mapping, ScalarLoop):
+            return sharing
+        inner = loop.body[number]
+        assert isinstance(inner, ir.Loop)
+        found = self.nest(inner, (*path, number)) if may_be_cut(sharing) else None
+        cut = cut_along(loop, sharing, found, mapping.together) if isinstance(found, Parallel) else None
+        return cut or sharing
 
-    # -- other loops -----------------------------------------------------------------------------------------
     def loop(self, stmt: ir.Loop, path: Path) -> Sharing:
         obstacle = self.obstacle(stmt)
         if obstacle:
@@ -250,13 +247,3 @@ def constant_part(expr: ir.Expr, index: str) -> int | None:
             return left + right if op is Op.ADD else left - right if op is Op.SUB else left * right
         case _:
             return None
-
-
-def is_apart(found: Contraction, index: str) -> bool:
-    """Whether iterations of the loop over `index` never meet in the target, whatever the other indices are."""
-    others = {p.index for p in found.loops} - {index}
-    return any(
-        coefficient(s, index) not in (0, None)
-        and not any(isinstance(e, ir.Index) and e.name in others for e in subexprs(s))
-        for s in found.update.target.subscripts
-    )

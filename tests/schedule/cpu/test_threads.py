@@ -24,6 +24,7 @@ from loopdiff.ir.ops import Op
 from loopdiff.ir.renaming import renamed_block
 from loopdiff.ir.types import ScalarType
 from loopdiff.ir.verify import verify
+from loopdiff.ir.walk import all_statements
 from loopdiff.mapping.loops import Parallel, Serial
 from loopdiff.pipeline.code import arrange_for_target
 from loopdiff.pipeline.cpu import arrange_loops, schedule_loops
@@ -94,16 +95,21 @@ def with_late(loop: ir.Loop, late: tuple[int, ...], start: ir.Expr, *, is_rest: 
 
 
 def turned(ls: ir.LoopSet, loop: ir.Loop, sharing: Parallel) -> ir.Loop:
-    """The nest with the shared loop from its last iteration to its first."""
-    if loop.index != sharing.index:
+    """The nest with the loops along which chunks are cut from their last iterations to their first."""
+    along = {sharing.index, *(c.index for c in sharing.further)}
+    if along & {s.index for s in all_statements(loop.body) if isinstance(s, ir.Loop)}:
         inner = (turned(ls, s, sharing) if isinstance(s, ir.Loop) else s for s in loop.body)
-        return replace(loop, body=tuple(inner))
+        loop, own = replace(loop, body=tuple(inner)), ()
+    else:
+        own = tuple(poison(ls, sharing, True))
+    if loop.index not in along:
+        return loop
     assert isinstance(loop.step, ir.Const)
     step = int(loop.step.value)
     side = integer(1 if step > 0 else -1)
     count = floordiv(sub(sub(loop.upper, loop.lower), side), integer(step))
     last = add(loop.lower, mul(count, integer(step)))
-    body = (*poison(ls, sharing, True), *loop.body)
+    body = (*own, *loop.body)
     return replace(loop, lower=last, upper=sub(loop.lower, side), step=integer(-step), body=body)
 
 
