@@ -82,13 +82,14 @@ Mapping = VectorLoop | TiledNest | ScalarLoop
 
 @immutable
 class NestedCut:
-    """Pieces along the loop over `index`, which begin at multiples of `granule` and have `least` iterations or more: as
-    many as make `enough` chunks."""
+    """Pieces along the loop over `index`, which begin at multiples of `granule` and have `least` iterations or more.
+    `is_dear`: each costs something, so that there are only some, where one thread would be left with more than another.
+    """
 
     index: str
     granule: int
     least: int
-    enough: int
+    is_dear: bool = False
 
 
 @immutable
@@ -101,7 +102,8 @@ class Parallel:
     runs first, then the others. `late`: for each statement of the loop, in how many first iterations of chunks but the
     first one it waits until all chunks have ended. `early`: so many iterations before its first one a chunk begins, to
     fill `arrays` and nothing else. `is_repeated`: the loop runs again and again, so that threads are still awake.
-    `further`: loops inside along which chunks are cut as well where those around have too few iterations.
+    `further`: loops inside along which chunks are cut as well where those around have too few iterations. `instead`:
+    loops inside that are shared where this one has no two chunks.
     """
 
     index: str
@@ -116,6 +118,7 @@ class Parallel:
     early: int = 0
     is_repeated: bool = False
     further: tuple[NestedCut, ...] = ()
+    instead: tuple[tuple[Path, Parallel], ...] = ()
 
 
 @immutable

@@ -88,6 +88,20 @@ def spread(x, g):
     return y
 
 
+def two_sums(x, g):
+    """A sum over inner iterations, and one that the outer loop's iterations have in common."""
+    y = np.zeros((x.shape[0], x.shape[2]))
+    for b in range(x.shape[0]):
+        total = 0.0
+        for i in range(x.shape[1]):
+            for j in range(x.shape[2]):
+                total += x[b, i, j] * np.exp(-g[j])
+        for i in range(x.shape[1]):
+            for j in range(x.shape[2]):
+                y[b, j] += total * np.sin(x[b, i, j])
+    return y
+
+
 def both(f: Differentiable, args: tuple[np.ndarray, ...]) -> list[np.ndarray]:
     value, pullback = f.vjp(*args)
     seed = np.cos(np.arange(value.size)).reshape(value.shape)
@@ -107,7 +121,7 @@ def check(function: Callable[..., Any], every: list[tuple[np.ndarray, ...]], tol
             np.testing.assert_allclose(got, wanted, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize("function", [images, backwards, triangles, running, spread])
+@pytest.mark.parametrize("function", [images, backwards, triangles, running, spread, two_sums])
 def test_pieces_compute_what_the_whole_does(function: Callable[..., Any]) -> None:
     rng = np.random.default_rng(0)
     check(function, [(rng.random(shape), rng.random(shape[2])) for shape in [(1, 9, 5), (3, 70, 67), (0, 4, 4)]])
@@ -157,14 +171,24 @@ def test_which_loops_are_cut() -> None:
         assert "cut along `i`" not in words(function, x, g)
 
 
+def test_which_loops_are_shared_instead() -> None:
+    x, g = np.ones((2, 9, 9)), np.ones(9)
+    text = vectorize_grad(parallel=True)(images).explain(x, g).split("reverse sweep")[1]
+    assert "chunks of `b`, where there is one of `i` instead" in text
+    assert "chunks of `b`, where there is one of `i`, `i` instead" in words(two_sums, x, g)
+    assert "instead" not in words(running, x, g), "nor is it written for rows of elements alone"
+
+
 def test_how_many_pieces() -> None:
-    assert cut(56, 1, 1, 16, 1, False, 1e7, 0.0) == (14, 4)
-    assert cut(56, 1, 1, 16, 16, False, 1e7, 0.0) == (1, 56)
-    assert cut(56, 1, 1, 16, 5, False, 1e7, 0.0) == (4, 14)
-    assert cut(56, 1, 1, 16, 1, False, 1e3, 0.0) == (1, 56), "not worth it"
-    assert cut(300, 8, 64, 8, 1, False, 1e7, 0.0) == (4, 80)
-    assert cut(100, 8, 64, 8, 1, False, 1e7, 0.0) == (1, 100)
-    assert cut(-3, 1, 1, 16, 1, False, 1e7, 0.0) == (1, 0)
+    assert cut(56, 1, 1, False, 1, 64) == (14, 4)
+    assert cut(56, 1, 1, False, 16, 64) == (1, 56)
+    assert cut(56, 1, 1, False, 5, 64) == (4, 14)
+    assert cut(56, 1, 1, False, 1, 1) == (1, 56), "not worth it"
+    assert cut(300, 8, 64, True, 1, 64) == (4, 80)
+    assert cut(300, 8, 64, True, 2, 64) == (1, 300), "fair to two threads"
+    assert cut(300, 8, 64, True, 3, 64) == (2, 152)
+    assert cut(100, 8, 64, True, 1, 64) == (1, 100)
+    assert cut(-3, 1, 1, False, 1, 64) == (1, 0)
     pool.word(pool.EAGER).value = 1
-    assert cut(5, 8, 64, 8, 3, False, 0.0, 0.0) == (5, 1)
-    assert cut(500, 8, 64, 8, 3, False, 0.0, 0.0) == (21, 24)
+    assert cut(5, 8, 64, True, 3, 64) == (5, 1)
+    assert cut(500, 8, 64, True, 3, 64) == (21, 24)

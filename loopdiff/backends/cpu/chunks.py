@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from loopdiff.backends.cpu.emission import LoopEmitter
 from loopdiff.backends.cpu.patience import PatientEmitter
 from loopdiff.backends.cpu.scalar_math import spell_constant
 from loopdiff.backends.cpu.vector import neutral_value
@@ -38,6 +39,7 @@ SUMMED, CLEARED, TOUCHED = 4.0, 2.0, 0.5
 # Of all the work, what threads have to save at least: where nests stay as they are, and where they are not fused.
 SAME, UNFUSED = 0.05, 0.33
 TOGETHER = 16  # arguments in a tuple
+FINE = 4096  # iterations that are as many chunks as are worth it, to a few hundredths
 Span = tuple[str, str]  # names of the first index and of the one after the last
 
 
@@ -64,19 +66,49 @@ def write_both(emitter: PatientEmitter, stmt: ir.Loop) -> None:
 def worth(emitter: PatientEmitter, body: tuple[ir.Stmt, ...], least: float) -> str:
     """Whether the shared loops of `body` save at least that part of its work."""
     estimate = estimate_of(body, emitter.mapping_of)
-    saved: list[str] = []
-    for site in statements(body):
-        sharing = emitter.sharing.get(site.stmt.index) if isinstance(site.stmt, ir.Loop) else None
-        if sharing is not None and isinstance(site.stmt, ir.Loop):
-            costs = (
-                estimate.statement(site.stmt),
-                ChunkWriter(emitter, site.stmt, sharing).apart(),
-                estimate.runs(site.loops),
-            )
-            saved.append(f"saving({', '.join(map(emitter.expr, costs))})")
+    loops = [(s.stmt, s.loops) for s in statements(body) if isinstance(s.stmt, ir.Loop)]
+
+    def saved_by(shared: Mapping[str, Parallel]) -> str:
+        found: list[str] = []
+        for loop, around in loops:
+            sharing = shared.get(loop.index)
+            if sharing is None:
+                continue
+            apart = ChunkWriter(emitter, loop, sharing).apart()
+            costs = estimate.statement(loop), apart, estimate.runs(around)
+            saving = f"saving({', '.join(map(emitter.expr, costs))})"
+            if sharing.instead:
+                trips = emitter.expr(estimate.trips(loop))
+                saving = f"({saving} if {trips} > 1.0 else {saved_by(shared_instead(emitter, loop, sharing))})"
+            found.append(saving)
+        return " + ".join(found)
+
+    saved = saved_by(emitter.sharing)
     emitter.threads |= {"is_worth", "saving"}
     lost = times_work(number(least), estimate.block(body))
-    return f"is_worth({' + '.join(saved)}, {emitter.expr(lost)})"
+    return f"is_worth({saved}, {emitter.expr(lost)})"
+
+
+def shared_instead(emitter: LoopEmitter, loop: ir.Loop, sharing: Parallel) -> dict[str, Parallel]:
+    """By their indices, the loops inside `loop` that are shared if it runs once."""
+    paths = {emitter.mappings[p.index][0]: p.index for p in loops_in((loop,)) if p.index in emitter.mappings}
+    return {paths[path]: inner for path, inner in sharing.instead}
+
+
+def write_shared(emitter: PatientEmitter, stmt: ir.Loop, sharing: Parallel) -> None:
+    """The loop in chunks, or those inside that are shared if it runs once."""
+    chunks = ChunkWriter(emitter, stmt, sharing)
+    if not sharing.instead:
+        chunks.write()
+        return
+    trips = trip_count(emitter.expr(stmt.lower), emitter.expr(stmt.upper), chunks.step(stmt.index))
+    with emitter.writer.block(f"if {trips} > 1:"):
+        chunks.write()
+    with emitter.writer.block("else:"):
+        before = emitter.sharing
+        emitter.sharing = shared_instead(emitter, stmt, sharing)
+        emitter.as_mapped(stmt)
+        emitter.sharing = before
 
 
 @dataclass(slots=True)
@@ -93,16 +125,15 @@ class ChunkWriter:
         lower, upper, count, size = (fresh(n) for n in ("lower", "upper", "chunks", "size"))
         writer.line(self.bounds(sharing.index, lower, upper))
         work = estimate_of((self.loop,), self.emitter.mapping_of).statement(self.loop)
-        costs = tuple(map(self.emitter.expr, (work, self.apart())))
-        if sharing.further:  # asked for several times
-            names = fresh("work"), fresh("apart")
-            writer.line(f"{', '.join(names)} = {', '.join(costs)}")
-            costs = names
-        given = ", ".join(costs)
+        given = ", ".join(map(self.emitter.expr, (work, self.apart())))
         trips = trip_count(lower, upper, self.step(sharing.index))
         limits = f"{sharing.granule}, {sharing.reach}, {sharing.is_repeated}"
         writer.line(f"{count}, {size} = {self.call('share')}({trips}, {limits}, {given})")
-        pieces = [Piece(sharing.index, lower, upper, size), *(self.cut(c, count, given) for c in sharing.further)]
+        pieces = [Piece(sharing.index, lower, upper, size)]
+        if sharing.further:
+            wanted = fresh("wanted")
+            writer.line(f"{wanted}, _ = share({FINE}, 1, 1, {sharing.is_repeated}, {given})")
+            pieces += [self.cut(c, count, wanted) for c in sharing.further]
         parts = {name: fresh(f"{name}_parts") for name, _ in sharing.sums}
         for name, held in parts.items():
             shape = count if name in self.emitter.cells else f"({count} - 1,) + {self.in_order(name)}.shape"
@@ -121,14 +152,14 @@ class ChunkWriter:
             else:
                 writer.line(f"{self.call('add_parts')}({self.in_order(name)}, {parts[name]})")
 
-    def cut(self, cut: NestedCut, count: str, given: str) -> Piece:
-        """Cut the `count` chunks if they are few, so that they are more from here on."""
+    def cut(self, cut: NestedCut, count: str, wanted: str) -> Piece:
+        """Cut the `count` chunks if they are few of those `wanted`, so that they are more from here on."""
         fresh, line = self.emitter.names.fresh, self.emitter.writer.line
         found = Piece(cut.index, *(fresh(n) for n in ("lower", "upper", "size", "pieces")))
         line(self.bounds(cut.index, found.lower, found.upper))
         trips = trip_count(found.lower, found.upper, self.step(cut.index))
-        limits = f"{cut.granule}, {cut.least}, {cut.enough}, {count}, {self.sharing.is_repeated}"
-        line(f"{found.count}, {found.size} = {self.call('cut')}({trips}, {limits}, {given})")
+        limits = f"{cut.granule}, {cut.least}, {cut.is_dear}, {count}, {wanted}"
+        line(f"{found.count}, {found.size} = {self.call('cut')}({trips}, {limits})")
         line(f"{count} *= {found.count}")
         return found
 

@@ -9,6 +9,9 @@ Which of them are cut is known when they run: the outermost one as long as it ha
 Nothing but the inner loop is in the outer one, and iterations of both are independent: those of the outer one whatever
 inner iteration they are in, and those of the inner one within each outer iteration, so any two pieces are. What chunks
 have for themselves is what iterations of the outer or of the inner loop would; each of the latter fills it anew.
+
+Where there is more in the outer loop, or inner iterations add to the same elements, loops inside are shared instead if
+the outer one has a single iteration.
 """
 
 from __future__ import annotations
@@ -17,10 +20,9 @@ from loopdiff.canonical.invariant_motion import is_total
 from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import all_statements, lets_in, subexprs
-from loopdiff.mapping.loops import NestedCut, Parallel
+from loopdiff.mapping.loops import Mapping, NestedCut, Parallel, ScalarLoop, TiledNest
 
 DEEPEST = 3  # loops that are cut
-ENOUGH = 16  # chunks: no number of threads finds much fewer of them in its share than another
 
 
 def only_loop(loop: ir.Loop) -> int | None:
@@ -41,7 +43,7 @@ def cut_along(nest: ir.Loop, outer: Parallel, inner: Parallel, granule: int) -> 
     own = {*outer.arrays, *outer.zero}
     if not (may_be_cut(outer) and may_be_cut(inner)) or not own >= {*inner.arrays, *inner.zero}:
         return None
-    further = known_before(nest, (NestedCut(inner.index, inner.granule, inner.granule, ENOUGH), *inner.further))
+    further = known_before(nest, (NestedCut(inner.index, inner.granule, inner.granule), *inner.further))
     if not further:
         return None
     zero = {*outer.zero, *inner.zero}
@@ -53,6 +55,19 @@ def cut_along(nest: ir.Loop, outer: Parallel, inner: Parallel, granule: int) -> 
         zero=tuple(sorted(zero)),
         further=further,
     )
+
+
+def is_nest(stmt: ir.Loop, mapping: Mapping | None) -> bool:
+    """Whether there are loops in the loop that have their own iterations in order, or a tile of them: what is shared
+    instead of a loop around is written once more, which is not worth it for rows of elements."""
+    is_around = any(isinstance(s, ir.Loop) for s in all_statements(stmt.body))
+    return is_around and isinstance(mapping, ScalarLoop | TiledNest)
+
+
+def stands_alone(mapping: Mapping | None, sharing: Parallel) -> bool:
+    """Whether a loop that is shared is written as it stands, and chunks are not cut along others."""
+    is_alone = isinstance(mapping, ScalarLoop) and mapping.together == 1
+    return is_alone and not (sharing.further or sharing.late or sharing.early)
 
 
 def known_before(nest: ir.Loop, cuts: tuple[NestedCut, ...]) -> tuple[NestedCut, ...]:

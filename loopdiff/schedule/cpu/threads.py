@@ -8,6 +8,8 @@ early are left alone, and those that check something and write: which iteration 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from loopdiff.analysis.legality import AnyOrder, describe_conflict, violation
 from loopdiff.analysis.ownership import homes_of_cells, owned_cells
 from loopdiff.analysis.polyhedral.model import Model
@@ -19,9 +21,18 @@ from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import BOOL
 from loopdiff.ir.walk import Path, accesses, all_statements, children, statements, written_arrays
-from loopdiff.mapping.loops import Arranged, Parallel, ScalarLoop, Schedule, Serial, Sharing, TiledNest, VectorLoop
+from loopdiff.mapping.loops import (
+    Arranged,
+    Parallel,
+    ScalarLoop,
+    Schedule,
+    Serial,
+    Sharing,
+    TiledNest,
+    VectorLoop,
+)
 from loopdiff.model import tuning
-from loopdiff.schedule.cpu.nested_chunks import cut_along, may_be_cut, only_loop
+from loopdiff.schedule.cpu.nested_chunks import cut_along, is_nest, may_be_cut, only_loop, stands_alone
 from loopdiff.schedule.cpu.overlapped_chunks import find_early, may_repeat
 from loopdiff.schedule.cpu.planner import scalar_only
 from loopdiff.schedule.cpu.postponed_rows import find_late
@@ -72,20 +83,25 @@ def with_rows_apart(arranged: Arranged, rolled: ir.LoopSet, dead: frozenset[str]
     before = {s.path: set(accesses(s.stmt)) for s in statements(arranged.ls.body)}
     after = {s.path: set(accesses(s.stmt)) for s in statements(rolled.body)}
     smaller = {path: {a.array for a in before[path] ^ after[path]} for path in before}
-    found: Found = []
-    for path, sharing in arranged.schedule.sharing:
+
+    def apart(path: Path, sharing: Parallel) -> Parallel | None:
         own = {n for p, names in smaller.items() if p[: len(path)] == path for n in names}
-        if isinstance(sharing, Parallel) and own:
-            outside = {a.array for p, used in before.items() if p[: len(path)] != path for a in used}
-            if sharing.late or not own <= dead or own & outside:
-                return None
-            sharing = replace(sharing, arrays=tuple(sorted({*sharing.arrays, *own})))
-            loop = next(s.stmt for s in statements(arranged.ls.body) if s.path == path)
-            assert isinstance(loop, ir.Loop)
-            if sharing.early and not may_repeat(loop, frozenset((*sharing.arrays, *sharing.cells))):
-                return None
-        found.append((path, sharing))
-    return found
+        kept = tuple((p, s) for p, inner in sharing.instead if (s := apart(p, inner)) is not None)
+        sharing = replace(sharing, instead=kept)
+        if not own:
+            return sharing
+        outside = {a.array for p, used in before.items() if p[: len(path)] != path for a in used}
+        if sharing.late or not own <= dead or own & outside:
+            return None
+        sharing = replace(sharing, arrays=tuple(sorted({*sharing.arrays, *own})))
+        loop = next(s.stmt for s in statements(arranged.ls.body) if s.path == path)
+        assert isinstance(loop, ir.Loop)
+        is_again = not sharing.early or may_repeat(loop, frozenset((*sharing.arrays, *sharing.cells)))
+        return sharing if is_again else None
+
+    found = [(path, apart(path, s) if isinstance(s, Parallel) else s) for path, s in arranged.schedule.sharing]
+    known = [(path, s) for path, s in found if s is not None]
+    return known if len(known) == len(found) else None
 
 
 @immutable
@@ -99,14 +115,28 @@ class Sharer:
         if isinstance(stmt, ir.Loop):
             mapping = self.schedule.of(path)
             sharing = self.nest(stmt, path)
-            if isinstance(sharing, Parallel) and is_inside:
-                sharing = replace(sharing, is_repeated=True)
+            if isinstance(sharing, Parallel):
+                instead = tuple(self.instead(stmt, path, is_inside)) if stands_alone(mapping, sharing) else ()
+                sharing = replace(sharing, is_repeated=is_inside, instead=instead)
             found.append((path, sharing))
             if isinstance(sharing, Parallel) or not isinstance(mapping, ScalarLoop):
                 return
         if isinstance(stmt, ir.Loop | ir.If):
             for number, child in enumerate(children(stmt)):
                 self.visit(child, (*path, number), found, is_inside=is_inside or isinstance(stmt, ir.Loop))
+
+    def instead(self, stmt: ir.Loop | ir.If, path: Path, is_inside: bool) -> Iterator[tuple[Path, Parallel]]:
+        """The outermost loops inside `stmt` that can be shared if it runs once, `is_inside` a loop or not."""
+        for number, child in enumerate(children(stmt)):
+            at = (*path, number)
+            if isinstance(child, ir.If):
+                yield from self.instead(child, at, is_inside)
+            elif isinstance(child, ir.Loop) and is_nest(child, self.schedule.of(at)):
+                sharing = self.nest(child, at)
+                if isinstance(sharing, Parallel) and not (sharing.late or sharing.early):
+                    yield at, replace(sharing, is_repeated=is_inside)
+                elif isinstance(self.schedule.of(at), ScalarLoop):
+                    yield from self.instead(child, at, True)
 
     def nest(self, loop: ir.Loop, path: Path) -> Sharing:
         """The loop at `path`, with those inside along which its chunks can be cut."""

@@ -7,11 +7,11 @@ from loopdiff.analysis.strides import coefficient
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import subexprs
 from loopdiff.mapping.loops import NestedCut, Parallel, Serial, Sharing, TiledNest
-from loopdiff.schedule.cpu.nested_chunks import ENOUGH, known_before
+from loopdiff.schedule.cpu.nested_chunks import known_before
 
 # Whole tiles, of any width. Each chunk of a product arranges the right-hand matrix for itself: it has `PRODUCT` rows,
-# or `WINDOW` where there are some for each place of a window, and is not cut if there are `SOME` chunks.
-ROWS, DOTS, COLUMNS, BATCH, PRODUCT, WINDOW, SOME = 8, 24, 48, 16, 64, 24, 8
+# or `WINDOW` where there are some for each place of a window.
+ROWS, DOTS, COLUMNS, BATCH, PRODUCT, WINDOW = 8, 24, 48, 16, 64, 24
 
 
 def share_tile(stmt: ir.Loop, tile: TiledNest) -> Sharing:
@@ -30,12 +30,12 @@ def cuts(tile: TiledNest, apart: list[str]) -> list[NestedCut]:
     """Along the indices that are `apart`, the best one first."""
     sides = {tile.lanes, tile.rows, tile.columns}
     around = sorted((k for k in apart if k not in sides), key=lambda k: is_of_product(k, tile))
-    found = [NestedCut(k, 1, 1, SOME if is_of_product(k, tile) else ENOUGH) for k in around]
+    found = [NestedCut(k, 1, 1, is_of_product(k, tile)) for k in around]
     if not tile.is_dot and tile.columns != tile.lanes:
-        found.append(NestedCut(tile.lanes, BATCH, BATCH, ENOUGH))
+        found.append(NestedCut(tile.lanes, BATCH, BATCH))
     if tile.rows is not None:
         found.append(rows_of(tile, tile.rows, apart))
-    found.append(NestedCut(tile.columns, COLUMNS, COLUMNS, ENOUGH))
+    found.append(NestedCut(tile.columns, COLUMNS, COLUMNS))
     return [c for c in found if c.index in apart]
 
 
@@ -43,9 +43,9 @@ def rows_of(tile: TiledNest, index: str, apart: list[str]) -> NestedCut:
     """Along the rows of a tile."""
     if tile.product is None:
         granule = DOTS if tile.is_dot else ROWS
-        return NestedCut(index, granule, granule, ENOUGH)
+        return NestedCut(index, granule, granule)
     is_whole = any(k not in apart for k in tile.product.rows)
-    return NestedCut(index, ROWS, WINDOW if is_whole else PRODUCT, SOME)
+    return NestedCut(index, ROWS, WINDOW if is_whole else PRODUCT, is_dear=True)
 
 
 def is_of_product(index: str, tile: TiledNest) -> bool:
