@@ -13,7 +13,7 @@ from loopdiff.backends.cpu.threads import pool
 from loopdiff.backends.cpu.threads.pieces import cut
 from loopdiff.kernels import nn
 
-pytestmark = pytest.mark.part(3)
+pytestmark = pytest.mark.part(5)
 
 
 @pytest.fixture(autouse=True)
@@ -88,6 +88,20 @@ def spread(x, g):
     return y
 
 
+def steps(x, g):
+    """Iterations in the middle wait for each other, and no inner loop has all the work."""
+    y, z = x.copy(), np.zeros_like(x)
+    for b in range(x.shape[0]):
+        for _ in range(3):
+            for i in range(1, x.shape[1]):
+                for j in range(x.shape[2]):
+                    z[b, i, j] = np.sin(y[b, i - 1, j]) * g[j]
+            for i in range(1, x.shape[1]):
+                for j in range(x.shape[2]):
+                    y[b, i, j] += z[b, i, j] * z[b, i - 1, j]
+    return y
+
+
 def two_sums(x, g):
     """A sum over inner iterations, and one that the outer loop's iterations have in common."""
     y = np.zeros((x.shape[0], x.shape[2]))
@@ -121,7 +135,7 @@ def check(function: Callable[..., Any], every: list[tuple[np.ndarray, ...]], tol
             np.testing.assert_allclose(got, wanted, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize("function", [images, backwards, triangles, running, spread, two_sums])
+@pytest.mark.parametrize("function", [images, backwards, triangles, running, spread, steps, two_sums])
 def test_pieces_compute_what_the_whole_does(function: Callable[..., Any]) -> None:
     rng = np.random.default_rng(0)
     check(function, [(rng.random(shape), rng.random(shape[2])) for shape in [(1, 9, 5), (3, 70, 67), (0, 4, 4)]])
@@ -176,7 +190,8 @@ def test_which_loops_are_shared_instead() -> None:
     text = vectorize_grad(parallel=True)(images).explain(x, g).split("reverse sweep")[1]
     assert "chunks of `b`, where there is one of `i` instead" in text
     assert "chunks of `b`, where there is one of `i`, `i` instead" in words(two_sums, x, g)
-    assert "instead" not in words(running, x, g), "nor is it written for rows of elements alone"
+    for function in (running, steps):
+        assert "instead" not in words(function, x, g), "rows of elements, and a part of the work, are not worth it"
 
 
 def test_how_many_pieces() -> None:

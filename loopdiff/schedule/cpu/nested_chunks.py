@@ -19,7 +19,7 @@ from __future__ import annotations
 from loopdiff.canonical.invariant_motion import is_total
 from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
-from loopdiff.ir.walk import all_statements, lets_in, subexprs
+from loopdiff.ir.walk import Path, all_statements, lets_in, statements, subexprs
 from loopdiff.mapping.loops import Mapping, NestedCut, Parallel, ScalarLoop, TiledNest
 
 DEEPEST = 3  # loops that are cut
@@ -62,6 +62,12 @@ def is_nest(stmt: ir.Loop, mapping: Mapping | None) -> bool:
     instead of a loop around is written once more, which is not worth it for rows of elements."""
     is_around = any(isinstance(s, ir.Loop) for s in all_statements(stmt.body))
     return is_around and isinstance(mapping, ScalarLoop | TiledNest)
+
+
+def are_all_nests(loop: ir.Loop, path: Path, shared: list[Path]) -> bool:
+    """Whether all that is in loops in a loop of `loop`, at `path`, is in those at the paths `shared`."""
+    inside = [s for s in statements(loop.body, path) if len(s.loops) > 1]
+    return all(any(s.path[: len(p)] == p for p in shared) for s in inside)
 
 
 def stands_alone(mapping: Mapping | None, sharing: Parallel) -> bool:

@@ -32,7 +32,7 @@ from loopdiff.mapping.loops import (
     VectorLoop,
 )
 from loopdiff.model import tuning
-from loopdiff.schedule.cpu.nested_chunks import cut_along, is_nest, may_be_cut, only_loop, stands_alone
+from loopdiff.schedule.cpu.nested_chunks import are_all_nests, cut_along, is_nest, may_be_cut, only_loop, stands_alone
 from loopdiff.schedule.cpu.overlapped_chunks import find_early, may_repeat
 from loopdiff.schedule.cpu.planner import scalar_only
 from loopdiff.schedule.cpu.postponed_rows import find_late
@@ -117,7 +117,8 @@ class Sharer:
             sharing = self.nest(stmt, path)
             if isinstance(sharing, Parallel):
                 instead = tuple(self.instead(stmt, path, is_inside)) if stands_alone(mapping, sharing) else ()
-                sharing = replace(sharing, is_repeated=is_inside, instead=instead)
+                is_all = are_all_nests(stmt, path, [p for p, _ in instead])
+                sharing = replace(sharing, is_repeated=is_inside, instead=instead if is_all else ())
             found.append((path, sharing))
             if isinstance(sharing, Parallel) or not isinstance(mapping, ScalarLoop):
                 return
