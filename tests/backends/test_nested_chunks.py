@@ -207,3 +207,15 @@ def test_how_many_pieces() -> None:
     pool.word(pool.EAGER).value = 1
     assert cut(5, 8, 64, True, 3, 64) == (5, 1)
     assert cut(500, 8, 64, True, 3, 64) == (21, 24)
+
+
+@pytest.mark.skipif(not pool.HAS_THREADS, reason="no pthreads here")
+def test_a_row_that_iterations_fill_in_turn_costs_chunks_no_more_than_a_row() -> None:
+    """And not the array of which it is what is left: the reverse sweep of a softmax ran on one thread."""
+    set_num_threads(2)
+    x = np.random.default_rng(4).standard_normal((2000, 500))
+    y, pullback = vectorize_grad(parallel=True)(nn.softmax.of().plain).vjp(x)
+    seed, jobs = np.cos(np.arange(x.size)).reshape(x.shape), pool.word(pool.NUMBER).value
+    found = pullback(seed).x
+    assert pool.word(pool.NUMBER).value > jobs
+    np.testing.assert_allclose(found, y * (seed - (seed * y).sum(1, keepdims=True)), rtol=1e-9, atol=1e-12)

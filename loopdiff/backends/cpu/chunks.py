@@ -348,6 +348,8 @@ class ChunkWriter:
                         pass
                     case ir.Access(subscripts=(ir.Apply(op=Op.MOD, args=(_, ir.Const(value=count))), _, *_)):
                         most = max(most, int(count))
+                    case ir.Access(subscripts=(ir.Const(value=place), _, *_)):
+                        most = max(most, int(place) + 1)
                     case _:
                         return None
         return most or None
