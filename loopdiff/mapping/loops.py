@@ -81,6 +81,18 @@ Mapping = VectorLoop | TiledNest | ScalarLoop
 
 
 @immutable
+class NestedCut:
+    """Pieces along the loop over `index`, which begin at multiples of `granule` and have `least` iterations or more.
+    `is_dear`: each costs something, so that there are only some, where one thread would be left with more than another.
+    """
+
+    index: str
+    granule: int
+    least: int
+    is_dear: bool = False
+
+
+@immutable
 class Parallel:
     """Chunks of the loop over `index` run on several threads; they begin at multiples of `granule` iterations.
 
@@ -91,7 +103,8 @@ class Parallel:
     first one it waits until all chunks have ended. `early`: so many iterations before its first one a chunk begins, to
     fill `arrays` and nothing else. `beside`: indices of further loops inside this one that go through the same
     iterations, of which a chunk has the same part. `is_repeated`: the loop runs again and again, so that threads are
-    still awake.
+    still awake. `further`: loops inside along which chunks are cut as well where those around have too few iterations.
+    `instead`: loops inside that are shared where this one has no two chunks.
     """
 
     index: str
@@ -106,6 +119,8 @@ class Parallel:
     early: int = 0
     beside: tuple[str, ...] = ()
     is_repeated: bool = False
+    further: tuple[NestedCut, ...] = ()
+    instead: tuple[tuple[Path, Parallel], ...] = ()
 
     @property
     def cut(self) -> tuple[str, ...]:

@@ -77,6 +77,11 @@ def sharing_words(sharing: Sharing | None, known: str) -> str:
         case Parallel(granule=granule, sums=sums, near=near, arrays=arrays, zero=zero):
             size = f"chunks of {' and '.join(f'`{k}`' for k in sharing.cut)}"
             size += f" by multiples of {granule}" if granule > 1 else ""
+            if sharing.further:
+                size += f", where these are few cut along {' and '.join(f'`{c.index}`' for c in sharing.further)}"
+            if sharing.instead:
+                inside = ", ".join(f"`{s.index}`" for _, s in sharing.instead)
+                size += f", where there is one of {inside} instead"
             if near:
                 size += f", every second one first for {', '.join(f'`{n}`' for n in near)}"
             if sharing.late:

@@ -14,23 +14,24 @@ this: they are written a second time as without threads, and the extents decide 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import takewhile
 
+from loopdiff.backends.cpu.emission import LoopEmitter
 from loopdiff.backends.cpu.patience import PatientEmitter
 from loopdiff.backends.cpu.scalar_math import spell_constant
 from loopdiff.backends.cpu.tiles.kept import lasts
 from loopdiff.backends.cpu.vector import neutral_value
 from loopdiff.backends.writer import Writer
-from loopdiff.immutable import replace
+from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import compare
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import F64, ScalarType
 from loopdiff.ir.walk import accesses, all_statements, loops_in, nodes_of, statements
-from loopdiff.mapping.loops import Parallel, TiledNest
+from loopdiff.mapping.loops import NestedCut, Parallel, TiledNest
 from loopdiff.model.work import estimate_of, number, plus_work, times_work
 from loopdiff.schedule.cpu.overlapped_chunks import only_into
 from loopdiff.source.nodes import syntax_nodes
@@ -41,6 +42,20 @@ COPIED = 0.1  # nanoseconds of an element of an operand of a product, which is a
 # Of all the work, what threads have to save at least: where nests stay as they are, and where they are not fused.
 SAME, UNFUSED = 0.05, 0.33
 TOGETHER = 16  # arguments in a tuple
+FINE = 4096  # iterations that are as many chunks as are worth it, to a few hundredths
+Span = tuple[str, str]  # names of the first index and of the one after the last
+
+
+@immutable
+class Piece:
+    """Names of the bounds of the loop over `index`, and of how many iterations a piece of it has. `count`: into so many
+    of these the chunks of the others are cut."""
+
+    index: str
+    lower: str
+    upper: str
+    size: str
+    count: str = ""
 
 
 def write_both(emitter: PatientEmitter, stmt: ir.Loop) -> None:
@@ -54,19 +69,49 @@ def write_both(emitter: PatientEmitter, stmt: ir.Loop) -> None:
 def worth(emitter: PatientEmitter, body: tuple[ir.Stmt, ...], least: float) -> str:
     """Whether the shared loops of `body` save at least that part of its work."""
     estimate = estimate_of(body, emitter.mapping_of)
-    saved: list[str] = []
-    for site in statements(body):
-        sharing = emitter.sharing.get(site.stmt.index) if isinstance(site.stmt, ir.Loop) else None
-        if sharing is not None and isinstance(site.stmt, ir.Loop):
-            costs = (
-                estimate.statement(site.stmt),
-                ChunkWriter(emitter, site.stmt, sharing).apart(),
-                estimate.runs(site.loops),
-            )
-            saved.append(f"saving({', '.join(map(emitter.expr, costs))})")
+    loops = [(s.stmt, s.loops) for s in statements(body) if isinstance(s.stmt, ir.Loop)]
+
+    def saved_by(shared: Mapping[str, Parallel]) -> str:
+        found: list[str] = []
+        for loop, around in loops:
+            sharing = shared.get(loop.index)
+            if sharing is None:
+                continue
+            apart = ChunkWriter(emitter, loop, sharing).apart()
+            costs = estimate.statement(loop), apart, estimate.runs(around)
+            saving = f"saving({', '.join(map(emitter.expr, costs))})"
+            if sharing.instead:
+                trips = emitter.expr(estimate.trips(loop))
+                saving = f"({saving} if {trips} > 1.0 else {saved_by(shared_instead(emitter, loop, sharing))})"
+            found.append(saving)
+        return " + ".join(found)
+
+    saved = saved_by(emitter.sharing)
     emitter.threads |= {"is_worth", "saving"}
     lost = times_work(number(least), estimate.block(body))
-    return f"is_worth({' + '.join(saved)}, {emitter.expr(lost)})"
+    return f"is_worth({saved}, {emitter.expr(lost)})"
+
+
+def shared_instead(emitter: LoopEmitter, loop: ir.Loop, sharing: Parallel) -> dict[str, Parallel]:
+    """By their indices, the loops inside `loop` that are shared if it runs once."""
+    paths = {emitter.mappings[p.index][0]: p.index for p in loops_in((loop,)) if p.index in emitter.mappings}
+    return {paths[path]: inner for path, inner in sharing.instead}
+
+
+def write_shared(emitter: PatientEmitter, stmt: ir.Loop, sharing: Parallel) -> None:
+    """The loop in chunks, or those inside that are shared if it runs once."""
+    chunks = ChunkWriter(emitter, stmt, sharing)
+    if not sharing.instead:
+        chunks.write()
+        return
+    trips = trip_count(emitter.expr(stmt.lower), emitter.expr(stmt.upper), chunks.step(stmt.index))
+    with emitter.writer.block(f"if {trips} > 1:"):
+        chunks.write()
+    with emitter.writer.block("else:"):
+        before = emitter.sharing
+        emitter.sharing = shared_instead(emitter, stmt, sharing)
+        emitter.as_mapped(stmt)
+        emitter.sharing = before
 
 
 @dataclass(slots=True)
@@ -81,14 +126,17 @@ class ChunkWriter:
         """Ask how many chunks there are, have them run, and bring together what they summed."""
         writer, fresh, sharing = self.emitter.writer, self.emitter.names.fresh, self.sharing
         lower, upper, count, size = (fresh(n) for n in ("lower", "upper", "chunks", "size"))
-        along = self.along
-        writer.line(f"{lower}, {upper} = {self.emitter.expr(along.lower)}, {self.emitter.expr(along.upper)}")
+        writer.line(self.bounds(sharing.index, lower, upper))
         work = estimate_of((self.loop,), self.emitter.mapping_of).statement(self.loop)
-        costs = (work, self.apart())
-        given = ", ".join(map(self.emitter.expr, costs))
-        trips = trip_count(lower, upper, self.step)
+        given = ", ".join(map(self.emitter.expr, (work, self.apart())))
+        trips = trip_count(lower, upper, self.step(sharing.index))
         limits = f"{sharing.granule}, {sharing.reach}, {sharing.is_repeated}"
         writer.line(f"{count}, {size} = {self.call('share')}({trips}, {limits}, {given})")
+        pieces = [Piece(sharing.index, lower, upper, size)]
+        if sharing.further:
+            wanted = fresh("wanted")
+            writer.line(f"{wanted}, _ = share({FINE}, 1, 1, {sharing.is_repeated}, {given})")
+            pieces += [self.cut(c, count, wanted) for c in sharing.further]
         parts = {name: fresh(f"{name}_parts") for name, _ in sharing.sums}
         for name, held in parts.items():
             shape = count if name in self.emitter.cells else f"({count} - 1,) + {self.in_order(name)}.shape"
@@ -96,7 +144,7 @@ class ChunkWriter:
         if sharing.late:
             self.write_late(lower, upper, count, size)
             return
-        function, names = self.function(lower, upper, size, parts)
+        function, names = self.function(pieces, parts)
         run = self.call("run_in_turns" if sharing.near else "run_in_chunks")
         writer.line(f"{run}({', '.join((function, count, *in_tuples(names)))})")
         for name, op in sharing.sums:
@@ -107,17 +155,28 @@ class ChunkWriter:
             else:
                 writer.line(f"{self.call('add_parts')}({self.in_order(name)}, {parts[name]})")
 
-    @property
-    def along(self) -> ir.Loop:
-        """The loop whose iterations are shared: this one, or one of its nest."""
-        loop = self.loop
-        while loop.index != self.sharing.index:
-            loop = next(s for s in loop.body if isinstance(s, ir.Loop))
-        return loop
+    def cut(self, cut: NestedCut, count: str, wanted: str) -> Piece:
+        """Cut the `count` chunks if they are few of those `wanted`, so that they are more from here on."""
+        fresh, line = self.emitter.names.fresh, self.emitter.writer.line
+        found = Piece(cut.index, *(fresh(n) for n in ("lower", "upper", "size", "pieces")))
+        line(self.bounds(cut.index, found.lower, found.upper))
+        trips = trip_count(found.lower, found.upper, self.step(cut.index))
+        limits = f"{cut.granule}, {cut.least}, {cut.is_dear}, {count}, {wanted}"
+        line(f"{found.count}, {found.size} = {self.call('cut')}({trips}, {limits})")
+        line(f"{count} *= {found.count}")
+        return found
 
-    @property
-    def step(self) -> int:
-        step = self.along.step
+    def along(self, index: str) -> ir.Loop:
+        """The loop over `index` whose iterations are shared: this one, or one of its nest."""
+        return next(p for p in loops_in((self.loop,)) if p.index == index)
+
+    def bounds(self, index: str, lower: str, upper: str) -> str:
+        """A line that gives the bounds of the loop over `index` names."""
+        along = self.along(index)
+        return f"{lower}, {upper} = {self.emitter.expr(along.lower)}, {self.emitter.expr(along.upper)}"
+
+    def step(self, index: str) -> int:
+        step = self.along(index).step
         assert isinstance(step, ir.Const)
         return int(step.value)
 
@@ -166,22 +225,35 @@ class ChunkWriter:
         return f"{op}2({total}, {part})"
 
     # -- the function of a chunk -----------------------------------------------------------------------------
-    def function(self, lower: str, upper: str, size: str, parts: dict[str, str]) -> tuple[str, list[str]]:
+    def function(self, pieces: Sequence[Piece], parts: dict[str, str]) -> tuple[str, list[str]]:
         """The name of the function of one chunk, now among the emitter's, and its parameters after the chunk."""
-        chunk, first, last = map(self.emitter.names.fresh, ("chunk", "first", "last"))
+        chunk = self.emitter.names.fresh("chunk")
         with self.elsewhere() as body:
-            stride = size if self.step == 1 else f"{size} * {self.step}"
-            body.line(f"{first} = {lower} + {chunk} * {stride}")
-            body.line(f"{last} = {'min' if self.step > 0 else 'max'}({first} + {stride}, {upper})")
+            spans = self.spans(chunk, pieces)
             self.own(chunk, parts)
             if self.sharing.early:
-                self.begin_early(chunk, first)
-            self.emitter.on_one_thread(self.between(self.loop, ir.Index(first), ir.Index(last)))
+                self.begin_early(chunk, spans[self.sharing.index][0])
+            self.emitter.on_one_thread(self.between(self.loop, spans))
             for summed, _ in self.sharing.sums:
                 if summed in self.emitter.cells:
                     body.line(f"{parts[summed]}[{chunk}] = {summed}")
         replaced = {*self.sharing.arrays, *self.sharing.zero, *(n for n in parts if n not in self.emitter.cells)}
         return self.finish(body, chunk, replaced)
+
+    def spans(self, chunk: str, pieces: Sequence[Piece]) -> dict[str, Span]:
+        """Where loops begin and end in the `chunk`: the last of the `pieces` is another one from chunk to chunk."""
+        found: dict[str, Span] = {}
+        fresh, line, rest = self.emitter.names.fresh, self.emitter.writer.line, chunk
+        for piece in reversed(pieces):
+            step, number = self.step(piece.index), rest
+            if piece is not pieces[0]:
+                number, before, rest = fresh("piece"), rest, fresh("rest")
+                line(f"{rest}, {number} = {before} // {piece.count}, {before} % {piece.count}")
+            first, last = found[piece.index] = fresh("first"), fresh("last")
+            stride = piece.size if step == 1 else f"{piece.size} * {step}"
+            line(f"{first} = {piece.lower} + {number} * {stride}")
+            line(f"{last} = {'min' if step > 0 else 'max'}({first} + {stride}, {piece.upper})")
+        return found
 
     def begin_early(self, chunk: str, first: str) -> None:
         """Fill the chunk's own arrays as iterations before its first one do, which the first chunk has no need of."""
@@ -292,17 +364,20 @@ class ChunkWriter:
                         pass
                     case ir.Access(subscripts=(ir.Apply(op=Op.MOD, args=(_, ir.Const(value=count))), _, *_)):
                         most = max(most, int(count))
+                    case ir.Access(subscripts=(ir.Const(value=place), _, *_)):
+                        most = max(most, int(place) + 1)
                     case _:
                         return None
         return most or None
 
-    def between(self, loop: ir.Loop, first: ir.Expr, last: ir.Expr) -> ir.Loop:
-        """The nest with the shared loop from `first` to `last`."""
-        if loop.index in self.sharing.cut:
-            return replace(loop, lower=first, upper=last)
-        return replace(
-            loop, body=tuple(self.between(s, first, last) if isinstance(s, ir.Loop) else s for s in loop.body)
-        )
+    def between(self, loop: ir.Loop, spans: Mapping[str, Span]) -> ir.Loop:
+        """The nest with its shared loops where they begin and end."""
+        body = tuple(self.between(s, spans) if isinstance(s, ir.Loop) else s for s in loop.body)
+        index = self.sharing.index if loop.index in self.sharing.beside else loop.index
+        if index not in spans:
+            return replace(loop, body=body)
+        first, last = spans[index]
+        return replace(loop, lower=ir.Index(first), upper=ir.Index(last), body=body)
 
 
 def trip_count(lower: str, upper: str, step: int) -> str:

@@ -8,7 +8,7 @@ from itertools import groupby
 from loopdiff.analysis.contractions import contraction
 from loopdiff.analysis.ownership import Owned, cell_owners
 from loopdiff.analysis.recurrences import recurrence
-from loopdiff.backends.cpu.chunks import ChunkWriter, in_tuples, write_both
+from loopdiff.backends.cpu.chunks import in_tuples, write_both, write_shared
 from loopdiff.backends.cpu.emit import ScalarEmitter
 from loopdiff.backends.cpu.equal_nests import nests_written_once
 from loopdiff.backends.cpu.patience import PatientEmitter, is_left
@@ -118,7 +118,7 @@ class ScheduledEmitter(PatientEmitter):
         sharing = self.sharing.get(stmt.index) if self.is_sharing else None
         is_shared = any(p.index in self.sharing for p in loops_in((stmt,)))
         if sharing is not None:
-            ChunkWriter(self, stmt, sharing).write()
+            write_shared(self, stmt, sharing)
         elif is_shared and not self.is_sharing and not self.is_inside:
             write_both(self, stmt)
         else:

@@ -9,7 +9,8 @@ and those that check something and write: which iteration does so first would de
 
 from __future__ import annotations
 
-from loopdiff.analysis.contractions import Contraction, contraction
+from collections.abc import Iterator
+
 from loopdiff.analysis.legality import AnyOrder, describe_conflict, violation
 from loopdiff.analysis.ownership import homes_of_cells, owned_cells
 from loopdiff.analysis.polyhedral.model import Model
@@ -20,16 +21,26 @@ from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import Op
 from loopdiff.ir.types import BOOL
-from loopdiff.ir.walk import Path, accesses, all_statements, children, statements, subexprs, written_arrays
-from loopdiff.mapping.loops import Arranged, Parallel, ScalarLoop, Schedule, Serial, Sharing, TiledNest, VectorLoop
+from loopdiff.ir.walk import Path, accesses, all_statements, children, statements, written_arrays
+from loopdiff.mapping.loops import (
+    Arranged,
+    Parallel,
+    ScalarLoop,
+    Schedule,
+    Serial,
+    Sharing,
+    TiledNest,
+    VectorLoop,
+)
 from loopdiff.model import tuning
 from loopdiff.schedule.cpu.common_axis import Step, common_axis, has_steps
+from loopdiff.schedule.cpu.nested_chunks import are_all_nests, cut_along, is_nest, may_be_cut, only_loop, stands_alone
 from loopdiff.schedule.cpu.overlapped_chunks import find_early, may_repeat
 from loopdiff.schedule.cpu.planner import scalar_only
 from loopdiff.schedule.cpu.postponed_rows import find_late
+from loopdiff.schedule.cpu.tile_chunks import share_tile
 
-# Whole vectors, and whole tiles, of any width. Each chunk of a product arranges the right-hand matrix for itself.
-LANES, ROWS, DOTS, COLUMNS, BATCH, PRODUCT = 64, 8, 24, 48, 16, 64
+LANES = 64  # whole vectors, of any width
 FEW_ROWS = 4  # of a product in each step of a loop: those of half a tile take little more than half the time
 
 Found = list[tuple[Path, Sharing]]
@@ -75,20 +86,25 @@ def with_rows_apart(arranged: Arranged, rolled: ir.LoopSet, dead: frozenset[str]
     before = {s.path: set(accesses(s.stmt)) for s in statements(arranged.ls.body)}
     after = {s.path: set(accesses(s.stmt)) for s in statements(rolled.body)}
     smaller = {path: {a.array for a in before[path] ^ after[path]} for path in before}
-    found: Found = []
-    for path, sharing in arranged.schedule.sharing:
+
+    def apart(path: Path, sharing: Parallel) -> Parallel | None:
         own = {n for p, names in smaller.items() if p[: len(path)] == path for n in names}
-        if isinstance(sharing, Parallel) and own:
-            outside = {a.array for p, used in before.items() if p[: len(path)] != path for a in used}
-            if sharing.late or not own <= dead or own & outside:
-                return None
-            sharing = replace(sharing, arrays=tuple(sorted({*sharing.arrays, *own})))
-            loop = next(s.stmt for s in statements(arranged.ls.body) if s.path == path)
-            assert isinstance(loop, ir.Loop)
-            if sharing.early and not may_repeat(loop, frozenset((*sharing.arrays, *sharing.cells))):
-                return None
-        found.append((path, sharing))
-    return found
+        kept = tuple((p, s) for p, inner in sharing.instead if (s := apart(p, inner)) is not None)
+        sharing = replace(sharing, instead=kept)
+        if not own:
+            return sharing
+        outside = {a.array for p, used in before.items() if p[: len(path)] != path for a in used}
+        if sharing.late or not own <= dead or own & outside:
+            return None
+        sharing = replace(sharing, arrays=tuple(sorted({*sharing.arrays, *own})))
+        loop = next(s.stmt for s in statements(arranged.ls.body) if s.path == path)
+        assert isinstance(loop, ir.Loop)
+        is_again = not sharing.early or may_repeat(loop, frozenset((*sharing.arrays, *sharing.cells)))
+        return sharing if is_again else None
+
+    found = [(path, apart(path, s) if isinstance(s, Parallel) else s) for path, s in arranged.schedule.sharing]
+    known = [(path, s) for path, s in found if s is not None]
+    return known if len(known) == len(found) else None
 
 
 @immutable
@@ -101,9 +117,11 @@ class Sharer:
     def visit(self, stmt: ir.Stmt, path: Path, found: Found, *, is_inside: bool = False) -> None:
         if isinstance(stmt, ir.Loop):
             mapping = self.schedule.of(path)
-            sharing = self.tile(stmt, mapping) if isinstance(mapping, TiledNest) else self.loop(stmt, path)
-            if isinstance(sharing, Parallel) and is_inside:
-                sharing = replace(sharing, is_repeated=True)
+            sharing = self.nest(stmt, path)
+            if isinstance(sharing, Parallel):
+                instead = tuple(self.instead(stmt, path, is_inside)) if stands_alone(mapping, sharing) else ()
+                is_all = are_all_nests(stmt, path, [p for p, _ in instead])
+                sharing = replace(sharing, is_repeated=is_inside, instead=instead if is_all else ())
             found.append((path, sharing))
             if isinstance(sharing, Parallel) or not isinstance(mapping, ScalarLoop):
                 return
@@ -111,23 +129,33 @@ class Sharer:
             for number, child in enumerate(children(stmt)):
                 self.visit(child, (*path, number), found, is_inside=is_inside or isinstance(stmt, ir.Loop))
 
-    # -- register tiles --------------------------------------------------------------------------------------
-    def tile(self, stmt: ir.Loop, tile: TiledNest) -> Sharing:
-        """Chunks along an index of the target: at best one that the tile leaves alone, else the outermost of its sides
-        that makes whole tiles."""
-        found = contraction(stmt)
-        assert found is not None
-        sides = [(k, 1) for k in found.kept if k not in (tile.lanes, tile.rows, tile.columns)]
-        height = PRODUCT if tile.product is not None else DOTS if tile.is_dot else ROWS
-        rows, columns = (tile.rows, height), (tile.columns, COLUMNS)
-        is_batch = not tile.is_dot and tile.columns != tile.lanes
-        sides += [(tile.lanes, BATCH), rows, columns] if is_batch else [rows, columns]
-        for index, granule in sides:
-            if index is not None and index in found.kept and is_apart(found, index):
-                return Parallel(index, granule)
-        return Serial("no index of its result tells the results of chunks apart")
+    def instead(self, stmt: ir.Loop | ir.If, path: Path, is_inside: bool) -> Iterator[tuple[Path, Parallel]]:
+        """The outermost loops inside `stmt` that can be shared if it runs once, `is_inside` a loop or not."""
+        for number, child in enumerate(children(stmt)):
+            at = (*path, number)
+            if isinstance(child, ir.If):
+                yield from self.instead(child, at, is_inside)
+            elif isinstance(child, ir.Loop) and is_nest(child, self.schedule.of(at)):
+                sharing = self.nest(child, at)
+                if isinstance(sharing, Parallel) and not (sharing.late or sharing.early):
+                    yield at, replace(sharing, is_repeated=is_inside)
+                elif isinstance(self.schedule.of(at), ScalarLoop):
+                    yield from self.instead(child, at, True)
 
-    # -- other loops -----------------------------------------------------------------------------------------
+    def nest(self, loop: ir.Loop, path: Path) -> Sharing:
+        """The loop at `path`, with those inside along which its chunks can be cut."""
+        mapping = self.schedule.of(path)
+        if isinstance(mapping, TiledNest):
+            return share_tile(loop, mapping)
+        sharing, number = self.loop(loop, path), only_loop(loop)
+        if not isinstance(sharing, Parallel) or number is None or not isinstance(mapping, ScalarLoop):
+            return sharing
+        inner = loop.body[number]
+        assert isinstance(inner, ir.Loop)
+        found = self.nest(inner, (*path, number)) if may_be_cut(sharing) else None
+        cut = cut_along(loop, sharing, found, mapping.together) if isinstance(found, Parallel) else None
+        return cut or sharing
+
     def loop(self, stmt: ir.Loop, path: Path) -> Sharing:
         obstacle = self.obstacle(stmt)
         if obstacle:
@@ -203,12 +231,12 @@ class Sharer:
         """How a nest inside such a loop is shared. What a product copies for each chunk counts as what that has for
         itself, so that chunks have as many rows as that is worth."""
         mapping = self.schedule.of(path)
-        if not isinstance(mapping, TiledNest):
-            return self.loop(stmt, path)
-        found = self.tile(stmt, mapping)
-        if isinstance(found, Parallel) and mapping.product is not None and found.index in mapping.product.rows:
-            return replace(found, granule=FEW_ROWS)
-        return found
+        found = share_tile(stmt, mapping) if isinstance(mapping, TiledNest) else self.loop(stmt, path)
+        if not isinstance(found, Parallel):
+            return found
+        product = mapping.product if isinstance(mapping, TiledNest) else None
+        is_row = product is not None and found.index in product.rows
+        return replace(found, granule=FEW_ROWS if is_row else found.granule, further=(), instead=())
 
     def obstacle(self, loop: ir.Loop) -> str:
         """What in the loop has to happen on one thread."""
@@ -279,13 +307,3 @@ def constant_part(expr: ir.Expr, index: str) -> int | None:
             return left + right if op is Op.ADD else left - right if op is Op.SUB else left * right
         case _:
             return None
-
-
-def is_apart(found: Contraction, index: str) -> bool:
-    """Whether iterations of the loop over `index` never meet in the target, whatever the other indices are."""
-    others = {p.index for p in found.loops} - {index}
-    return any(
-        coefficient(s, index) not in (0, None)
-        and not any(isinstance(e, ir.Index) and e.name in others for e in subexprs(s))
-        for s in found.update.target.subscripts
-    )

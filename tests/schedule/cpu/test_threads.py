@@ -51,9 +51,15 @@ def block(ls: ir.LoopSet, body: tuple[ir.Stmt, ...], shared: Shared) -> tuple[ir
     out: list[ir.Stmt] = []
     for stmt in body:
         match stmt:
-            case ir.Loop() if id(stmt) in shared:
+            case ir.Loop(body=inner) if id(stmt) in shared:
                 sharing = shared[id(stmt)]
-                out += [*in_chunks(ls, stmt, sharing), *poison(ls, sharing, False)]
+                chunks = (*in_chunks(ls, stmt, sharing), *poison(ls, sharing, False))
+                if sharing.instead:
+                    once = compare(Op.EQ, sub(stmt.upper, stmt.lower), stmt.step)
+                    instead = renamed_block((replace(stmt, body=block(ls, inner, shared)),), supply(ls))
+                    out.append(ir.If(once, tuple(instead), chunks))
+                else:
+                    out += chunks
             case ir.Loop(body=inner):
                 out.append(replace(stmt, body=block(ls, inner, shared)))
             case ir.If(then=then, orelse=orelse):
@@ -114,16 +120,21 @@ def through_all_steps(ls: ir.LoopSet, loop: ir.Loop, sharing: Parallel) -> ir.Lo
 
 
 def turned(ls: ir.LoopSet, loop: ir.Loop, sharing: Parallel) -> ir.Loop:
-    """The nest with the shared loop from its last iteration to its first."""
-    if loop.index != sharing.index:
+    """The nest with the loops along which chunks are cut from their last iterations to their first."""
+    along = {sharing.index, *(c.index for c in sharing.further)}
+    if along & {s.index for s in all_statements(loop.body) if isinstance(s, ir.Loop)}:
         inner = (turned(ls, s, sharing) if isinstance(s, ir.Loop) else s for s in loop.body)
-        return replace(loop, body=tuple(inner))
+        loop, own = replace(loop, body=tuple(inner)), ()
+    else:
+        own = tuple(poison(ls, sharing, True))
+    if loop.index not in along:
+        return loop
     assert isinstance(loop.step, ir.Const)
     step = int(loop.step.value)
     side = integer(1 if step > 0 else -1)
     count = floordiv(sub(sub(loop.upper, loop.lower), side), integer(step))
     last = add(loop.lower, mul(count, integer(step)))
-    body = (*poison(ls, sharing, True), *loop.body)
+    body = (*own, *loop.body)
     return replace(loop, lower=last, upper=sub(loop.lower, side), step=integer(-step), body=body)
 
 
@@ -148,11 +159,12 @@ def disordered_unit(
     arranged = arrange_for_target(ls, Options(parallel=True), NOTHING, Stages(ls.name), reader)
     arranged = arranged.threads or arranged
     sites = {path: loop for path, loop in loops_of(arranged.ls.body, ())}
-    shared = {id(sites[p]): s for p, s in arranged.schedule.sharing if isinstance(s, Parallel)}
+    found = [(p, s) for p, s in arranged.schedule.sharing if isinstance(s, Parallel)]
+    shared = {id(sites[p]): s for p, outer in found for p, s in ((p, outer), *outer.instead)}
     assert shared, "nothing to share in " + label
-    found = backwards(arranged.ls, shared)
-    verify(found, "disordered")
-    return Unit(ls, CompiledFunction(ls.name, interpreted_function(found), "", Path()))
+    turned_over = backwards(arranged.ls, shared)
+    verify(turned_over, "disordered")
+    return Unit(ls, CompiledFunction(ls.name, interpreted_function(turned_over), "", Path()))
 
 
 def loops_of(body: tuple[ir.Stmt, ...], prefix: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], ir.Stmt]]:
@@ -253,6 +265,35 @@ def test_fused_loops_in_chunks_of_any_length(function: Callable[..., Any]) -> No
         found = primal_and_pullback(function, n, disordering)
         for got, expected in zip(found, primal_and_pullback(function, n, interpreting), strict=True):
             np.testing.assert_allclose(got, expected, rtol=1e-10, atol=1e-10)
+
+
+def few_outer(x, y):
+    """Iterations of the outer loop hand on nothing, those of the inner ones sums and a buffer."""
+    n, m, d = x.shape
+    h = np.empty(d)
+    for b in range(n):
+        total = 0.0
+        for i in range(m):
+            for j in range(d):
+                h[j] = np.sin(x[b, i, j]) * y[i, j]
+            for j in range(d):
+                total += h[j] * h[d - 1 - j]
+        for i in range(m):
+            for j in range(d):
+                y[i, j] += total * x[b, i, j]
+
+
+def test_inner_loops_instead_of_one_that_runs_once() -> None:
+    def outputs(n: int, context: Callable[[], Any]) -> list[np.ndarray]:
+        x, y = np.random.default_rng(n).random((n, 6, 4)), np.ones((6, 4))
+        with context():
+            f = vectorize_grad(cache=False)(few_outer)
+            _, pullback = f.vjp(x, y)
+            return [y, *map(np.asarray, pullback(y=np.cos(np.arange(24.0)).reshape(6, 4)))]
+
+    for n in (0, 1, 3):
+        for found, expected in zip(outputs(n, disordering), outputs(n, interpreting), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-11)
 
 
 def left_in_a_cell(x, a, y, m):
