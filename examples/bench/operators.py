@@ -194,6 +194,38 @@ def newer_rows() -> list[Row]:
     ]  # fmt: skip
 
 
+def at_places(x: Any, grid: Any) -> Any:
+    """The nearest cells of images at places, those of the edge outside."""
+    H, W = x.shape[2:]
+    i, j = (jnp.rint(((grid[..., 1 - k] + 1) * n - 1) / 2).astype(int) for k, n in enumerate((H, W)))
+    n = jnp.arange(len(x))[:, None, None]
+    return jnp.moveaxis(x[n, :, jnp.clip(i, 0, H - 1), jnp.clip(j, 0, W - 1)], 3, 1) + 0 * grid[:, None, :, :, 0]
+
+
+def rows_of_options() -> list[Row]:
+    """What other libraries have as options, or beside operators that were there before."""
+    F: Any = importlib.import_module("torch.nn.functional") if HAS_TORCH else None
+    images, grid = draw(4, 16, 64, 64), rng.uniform(-1.1, 1.1, (4, 64, 64, 2)).astype(np.float32)
+    smaller = {"size": (40, 24), "antialias": True}
+    classes, picked = (draw(512, 128), draw(4000, 128)), rng.integers(0, 4000, 512)
+
+    def resized(x: Any) -> Any:
+        return jax.image.resize(x, (4, 16, 40, 24), "linear", antialias=True)
+
+    return [
+        Row("grid_sample, nearest, border, 4 x 16 x 64 x 64", nn.grid_sample, {"mode": "nearest", "padding": "border"},
+            (images, grid), at_places, lambda x, g: F.grid_sample(x, g, "nearest", "border", align_corners=False)),
+        Row("resize_linear, antialias, 64 x 64 to 40 x 24", nn.resize_linear, smaller, (images,), resized,
+            lambda x: F.interpolate(x, (40, 24), mode="bilinear", antialias=True, align_corners=False)),
+        Row("mean_pool2d 3, stride 2, ceil_mode", nn.mean_pool2d, {"window": 3, "stride": 2, "ceil_mode": True,
+            "divisor": 9}, (images,), lambda x: jax.lax.reduce_window(
+                x, 0.0, jax.lax.add, (1, 1, 3, 3), (1, 1, 2, 2), ((0, 0), (0, 0), (0, 1), (0, 1))) / 9,
+            lambda x: F.avg_pool2d(x, 3, 2, ceil_mode=True, divisor_override=9)),
+        Row("linear_cross_entropy 512 x 128, 4000 classes", nn.linear_cross_entropy, {}, (*classes, picked),
+            lambda x, w, y: entropy(x @ w.T, y), lambda x, w, y: F.cross_entropy(x @ w.T, y, reduction="none")),
+    ]  # fmt: skip
+
+
 def rows() -> list[Row]:
     F: Any = importlib.import_module("torch.nn.functional") if HAS_TORCH else None
 
@@ -226,6 +258,7 @@ def rows() -> list[Row]:
         Row("gelu, a million", nn.gelu, {}, (draw(1_000_000),), lambda x: jax.nn.gelu(x, approximate=False),
             lambda x: F.gelu(x)),
         *newer_rows(),
+        *rows_of_options(),
     ]  # fmt: skip
 
 

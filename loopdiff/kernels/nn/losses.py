@@ -9,6 +9,9 @@ from loopdiff.kernels.nn.exponentials import log_of_sum
 from loopdiff.kernels.nn.products import cosine_similarity, distances_by_row
 from loopdiff.kernels.operator import operator
 from loopdiff.numpy_functions.special import expit, log_expit
+from loopdiff.rules.marks import stop_gradient
+
+BLOCK = 32  # rows whose logits are in memory: enough for a product at full speed
 
 
 def require_labels(rows, labels):
@@ -63,11 +66,11 @@ def cross_entropy(logits, labels, weights=None, *, smoothing=0.0):
 
 @operator(tape="recompute")
 def linear_cross_entropy(x, w, labels, bias=None):
-    """`cross_entropy` of `x @ w.T + bias`, row by row: logits are nowhere in memory but those of one row, and are made
-    again for derivatives.
+    """`cross_entropy` of `x @ w.T + bias`, with the logits of a few rows at a time in memory; they are made again for
+    derivatives.
 
     Args:
-        x: `(N, D)`.
+        x: `(N, D)`, such that logits are finite.
         w: `(C, D)`.
         labels: `(N,)` integers from 0; a negative one counts nothing, and has no derivative.
         bias: `(C,)`, or None.
@@ -85,15 +88,20 @@ def linear_cross_entropy(x, w, labels, bias=None):
     if w.shape[1] != D or (bias is not None and bias.shape[0] != C):
         raise ValueError("`x` is (N, D), `w` (C, D), `bias` (C,)")
     losses = np.zeros(N, dtype=x.dtype)
-    for n in range(N):
-        if labels[n] >= 0:
-            logits = np.zeros((1, C), dtype=x.dtype)
+    for first in range(0, N, BLOCK):
+        count = min(BLOCK, N - first)
+        rows = np.zeros((BLOCK, D), dtype=x.dtype)
+        rows[:count] = x[first : first + count]
+        logits = rows @ w.T
+        for r in range(count):
+            greatest, total = -np.inf, 0.0
             for c in range(C):
-                for d in range(D):
-                    logits[0, c] += x[n, d] * w[c, d]
-                if bias is not None:
-                    logits[0, c] += bias[c]
-            losses[n] = log_of_sum(logits, 0) - logits[0, labels[n]]
+                logits[r, c] += 0.0 if bias is None else bias[c]
+                greatest = max(greatest, stop_gradient(logits[r, c]))
+            for c in range(C):
+                total += np.exp(logits[r, c] - greatest)
+            if labels[first + r] >= 0:
+                losses[first + r] = greatest + np.log(total) - logits[r, labels[first + r]]
     return losses
 
 

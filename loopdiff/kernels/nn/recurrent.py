@@ -302,7 +302,8 @@ def through_layers(x, h, c, layers, seed, lengths, steps, activation, both_ways,
     (T, N, _), K, ways, P = x.shape, len(layers), 2 if both_ways else 1, h.shape[2]
     us = of_layers(layers, 1, both_ways)
     more = of_layers(layers, 3, both_ways) if len(layers[0]) == 4 else None
-    ws, bs = (None, None) if K == 1 else (of_layers(layers[1:], 0, both_ways), of_layers(layers[1:], 2, both_ways))
+    ws = None if K == 1 else of_layers(layers[1:], 0, both_ways)
+    bs = None if K == 1 else of_layers(layers[1:], 2, both_ways)
     last, memories = np.empty_like(h), None if c is None else np.empty_like(c)
     sums = inputs_each_way(x, each_way(layers[0][0], both_ways), each_way(layers[0][2], both_ways), lengths, both_ways)
     given = np.empty((T, N, ways * P), dtype=x.dtype)
@@ -311,15 +312,15 @@ def through_layers(x, h, c, layers, seed, lengths, steps, activation, both_ways,
         kept = None if c is None else np.empty((ways, T + 1, N, c.shape[2]), dtype=x.dtype)
         for way in range(ways):
             pasts[way, 0] = h[ways * k + way]
-            if c is not None:
+            if c is not None and kept is not None:
                 kept[way, 0] = c[ways * k + way]
-            memory, own = None if c is None else kept[way], None if more is None else more[k, way]
+            memory, own = None if kept is None else kept[way], None if more is None else more[k, way]
             steps(pasts[way], memory, sums[way], us[k, way], own, activation, lengths)
             last[ways * k + way] = pasts[way, T]
-            if c is not None:
+            if memories is not None and kept is not None:
                 memories[ways * k + way] = kept[way, T]
         given[:] = side_by_side(pasts, lengths, both_ways)
-        if ws is not None and k + 1 < K:
+        if ws is not None and bs is not None and k + 1 < K:
             held = given if seed is None else dropout(given, seed + k + 1, rate=rate)
             sums[:] = inputs_each_way(held, ws[k], bs[k], lengths, both_ways)
     return given, last, memories
