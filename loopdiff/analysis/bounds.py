@@ -257,8 +257,9 @@ def high_limit(model: Model, event: Event, axis: int, term: ir.Expr) -> Limit:
 
 
 def has_range(model: Model, term: ir.Expr) -> bool:
-    """Whether something is known of all numbers in `term` that are not affine, as of remainders."""
-    return all(d in model.terms.ranges for d in model.terms.opaques_in((term,)))
+    """Whether some numbers in `term` are not affine, and something is known of all of them, as of remainders."""
+    found = [*model.terms.opaques_in((term,))]
+    return bool(found) and all(d in model.terms.ranges for d in found)
 
 
 def fits(model: Model, extent: ir.Expr, where: Any, affine: Any) -> ir.Expr:

@@ -325,6 +325,25 @@ def test_a_table_may_be_shorter_than_the_bits_say() -> None:
         k(t, PLACES)
 
 
+def with_loops_that_floats_begin(t, idx):
+    s = 0.0
+    for n in range(idx.shape[0]):
+        k = int(t[0] * 0.5)
+        for i in range(k, k + 2):
+            if t[i * 3 % t.shape[0]] > 0.5:
+                s += t[idx[n] + i & 7]
+    return s
+
+
+@pytest.mark.parametrize("size", [6, 8, 20])
+def test_where_floats_begin_a_loop_bits_are_checked_as_it_goes(size: int) -> None:
+    k, t, few = vectorize_grad(with_loops_that_floats_begin), 1.0 + np.arange(size), np.array([0, 2, 4])
+    assert k(t, few) == with_loops_that_floats_begin(t, few)
+    if size < 8:
+        with pytest.raises(ArgumentError, match="LD310"):
+            k(t, few + 2)
+
+
 def test_bits_of_negative_numbers_may_be_anywhere() -> None:
     k, t = vectorize_grad(by_negative_bits), np.arange(8.0)
     assert k(t, np.array([3, 7])) == 0.0
