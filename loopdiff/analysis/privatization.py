@@ -79,10 +79,12 @@ def is_inside(model: Model, array: str, path: Path) -> bool:
 
 def is_unfilled(model: Model, event: Event, path: Path) -> bool:
     """Whether `event` is a read that may see what its iteration of the loop at `path` has not written."""
-    least = depth_of(model, path)
-    return not event.is_write and model.bounded(
-        lambda: not in_range(model, event, exposed(model, event, least)).is_empty(), True
-    )
+
+    def search() -> bool:
+        found = exposed(model, event, depth_of(model, path))
+        return not found.is_empty() and not in_range(model, event, found).is_empty()
+
+    return not event.is_write and model.bounded(search, True)
 
 
 def in_range(model: Model, event: Event, found: Any) -> Any:
