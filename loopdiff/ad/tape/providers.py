@@ -1,5 +1,5 @@
-"""Where the reverse sweep asks for values of the primal, and finds those that a statement loaded: in place, in a copy,
-or on the tape.
+"""Where the reverse sweep asks for values of the primal, and what it has them from: those that a statement loaded in
+place, in a copy or on the tape, and others likewise, or of what they are made of.
 """
 
 from __future__ import annotations
@@ -42,6 +42,50 @@ class AtUse:
     """Recorded where it is read."""
 
 
+Provider = InPlace | CopiedAt | ArrayVersion | AtUse
+
+
+@immutable
+class Itself:
+    """It is known: a constant, an index, an argument, an extent."""
+
+
+@immutable
+class Named:
+    """The value of a Let."""
+
+    name: str
+
+
+@immutable
+class Loaded:
+    """What a statement loaded, from its `provider`."""
+
+    load: ir.Load
+    provider: Provider
+
+
+@immutable
+class Stored:
+    """What the statement stored at `target`."""
+
+    target: ir.Access
+
+
+@immutable
+class Kept:
+    """Recorded where the statement evaluates it."""
+
+
+@immutable
+class Made:
+    """Worked out again of what it is made of: some of it `exact`, and `parts` up to rounding, each where it is asked
+    for."""
+
+    exact: tuple[ir.Expr, ...]
+    parts: tuple[tuple[ir.Expr, At], ...]
+
+
 @immutable
 class Slot:
     """A tape array with one leading axis per loop in `loops` (below a counted loop: one running position)."""
@@ -51,4 +95,5 @@ class Slot:
     scope: Scope
 
 
-Provider = InPlace | CopiedAt | ArrayVersion | AtUse
+Origin = Itself | Named | Loaded | Stored | Kept | Made
+ITSELF, KEPT = Itself(), Kept()

@@ -37,6 +37,14 @@ def recorded_operations(needed: Needed) -> Iterator[tuple[Slot, Path, ir.Expr]]:
                 yield slot, site.path, value
 
 
+def only_name(value: ir.Expr) -> Iterator[str]:
+    """The Let of which `value` is made, if it is made of nothing else that may be lost."""
+    parts = list(subexprs(value))
+    names = {e.name for e in parts if isinstance(e, ir.Var)}
+    if len(names) == 1 and not any(isinstance(e, ir.Load) for e in parts):
+        yield from names
+
+
 def reads_of(needed: Needed, path: Path, value: ir.Expr) -> Iterator[Read]:
     """What the statement at `path` reads to evaluate `value`, in Lets that it names as well."""
     pending, lets = [(path, value)], set[str]()
