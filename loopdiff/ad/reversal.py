@@ -11,7 +11,7 @@ from loopdiff.ad.facts import Facts
 from loopdiff.ad.regions import INITIAL, OPERAND, Region, region_of, where
 from loopdiff.ad.ruled import ReverseCall, cleared, constant_parts, given, is_asked, partial_calls, unless_zero
 from loopdiff.ad.tape.needed import Needed
-from loopdiff.ad.tape.providers import At
+from loopdiff.ad.tape.origins import At
 from loopdiff.ad.tape.record import reversed_range
 from loopdiff.ad.tape.replay import slice_of
 from loopdiff.ad.tape.segments import SegmentedLoop

@@ -13,9 +13,8 @@ from loopdiff.ad.tape.counting import counting_loopset, counts_exactly
 from loopdiff.ad.tape.demands import copied_at_ends, tape_choices, weight_of_plan
 from loopdiff.ad.tape.expansion import expanded_buffers, with_expanded
 from loopdiff.ad.tape.needed import Needed
-from loopdiff.ad.tape.origins import TapeChoice
+from loopdiff.ad.tape.origins import At, TapeChoice
 from loopdiff.ad.tape.plan import Tape, TapeCounter
-from loopdiff.ad.tape.providers import At
 from loopdiff.ad.tape.record import Recorder, segment_length
 from loopdiff.ad.tape.replay import choose_replays
 from loopdiff.ad.tape.sweeps import Built, Sweeps

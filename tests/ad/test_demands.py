@@ -300,3 +300,28 @@ def test_choices_and_what_decides_are_kept_as_one_number(function: Callable[...,
         assert sum(t.bytes or 0 for t in f.compile(*args).temporaries) == most * 8
         for policy in ("store", "recompute"):
             check_grads(vectorize_grad(tape=policy)(function), args)
+
+
+def decided_by_a_buffer(x, y):
+    """The copy that the loops need has the elements that are compared, too."""
+    s = 0.0
+    b = np.empty(x.shape[0])
+    for t in range(T):
+        for i in range(x.shape[0]):
+            b[i] = np.exp(x[i] * y[t])
+        for i in range(x.shape[0]):
+            for k in range(y.shape[0]):
+                s += b[i] * b[i] * y[k]
+        if b[2] > b[0]:
+            s += y[t] * y[t]
+    return s
+
+
+def test_what_decides_finds_copies_that_are_made_at_ends_of_iterations() -> None:
+    rng = np.random.default_rng(0)
+    args = (0.4 + rng.random(N), 0.4 + rng.random(T))
+    with interpreting():
+        for policy in ("auto", "recompute"):
+            f = vectorize_grad(tape=policy)(decided_by_a_buffer)
+            check_grads(f, args)
+            assert [t.name for t in f.compile(*args).temporaries] == ["b_tape"]

@@ -21,10 +21,9 @@ from math import inf
 from loopdiff.ad.tape.costs import cycles_again
 from loopdiff.ad.tape.cut import Cut, minimum_cut
 from loopdiff.ad.tape.needed import Needed
-from loopdiff.ad.tape.origins import TapeChoice
+from loopdiff.ad.tape.origins import At, AtUse, InPlace, Itself, LoadedFrom, Made, Named, OnTape, Stored, TapeChoice
 from loopdiff.ad.tape.plan import Scope
-from loopdiff.ad.tape.providers import At, AtUse, InPlace, Itself, Kept, Loaded, Made, Named, Slot, Stored
-from loopdiff.ad.tape.recordings import Recorded
+from loopdiff.ad.tape.recordings import Recorded, Slot
 from loopdiff.ad.tape.sharing import (
     Weights,
     chosen_between,
@@ -60,9 +59,11 @@ def weight_of_plan(needed: Needed) -> float:
 
 def copied_at_ends(needed: Needed) -> TapeChoice:
     """Copies at the ends of iterations that are made anyway, where others could read them that `needed` records."""
-    arrays = {load.access.array for _, load, _ in needed.recorded.slots if isinstance(load, ir.Load)}
-    ends = frozenset((array, path) for array, path in needed.snapshots if path and array in arrays)
-    return TapeChoice(frozenset(), Copies(ends, {}))
+    made = [key for key in needed.snapshots if key[1]]
+    lets = ((at.path, stmt.value) for stmt, at in map(needed.let, needed.recorded_lets))
+    recorded = [*lets, *((path, value) for path, value, _ in needed.recorded.slots)] if made else []
+    arrays = {access.array for path, value in recorded for _, access in reads_of(needed, path, value)}
+    return TapeChoice(copies=Copies(frozenset(key for key in made if key[0] in arrays), {}))
 
 
 def tape_choices(needed: Needed) -> Iterator[TapeChoice]:
@@ -183,15 +184,15 @@ class Demands:
         match self.needed.origin(expr, at):
             case Named(name=name):
                 return self.parts_of_let(name)
-            case Loaded(load=load, provider=AtUse()):
+            case LoadedFrom(load=load, provider=AtUse()):
                 return self.parts_of_read(load, at)
-            case Loaded(load=load, provider=InPlace()):
+            case LoadedFrom(load=load, provider=InPlace()):
                 return self.left_there(load.access.array)
             case Stored(target=target):
                 return self.left_there(target.array)
             case Made(parts=parts):
                 return self.parts_of_result(expr, at, parts)
-            case Itself() | Kept() | Loaded():
+            case Itself() | OnTape() | LoadedFrom():
                 return NOTHING  # it is there, or on the tape, whatever is chosen
 
     def parts_of_let(self, name: str) -> Parts:

@@ -17,23 +17,22 @@ from dataclasses import dataclass, field
 from loopdiff.ad.emitter import Head
 from loopdiff.ad.exits import Count
 from loopdiff.ad.rounded import strict_form
-from loopdiff.ad.tape.origins import Origins
-from loopdiff.ad.tape.plan import Loops, Scope, TapeStore, When, Why, short_first, tape_stem, trip_number, trips
-from loopdiff.ad.tape.providers import (
+from loopdiff.ad.tape.origins import (
     At,
     AtUse,
     CopiedAt,
     InPlace,
     Itself,
-    Kept,
-    Loaded,
+    LoadedFrom,
     Made,
     Named,
+    OnTape,
+    Origins,
     Provider,
-    Slot,
     Stored,
 )
-from loopdiff.ad.tape.recordings import Recorded, Recordings
+from loopdiff.ad.tape.plan import Loops, Scope, TapeStore, When, Why, short_first, tape_stem, trip_number, trips
+from loopdiff.ad.tape.recordings import Recorded, Recordings, Slot
 from loopdiff.ad.tape.stepwise import Steps, completed
 from loopdiff.ad.tape.versions import ArrayVersion, never_with
 from loopdiff.immutable import replace
@@ -83,12 +82,12 @@ class Needed(Origins):
                 return expr
             case Named(name=name):
                 return (yield self.find_let(name))
-            case Loaded(load=load, provider=provider):
+            case LoadedFrom(load=load, provider=provider):
                 return (yield from self.find_load(load, provider, at))
             case Stored(target=target):
                 self.left |= {target.array} & self.handed_on
                 return ir.Load(self.exact_access(target, at), loc=expr.loc)
-            case Kept():
+            case OnTape():
                 return self.record_value(expr, at)
             case Made(exact=exact, parts=parts):
                 found = list((yield from self.find_exacts(exact, at, False)))
@@ -120,7 +119,7 @@ class Needed(Origins):
         if name in self.recorded_lets or self.is_decided(stmt.value, at):
             return True
         match self.origin(stmt.value, at):
-            case Kept() | Loaded(provider=AtUse()):
+            case OnTape() | LoadedFrom(provider=AtUse()):
                 return True
             case _:
                 return False

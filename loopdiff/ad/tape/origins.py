@@ -8,31 +8,96 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from loopdiff.ad.emitter import Emitter
 from loopdiff.ad.facts import Facts
 from loopdiff.ad.rounded import Rounded, rounded
-from loopdiff.ad.tape.plan import Scope, Segment, Tape
-from loopdiff.ad.tape.providers import (
-    ITSELF,
-    KEPT,
-    At,
-    AtUse,
-    CopiedAt,
-    InPlace,
-    Loaded,
-    Made,
-    Named,
-    Origin,
-    Provider,
-    Stored,
-)
+from loopdiff.ad.tape.plan import Guards, Scope, Segment, Tape
 from loopdiff.ad.tape.recordings import Recorded
-from loopdiff.ad.tape.versions import NO_COPIES, Copies, are_copies_small, copy_seen
+from loopdiff.ad.tape.versions import NO_COPIES, ArrayVersion, Copies, are_copies_small, copy_seen
 from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.names import NameSupply
 from loopdiff.ir.typing import type_of
 from loopdiff.ir.walk import Path, loads, loads_of, operands, written_arrays
 from loopdiff.settings.options import SEGMENT_LEVELS, PlanPolicy
+
+
+@immutable
+class At:
+    """Where a value is asked for: the primal statement, the conditions around the expression inside it, and the
+    emitter that may hold shared subexpressions (None: the value must be one closed expression)."""
+
+    path: Path
+    guards: Guards = ()
+    emitter: Emitter | None = None
+
+    def under(self, cond: ir.Expr, outcome: bool, emitter: Emitter | None = None) -> At:
+        return At(self.path, (*self.guards, (cond, outcome)), emitter)
+
+
+@immutable
+class InPlace:
+    """The memory still holds the value."""
+
+
+@immutable
+class CopiedAt:
+    """A copy of the array made at the end of each iteration of the loop at `path` (of the function: empty)."""
+
+    path: Path
+
+
+@immutable
+class AtUse:
+    """Recorded where it is read."""
+
+
+Provider = InPlace | CopiedAt | ArrayVersion | AtUse
+
+
+@immutable
+class Itself:
+    """It is known: a constant, an index, an argument, an extent."""
+
+
+@immutable
+class Named:
+    """The value of a Let."""
+
+    name: str
+
+
+@immutable
+class LoadedFrom:
+    """What a statement loaded, from its `provider`."""
+
+    load: ir.Load
+    provider: Provider
+
+
+@immutable
+class Stored:
+    """What the statement stored at `target`."""
+
+    target: ir.Access
+
+
+@immutable
+class OnTape:
+    """Recorded where the statement evaluates it."""
+
+
+@immutable
+class Made:
+    """Worked out again of what it is made of: some of it `exact`, and `parts` up to rounding, each where it is asked
+    for."""
+
+    exact: tuple[ir.Expr, ...]
+    parts: tuple[tuple[ir.Expr, At], ...]
+
+
+Origin = Itself | Named | LoadedFrom | Stored | OnTape | Made
+ITSELF, ON_TAPE = Itself(), OnTape()
 
 
 @immutable
@@ -116,12 +181,12 @@ class Origins:
             case ir.Var(name=name):
                 return Named(name)
             case ir.Load(access=access):
-                return Loaded(expr, self.provider(access, at))
+                return LoadedFrom(expr, self.provider(access, at))
             case _:
                 target = self.stored_result(expr, at)
                 if target is not None:
                     return Stored(target)
-                return KEPT if self.is_kept(expr, at) else made_of(expr, at)
+                return ON_TAPE if self.is_kept(expr, at) else made_of(expr, at)
 
     def is_decided(self, expr: ir.Expr, at: At) -> bool:
         """Whether rounding decides `expr` in a loop that runs again: it is found then, not worked out twice."""

@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 
 from loopdiff.ad.tape.needed import Needed
+from loopdiff.ad.tape.origins import At, AtUse
 from loopdiff.ad.tape.plan import Scope
-from loopdiff.ad.tape.providers import At, AtUse, Slot
+from loopdiff.ad.tape.recordings import Slot
 from loopdiff.ad.tape.versions import ArrayVersion, Read, are_exclusive, smallest_version
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import ArrayType
