@@ -107,7 +107,8 @@ def planned(
     needed = Needed(facts, policy, replayed, segmented, names, choice)
     reversal = Reversal(facts, needed, names, name_adjoints(facts, names, seed_names))
     body = reverse_body(facts, reversal, seed_names)
-    return Built(needed.tape, weight_of_plan(needed), partial(assemble, reversal, body, seed_names)), needed
+    sweeps = partial(assemble, reversal, body, seed_names)
+    return Built(needed.tape, weight_of_plan(needed), needed.made, sweeps), needed
 
 
 def assemble(reversal: Reversal, body: tuple[ir.Stmt, ...], seed_names: SeedNames) -> Sweeps:

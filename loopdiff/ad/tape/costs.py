@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import inf
 
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.ops import BITWISE, INFO, PLAIN, PRODUCTS, QUOTIENTS, SUMS, Op
+from loopdiff.ir.walk import subexprs
 from loopdiff.settings.options import PlanPolicy
 
 SIMPLE = (Op.NEG, Op.ABS, Op.STOP, Op.MIN, Op.MAX, Op.SIGN, Op.COPYSIGN, Op.STRONG_MUL)
@@ -41,3 +43,9 @@ def cycles(node: ir.Apply) -> int:
     if node.op == Op.POW and isinstance(node.args[1], ir.Const):
         return 1 if float(node.args[1].value) in (2.0, 3.0) else FUNCTION
     return 40 if node.op in EXPENSIVE else FUNCTION
+
+
+def has_functions(exprs: Iterable[ir.Expr]) -> bool:
+    """Whether anything in `exprs` is evaluated by more than a few instructions."""
+    nodes = (e for expr in exprs for e in subexprs(expr) if isinstance(e, ir.Apply))
+    return any(cycles(e) >= FUNCTION for e in nodes)

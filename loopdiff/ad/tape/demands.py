@@ -21,7 +21,19 @@ from math import inf
 from loopdiff.ad.tape.costs import cycles_again
 from loopdiff.ad.tape.cut import Cut, minimum_cut
 from loopdiff.ad.tape.needed import Needed
-from loopdiff.ad.tape.origins import At, AtUse, InPlace, Itself, LoadedFrom, Made, Named, OnTape, Stored, TapeChoice
+from loopdiff.ad.tape.origins import (
+    ON_TAPE,
+    At,
+    AtUse,
+    InPlace,
+    Itself,
+    LoadedFrom,
+    Made,
+    Named,
+    OnTape,
+    Stored,
+    TapeChoice,
+)
 from loopdiff.ad.tape.plan import Scope
 from loopdiff.ad.tape.recordings import Recorded, Slot
 from loopdiff.ad.tape.sharing import (
@@ -198,7 +210,7 @@ class Demands:
     def parts_of_let(self, name: str) -> Parts:
         stmt, at = self.needed.let(name)
         is_exact = (at.path, ir.Var(name), ()) in self.needed.exactly
-        if self.needed.is_let_recorded(name) and (is_exact or not isinstance(stmt.value, ir.Load)):
+        if self.needed.origin_of_let(name) is ON_TAPE and (is_exact or not isinstance(stmt.value, ir.Load)):
             return NOTHING  # it is on the tape, whatever is chosen
         self.pending += () if ("let", name) in self.numbers else (name,)
         return frozenset({self.numbered(("let", name))}), 0.0

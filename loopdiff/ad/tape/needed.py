@@ -18,6 +18,7 @@ from loopdiff.ad.emitter import Head
 from loopdiff.ad.exits import Count
 from loopdiff.ad.rounded import strict_form
 from loopdiff.ad.tape.origins import (
+    ON_TAPE,
     At,
     AtUse,
     CopiedAt,
@@ -27,6 +28,7 @@ from loopdiff.ad.tape.origins import (
     Made,
     Named,
     OnTape,
+    Origin,
     Origins,
     Provider,
     Stored,
@@ -48,11 +50,12 @@ from loopdiff.ir.walk import Path, operands, rebuild, subexprs
 class Needed(Origins):
     """Provides primal values to one reverse sweep; `heads` are Lets to restore at the start of their reverse block.
     `asked` is what was asked for up to rounding, and `exactly` the reads, or Lets, that were asked for as they were.
-    `handed_on` are local arrays that some outermost loops fill and others use, if these may run row by row, and `left`
-    those of them that the reverse sweep reads."""
+    `made` is what is worked out again of what it is made of. `handed_on` are local arrays that some outermost loops fill
+    and others use, if these may run row by row, and `left` those of them that the reverse sweep reads."""
 
     asked: dict[Recorded, None] = field(default_factory=dict)
     exactly: dict[Recorded, None] = field(default_factory=dict)
+    made: dict[Recorded, None] = field(default_factory=dict)
     handed_on: frozenset[str] = field(init=False)
     left: set[str] = field(default_factory=set)
     heads: dict[str, Head] = field(default_factory=dict)
@@ -77,7 +80,10 @@ class Needed(Origins):
         return completed(self.find_value(expr, at))
 
     def find_value(self, expr: ir.Expr, at: At) -> Steps[ir.Expr]:
-        match self.origin(expr, at):
+        return self.find_from(self.origin(expr, at), expr, at)
+
+    def find_from(self, origin: Origin, expr: ir.Expr, at: At) -> Steps[ir.Expr]:
+        match origin:
             case Itself():
                 return expr
             case Named(name=name):
@@ -90,6 +96,7 @@ class Needed(Origins):
             case OnTape():
                 return self.record_value(expr, at)
             case Made(exact=exact, parts=parts):
+                self.made.setdefault((at.path, expr, at.guards))
                 found = list((yield from self.find_exacts(exact, at, False)))
                 for part, place in parts:
                     found.append((yield from self.find_value(part, place)))
@@ -100,10 +107,11 @@ class Needed(Origins):
         """The Let `name`, restored at the start of the reverse of its block."""
         if name not in self.heads:
             stmt, at = self.let(name)
-            if self.is_let_recorded(name):
+            origin = self.origin_of_let(name)
+            if origin is ON_TAPE:
                 restored: ir.Expr = ir.Load(self.record_let(name))
             else:
-                restored = yield from self.find_value(stmt.value, at)
+                restored = yield from self.find_from(origin, stmt.value, at)
             self.heads[name] = Head(ir.Let(name, restored, loc=stmt.loc))
         return ir.Var(name)
 
@@ -113,16 +121,13 @@ class Needed(Origins):
         assert isinstance(site.stmt, ir.Let)
         return site.stmt, At(site.path)
 
-    def is_let_recorded(self, name: str) -> bool:
-        """Whether the Let `name` comes from the tape."""
+    def origin_of_let(self, name: str) -> Origin:
+        """Where the value of the Let `name` comes from; it is recorded behind the Let, what that reads as well."""
         stmt, at = self.let(name)
         if name in self.recorded_lets or self.is_decided(stmt.value, at):
-            return True
-        match self.origin(stmt.value, at):
-            case OnTape() | LoadedFrom(provider=AtUse()):
-                return True
-            case _:
-                return False
+            return ON_TAPE
+        origin = self.origin(stmt.value, at)
+        return ON_TAPE if isinstance(origin, LoadedFrom) and isinstance(origin.provider, AtUse) else origin
 
     def find_load(self, load: ir.Load, provider: Provider, at: At, closed: bool = False) -> Steps[ir.Expr]:
         """The value `load` saw, exactly."""
@@ -192,8 +197,10 @@ class Needed(Origins):
 
     def is_let_known(self, name: str) -> bool:
         """Whether the Let `name` is on the tape, or will be."""
+        if name in self.recorded_lets or not self.choice.values:
+            return name in self.recorded_lets
         stmt, at = self.let(name)
-        return name in self.recorded_lets or (at.path, stmt.value, ()) in self.choice.values
+        return (at.path, stmt.value, ()) in self.choice.values
 
     def made_strict(self, expr: ir.Expr, at: At) -> ir.Expr | None:
         """The form of `expr`, floating arithmetic, in which both sweeps evaluate it from now on; None, and nothing

@@ -15,7 +15,6 @@ from loopdiff.ad.tape.costs import cycles
 from loopdiff.ad.tape.decided import Decided, as_far_as
 from loopdiff.ad.tape.needed import Needed
 from loopdiff.ad.tape.origins import At, InPlace
-from loopdiff.ad.tape.plan import Tape
 from loopdiff.ad.tape.record import Recorder
 from loopdiff.ad.tape.sharing import UNKNOWN_LENGTH
 from loopdiff.ad.tape.sweeps import Built
@@ -38,8 +37,9 @@ from loopdiff.model.latency import waiting
 from loopdiff.settings.options import SEGMENT_LEVELS, PlanPolicy
 
 
-def candidates(facts: Facts, policy: PlanPolicy, tape: Tape) -> frozenset[Path]:
+def candidates(facts: Facts, policy: PlanPolicy, plain: Built) -> frozenset[Path]:
     """Loops worth replaying: the innermost owners of row buffers (`auto`) or of anything recorded (`recompute`)."""
+    tape = plain.tape
     paths = {s.path for s in tape.stores if s.scope is None}
     loops = {p for path in paths for p, _ in facts.loops_around((*path, 0))}
     found: dict[str, Path] = {}
@@ -52,7 +52,7 @@ def candidates(facts: Facts, policy: PlanPolicy, tape: Tape) -> frozenset[Path]:
         if reads_the_past(facts, path):
             continue
         for array in facts.owners(path):
-            if policy in SEGMENT_LEVELS or is_worth_it(facts, tape, path, array):
+            if policy in SEGMENT_LEVELS or is_worth_it(facts, plain, path, array):
                 found[array] = path
     return frozenset(found.values())
 
@@ -82,10 +82,10 @@ def spans(region: Region, path: Path) -> bool:
     return path[:depth] == region.block and path[depth : depth + 1] != () and path[depth] in region.members
 
 
-def is_worth_it(facts: Facts, tape: Tape, path: Path, array: str) -> bool:
-    """Whether recomputing the row buffer `array` in the loop at `path` takes constant work per element, which weighs
-    less than what is on the tape of the loop, but for what is read of other memory, and elements do not wait long for
-    each other."""
+def is_worth_it(facts: Facts, plain: Built, path: Path, array: str) -> bool:
+    """Whether recomputing the row buffer `array` in the loop at `path` takes constant work per element, and elements
+    do not wait long for each other. It weighs less than what the plan without it does in the loop: what is on the tape,
+    but for what is read of other memory, and what is worked out again."""
     loop = facts.sites[path].stmt
     assert isinstance(loop, ir.Loop)
     owned = facts.owners(path)
@@ -93,14 +93,17 @@ def is_worth_it(facts: Facts, tape: Tape, path: Path, array: str) -> bool:
     sites = [s for s in statements(loop.body) if is_live(s.stmt, live, owned)]
     if not 0 < len(facts.ls.array(array).extents or ()) >= max((len(s.loops) for s in sites), default=0):
         return False
-    weight, work = tape.weights(), 0.0
-    for site in sites:
-        lengths = (facts.trip_hull(p) or UNKNOWN_LENGTH for p, _ in facts.loops_around((*path, *site.path)))
-        again = sum(cycles(e) for expr in stmt_exprs(site.stmt) for e in subexprs(expr) if isinstance(e, ir.Apply))
-        work += weight(tuple(lengths), None) * again / tuning.KEPT_CYCLES
-    stores = [s for s in tape.stores if s.scope is None and s.path[: len(path)] == path and is_made(s.value, owned)]
+    tape, weight, inside = plain.tape, plain.tape.weights(), len(path)
+
+    def work(at: Path, expr: ir.Expr) -> float:
+        lengths = (facts.trip_hull(p) or UNKNOWN_LENGTH for p, _ in facts.loops_around(at))
+        return weight(tuple(lengths), None) * cycles(expr) / tuning.KEPT_CYCLES if isinstance(expr, ir.Apply) else 0.0
+
+    again = sum(work((*path, *s.path), e) for s in sites for expr in stmt_exprs(s.stmt) for e in subexprs(expr))
+    stores = [s for s in tape.stores if s.scope is None and s.path[:inside] == path and is_made(s.value, owned)]
     kept = (tape.array(name) for name in dict.fromkeys(s.target.array for s in stores))
-    if work >= sum(weight(a.extents or (), a.type) for a in kept):
+    saved = sum(weight(a.extents or (), a.type) for a in kept)
+    if again >= saved + sum(work(at, expr) for at, expr, _ in plain.made if at[:inside] == path):
         return False
     return not any(waits_long(s, live & owned) for s in all_statements(loop.body))
 
@@ -124,7 +127,7 @@ def choose_replays(facts: Facts, policy: PlanPolicy, plain: Built) -> frozenset[
     """Loops to try to replay, given the plan without replay; empty if that plan keeps nothing they could save."""
     if policy in ("store", "rows") or not plain.tape.arrays:
         return frozenset()
-    return candidates(facts, policy, plain.tape)
+    return candidates(facts, policy, plain)
 
 
 def slice_of(needed: Needed, loop: ir.Loop, path: Path, reverse: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
