@@ -50,8 +50,8 @@ from loopdiff.ir.walk import Path, operands, rebuild, subexprs
 class Needed(Origins):
     """Provides primal values to one reverse sweep; `heads` are Lets to restore at the start of their reverse block.
     `asked` is what was asked for up to rounding, and `exactly` the reads, or Lets, that were asked for as they were.
-    `made` is what is worked out again of what it is made of. `handed_on` are local arrays that some outermost loops fill
-    and others use, if these may run row by row, and `left` those of them that the reverse sweep reads."""
+    `made` is what is worked out again of its parts. `handed_on` are local arrays that some outermost loops fill and
+    others use, if these may run row by row, and `left` those of them that the reverse sweep reads."""
 
     asked: dict[Recorded, None] = field(default_factory=dict)
     exactly: dict[Recorded, None] = field(default_factory=dict)
@@ -112,8 +112,13 @@ class Needed(Origins):
                 restored: ir.Expr = ir.Load(self.record_let(name))
             else:
                 restored = yield from self.find_from(origin, stmt.value, at)
-            self.heads[name] = Head(ir.Let(name, restored, loc=stmt.loc))
+            self.restore(stmt, restored)
         return ir.Var(name)
+
+    def restore(self, stmt: ir.Let, value: ir.Expr) -> None:
+        """Have the name of `stmt` stand for `value`; what holds parts of another value of it stays."""
+        known = self.heads.get(stmt.name)
+        self.heads[stmt.name] = Head(replace(stmt, value=value), [] if known is None else known.parts)
 
     def let(self, name: str) -> tuple[ir.Let, At]:
         """The Let `name`, and where its value is evaluated."""
@@ -187,12 +192,12 @@ class Needed(Origins):
                 return (yield from self.find_exact(stmt.value, here, closed))
             if name not in self.heads:
                 restored = yield from self.find_exact(stmt.value, here)
-                self.heads[name] = Head(ir.Let(name, restored, loc=stmt.loc))
+                self.restore(stmt, restored)
             return ir.Var(name)
         self.exactly.setdefault((here.path, ir.Var(name), ()))
         stored = ir.Load(self.record_let(name))
         if not closed:
-            self.heads[name] = Head(ir.Let(name, stored, loc=stmt.loc))
+            self.restore(stmt, stored)
         return stored if closed else ir.Var(name)
 
     def is_let_known(self, name: str) -> bool:

@@ -102,8 +102,8 @@ def is_worth_it(facts: Facts, plain: Built, path: Path, array: str) -> bool:
     again = sum(work((*path, *s.path), e) for s in sites for expr in stmt_exprs(s.stmt) for e in subexprs(expr))
     stores = [s for s in tape.stores if s.scope is None and s.path[:inside] == path and is_made(s.value, owned)]
     kept = (tape.array(name) for name in dict.fromkeys(s.target.array for s in stores))
-    saved = sum(weight(a.extents or (), a.type) for a in kept)
-    if again >= saved + sum(work(at, expr) for at, expr, _ in plain.made if at[:inside] == path):
+    spared = sum(weight(a.extents or (), a.type) for a in kept)
+    if again >= spared + sum(work(at, expr) for at, expr, _ in plain.made if at[:inside] == path):
         return False
     return not any(waits_long(s, live & owned) for s in all_statements(loop.body))
 
