@@ -95,6 +95,8 @@ class Needed(Origins):
                 return ir.Load(self.exact_access(target, at), loc=expr.loc)
             case OnTape():
                 return self.record_value(expr, at)
+            case Made() if at.emitter is not None and at.emitter.ahead and (name := self.name_of(expr, at)):
+                return ir.Var(name)  # restored ahead of the statement
             case Made(exact=exact, parts=parts):
                 self.made.setdefault((at.path, expr, at.guards))
                 found = list((yield from self.find_exacts(exact, at, False)))
