@@ -10,7 +10,7 @@ from loopdiff.ad.emitter import Emitter
 from loopdiff.ad.partials import is_integer, partials, with_squares
 from loopdiff.ad.strength import Strength, is_always_finite, is_power
 from loopdiff.ad.tape.needed import Needed
-from loopdiff.ad.tape.providers import At
+from loopdiff.ad.tape.origins import At
 from loopdiff.analysis.activity import is_active
 from loopdiff.immutable import immutable, replace
 from loopdiff.ir import nodes as ir

@@ -9,7 +9,7 @@ records the code, as it does for those that go on over a loop (`ad.regions`).
 from __future__ import annotations
 
 from loopdiff.ad.tape.needed import Needed
-from loopdiff.ad.tape.providers import At, AtUse
+from loopdiff.ad.tape.origins import At, AtUse
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import compare, integer
 from loopdiff.ir.ops import Op

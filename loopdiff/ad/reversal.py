@@ -11,7 +11,7 @@ from loopdiff.ad.facts import Facts
 from loopdiff.ad.regions import INITIAL, OPERAND, Region, region_of, where
 from loopdiff.ad.ruled import ReverseCall, cleared, constant_parts, given, is_asked, partial_calls, unless_zero
 from loopdiff.ad.tape.needed import Needed
-from loopdiff.ad.tape.providers import At
+from loopdiff.ad.tape.origins import At
 from loopdiff.ad.tape.record import reversed_range
 from loopdiff.ad.tape.replay import slice_of
 from loopdiff.ad.tape.segments import SegmentedLoop
@@ -83,9 +83,8 @@ class Reversal:
     def head(self, body: tuple[ir.Stmt, ...], prefix: Path) -> list[ir.Stmt]:
         """What the reverse of a run of statements starts with: Lets restored, and adjoints that begin at zero, of its
         Lets and of arrays that nothing outside of the block touches."""
-        restored: list[ir.Stmt] = [
-            self.needed.heads[s.name] for s in body if isinstance(s, ir.Let) and s.name in self.needed.heads
-        ]
+        heads = [self.needed.heads[s.name] for s in body if isinstance(s, ir.Let) and s.name in self.needed.heads]
+        restored: list[ir.Stmt] = [let for head in heads for let in (*head.parts, head.let)]
         fresh: list[ir.Stmt] = []
         for stmt in body:
             if isinstance(stmt, ir.Let) and stmt.name in self.adjoint_of:
@@ -140,7 +139,8 @@ class Reversal:
 
     def consume(self, bar: ir.Access, value: ir.Expr, stmt: ir.Stmt, path: Path, is_cleared: bool) -> list[ir.Stmt]:
         """Send the cotangent at `bar` through `value`; an overwritten location's own adjoint starts again at zero."""
-        emitter = Emitter(self.names, stmt.loc)
+        ahead = self.needed.heads.get(stmt.name) if isinstance(stmt, ir.Let) else None
+        emitter = Emitter(self.names, stmt.loc, ahead=ahead)
         held = ir.Var(self.names.fresh("bar"), loc=stmt.loc)
         at = At(path, (), emitter)
         self.propagation.through(value, held, at, emitter)

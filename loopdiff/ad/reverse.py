@@ -10,11 +10,11 @@ from loopdiff.ad.facts import Facts, gather_facts
 from loopdiff.ad.reversal import Reversal
 from loopdiff.ad.tape import segments
 from loopdiff.ad.tape.counting import counting_loopset, counts_exactly
-from loopdiff.ad.tape.demands import NOTHING_CHOSEN, TapeChoice, copied_at_ends, tape_choices, weight_of_plan
+from loopdiff.ad.tape.demands import copied_at_ends, tape_choices, weight_of_plan
 from loopdiff.ad.tape.expansion import expanded_buffers, with_expanded
 from loopdiff.ad.tape.needed import Needed
+from loopdiff.ad.tape.origins import At, TapeChoice
 from loopdiff.ad.tape.plan import Tape, TapeCounter
-from loopdiff.ad.tape.providers import At
 from loopdiff.ad.tape.record import Recorder, segment_length
 from loopdiff.ad.tape.replay import choose_replays
 from loopdiff.ad.tape.sweeps import Built, Sweeps
@@ -86,9 +86,9 @@ def build(facts: Facts, policy: PlanPolicy, replayed: Paths = frozenset(), segme
     whole is not recorded element by element besides.
     """
     plan = partial(planned, facts, policy, replayed, segmented)
-    best, needed = plan(NOTHING_CHOSEN)
+    best, needed = plan(TapeChoice())
     ends = copied_at_ends(needed)
-    if ends != NOTHING_CHOSEN:
+    if ends.copies.ends:
         other, with_ends = plan(ends)
         best, needed = (other, with_ends) if lighter(best, other) is other else (best, needed)
     for choice in tape_choices(needed):
@@ -104,10 +104,11 @@ def planned(
     """The sweeps where this is kept, and what they need of the primal."""
     names = supply(facts.ls)
     seed_names = name_seeds(facts, names)
-    needed = Needed(facts, policy, replayed, segmented, names, choice.values, choice.copies)
+    needed = Needed(facts, policy, replayed, segmented, names, choice)
     reversal = Reversal(facts, needed, names, name_adjoints(facts, names, seed_names))
     body = reverse_body(facts, reversal, seed_names)
-    return Built(needed.tape, weight_of_plan(needed), partial(assemble, reversal, body, seed_names)), needed
+    sweeps = partial(assemble, reversal, body, seed_names)
+    return Built(needed.tape, weight_of_plan(needed), needed.made, sweeps), needed
 
 
 def assemble(reversal: Reversal, body: tuple[ir.Stmt, ...], seed_names: SeedNames) -> Sweeps:

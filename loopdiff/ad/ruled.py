@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from loopdiff.ad.emitter import Emitter
 from loopdiff.ad.tape.call_values import kept_by_rule, part_at_call, result_of_call
 from loopdiff.ad.tape.needed import Needed
-from loopdiff.ad.tape.providers import At
+from loopdiff.ad.tape.origins import At
 from loopdiff.analysis.activity import is_active
 from loopdiff.errors import DifferentiationError
 from loopdiff.errors.codes import reject

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from loopdiff.ad.regions import Region
 from loopdiff.ad.tape.needed import Needed
-from loopdiff.ad.tape.providers import At
+from loopdiff.ad.tape.origins import At
 from loopdiff.ad.tape.record import reversed_range
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import compare, sub

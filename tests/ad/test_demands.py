@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from math import inf
 from typing import Any
@@ -11,7 +12,11 @@ import pytest
 
 from loopdiff import vectorize_grad
 from loopdiff.ad.tape.cut import minimum_cut
+from loopdiff.ir import nodes as ir
+from loopdiff.ir.ops import Op
+from loopdiff.ir.walk import all_statements, stmt_exprs, subexprs
 from loopdiff.testing import check_grads
+from tests.ad.interpreted import lower, verified_sweeps
 from tests.gradients.interpreted import interpreting
 
 N, T = 5, 3
@@ -211,21 +216,112 @@ def test_a_long_chain_is_planned_in_a_time_that_grows_with_it() -> None:
     assert minimum_cut(ladder, range(1, length + 1), 0).weight == length
 
 
-def test_what_a_name_stands_for_is_not_worked_out_beside_its_parts() -> None:
-    """The exponentials are asked for as well; the sum of them would take three more."""
+def soft_least(x, y, z):
+    R = np.full(x.shape[0] + 1, 0.1)
+    for i in range(x.shape[0]):
+        a, b, c = R[i] + x[i], R[i] + y[i], R[i] + z[i]
+        low = min(a, b, c)
+        soft = np.exp(low - a) + np.exp(low - b) + np.exp(low - c)
+        R[i + 1] = low - np.log(soft)
+    return R[-1]
 
-    def soft_least(x, y, z):
-        R = np.full(x.shape[0] + 1, 0.1)
+
+def named_function(x, y, z):
+    """The exponential is asked for by its name, and as its own derivative."""
+    for i in range(x.shape[0]):
+        e = np.exp(x[i] * y[i])
+        z[i] = e * e + np.sin(e)
+
+
+def name_of_a_part(x, y, z):
+    """The sine is asked for in a name, and the cosine beside it: of one product."""
+    for i in range(x.shape[0]):
+        a = np.sin(np.exp(x[i])) + y[i]
+        z[i] = a * a
+
+
+@pytest.mark.parametrize(
+    ("function", "functions"),
+    [(soft_least, {Op.EXP: 3}), (named_function, {Op.EXP: 1, Op.COS: 1}), (name_of_a_part, {Op.EXP: 1})],
+)
+def test_what_a_name_stands_for_shares_its_parts_with_its_derivative(
+    function: Callable[..., Any], functions: dict[Op, int]
+) -> None:
+    rng = np.random.default_rng(0)
+    args = {name: 0.4 + rng.random(N) for name in "xyz"}
+    with interpreting():
+        f = vectorize_grad(function)
+        check_grads(f, tuple(args.values()))
+        assert f.compile(*args.values()).temporaries == ()
+    sweeps = verified_sweeps(lower(function, args), ("x", "y", "z"), "auto")
+    inside = [e for s in all_statements(sweeps.reverse.body) for expr in stmt_exprs(s) for e in subexprs(expr)]
+    found = Counter(e.op for e in inside if isinstance(e, ir.Apply))
+    assert {op: found[op] for op in functions} == functions
+
+
+def choice_of_three(x, y, z):
+    """The chosen value, not what it is chosen among: of that nothing else is asked."""
+    for _ in range(T):
         for i in range(x.shape[0]):
-            a, b, c = R[i] + x[i], R[i] + y[i], R[i] + z[i]
-            low = min(a, b, c)
-            soft = np.exp(low - a) + np.exp(low - b) + np.exp(low - c)
-            R[i + 1] = low - np.log(soft)
-        return R[-1]
+            v = x[i] + y[i] - z[i] if i > 2 else x[i] - z[i]
+            x[i] = 0.1 * v**2
+            y[i] = 0.9 * y[i]
+            z[i] = 0.9 * z[i]
 
+
+def choice_in_a_statement(x, y, z):
+    for _ in range(T):
+        for i in range(x.shape[0]):
+            x[i] = 0.1 * (x[i] + y[i] - z[i] if i > 2 else x[i] - z[i]) ** 2
+            y[i] = 0.9 * y[i]
+            z[i] = 0.9 * z[i]
+
+
+def name_that_decides(x, y, z):
+    """With the name on the tape the condition needs no byte."""
+    t = 0.0
+    for i in range(x.shape[0]):
+        t = 0.5 * t + x[i] * x[i]
+        if t > 0.7:
+            t *= x[i]
+        y[i] = t
+    return t
+
+
+@pytest.mark.parametrize(
+    ("function", "most"), [(choice_of_three, STATE), (choice_in_a_statement, STATE), (name_that_decides, N)]
+)
+def test_choices_and_what_decides_are_kept_as_one_number(function: Callable[..., Any], most: int) -> None:
     rng = np.random.default_rng(0)
     args = tuple(0.4 + rng.random(N) for _ in range(3))
     with interpreting():
-        f = vectorize_grad(soft_least)
+        f = vectorize_grad(function)
         check_grads(f, args)
-        assert "soft_tape" in [t.name for t in f.compile(*args).temporaries]
+        assert sum(t.bytes or 0 for t in f.compile(*args).temporaries) == most * 8
+        for policy in ("store", "recompute"):
+            check_grads(vectorize_grad(tape=policy)(function), args)
+
+
+def decided_by_a_buffer(x, y):
+    """The copy that the loops need has the elements that are compared, too."""
+    s = 0.0
+    b = np.empty(x.shape[0])
+    for t in range(T):
+        for i in range(x.shape[0]):
+            b[i] = np.exp(x[i] * y[t])
+        for i in range(x.shape[0]):
+            for k in range(y.shape[0]):
+                s += b[i] * b[i] * y[k]
+        if b[2] > b[0]:
+            s += y[t] * y[t]
+    return s
+
+
+def test_what_decides_finds_copies_that_are_made_at_ends_of_iterations() -> None:
+    rng = np.random.default_rng(0)
+    args = (0.4 + rng.random(N), 0.4 + rng.random(T))
+    with interpreting():
+        for policy in ("auto", "recompute"):
+            f = vectorize_grad(tape=policy)(decided_by_a_buffer)
+            check_grads(f, args)
+            assert [t.name for t in f.compile(*args).temporaries] == ["b_tape"]

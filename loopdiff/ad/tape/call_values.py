@@ -4,8 +4,9 @@ returned, and what its rule keeps."""
 from __future__ import annotations
 
 from loopdiff.ad.tape.needed import Needed
+from loopdiff.ad.tape.origins import At
 from loopdiff.ad.tape.plan import TapeStore, Why
-from loopdiff.ad.tape.providers import At, Slot
+from loopdiff.ad.tape.recordings import Slot
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import extents_of
 from loopdiff.ir.walk import Path

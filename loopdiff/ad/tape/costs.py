@@ -20,7 +20,9 @@ FUNCTION = 16
 def cycles_again(node: ir.Expr, policy: PlanPolicy) -> float:
     """Rough cycles per element of evaluating the operation `node` in vector code once more; none where only memory
     counts. With `store` nothing is evaluated twice, with `rows` no function: recordings stay in the caches."""
-    known = cycles(node) if isinstance(node, ir.Apply) else 0
+    if not isinstance(node, ir.Apply):
+        return 0.0
+    known = cycles(node)
     match policy:
         case "store":
             return inf

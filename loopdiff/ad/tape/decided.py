@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from loopdiff.ad.exits import Count, Passes
 from loopdiff.ad.rounded import Rounded
 from loopdiff.ad.tape.needed import Needed
+from loopdiff.ad.tape.origins import At
 from loopdiff.ad.tape.plan import Guards, TapeStore, When, Why, tape_stem, trip_number
-from loopdiff.ad.tape.providers import At
 from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, compare, mul

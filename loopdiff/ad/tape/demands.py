@@ -21,26 +21,39 @@ from math import inf
 from loopdiff.ad.tape.costs import cycles_again
 from loopdiff.ad.tape.cut import Cut, minimum_cut
 from loopdiff.ad.tape.needed import Needed
+from loopdiff.ad.tape.origins import (
+    ON_TAPE,
+    At,
+    AtUse,
+    InPlace,
+    Itself,
+    LoadedFrom,
+    Made,
+    Named,
+    OnTape,
+    Stored,
+    TapeChoice,
+)
 from loopdiff.ad.tape.plan import Scope
-from loopdiff.ad.tape.providers import At, AtUse, InPlace, Slot
-from loopdiff.ad.tape.recordings import Recorded
+from loopdiff.ad.tape.recordings import Recorded, Slot
 from loopdiff.ad.tape.sharing import (
     Weights,
     chosen_between,
     grouped,
     is_lost,
     lengths_around,
+    only_name,
     reads_of,
     recorded_operations,
     share_spared,
     weight_of_version,
 )
-from loopdiff.ad.tape.versions import NO_COPIES, ArrayVersion, Copies, Read, Versions, versions_read
-from loopdiff.immutable import immutable, replace
+from loopdiff.ad.tape.versions import ArrayVersion, Copies, Read, Versions, versions_read
+from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import ArrayType, ScalarType
 from loopdiff.ir.typing import type_of
-from loopdiff.ir.walk import Path, operands, subexprs
+from loopdiff.ir.walk import Path
 from loopdiff.model import tuning
 
 Parts = tuple[frozenset[int], float]  # the nodes that a value is made of, and in how many cycles
@@ -48,22 +61,6 @@ Edges = dict[int, dict[int, float]]
 SINK = 0  # what is there for nothing
 NOTHING: Parts = (frozenset(), 0.0)
 Values = frozenset[Recorded]
-
-
-@immutable
-class TapeChoice:
-    """What is kept: `values`, where statements evaluate them, and `copies` of arrays; of all else, what is read."""
-
-    values: Values
-    copies: Copies
-
-    @property
-    def is_of_values(self) -> bool:
-        """Whether no versions are copied."""
-        return not self.copies.versions
-
-
-NOTHING_CHOSEN = TapeChoice(frozenset(), NO_COPIES)
 
 
 def weight_of_plan(needed: Needed) -> float:
@@ -74,9 +71,11 @@ def weight_of_plan(needed: Needed) -> float:
 
 def copied_at_ends(needed: Needed) -> TapeChoice:
     """Copies at the ends of iterations that are made anyway, where others could read them that `needed` records."""
-    arrays = {load.access.array for _, load, _ in needed.recorded.slots if isinstance(load, ir.Load)}
-    ends = frozenset((array, path) for array, path in needed.snapshots if path and array in arrays)
-    return TapeChoice(frozenset(), Copies(ends, {}))
+    made = [key for key in needed.snapshots if key[1]]
+    lets = ((at.path, stmt.value) for stmt, at in map(needed.let, needed.recorded_lets))
+    recorded = [*lets, *((path, value) for path, value, _ in needed.recorded.slots)] if made else []
+    arrays = {access.array for path, value in recorded for _, access in reads_of(needed, path, value)}
+    return TapeChoice(copies=Copies(frozenset(key for key in made if key[0] in arrays), {}))
 
 
 def tape_choices(needed: Needed) -> Iterator[TapeChoice]:
@@ -87,14 +86,14 @@ def tape_choices(needed: Needed) -> Iterator[TapeChoice]:
     found = minimum_cut(demands.graph, demands.sources, SINK)
     values = demands.kept_values(found)
     if values:
-        yield TapeChoice(values, needed.copies)
+        yield TapeChoice(values, needed.choice.copies)
     versions = demands.versions()
     copies = demands.add_copies(versions)
     if copies:
         lighter = minimum_cut(demands.graph, demands.sources, SINK)
         made = {read: version for read, version in versions.items() if copies[version] not in lighter.beyond}
         if made and found.weight - lighter.weight > tuning.LIGHTER_BY * needed.tape.weight:
-            yield TapeChoice(demands.kept_values(lighter), replace(needed.copies, versions=made))
+            yield TapeChoice(demands.kept_values(lighter), replace(needed.choice.copies, versions=made))
 
 
 @dataclass(slots=True)
@@ -104,6 +103,7 @@ class Demands:
 
     `values` are what statements evaluate, by the first node. `lost` are reads that find nothing in place, and
     `copied_reads`, by the second node, those that have to find copies if something is not to be kept, with its weight.
+    `spared` is what need not be recorded exactly if a Let is kept.
     """
 
     needed: Needed
@@ -115,6 +115,7 @@ class Demands:
     copied_reads: dict[int, tuple[frozenset[Read], float]] = field(default_factory=dict)
     found: dict[Recorded, Parts] = field(default_factory=dict)
     lost: dict[Read, None] = field(default_factory=dict)
+    spared: dict[str, float] = field(default_factory=dict)
     pending: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -149,6 +150,9 @@ class Demands:
     def gather(self) -> None:
         """What is asked for: values up to rounding, what has to be recorded as it was, and copies at ends."""
         needed = self.needed
+        for slot, _, value in recorded_operations(needed):
+            for name in only_name(value):
+                self.spared[name] = self.spared.get(name, 0.0) + self.weight_of_slot(slot)
         for path, expr, guards in needed.asked:
             self.ask_for(self.parts(expr, At(path, guards)))
         for path, expr, guards in needed.exactly:
@@ -162,27 +166,24 @@ class Demands:
             self.restore(self.pending.pop())
 
     def restore(self, name: str) -> None:
-        """The edges of a Let. It is restored by itself: what it is made of is worked out once more for it if others ask
-        for that, too."""
-        site = self.needed.facts.lets[name]
-        assert isinstance(site.stmt, ir.Let)
-        value = site.stmt.value
-        nodes, cycles = self.parts(value, At(site.path))
-        one_cycle = self.weight_at(site.path, value, None) / tuning.KEPT_CYCLES
-        self.graph[self.numbers["let", name]] = {SINK: cycles * one_cycle} | dict.fromkeys(nodes, inf)
-        whole = self.numbers.get(("value", site.path, value, ()))
-        if whole is not None and self.needed.policy == "auto":
-            inside = (e for part in operands(value) for e in subexprs(part))
-            self.graph[whole + 1][SINK] += one_cycle * sum(cycles_again(e, "auto") for e in inside)
+        """The edges of a Let, which shares what it is made of with what its own statement asks for."""
+        stmt, at = self.needed.let(name)
+        nodes, cycles = self.parts(stmt.value, at)
+        weight = self.weight_at(at.path, stmt.value, None)
+        self.graph[self.numbers["let", name]] = {SINK: cycles / tuning.KEPT_CYCLES * weight} | dict.fromkeys(nodes, inf)
 
     def ask_for(self, parts: Parts) -> None:
         self.sources |= dict.fromkeys(parts[0])
 
     def keep_or_copy(self, slot: Slot, reads: Iterable[Read]) -> None:
         """Ask for what is in `slot`, which is to be kept unless all of its `reads` find versions."""
-        array, lost = self.needed.tape.array(slot.name), frozenset(reads)
+        lost = frozenset(reads)
         if lost:
-            self.ask_for(self.kept_or_copied(slot, lost, self.weight(array.extents or (), array.type)))
+            self.ask_for(self.kept_or_copied(slot, lost, self.weight_of_slot(slot)))
+
+    def weight_of_slot(self, slot: Slot) -> float:
+        array = self.needed.tape.array(slot.name)
+        return self.weight(array.extents or (), array.type)
 
     def parts(self, expr: ir.Expr, at: At) -> Parts:
         """What the reverse sweep asks for to have `expr`, as `Needed.value` finds it."""
@@ -192,38 +193,32 @@ class Demands:
         return self.found[key]
 
     def parts_found(self, expr: ir.Expr, at: At) -> Parts:
-        match expr:
-            case ir.Const() | ir.Index() | ir.Param() | ir.Dim():
-                return NOTHING
-            case ir.Var(name=name):
+        match self.needed.origin(expr, at):
+            case Named(name=name):
                 return self.parts_of_let(name)
-            case ir.Load():
-                return self.parts_of_read(expr, at)
-            case ir.Select(cond=cond, then=then, orelse=orelse) if not self.needed.is_decided(expr, at):
-                nodes, cycles = self.parts(then, at.under(cond, True))
-                others, more = self.parts(orelse, at.under(cond, False))
-                return nodes | others, cycles + more
-            case _:
-                return self.parts_of_operation(expr, at)
+            case LoadedFrom(load=load, provider=AtUse()):
+                return self.parts_of_read(load, at)
+            case LoadedFrom(load=load, provider=InPlace()):
+                return self.left_there(load.access.array)
+            case Stored(target=target):
+                return self.left_there(target.array)
+            case Made(parts=parts):
+                return self.parts_of_result(expr, at, parts)
+            case Itself() | OnTape() | LoadedFrom():
+                return NOTHING  # it is there, or on the tape, whatever is chosen
 
     def parts_of_let(self, name: str) -> Parts:
-        site = self.needed.facts.lets[name]
-        assert isinstance(site.stmt, ir.Let)
-        is_exact = (site.path, ir.Var(name), ()) in self.needed.exactly
-        if name in self.needed.recorded_lets and (is_exact or not isinstance(site.stmt.value, ir.Load)):
+        stmt, at = self.needed.let(name)
+        is_exact = (at.path, ir.Var(name), ()) in self.needed.exactly
+        if self.needed.origin_of_let(name) is ON_TAPE and (is_exact or not isinstance(stmt.value, ir.Load)):
             return NOTHING  # it is on the tape, whatever is chosen
         self.pending += () if ("let", name) in self.numbers else (name,)
         return frozenset({self.numbered(("let", name))}), 0.0
 
-    def parts_of_operation(self, expr: ir.Expr, at: At) -> Parts:
+    def parts_of_result(self, expr: ir.Expr, at: At, inside: tuple[tuple[ir.Expr, At], ...]) -> Parts:
         """Cheap values of what is there have no nodes: their cycles count where something is made of them."""
         needed = self.needed
-        stored = needed.stored_result(expr, at)
-        if stored is not None:
-            return self.left_there(stored.array)
-        if needed.is_kept(expr, at):
-            return NOTHING  # it is on the tape, whatever is chosen
-        found = [self.parts(part, at) for part in operands(expr)]
+        found = [self.parts(part, place) for part, place in inside]
         nodes = frozenset[int]().union(*(inner for inner, _ in found))
         is_number = needed.is_number_of(expr, at)
         cycles = sum(more for _, more in found) + (cycles_again(expr, needed.policy) if is_number else 0.0)
@@ -233,18 +228,14 @@ class Demands:
         node = self.numbered(("value", *key))
         self.values[node] = key
         more_to_keep = 0.0 if needed.slot_of(expr, at) else tuning.RECORDED_VALUE * weight
-        self.graph[node] = {node + 1: more_to_keep}
+        spared = self.spared.get(needed.name_of(expr, at) or "", 0.0)
+        self.graph[node] = {node + 1: max(more_to_keep - spared, 0.0)}
         self.graph[node + 1] = {SINK: cycles / tuning.KEPT_CYCLES * weight} | dict.fromkeys(nodes, inf)
         return frozenset({node}), 0.0
 
     def parts_of_read(self, load: ir.Load, at: At) -> Parts:
         """A read of what is lost is recorded, but where there are copies; others in its block see the same."""
         needed, access = self.needed, load.access
-        provider = needed.provider(access, at)
-        if isinstance(provider, InPlace):
-            return self.left_there(access.array)
-        if not isinstance(provider, AtUse):
-            return NOTHING
         weight = self.weight_at(at.path, load, needed.owner_of(access.array, at.path))
         key = needed.slot_of(load, at) or (at.path, load, at.guards)
         return self.kept_or_copied(key, frozenset({(at.path, access)}), weight)

@@ -14,118 +14,64 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from loopdiff.ad.emitter import Head
 from loopdiff.ad.exits import Count
-from loopdiff.ad.facts import Facts
-from loopdiff.ad.rounded import Rounded, rounded, strict_form
-from loopdiff.ad.tape.plan import (
-    Loops,
-    Scope,
-    Segment,
-    Tape,
-    TapeStore,
-    When,
-    Why,
-    short_first,
-    tape_stem,
-    trip_number,
-    trips,
+from loopdiff.ad.rounded import strict_form
+from loopdiff.ad.tape.origins import (
+    ON_TAPE,
+    At,
+    AtUse,
+    CopiedAt,
+    InPlace,
+    Itself,
+    LoadedFrom,
+    Made,
+    Named,
+    OnTape,
+    Origin,
+    Origins,
+    Provider,
+    Stored,
 )
-from loopdiff.ad.tape.providers import At, AtUse, CopiedAt, InPlace, Provider, Slot
-from loopdiff.ad.tape.recordings import Recorded, Recordings
+from loopdiff.ad.tape.plan import Loops, Scope, TapeStore, When, Why, short_first, tape_stem, trip_number, trips
+from loopdiff.ad.tape.recordings import Recorded, Recordings, Slot
 from loopdiff.ad.tape.stepwise import Steps, completed
-from loopdiff.ad.tape.versions import NO_COPIES, ArrayVersion, Copies, are_copies_small, copy_seen, never_with
+from loopdiff.ad.tape.versions import ArrayVersion, never_with
 from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.build import add, compare, extents_of, integer, mul, natural
-from loopdiff.ir.names import NameSupply
 from loopdiff.ir.ops import STRICT, Op
 from loopdiff.ir.types import BOOL
 from loopdiff.ir.typing import type_of
-from loopdiff.ir.walk import Path, loads, loads_of, operands, rebuild, subexprs, written_arrays
-from loopdiff.settings.options import SEGMENT_LEVELS, PlanPolicy
+from loopdiff.ir.walk import Path, operands, rebuild, subexprs
 
 
 @dataclass(slots=True)
-class Needed:
+class Needed(Origins):
     """Provides primal values to one reverse sweep; `heads` are Lets to restore at the start of their reverse block.
-    These `values` are recorded where statements evaluate them; there are `copies` of arrays, one for each iteration.
     `asked` is what was asked for up to rounding, and `exactly` the reads, or Lets, that were asked for as they were.
-    `handed_on` are local arrays that some outermost loops fill and others use, if these may run row by row, and `left`
-    those of them that the reverse sweep reads."""
+    `made` is what is worked out again of its parts. `handed_on` are local arrays that some outermost loops fill and
+    others use, if these may run row by row, and `left` those of them that the reverse sweep reads."""
 
-    facts: Facts
-    policy: PlanPolicy
-    replayed: frozenset[Path]
-    segmented: frozenset[Path]
-    names: NameSupply
-    values: frozenset[Recorded] = frozenset()
-    copies: Copies = NO_COPIES
     asked: dict[Recorded, None] = field(default_factory=dict)
     exactly: dict[Recorded, None] = field(default_factory=dict)
+    made: dict[Recorded, None] = field(default_factory=dict)
     handed_on: frozenset[str] = field(init=False)
     left: set[str] = field(default_factory=set)
-    tape: Tape = field(init=False)
-    heads: dict[str, ir.Let] = field(default_factory=dict)
+    heads: dict[str, Head] = field(default_factory=dict)
     recorded: Recordings = field(init=False)
     recorded_lets: dict[str, Slot] = field(default_factory=dict)
     snapshots: dict[tuple[str, Path], Slot] = field(default_factory=dict)
     copied_versions: dict[ArrayVersion, Slot] = field(default_factory=dict)
     from_ends: dict[tuple[Path, ir.Access], Path] = field(default_factory=dict)
     parts: dict[tuple[Path, ir.Access, bool], Slot] = field(default_factory=dict)
-    copied: dict[Path, frozenset[str]] = field(default_factory=dict)
     strict: set[ir.Expr] = field(default_factory=set)
     exact_lets: set[str] = field(default_factory=set)
-    written: frozenset[str] = field(init=False)
-    rounded: dict[Path, Rounded] = field(init=False)
-    deciders: dict[Path, frozenset[ir.Expr]] = field(init=False)
 
     def __post_init__(self) -> None:
-        loops = {p: self.facts.sites[p].stmt for p in sorted(self.segmented)}
-        fresh = self.names.fresh
-        segments = {
-            p: Segment(fresh(f"{s.index}_length"), fresh(f"{s.index}_first"), SEGMENT_LEVELS[self.policy])
-            for p, s in loops.items()
-            if isinstance(s, ir.Loop)
-        }
-        self.tape = Tape(self.facts, self.names, segments)
-        self.written = written_arrays(self.facts.ls.body)
+        Origins.__post_init__(self)
         self.recorded = Recordings(self.facts)
         self.handed_on = self.facts.handed_on if self.policy in ("auto", "rows") else frozenset()
-        self.rounded = {p: rounded(self.facts, p) for p in loops}
-        found = [items for r in self.rounded.values() for items in r.values.items()]
-        self.deciders = {at: frozenset(e for e, _ in values) for at, values in found}
-
-    # -- scopes ----------------------------------------------------------------------------------------------
-    def scope_of(self, path: Path) -> Scope:
-        """The innermost loop around the statement at `path` of which the reverse sweep runs iterations again."""
-        inside = self.scopes_around(path)
-        return inside[-1] if inside else None
-
-    def scopes_around(self, path: Path) -> list[Path]:
-        return [p for p, _ in self.facts.loops_around(path) if p in self.replayed or p in self.segmented]
-
-    def owner_of(self, array: str, path: Path) -> Scope:
-        """The innermost scope around `path` that has `array` to itself; None: the whole function."""
-        inside = self.scopes_around(path)
-        return next((p for p in reversed(inside) if array in self.own(p)), None)
-
-    def own(self, scope: Path) -> frozenset[str]:
-        """Arrays and cells of a scope: what an iteration owns, or what a segment works out on copies."""
-        if scope not in self.segmented:
-            return self.facts.owners(scope)
-        if scope not in self.copied:
-            self.copied[scope] = frozenset(
-                load.access.array
-                for path, site in self.facts.sites.items()
-                if path[: len(scope)] == scope and path != scope
-                for load in loads_of(site.stmt)
-                if load.access.array in self.written and self.facts.is_overwritten(path, load.access, None)
-            )
-        return self.copied[scope]
-
-    def is_decided(self, expr: ir.Expr, at: At) -> bool:
-        """Whether rounding decides `expr` in a loop that runs again: it is found then, not worked out twice."""
-        return expr in self.deciders.get(at.path, ())
 
     # -- values ----------------------------------------------------------------------------------------------
     def value(self, expr: ir.Expr, at: At) -> ir.Expr:
@@ -134,86 +80,66 @@ class Needed:
         return completed(self.find_value(expr, at))
 
     def find_value(self, expr: ir.Expr, at: At) -> Steps[ir.Expr]:
-        match expr:
-            case ir.Const() | ir.Index() | ir.Param() | ir.Dim():
+        return self.find_from(self.origin(expr, at), expr, at)
+
+    def find_from(self, origin: Origin, expr: ir.Expr, at: At) -> Steps[ir.Expr]:
+        match origin:
+            case Itself():
                 return expr
-            case ir.Var(name=name):
+            case Named(name=name):
                 return (yield self.find_let(name))
-            case ir.Load():
-                return (yield from self.find_load(expr, at))
-            case ir.Select(cond=cond, then=then, orelse=orelse) if not self.is_decided(expr, at):
-                is_true = yield from self.find_exact(cond, replace(at, emitter=None))
-                chosen = yield from self.find_value(then, at.under(cond, True))
-                other = yield from self.find_value(orelse, at.under(cond, False))
-                return ir.Select(is_true, chosen, other)
-            case _:
-                written = self.written_result(expr, at)
-                if written is not None:
-                    return written
-                if self.is_kept(expr, at):
-                    return self.record_value(expr, at)
-                parts: list[ir.Expr] = []
-                for part in operands(expr):
-                    parts.append((yield from self.find_value(part, at)))
-                out = rebuild(expr, tuple(parts))
+            case LoadedFrom(load=load, provider=provider):
+                return (yield from self.find_load(load, provider, at))
+            case Stored(target=target):
+                self.left |= {target.array} & self.handed_on
+                return ir.Load(self.exact_access(target, at), loc=expr.loc)
+            case OnTape():
+                return self.record_value(expr, at)
+            case Made() if at.emitter is not None and at.emitter.ahead and (name := self.name_of(expr, at)):
+                return ir.Var(name)  # restored ahead of the statement
+            case Made(exact=exact, parts=parts):
+                self.made.setdefault((at.path, expr, at.guards))
+                found = list((yield from self.find_exacts(exact, at, False)))
+                for part, place in parts:
+                    found.append((yield from self.find_value(part, place)))
+                out = rebuild(expr, tuple(found))
                 return out if at.emitter is None else at.emitter.share(out)
-
-    def written_result(self, expr: ir.Expr, at: At) -> ir.Expr | None:
-        """`expr` from where the statement at `at` stored it; None where that does not pay."""
-        target = self.stored_result(expr, at)
-        if target is None:
-            return None
-        self.left |= {target.array} & self.handed_on
-        return ir.Load(self.exact_access(target, at), loc=expr.loc)
-
-    def stored_result(self, expr: ir.Expr, at: At) -> ir.Access | None:
-        """Where the statement at `at` stored `expr`, all that it assigns; None where it does not pay to read that.
-
-        An argument's memory is asked only for what would have to be recorded otherwise: the caller may well use it for
-        something else before the reverse sweep.
-        """
-        stmt = self.facts.sites[at.path].stmt if at.path else None
-        if not isinstance(stmt, ir.Assign) or not stmt.target.subscripts or stmt.value != expr:
-            return None
-        array = stmt.target.array
-        is_local = self.facts.ls.array(array).role == "local"
-        if not is_local and not any(isinstance(self.provider(e.access, at), AtUse) for e in loads(expr)):
-            return None
-        owner = self.owner_of(array, at.path)
-        is_lost = self.facts.is_rewritten(at.path, stmt.target, None if owner in self.segmented else owner)
-        return None if is_lost else stmt.target
-
-    def is_kept(self, expr: ir.Expr, at: At) -> bool:
-        """Whether the tape plan records `expr`, an operation, rather than repeat it; never for a result (no path)."""
-        if self.is_decided(expr, at):
-            return True
-        is_chosen = self.policy == "store" or (at.path, expr, at.guards) in self.values
-        return is_chosen and self.is_number_of(expr, at)
-
-    def is_number_of(self, expr: ir.Expr, at: At) -> bool:
-        """Whether `expr` is a floating number that a statement evaluates."""
-        return bool(at.path) and type_of(expr, self.facts.types).is_float
 
     def find_let(self, name: str) -> Steps[ir.Expr]:
         """The Let `name`, restored at the start of the reverse of its block."""
         if name not in self.heads:
-            site = self.facts.lets[name]
-            assert isinstance(site.stmt, ir.Let)
-            value, at = site.stmt.value, At(site.path)
-            is_leaf = isinstance(value, ir.Load | ir.Const | ir.Index | ir.Param | ir.Dim | ir.Var | ir.Cast)
-            if name in self.recorded_lets or self.is_decided(value, at) or (not is_leaf and self.is_kept(value, at)):
+            stmt, at = self.let(name)
+            origin = self.origin_of_let(name)
+            if origin is ON_TAPE:
                 restored: ir.Expr = ir.Load(self.record_let(name))
-            elif isinstance(value, ir.Load) and isinstance(self.provider(value.access, at), AtUse):
-                restored = ir.Load(self.record_let(name))
             else:
-                restored = yield from self.find_value(value, at)
-            self.heads[name] = ir.Let(name, restored, loc=site.stmt.loc)
+                restored = yield from self.find_from(origin, stmt.value, at)
+            self.restore(stmt, restored)
         return ir.Var(name)
 
-    def find_load(self, load: ir.Load, at: At, closed: bool = False) -> Steps[ir.Expr]:
+    def restore(self, stmt: ir.Let, value: ir.Expr) -> None:
+        """Have the name of `stmt` stand for `value`; what holds parts of another value of it stays."""
+        known = self.heads.get(stmt.name)
+        self.heads[stmt.name] = Head(replace(stmt, value=value), [] if known is None else known.parts)
+
+    def let(self, name: str) -> tuple[ir.Let, At]:
+        """The Let `name`, and where its value is evaluated."""
+        site = self.facts.lets[name]
+        assert isinstance(site.stmt, ir.Let)
+        return site.stmt, At(site.path)
+
+    def origin_of_let(self, name: str) -> Origin:
+        """Where the value of the Let `name` comes from; it is recorded behind the Let, what that reads as well."""
+        stmt, at = self.let(name)
+        if name in self.recorded_lets or self.is_decided(stmt.value, at):
+            return ON_TAPE
+        origin = self.origin(stmt.value, at)
+        return ON_TAPE if isinstance(origin, LoadedFrom) and isinstance(origin.provider, AtUse) else origin
+
+    def find_load(self, load: ir.Load, provider: Provider, at: At, closed: bool = False) -> Steps[ir.Expr]:
         """The value `load` saw, exactly."""
         access = load.access
-        match self.provider(access, at):
+        match provider:
             case InPlace():
                 self.left |= {access.array} & self.handed_on
                 return replace(load, access=(yield from self.find_access(access, at, closed)))
@@ -237,7 +163,7 @@ class Needed:
                 return (yield self.find_exact_let(name, closed))
             case ir.Load():
                 self.exactly.setdefault((at.path, expr, at.guards))
-                return (yield from self.find_load(expr, at, closed))
+                return (yield from self.find_load(expr, self.provider(expr.access, at), at, closed))
             case ir.Select(cond=cond, then=then, orelse=orelse) if not self.is_decided(expr, at):
                 is_true = yield from self.find_exact(cond, at, closed)
                 chosen = yield from self.find_exact(then, at.under(cond, True), closed)
@@ -262,21 +188,26 @@ class Needed:
         return replace(access, subscripts=(yield from self.find_exacts(access.subscripts, at, closed)))
 
     def find_exact_let(self, name: str, closed: bool) -> Steps[ir.Expr]:
-        site = self.facts.lets[name]
-        assert isinstance(site.stmt, ir.Let)
-        is_known, here = name in self.recorded_lets, At(site.path)
-        if not is_known and (self.is_exact(site.stmt.value, here) or self.made_strict(site.stmt.value, here)):
-            if closed or isinstance(site.stmt.value, ir.Const | ir.Index | ir.Param | ir.Dim):
-                return (yield from self.find_exact(site.stmt.value, here, closed))
+        stmt, here = self.let(name)
+        if not self.is_let_known(name) and (self.is_exact(stmt.value, here) or self.made_strict(stmt.value, here)):
+            if closed or isinstance(stmt.value, ir.Const | ir.Index | ir.Param | ir.Dim):
+                return (yield from self.find_exact(stmt.value, here, closed))
             if name not in self.heads:
-                restored = yield from self.find_exact(site.stmt.value, here)
-                self.heads[name] = ir.Let(name, restored, loc=site.stmt.loc)
+                restored = yield from self.find_exact(stmt.value, here)
+                self.restore(stmt, restored)
             return ir.Var(name)
-        self.exactly.setdefault((site.path, ir.Var(name), ()))
+        self.exactly.setdefault((here.path, ir.Var(name), ()))
         stored = ir.Load(self.record_let(name))
         if not closed:
-            self.heads[name] = ir.Let(name, stored, loc=site.stmt.loc)
+            self.restore(stmt, stored)
         return stored if closed else ir.Var(name)
+
+    def is_let_known(self, name: str) -> bool:
+        """Whether the Let `name` is on the tape, or will be."""
+        if name in self.recorded_lets or not self.choice.values:
+            return name in self.recorded_lets
+        stmt, at = self.let(name)
+        return (at.path, stmt.value, ()) in self.choice.values
 
     def made_strict(self, expr: ir.Expr, at: At) -> ir.Expr | None:
         """The form of `expr`, floating arithmetic, in which both sweeps evaluate it from now on; None, and nothing
@@ -314,13 +245,12 @@ class Needed:
                 return False
             match e:
                 case ir.Var(name=name):
-                    if name not in self.recorded_lets and name not in self.exact_lets and name not in lets:
-                        site = self.facts.lets[name]
-                        assert isinstance(site.stmt, ir.Let)
-                        if len(self.facts.loops_around(site.path)) < depth:
+                    if not self.is_let_known(name) and name not in self.exact_lets and name not in lets:
+                        stmt, here = self.let(name)
+                        if len(self.facts.loops_around(here.path)) < depth:
                             continue
                         lets.add(name)
-                        pending.append((site.stmt.value, At(site.path)))
+                        pending.append((stmt.value, here))
                     continue
                 case ir.Load(access=access):
                     is_there = not isinstance(self.provider(access, at), AtUse)
@@ -348,39 +278,6 @@ class Needed:
         return compare(Op.LT, number, self.exact(ir.Var(count.let), At(path), closed))
 
     # -- recording -------------------------------------------------------------------------------------------
-    def provider(self, access: ir.Access, at: At) -> Provider:
-        """Where the value that the statement at `at` loaded from `access` can be found in the reverse sweep."""
-        array = access.array
-        is_cell = not access.subscripts and self.facts.ls.array(array).role != "argument"
-        if array not in self.written:  # such a cell has no value, and a check before its use says so
-            return CopiedAt(()) if is_cell else InPlace()
-        owner = self.owner_of(array, at.path)
-        if not at.path:
-            return CopiedAt(()) if is_cell else InPlace()
-        overwritten = self.facts.is_overwritten
-        remembering = None if owner in self.segmented else owner
-        if not overwritten(at.path, access, remembering):
-            return CopiedAt(()) if is_cell and remembering is None else InPlace()
-        version = copy_seen(self.facts, at.path, access, owner, self.copies)
-        if version is not None:
-            return version
-        loops = self.tape.loops(at.path, owner)
-        is_local = self.facts.ls.array(array).role == "local"
-        for depth, (path, _) in enumerate(loops, start=1):
-            is_small = are_copies_small(self.facts, access, loops[depth:])
-            if not (is_local and (is_small or (array, path) in self.copies.ends)):
-                continue
-            if self.comes_to_end(path, at.path) and not overwritten(at.path, access, path):
-                return CopiedAt(path)
-        return AtUse()
-
-    def comes_to_end(self, path: Path, inner: Path) -> bool:
-        """Whether iterations of the loop at `path` that come to the statement `inner` come to their end, where
-        snapshots are made."""
-        loop = self.facts.sites[path].stmt
-        assert isinstance(loop, ir.Loop)
-        return not any(isinstance(s, ir.Exit) for s in loop.body[inner[len(path)] :])
-
     def slot_of(self, expr: ir.Expr, at: At) -> Slot | None:
         """Where `expr`, which the statement evaluates, is on the tape, if it is."""
         name = self.name_of(expr, at)

@@ -319,6 +319,8 @@ def tape_stem(expr: ir.Expr) -> str:
             return access.array
         case ir.Apply(op=op):
             return op.stem
+        case ir.Select():
+            return "choice"
         case _:
             return "value"
 

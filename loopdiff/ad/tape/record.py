@@ -9,7 +9,7 @@ from itertools import starmap, zip_longest
 
 from loopdiff.ad.facts import Facts, is_open
 from loopdiff.ad.tape.parts import Part, clamped
-from loopdiff.ad.tape.plan import Scope, Tape, TapeCounter, TapeStore, short_first, trips
+from loopdiff.ad.tape.plan import Scope, Tape, TapeCounter, TapeStore, short_first, tape_stem, trips
 from loopdiff.immutable import replace
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.affine import linear
@@ -151,11 +151,13 @@ class Recorder:
         if store.whole:
             out += self.copy(store)
             return stmt
-        if isinstance(value, ir.Apply) and not store.guards:
-            held = ir.Var(self.names.fresh(f"{value.op.stem}_val"), loc=value.loc)
-            out.append(ir.Let(held.name, value, loc=stmt.loc))
-            out.append(self.fitting(ir.Assign(store.target, held, loc=stmt.loc)))
-            return map_own_exprs(lambda e: map_expr(lambda x: held if x == value else x, e), stmt)
+        if isinstance(value, ir.Apply | ir.Select) and not store.guards:
+            held = ir.Var(self.names.fresh(f"{tape_stem(value)}_val"), loc=value.loc)
+            sharing = map_own_exprs(lambda e: map_expr(lambda x: held if x == value else x, e), stmt)
+            if sharing != stmt:
+                out.append(ir.Let(held.name, value, loc=stmt.loc))
+                out.append(self.fitting(ir.Assign(store.target, held, loc=stmt.loc)))
+                return sharing
         out.append(guarded(self.fitting(ir.Assign(store.target, value, loc=stmt.loc)), store))
         return stmt
 

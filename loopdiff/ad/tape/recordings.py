@@ -7,13 +7,22 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from loopdiff.ad.facts import Facts
-from loopdiff.ad.tape.plan import Guards, Scope
-from loopdiff.ad.tape.providers import Slot
+from loopdiff.ad.tape.plan import Guards, Loops, Scope
+from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.walk import Path, all_statements, loads
 
 Recorded = tuple[Path, ir.Expr, Guards]  # what a statement evaluates under conditions inside it
 Alike = tuple[Path, ir.Load, tuple[tuple[str, int], ...]]  # loads in a block that see the same if nothing leaves it
+
+
+@immutable
+class Slot:
+    """A tape array with one leading axis per loop in `loops` (below a counted loop: one running position)."""
+
+    name: str
+    loops: Loops
+    scope: Scope
 
 
 @dataclass(slots=True)

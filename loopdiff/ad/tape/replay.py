@@ -11,18 +11,17 @@ from functools import partial
 from loopdiff.ad.facts import Facts, is_open
 from loopdiff.ad.regions import Region
 from loopdiff.ad.rounded import repeats_exactly
-from loopdiff.ad.tape.costs import has_functions
+from loopdiff.ad.tape.costs import cycles
 from loopdiff.ad.tape.decided import Decided, as_far_as
 from loopdiff.ad.tape.needed import Needed
-from loopdiff.ad.tape.plan import Tape
-from loopdiff.ad.tape.providers import At, InPlace
+from loopdiff.ad.tape.origins import At, InPlace
 from loopdiff.ad.tape.record import Recorder
+from loopdiff.ad.tape.sharing import UNKNOWN_LENGTH
 from loopdiff.ad.tape.sweeps import Built
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.slicing import Names, is_live, keep_live, live_names, names_read
 from loopdiff.ir.walk import (
     Path,
-    accesses,
     all_statements,
     loads_of,
     operands,
@@ -30,6 +29,7 @@ from loopdiff.ir.walk import (
     rebuild,
     statements,
     stmt_exprs,
+    subexprs,
     written_arrays,
 )
 from loopdiff.model import tuning
@@ -37,8 +37,9 @@ from loopdiff.model.latency import waiting
 from loopdiff.settings.options import SEGMENT_LEVELS, PlanPolicy
 
 
-def candidates(facts: Facts, policy: PlanPolicy, tape: Tape) -> frozenset[Path]:
+def candidates(facts: Facts, policy: PlanPolicy, plain: Built) -> frozenset[Path]:
     """Loops worth replaying: the innermost owners of row buffers (`auto`) or of anything recorded (`recompute`)."""
+    tape = plain.tape
     paths = {s.path for s in tape.stores if s.scope is None}
     loops = {p for path in paths for p, _ in facts.loops_around((*path, 0))}
     found: dict[str, Path] = {}
@@ -51,7 +52,7 @@ def candidates(facts: Facts, policy: PlanPolicy, tape: Tape) -> frozenset[Path]:
         if reads_the_past(facts, path):
             continue
         for array in facts.owners(path):
-            if policy in SEGMENT_LEVELS or is_cheap(facts, path, array):
+            if policy in SEGMENT_LEVELS or is_worth_it(facts, plain, path, array):
                 found[array] = path
     return frozenset(found.values())
 
@@ -81,27 +82,35 @@ def spans(region: Region, path: Path) -> bool:
     return path[:depth] == region.block and path[depth : depth + 1] != () and path[depth] in region.members
 
 
-def is_cheap(facts: Facts, path: Path, array: str) -> bool:
+def is_worth_it(facts: Facts, plain: Built, path: Path, array: str) -> bool:
     """Whether recomputing the row buffer `array` in the loop at `path` takes constant work per element, and elements
-    do not wait long for each other. Functions are not evaluated again for elements that are still there."""
+    do not wait long for each other. It weighs less than what the plan without it does in the loop: what is on the tape,
+    but for what is read of other memory, and what is worked out again."""
     loop = facts.sites[path].stmt
     assert isinstance(loop, ir.Loop)
-    rank = len(facts.ls.array(array).extents or ())
     owned = facts.owners(path)
     live = live_names(loop.body, frozenset({array}), owned)
     sites = [s for s in statements(loop.body) if is_live(s.stmt, live, owned)]
-    if not 0 < rank >= max((len(s.loops) for s in sites), default=0):
+    if not 0 < len(facts.ls.array(array).extents or ()) >= max((len(s.loops) for s in sites), default=0):
         return False
-    if has_own_places(loop, array) and has_functions(e for s in sites for e in stmt_exprs(s.stmt)):
+    tape, weight, inside = plain.tape, plain.tape.weights(), len(path)
+
+    def work(at: Path, expr: ir.Expr) -> float:
+        lengths = (facts.trip_hull(p) or UNKNOWN_LENGTH for p, _ in facts.loops_around(at))
+        return weight(tuple(lengths), None) * cycles(expr) / tuning.KEPT_CYCLES if isinstance(expr, ir.Apply) else 0.0
+
+    again = sum(work((*path, *s.path), e) for s in sites for expr in stmt_exprs(s.stmt) for e in subexprs(expr))
+    stores = [s for s in tape.stores if s.scope is None and s.path[:inside] == path and is_made(s.value, owned)]
+    kept = (tape.array(name) for name in dict.fromkeys(s.target.array for s in stores))
+    spared = sum(weight(a.extents or (), a.type) for a in kept)
+    if again >= spared + sum(work(at, expr) for at, expr, _ in plain.made if at[:inside] == path):
         return False
     return not any(waits_long(s, live & owned) for s in all_statements(loop.body))
 
 
-def has_own_places(loop: ir.Loop, array: str) -> bool:
-    """Whether each iteration of `loop` has elements of `array` to itself, on an axis along which it alone moves."""
-    used = [a.subscripts for s in all_statements(loop.body) for a in accesses(s) if a.array == array]
-    moving = [{axis for axis, e in enumerate(subscripts) if e == ir.Index(loop.index)} for subscripts in used]
-    return bool(moving) and bool(set.intersection(*moving))
+def is_made(value: ir.Expr, owned: Names) -> bool:
+    """Whether `value`, which is recorded, is none that is read of memory other than `owned`."""
+    return not isinstance(value, ir.Load) or value.access.array in owned
 
 
 def waits_long(stmt: ir.Stmt, arrays: Names) -> bool:
@@ -118,7 +127,7 @@ def choose_replays(facts: Facts, policy: PlanPolicy, plain: Built) -> frozenset[
     """Loops to try to replay, given the plan without replay; empty if that plan keeps nothing they could save."""
     if policy in ("store", "rows") or not plain.tape.arrays:
         return frozenset()
-    return candidates(facts, policy, plain.tape)
+    return candidates(facts, policy, plain)
 
 
 def slice_of(needed: Needed, loop: ir.Loop, path: Path, reverse: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:

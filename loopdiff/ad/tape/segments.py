@@ -18,8 +18,8 @@ from collections.abc import Iterator, Mapping
 
 from loopdiff.ad.facts import Facts
 from loopdiff.ad.tape.needed import Needed
+from loopdiff.ad.tape.origins import At
 from loopdiff.ad.tape.plan import Tape, TapeStore, Why
-from loopdiff.ad.tape.providers import At
 from loopdiff.ad.tape.record import ONE, ZERO, reversed_range, segment_length, trips_before
 from loopdiff.ad.tape.replay import slice_of, spans
 from loopdiff.errors import Span

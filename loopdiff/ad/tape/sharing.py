@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 
 from loopdiff.ad.tape.needed import Needed
+from loopdiff.ad.tape.origins import At, AtUse
 from loopdiff.ad.tape.plan import Scope
-from loopdiff.ad.tape.providers import At, AtUse, Slot
+from loopdiff.ad.tape.recordings import Slot
 from loopdiff.ad.tape.versions import ArrayVersion, Read, are_exclusive, smallest_version
 from loopdiff.ir import nodes as ir
 from loopdiff.ir.types import ArrayType
@@ -35,6 +36,14 @@ def recorded_operations(needed: Needed) -> Iterator[tuple[Slot, Path, ir.Expr]]:
         for value in stmt_exprs(site.stmt):
             if not isinstance(value, ir.Load) or (site.path, ir.Var(name), ()) in needed.exactly:
                 yield slot, site.path, value
+
+
+def only_name(value: ir.Expr) -> Iterator[str]:
+    """The Let of which `value` is made, if it is made of nothing else that may be lost."""
+    parts = list(subexprs(value))
+    names = {e.name for e in parts if isinstance(e, ir.Var)}
+    if len(names) == 1 and not any(isinstance(e, ir.Load) for e in parts):
+        yield from names
 
 
 def reads_of(needed: Needed, path: Path, value: ir.Expr) -> Iterator[Read]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
 from loopdiff.ad.tape.plan import KeptValue, Tape
+from loopdiff.ad.tape.recordings import Recorded
 from loopdiff.errors import Span
 from loopdiff.immutable import immutable
 from loopdiff.ir import nodes as ir
@@ -43,11 +44,13 @@ class Sweeps:
 
 @dataclass(frozen=True, eq=False)
 class Built:
-    """A tape that sweeps are planned on, what it weighs with what else goes from one to the other, and these sweeps,
-    which are put together when somebody asks for them: of most plans only the weights are compared."""
+    """A tape that sweeps are planned on, what it weighs with what else goes from one to the other, what is `made` again
+    beside it, and these sweeps, which are put together when somebody asks for them: of most plans only the weights are
+    compared."""
 
     tape: Tape
     weight: float
+    made: Iterable[Recorded]
     assemble: Callable[[], Sweeps]
 
     @cached_property
