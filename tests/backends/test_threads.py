@@ -91,7 +91,7 @@ def test_same_bits_for_any_number_of_threads(shared: Differentiable, n: int) -> 
             np.testing.assert_allclose(got, expected, rtol=1e-11, atol=1e-11)
 
 
-@pytest.mark.parametrize("name", ["jacobi_2d", "weighted_histogram"])
+@pytest.mark.parametrize("name", ["jacobi_2d", "weighted_histogram", "biconjugate"])
 def test_many_chunks_compute_what_python_does(name: str) -> None:
     """Small arrays cut into as many chunks as there may be."""
     pool.word(pool.EAGER).value = 1

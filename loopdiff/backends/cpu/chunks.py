@@ -134,8 +134,8 @@ class ChunkWriter:
         writer.line(f"{count}, {size} = {self.call('share')}({trips}, {limits}, {given})")
         pieces = [Piece(sharing.index, lower, upper, size)]
         if sharing.further:
-            wanted = fresh("wanted")
-            writer.line(f"{wanted}, _ = share({FINE}, 1, 1, {sharing.is_repeated}, {given})")
+            wanted, unused = fresh("wanted"), fresh("size")  # `_` may be the index of a loop
+            writer.line(f"{wanted}, {unused} = share({FINE}, 1, 1, {sharing.is_repeated}, {given})")
             pieces += [self.cut(c, count, wanted) for c in sharing.further]
         parts = {name: fresh(f"{name}_parts") for name, _ in sharing.sums}
         for name, held in parts.items():
