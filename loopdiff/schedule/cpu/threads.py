@@ -119,7 +119,8 @@ class Sharer:
             mapping = self.schedule.of(path)
             sharing = self.nest(stmt, path)
             if isinstance(sharing, Parallel):
-                instead = tuple(self.instead(stmt, path, is_inside)) if stands_alone(mapping, sharing) else ()
+                is_alone = stands_alone(mapping, sharing) and sharing.index == stmt.index
+                instead = tuple(self.instead(stmt, path, is_inside)) if is_alone else ()
                 is_all = are_all_nests(stmt, path, [p for p, _ in instead])
                 sharing = replace(sharing, is_repeated=is_inside, instead=instead if is_all else ())
             found.append((path, sharing))
@@ -150,11 +151,14 @@ class Sharer:
         sharing, number = self.loop(loop, path), only_loop(loop)
         if not isinstance(sharing, Parallel) or number is None or not isinstance(mapping, ScalarLoop):
             return sharing
-        inner = loop.body[number]
+        inner, at = loop.body[number], (*path, number)
         assert isinstance(inner, ir.Loop)
-        found = self.nest(inner, (*path, number)) if may_be_cut(sharing) else None
-        cut = cut_along(loop, sharing, found, mapping.together) if isinstance(found, Parallel) else None
-        return cut or sharing
+        if sharing.index != loop.index or not may_be_cut(sharing):  # of an axis that all steps have in common
+            return sharing
+        found, is_tile = self.nest(inner, at), isinstance(self.schedule.of(at), TiledNest)
+        if not isinstance(found, Parallel) or not (is_tile or found.index == inner.index):
+            return sharing
+        return cut_along(loop, sharing, found, mapping.together) or sharing
 
     def loop(self, stmt: ir.Loop, path: Path) -> Sharing:
         obstacle = self.obstacle(stmt)
