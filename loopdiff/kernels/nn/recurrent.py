@@ -72,8 +72,14 @@ def is_over(lengths, n, s):
 
 def from_inputs(x, w, b):
     """`x @ w.T + b`, what comes from all steps of a sequence: one product with as many rows as there are steps."""
+    gates = np.empty((x.shape[0], x.shape[1], w.shape[0]), dtype=x.dtype)
+    inputs_into(gates, x, w, b)
+    return gates
+
+
+def inputs_into(gates, x, w, b):
+    """`from_inputs`, into an array that is there."""
     T, N, D = x.shape
-    gates = np.empty((T, N, w.shape[0]), dtype=x.dtype)
     for t in range(T):
         for n in range(N):
             for k in range(w.shape[0]):
@@ -83,7 +89,6 @@ def from_inputs(x, w, b):
             for k in range(w.shape[0]):
                 for d in range(D):
                     gates[t, n, k] += x[t, n, d] * w[k, d]
-    return gates
 
 
 def from_state(h, u):
@@ -273,17 +278,16 @@ def of_layers(layers, item, both_ways):
     return y
 
 
-def inputs_each_way(x, w, b, lengths, both_ways):
-    """`from_inputs` of sequences in the order of the steps, for each way."""
+def inputs_each_way(sums, x, w, b, lengths, both_ways):
+    """`from_inputs` of sequences in the order of the steps, for each way, into `sums`."""
+    if not both_ways:
+        inputs_into(sums[0], in_steps(x, lengths, False), w[0], b[0])
+        return
     T, N, D = x.shape
-    sequences = np.empty((w.shape[0], T, N, D), dtype=x.dtype)
-    sequences[0] = in_steps(x, lengths, False)
-    if both_ways:
-        sequences[1] = in_steps(x, lengths, True)
-    sums = np.empty((w.shape[0], T, N, w.shape[1]), dtype=x.dtype)
-    for way in range(w.shape[0]):
-        sums[way] = from_inputs(sequences[way], w[way], b[way])
-    return sums
+    sequences = np.empty((2, T, N, D), dtype=x.dtype)
+    sequences[0], sequences[1] = in_steps(x, lengths, False), in_steps(x, lengths, True)
+    for way in range(2):
+        inputs_into(sums[way], sequences[way], w[way], b[way])
 
 
 def side_by_side(pasts, lengths, both_ways):
@@ -305,7 +309,9 @@ def through_layers(x, h, c, layers, seed, lengths, steps, activation, both_ways,
     ws = None if K == 1 else of_layers(layers[1:], 0, both_ways)
     bs = None if K == 1 else of_layers(layers[1:], 2, both_ways)
     last, memories = np.empty_like(h), None if c is None else np.empty_like(c)
-    sums = inputs_each_way(x, each_way(layers[0][0], both_ways), each_way(layers[0][2], both_ways), lengths, both_ways)
+    sums = np.empty((ways, T, N, us.shape[2]), dtype=x.dtype)
+    w, b = each_way(layers[0][0], both_ways), each_way(layers[0][2], both_ways)
+    inputs_each_way(sums, x, w, b, lengths, both_ways)
     given = np.empty((T, N, ways * P), dtype=x.dtype)
     for k in range(K):
         pasts = np.empty((ways, T + 1, N, P), dtype=x.dtype)
@@ -322,7 +328,7 @@ def through_layers(x, h, c, layers, seed, lengths, steps, activation, both_ways,
         given[:] = side_by_side(pasts, lengths, both_ways)
         if ws is not None and bs is not None and k + 1 < K:
             held = given if seed is None else dropout(given, seed + k + 1, rate=rate)
-            sums[:] = inputs_each_way(held, ws[k], bs[k], lengths, both_ways)
+            inputs_each_way(sums, held, ws[k], bs[k], lengths, both_ways)
     return given, last, memories
 
 
