@@ -213,6 +213,9 @@ x = draw((5, 2, D))
 WRONG: list[tuple[str, Any]] = [
     ("linear, nearest or, in planes, cubic", lambda: nn.grid_sample3d(volume, deep_places, mode="cubic")),
     ("zeros, border or reflection", lambda: nn.grid_sample(image, places, padding="wrap")),
+    ("linear, nearest or, in planes, cubic", lambda: nn.grid_sample(image, places, mode="bilinear")),
+    ("an image has cells", lambda: nn.grid_sample(image[:, :, :0], places)),
+    ("a volume has cells", lambda: nn.grid_sample3d(volume[:, :, :0], deep_places)),
     ("larger than what", lambda: nn.mean_pool2d(image, window=9)),
     ("a length for each sequence", lambda: nn.rnn(x, draw((2, H)), draw((H, D)), draw((H, H)), draw(H), np.array([3]))),
     ("a length is from 0", lambda: nn.rnn(x, draw((2, H)), draw((H, D)), draw((H, H)), draw(H), np.array([3, 6]))),

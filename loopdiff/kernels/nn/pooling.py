@@ -39,7 +39,7 @@ def max_pool2d(x, *, window, stride=None, padding=0, dilation=1, ceil_mode=False
         `ceil_mode`. Windows without a cell have -inf.
 
     Raises:
-        ArgumentError: LD332 where the window is larger than the image.
+        ArgumentError: LD332 where the window is larger than the image, without `ceil_mode`.
     """
     require_floats(x)
     R, S = pair(window)
@@ -80,7 +80,7 @@ def mean_pool2d(x, *, window, stride=None, padding=0, count_padding=True, ceil_m
         `(N, C, P, Q)`.
 
     Raises:
-        ArgumentError: LD332 where the window is larger than the image.
+        ArgumentError: LD332 where the window is larger than the image, without `ceil_mode`.
     """
     require_floats(x)
     R, S = pair(window)
@@ -125,7 +125,7 @@ def lp_pool2d(x, *, p, window, stride=None, ceil_mode=False):
         `(N, C, P, Q)`.
 
     Raises:
-        ArgumentError: LD332 where the window is larger than the image.
+        ArgumentError: LD332 where the window is larger than the image, without `ceil_mode`.
     """
     require_floats(x)
     R, S = pair(window)

@@ -65,7 +65,8 @@ def sampled(x, n, c, u, v, mode, padding, align_corners):
     if is_far(u) or is_far(v):
         return 0.0 if u == u and v == v else np.nan * u * v
     i, j = first_cell(u, mode), first_cell(v, mode)
-    first, last = {"nearest": (0, 1), "linear": (0, 2), "cubic": (-1, 3)}[mode]
+    first = -1 if mode == "cubic" else 0
+    last = 1 if mode == "nearest" else 3 if mode == "cubic" else 2
     total = 0.0
     for r in range(first, last):
         row = 0.0
@@ -104,7 +105,8 @@ def grid_sample(x, grid, *, mode="linear", padding="zeros", align_corners=False)
         `(N, C, P, Q)`. At NaN it is NaN.
 
     Raises:
-        ArgumentError: LD332 for another shape, `mode` or `padding`, or where `x` holds integers.
+        ArgumentError: LD332 for another shape, `mode` or `padding`, for images without cells, or where `x` holds
+            integers.
     """
     require_floats(x)
     require_modes(mode, ("linear", "nearest", "cubic"), padding)
@@ -112,6 +114,8 @@ def grid_sample(x, grid, *, mode="linear", padding="zeros", align_corners=False)
     P, Q = grid.shape[1], grid.shape[2]
     if grid.shape[0] != N or grid.shape[3] != 2:
         raise ValueError("`grid` is (N, P, Q, 2)")
+    if H == 0 or W == 0:
+        raise ValueError("an image has cells")
     y = np.empty((N, C, P, Q), dtype=x.dtype)
     for n in range(N):
         for p in range(P):
@@ -133,6 +137,8 @@ def grid_sample3d(x, grid, *, mode="linear", padding="zeros", align_corners=Fals
     O, P, Q = grid.shape[1], grid.shape[2], grid.shape[3]
     if grid.shape[0] != N or grid.shape[4] != 3:
         raise ValueError("`grid` is (N, O, P, Q, 3)")
+    if D == 0 or H == 0 or W == 0:
+        raise ValueError("a volume has cells")
     y = np.empty((N, C, O, P, Q), dtype=x.dtype)
     for n in range(N):
         for o in range(O):
