@@ -90,6 +90,26 @@ def steps_of_two(x, g):
     return y
 
 
+def steps_alone(x, g):
+    """The outermost loop is over steps, of which all go through one axis that may be short."""
+    y = np.zeros((x.shape[1], x.shape[2]))
+    for b in range(x.shape[0]):
+        for i in range(x.shape[1]):
+            for j in range(x.shape[2]):
+                y[i, j] = 0.9 * y[i, j] + np.tanh(x[b, i, j] * y[i, j]) + g[j]
+    return y
+
+
+def named_like_helpers(x, g):
+    """`cut`, `share` and others are names of what chunks call."""
+    cut, share = np.sin(g), x.copy()
+    for b in range(x.shape[0]):
+        for i in range(x.shape[1]):
+            for j in range(x.shape[2]):
+                share[b, i, j] *= cut[j]
+    return share
+
+
 def spread(x, g):
     """Iterations of the outer loop add to the same elements as other ones of the inner loop."""
     y = np.zeros((x.shape[0] + x.shape[1], x.shape[2]))
@@ -147,7 +167,12 @@ def check(function: Callable[..., Any], every: list[tuple[np.ndarray, ...]], tol
             np.testing.assert_allclose(got, wanted, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize("function", [images, backwards, triangles, running, steps_of_two, spread, steps, two_sums])
+PROGRAMS = [
+    images, backwards, triangles, running, steps_alone, steps_of_two, named_like_helpers, spread, steps, two_sums
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", PROGRAMS)
 def test_pieces_compute_what_the_whole_does(function: Callable[..., Any]) -> None:
     rng = np.random.default_rng(0)
     check(function, [(rng.random(shape), rng.random(shape[2])) for shape in [(1, 9, 5), (3, 70, 67), (0, 4, 4)]])

@@ -13,7 +13,7 @@ from loopdiff.ir.names import supply
 from loopdiff.ir.renaming import Renaming, rename_everywhere, renamed
 from loopdiff.ir.walk import all_statements
 
-THREADS = ("is_worth", "saving", "share", "run_in_chunks", "run_in_turns", "run_aside", "add_parts", "fill")
+THREADS = ("is_worth", "saving", "share", "run_in_chunks", "run_in_turns", "run_aside", "add_parts", "fill", "cut")
 CALLS = ("multiply", "multiply_again", "give_up", "use", "look_out", "make_look", "block_size", "block_end", *THREADS)
 BUILTINS = ("ArgumentError", "abs", "bool", "max", "min", "range", "np", "math", "njit", "kept", *CALLS)
 RESERVED = frozenset((*simd.__all__, *HELPERS, *(f"v{f}" for f in VECTOR_FUNCTIONS), *BUILTINS))
