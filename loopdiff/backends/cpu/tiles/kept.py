@@ -59,7 +59,8 @@ def is_written_here(emitter: LoopEmitter, loops: Iterable[ir.Loop]) -> bool:
 
 def lasts(loop: ir.Loop, nest: ir.Loop, product: Product) -> bool:
     """Whether the right operand of `product`, which is `nest`, and what says where it is, are the same in all
-    iterations of `loop` around it."""
+    iterations of `loop` around it. How its copy is arranged also depends on the strides of the left operand: an array
+    has the same ones as long as the function runs."""
     own = {product.columns, *product.sums}
     bounds = [b for p in loops_in((nest,)) if p.index in own for b in (p.lower, p.upper, p.step)]
     used = [e for expr in (*product.right.subscripts, *bounds) for e in subexprs(expr)]
