@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 
 CORES = int(sys.argv[sys.argv.index("--cores") + 1]) if "--cores" in sys.argv else 1
+PAUSE = 0.05 if CORES > 1 else 0.0  # seconds between candidates, for the threads of others to go to sleep
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[2])]
 
 from timing import pin, thread_settings  # noqa: E402
@@ -327,7 +328,8 @@ def measured(row: Row) -> Iterator[str]:
             if not error < 2e-4:
                 raise SystemExit(f"{row.name}: the gradient of {name} differs by {error:.1e}")
     for kind, which in (("value", 0), ("gradients", 1)):
-        times = {name: t.median for name, t in paired({n: f[which] for n, f in forms.items()}).items()}
+        found = paired({n: f[which] for n, f in forms.items()}, pause=PAUSE)
+        times = {name: t.median for name, t in found.items()}
         best = min(t for n, t in times.items() if n != "loopdiff")
         others = [duration(times[n]) if n in times else "-" for n in ("jax", "torch")]
         mine = duration(times["loopdiff"])

@@ -67,9 +67,17 @@ def seconds_of(call: Call, count: int) -> float:
 
 
 def paired(
-    candidates: Mapping[str, Call], budget: float = 4.0, batch: float = 0.01, most: int = 31, least: int = 5
+    candidates: Mapping[str, Call],
+    budget: float = 4.0,
+    batch: float = 0.01,
+    most: int = 31,
+    least: int = 5,
+    pause: float = 0.0,
 ) -> dict[str, Timing]:
     """Time the candidates in turn, each round beginning with another one, for about `budget` seconds in all.
+
+    On several cores a `pause` ahead of each batch, in seconds, lets the threads of the candidate before go to sleep:
+    those of OpenMP go on asking for work for some milliseconds, on the cores that the next candidate needs.
 
     Every candidate has been called before the first round: what it compiles is not timed. One whose batch takes more
     than a tenth of the budget takes part in two rounds only.
@@ -84,5 +92,6 @@ def paired(
         shift = number % len(names)
         for name in names[shift:] + names[:shift]:
             if number < 2 or counts[name] * times[name][-1] < budget / 10:
+                time.sleep(pause)
                 times[name].append(seconds_of(candidates[name], counts[name]))
     return {name: Timing(statistics.median(found), min(found)) for name, found in times.items()}
