@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 CORES = int(sys.argv[sys.argv.index("--cores") + 1]) if "--cores" in sys.argv else 1
-PAUSE = 0.05 if CORES > 1 else 0.0  # seconds between candidates, for the threads of others to go to sleep
+PAUSE = 0.02 if CORES > 1 else 0.0  # seconds between candidates, for the threads of others to go to sleep
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[2])]
 
 from timing import pin, thread_settings  # noqa: E402

@@ -77,7 +77,8 @@ def paired(
     """Time the candidates in turn, each round beginning with another one, for about `budget` seconds in all.
 
     On several cores a `pause` ahead of each batch, in seconds, lets the threads of the candidate before go to sleep:
-    those of OpenMP go on asking for work for some milliseconds, on the cores that the next candidate needs.
+    those of OpenMP go on asking for work for some milliseconds, on the cores that the next candidate needs. Its own
+    threads wake up in a batch that does not count.
 
     Every candidate has been called before the first round: what it compiles is not timed. One whose batch takes more
     than a tenth of the budget takes part in two rounds only.
@@ -92,6 +93,8 @@ def paired(
         shift = number % len(names)
         for name in names[shift:] + names[:shift]:
             if number < 2 or counts[name] * times[name][-1] < budget / 10:
-                time.sleep(pause)
+                if pause and counts[name] > 1:
+                    time.sleep(pause)
+                    seconds_of(candidates[name], counts[name])
                 times[name].append(seconds_of(candidates[name], counts[name]))
     return {name: Timing(statistics.median(found), min(found)) for name, found in times.items()}
