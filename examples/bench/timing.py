@@ -93,8 +93,8 @@ def paired(
         shift = number % len(names)
         for name in names[shift:] + names[:shift]:
             if number < 2 or counts[name] * times[name][-1] < budget / 10:
-                if pause and counts[name] > 1:
-                    time.sleep(pause)
+                time.sleep(pause)
+                if pause and (not times[name] or counts[name] * times[name][-1] < budget / 40):
                     seconds_of(candidates[name], counts[name])
                 times[name].append(seconds_of(candidates[name], counts[name]))
     return {name: Timing(statistics.median(found), min(found)) for name, found in times.items()}
