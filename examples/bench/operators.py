@@ -15,7 +15,8 @@ import sys
 from pathlib import Path
 
 CORES = int(sys.argv[sys.argv.index("--cores") + 1]) if "--cores" in sys.argv else 1
-PAUSE = 0.02 if CORES > 1 else 0.0  # seconds between candidates, for the threads of others to go to sleep
+# Seconds: between candidates, for the threads of others to go to sleep, and of a batch, for which its own stay awake.
+PAUSE, BATCH = (0.02, 0.04) if CORES > 1 else (0.0, 0.01)
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[2])]
 
 from timing import pin, thread_settings  # noqa: E402
@@ -328,7 +329,7 @@ def measured(row: Row) -> Iterator[str]:
             if not error < 2e-4:
                 raise SystemExit(f"{row.name}: the gradient of {name} differs by {error:.1e}")
     for kind, which in (("value", 0), ("gradients", 1)):
-        found = paired({n: f[which] for n, f in forms.items()}, pause=PAUSE)
+        found = paired({n: f[which] for n, f in forms.items()}, batch=BATCH, pause=PAUSE)
         times = {name: t.median for name, t in found.items()}
         best = min(t for n, t in times.items() if n != "loopdiff")
         others = [duration(times[n]) if n in times else "-" for n in ("jax", "torch")]
