@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from loopdiff.analysis.polyhedral.delinearization import Digit, digits
@@ -112,6 +112,11 @@ def find_ordered(model: Model, first: Event, second: Event, order: Order) -> Any
             way.append((place, places[dim.key], dim.stride))
         elif is_fixed(dim, order) and dim.key in places:
             way.append((place, places[dim.key], 0))
+    return found_once(model, first, second, way)
+
+
+def found_once(model: Model, first: Event, second: Event, way: Sequence[tuple[int, int, int]]) -> Any:
+    """What `compute_ordered` finds of the pairs that touch the same element."""
     pairs = same_element(model, first, second)
     return model.shared.once(("ordered", *way), lambda: compute_ordered(pairs, way), pairs)
 
@@ -140,9 +145,7 @@ def apart(model: Model, first: Event, second: Event, shared: int, least: int | N
     """Pairs of instances that touch the same element, in the same iteration of the `shared` outermost loops: that of
     `second` comes at least and at most so many iterations of the next loop after that of `first`, where that is said.
     """
-    pairs, places = same_element(model, first, second), second.places
-    dims = ((place, dim) for place, dim in enumerate(first.frame.dims) if dim.kind != "element" and dim.level <= shared)
-    equal = tuple((place, places[dim.key]) for place, dim in dims if dim.key in places)
+    pairs, equal = same_element(model, first, second), alike(first, second, shared)
     mine, other = (event.places[event.loops[shared].key] for event in (first, second))
 
     def compute() -> Any:
@@ -166,20 +169,15 @@ def aside(model: Model, first: Event, second: Event, shared: int, mine: Path, ot
     """Pairs of instances that touch the same element, in the same iteration of the `shared` outermost loops, `first` at
     a lower index of the loop `mine` around it than `second` is of the loop `other`.
     """
-    pairs, places = same_element(model, first, second), second.places
+    equal = ((one, that, 0) for one, that in alike(first, second, shared))
+    return found_once(model, first, second, (*equal, (first.places[mine], second.places[other], 1)))
+
+
+def alike(first: Event, second: Event, shared: int) -> tuple[tuple[int, int], ...]:
+    """Where what both have of the `shared` outermost loops is in each."""
+    places = second.places
     dims = ((place, dim) for place, dim in enumerate(first.frame.dims) if dim.kind != "element" and dim.level <= shared)
-    equal = tuple((place, places[dim.key]) for place, dim in dims if dim.key in places)
-    ends = first.places[mine], places[other]
-
-    def compute() -> Any:
-        if pairs.is_empty():
-            return pairs
-        found = isl.BasicMap.universe(pairs.get_space())
-        for one, that in equal:
-            found = found.equate(IN, one, OUT, that)
-        return pairs.intersect(isl.Map.from_basic_map(found.order_gt(OUT, ends[1], IN, ends[0])))
-
-    return model.shared.once(("aside", equal, *ends), compute, pairs)
+    return tuple((place, places[dim.key]) for place, dim in dims if dim.key in places)
 
 
 def is_fixed(dim: Any, order: Order) -> bool:
