@@ -10,7 +10,7 @@ import pytest
 
 from loopdiff import Differentiable, set_num_threads, vectorize_grad
 from loopdiff.backends.cpu.threads import pool
-from loopdiff.backends.cpu.threads.pieces import cut
+from loopdiff.backends.cpu.threads.calling import cut
 from loopdiff.kernels import nn
 
 pytestmark = pytest.mark.part(5)

@@ -138,10 +138,8 @@ def header(emitter: ScheduledEmitter, name: str, accuracy: str, body: str) -> li
         names = [n for n in ("give_up", "multiply", "multiply_again") if f"{n}(" in body]
         lines.append(f"from loopdiff.backends.cpu.multiply import {', '.join((*names, 'use'))}")
         lines += [f"use({function!r}, {dtype!r})" for function, dtype in sorted(emitter.products)]
-    if calling := emitter.threads - {"cut"}:
-        lines.append(f"from loopdiff.backends.cpu.threads.calling import {', '.join(sorted(calling))}")
-    if "cut" in emitter.threads:
-        lines.append("from loopdiff.backends.cpu.threads.pieces import cut")
+    if emitter.threads:
+        lines.append(f"from loopdiff.backends.cpu.threads.calling import {', '.join(sorted(emitter.threads))}")
     if emitter.simd:
         lines.append(f"from loopdiff.backends.cpu.simd import {', '.join(sorted(emitter.simd))}")
     if emitter.functions:

@@ -1,4 +1,5 @@
-"""What generated code says to the pool: whether loops are worth it, how many chunks they have, run them, add up."""
+"""What generated code says to the pool: whether loops are worth it, how many chunks they have, where these are cut, run
+them, add up."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from numba.core import cgutils
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic
 
-from loopdiff.backends.cpu.direct import compile_part
+from loopdiff.backends.cpu.direct import Direct, compile_part
 from loopdiff.backends.cpu.threads.pool import BYTES, EAGER, INT32, INT64, RUN, emitted, load, the_state
 
 # Nanoseconds that sharing a loop costs, and the least work of a chunk: where threads have to wake up, and where they
@@ -18,6 +19,9 @@ from loopdiff.backends.cpu.threads.pool import BYTES, EAGER, INT32, INT64, RUN, 
 # is in the cache of another, and work is estimated at twice what stencils take.
 ONCE, AGAIN = (50_000.0, 25_000.0), (8_000.0, 4_000.0)
 MOST_CHUNKS = 64.0
+# Chunks of nested loops: no number of threads finds much fewer of them in its share than another. And where they cost
+# something.
+ENOUGH, SOME = 16, 6
 BLOCK = 1024  # elements of a sum that are brought together before the next ones
 FILLED = 0.1  # nanoseconds for each byte of new memory
 APART = 0.25  # of the work, at most, goes into what chunks have for themselves
@@ -61,6 +65,27 @@ def share(
     if most < 2.0:
         return 1, max(trips, 0)
     size = -(-trips // int(most))
+    size = -(-size // granule) * granule
+    return -(-trips // size), size
+
+
+@njit(error_model="numpy", pipeline_class=Direct)  # which takes a tenth of the time to compile
+def cut(trips: int, granule: int, least: int, is_dear: bool, chunks: int, wanted: int) -> tuple[int, int]:
+    """(pieces, iterations of each) that each of `chunks` chunks is cut into, along a loop of `trips` iterations, where
+    `wanted` chunks are the most that are worth it.
+
+    Pieces begin at multiples of `granule` and are `least` long at least. If they are `is_dear`, chunks that are fair to
+    two threads stay whole.
+    """
+    if load(the_state() + EAGER) != 0:
+        most, granule = min(trips, wanted // chunks), 1
+    elif is_dear and chunks % 2 == 0:
+        most = 1
+    else:
+        most = min(trips // least, -(-min(wanted, SOME if is_dear else ENOUGH) // chunks))
+    if most < 2:
+        return 1, max(trips, 0)
+    size = -(-trips // most)
     size = -(-size // granule) * granule
     return -(-trips // size), size
 
